@@ -1,4 +1,4 @@
-//! Which command an exchange is, in the specification's own names.
+//! Commands, subcommands and dialects under the specification's own names.
 
 use serde::{Deserialize, Serialize};
 use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
@@ -26,26 +26,25 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// A command code of either protocol. Unknown codes are legal and print as a number.
+/// Command code of either protocol. Unknown codes are legal and print as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Command {
-    /// An SMB_COM_* code (MS-CIFS 2.2.2.1).
+    /// SMB_COM_* code (MS-CIFS 2.2.2.1).
     Smb1(smb1::Smb1Command),
-    /// An SMB2 command code (MS-SMB2 2.2.1).
+    /// See MS-SMB2 2.2.1.
     Smb2(smb2::Smb2Command),
-    /// A frame in an SMB2 TRANSFORM_HEADER: what it holds can't be seen (MS-SMB2 2.2.41).
+    /// Frame in an SMB2 TRANSFORM_HEADER, with unknown contents (MS-SMB2 2.2.41).
     EncryptedFrame,
 }
 
 impl Command {
-    /// Every command with a name.
     pub fn known() -> impl Iterator<Item = Command> {
         let smb1 = smb1::Smb1Command::KNOWN.iter().map(|command| Command::Smb1(*command));
         let smb2 = smb2::Smb2Command::KNOWN.iter().map(|command| Command::Smb2(*command));
         smb1.chain(smb2).chain([Command::EncryptedFrame])
     }
 
-    /// The protocol the command belongs to; encrypted frames exist in SMB 3 only.
+    /// Returns the protocol. Encrypted frames exist only in SMB 3.
     pub fn protocol(self) -> Protocol {
         match self {
             Command::Smb1(_) => Protocol::Smb1,
@@ -64,12 +63,10 @@ impl fmt::Display for Command {
     }
 }
 
-/// What a command was used for, where the command alone does not say.
+/// Refinement of a command that has several purposes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Subcommand {
-    /// SMB_COM_TRANSACTION2 subcommand.
     Trans2(Trans2),
-    /// SMB_COM_NT_TRANSACT function.
     NtTransact(NtTransact),
     /// SMB_COM_TRANSACTION subcommand (named pipes, mailslots, RAP).
     Transaction(Transaction),
@@ -77,16 +74,16 @@ pub enum Subcommand {
     Fsctl(Fsctl),
     /// Information type and class of SMB2 QUERY_INFO, SET_INFO and QUERY_DIRECTORY.
     Info(InfoLevel),
-    /// The commands that follow the first one of an AndX chain, `NO_ANDX` (0xff) beyond its end.
+    /// Commands after the first one of an AndX chain, padded with `NO_ANDX` (0xff).
     AndX([smb1::Smb1Command; 3]),
-    /// The raw data block of SMB_COM_WRITE_RAW, which the server need not answer: the paper's "async portion".
+    /// Raw data block of SMB_COM_WRITE_RAW, to which the server need not respond: "async portion" in Swartz (1997).
     AsyncPortion,
-    /// A message that the server sent of its own accord: an oplock or lease break.
+    /// Oplock or lease break, which the server sends unprompted.
     ServerInitiated,
 }
 
 impl Subcommand {
-    /// Every subcommand with a name; the chains of AndX are too many.
+    /// Returns every subcommand that has a name, without AndX chains, which are too many.
     pub fn known() -> impl Iterator<Item = Subcommand> {
         let trans2 = Trans2::KNOWN.iter().map(|code| Subcommand::Trans2(*code));
         let nt_transact = NtTransact::KNOWN.iter().map(|code| Subcommand::NtTransact(*code));
@@ -121,10 +118,9 @@ impl fmt::Display for Subcommand {
     }
 }
 
-/// The dialect that a connection speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Dialect {
-    /// `PC NETWORK PROGRAM 1.0` and its equals: the core protocol.
+    /// `PC NETWORK PROGRAM 1.0` and its synonyms: the core protocol.
     Core,
     /// `MICROSOFT NETWORKS 1.03`: core plus.
     CorePlus,
@@ -134,21 +130,19 @@ pub enum Dialect {
     Lanman2,
     /// `LANMAN2.1`, `DOS LANMAN2.1`.
     Lanman21,
-    /// `NT LM 0.12`: what is usually meant by SMB1.
+    /// `NT LM 0.12`, commonly called SMB1.
     NtLm012,
-    /// Another SMB1 dialect.
     OtherSmb1,
-    /// SMB2/3 by its dialect revision, 0x0202 to 0x0311.
+    /// SMB2/3 dialect revision, 0x0202 to 0x0311.
     Smb2(u16),
-    /// None: a local folder in the place of a share. Its calls count under the SMB2 commands that they stand for.
+    /// Local folder in place of a share. Its calls count under the equivalent SMB2 commands.
     Local,
 }
 
 impl Dialect {
-    /// `SMB 2.???`: SMB2, with its dialect still to be negotiated (MS-SMB2 3.3.5.3.2).
+    /// `SMB 2.???`: SMB2 with a dialect yet to be negotiated (MS-SMB2 3.3.5.3.2).
     pub const SMB2_WILDCARD: Dialect = Dialect::Smb2(0x02ff);
 
-    /// Every dialect with a name, the oldest first.
     pub const KNOWN: [Dialect; 13] = [
         Dialect::Core,
         Dialect::CorePlus,
@@ -165,7 +159,6 @@ impl Dialect {
         Dialect::Smb2(0x0311),
     ];
 
-    /// The protocol of the dialect.
     pub fn protocol(self) -> Protocol {
         match self {
             Dialect::Smb2(_) | Dialect::Local => Protocol::Smb2,

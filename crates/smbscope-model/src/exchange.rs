@@ -1,6 +1,6 @@
 //! The unit of measurement: a request, its interim responses if any, and its final response.
 //!
-//! An exchange keeps four timestamps (and that of the first interim response); every duration is derived from them:
+//! An exchange keeps four timestamps and the first interim response's; every duration is derived from them:
 //!
 //! ```text
 //!            request            │ interim │           response
@@ -10,9 +10,8 @@
 //!                            │◄──────────────── srt ──────────────────►│
 //! ```
 
-use crate::caching::GrantedCaching;
 use crate::command::{Command, Dialect, Subcommand};
-use crate::group::CommandGroup;
+use crate::groups::CommandGroup;
 use crate::ids::{FlowId, Stamp};
 use crate::named;
 use crate::time::{Nanos, Timestamp};
@@ -25,75 +24,66 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Both ends of a flow, by role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Endpoints {
-    /// The side that negotiates.
     pub client: SocketAddr,
-    /// The side that answers.
     pub server: SocketAddr,
 }
 
-/// One half of an exchange: the packets of the request or of the final response.
+/// Packets of the request or of the final response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Half {
-    /// The first packet; absent when the capture does not hold it.
     pub first: Option<Stamp>,
-    /// The last packet; absent when the capture does not hold it.
     pub last: Option<Stamp>,
-    /// Packets that carried the half, retransmissions not counted.
+    /// Number of packets, without retransmissions.
     pub packets: u32,
-    /// Bytes of the SMB message or messages, without framing.
+    /// Size of the SMB message or messages, without framing.
     pub bytes: u64,
 }
 
 impl Half {
-    /// First to last packet. Where the network reordered the two, nothing was transferred in between.
+    /// Returns the time from the first packet to the last; zero if the network reordered them.
     pub fn transfer(&self) -> Option<Nanos> {
         Some((self.last?.time - self.first?.time).max(Nanos(0)))
     }
 }
 
-/// The shortest standstill that is noted: longer than the first retransmission time-out of common systems, as the capture
-/// cannot always tell that a segment was lost on its way to it.
+/// Minimum length of a recorded standstill. Longer than the initial retransmission timeout of common systems, because
+/// a segment lost upstream of the capture point looks the same.
 pub const STANDSTILL_LEAST: Nanos = Nanos(250_000_000);
 
-/// What a name of a user, a share or a file ends with when only its beginning is known.
+/// Suffix of a truncated user, share or file name.
 pub const CUT_NAME_MARK: char = '…';
 
-/// A time in which the server stood still during a message: it sent no more of a response that it had begun,
-/// though the client had room for it, or had no room for more of a request.
+/// Pause of the server in the middle of a message: it stopped sending a response although the client's window was
+/// open, or closed its own window during a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standstill {
-    /// The packet after which nothing came.
+    /// Last packet before the pause.
     pub from: Timestamp,
-    /// Until the next packet.
     pub length: Nanos,
 }
 
 impl Standstill {
-    /// When the next packet came.
     pub fn end(&self) -> Timestamp {
         Timestamp(self.from.0.saturating_add(self.length.0))
     }
 }
 
-/// The status of a response: an NTSTATUS, or the class and code of clients that did not ask for NTSTATUS.
+/// Status of a response: an NTSTATUS (MS-ERREF 2.3), or an SMB1 error class and code (MS-CIFS 2.2.2.4) if the client
+/// did not negotiate NTSTATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ResponseStatus {
-    /// MS-ERREF 2.3.
     Nt(NtStatus),
-    /// MS-CIFS 2.2.2.4.
     Dos(DosError),
 }
 
 impl ResponseStatus {
-    /// Every NTSTATUS with a name.
     pub fn known() -> impl Iterator<Item = ResponseStatus> {
         NtStatus::KNOWN.iter().map(|status| ResponseStatus::Nt(*status))
     }
 
-    /// Success, or a warning that carries data (such as STATUS_BUFFER_OVERFLOW or STATUS_MORE_PROCESSING_REQUIRED).
+    /// Returns true unless the request succeeded or got a warning that carries data, such as STATUS_BUFFER_OVERFLOW.
     pub fn is_error(self) -> bool {
         match self {
             ResponseStatus::Nt(status) => status.is_error(),
@@ -111,16 +101,15 @@ impl fmt::Display for ResponseStatus {
     }
 }
 
-/// An open file: the 16 bytes of an SMB2 FileId, or an SMB1 FID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FileId {
-    /// MS-CIFS 2.2.4: the FID field.
+    /// FID (MS-CIFS 2.2.4).
     Smb1(u16),
-    /// MS-SMB2 2.2.14.1: persistent and volatile part.
+    /// FileId (MS-SMB2 2.2.14.1).
     Smb2 {
-        /// Survives a reconnect.
+        /// Part that survives a reconnect.
         persistent: u64,
-        /// Unique on the connection.
+        /// Part that is unique on the connection.
         volatile: u64,
     },
 }
@@ -135,53 +124,48 @@ impl fmt::Display for FileId {
 }
 
 named! {
-    /// How an exchange ended. Only [`Outcome::Complete`] counts in the statistics; the others say why not.
+    /// Outcome of an exchange. Statistics count only [`ExchangeOutcome::Complete`]; the others give the reason for
+    /// leaving it out.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum ExchangeOutcome {
-        /// Request and final response seen, first packet to last.
+        /// The capture holds the request and the final response, from first packet to last.
         Complete = "complete",
-        /// The response was found, but its last packet was not captured, or the network lost an earlier one and the packet
-        /// that was sent again was not captured.
+        /// The response was found, but its last packet was not captured, or an earlier one was lost and its
+        /// retransmission not captured.
         ResponseEndMissing = "response_end_missing",
-        /// No response, although the capture shows the server's whole stream until its end.
+        /// The server never responded, although the capture holds its whole stream.
         Unanswered = "unanswered",
-        /// No response found, and the capture lacks bytes that may have held it.
+        /// No response was found, and the capture lacks bytes that may have held it.
         ResponseNotCaptured = "response_not_captured",
-        /// A response whose request the capture does not hold.
         RequestNotCaptured = "request_not_captured",
-        /// The id was used for another request before a response was seen.
+        /// The id was reused for another request before a response arrived.
         IdReused = "id_reused",
-        /// A response with the right id was refused, because a gap could hide that the id was recycled.
+        /// A response with the right id was rejected, because a gap may hide a reuse of the id.
         AmbiguousMatch = "ambiguous_match",
-        /// A message that is never answered: CANCEL, SMB1 oplock acknowledgement, the data block of Write_Raw.
+        /// The message never gets a response: CANCEL, SMB1 oplock acknowledgement, the data block of Write_Raw.
         NoResponseByDesign = "no_response_by_design",
-        /// A message that the server sent of its own accord.
         ServerInitiated = "server_initiated",
-        /// The table of outstanding requests was full; the oldest was evicted.
+        /// Evicted as the oldest entry of the full table of outstanding requests.
         Evicted = "evicted",
-        /// An encrypted frame with others outstanding: nothing says which answer is its own.
+        /// An encrypted frame while others were outstanding, so that request and response cannot be paired.
         NotPairable = "not_pairable",
-        /// Both halves seen, but the response before the request: the capture's clock stepped backwards, or it
-        /// reordered packets.
+        /// Both halves were captured, but the response has the earlier timestamp: the capture's clock stepped back, or
+        /// the capture reordered packets.
         ClockStep = "clock_step",
     }
 }
 
 named! {
-    /// The durations that an exchange yields; [`Exchange::time`] computes them.
+    /// Duration of an exchange, as returned by [`Exchange::time`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum TimeKind {
-        /// Request first → response last.
         ResponseTime = "response_time",
-        /// Request last → response first.
         ServiceTime = "service_time",
-        /// Service time less the round trip between capture point and server.
+        /// Service time minus the round-trip time between capture point and server.
         ServerTime = "server_time",
-        /// Request first → request last.
         RequestTransfer = "request_transfer",
-        /// Response first → response last.
         ResponseTransfer = "response_transfer",
-        /// Request last → response last: what Wireshark calls service response time.
+        /// Request last → response last: Wireshark's "service response time".
         Srt = "srt",
         /// First copy → last copy of a retransmitted segment of either half.
         RetransmissionDelay = "retransmission_delay",
@@ -190,110 +174,93 @@ named! {
     }
 }
 
-/// What a request asked for beyond what it worked on, to send its like again.
+/// Parameters of a request that are needed to replay it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
-    /// The request.
     pub request: RequestDetail,
-    /// What was opened; of a successful open.
     pub created: Option<CreatedFile>,
 }
 
 impl Details {
-    /// Those of a request that was not answered yet.
+    /// Returns the details of a request that has no response yet.
     pub fn from_request(request: Option<&RequestDetail>) -> Option<Box<Details>> {
         request.map(|request| Box::new(Details { request: request.clone(), created: None }))
     }
 }
 
-/// What an open found or made.
+/// Result of an open: CreateAction, size in bytes and attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreatedFile {
-    /// 0 superseded, 1 opened, 2 created, 3 overwritten.
+    /// 0 superseded, 1 opened, 2 created, 3 overwritten (MS-SMB2 2.2.14).
     pub action: u32,
-    /// Bytes of the file.
     pub size: u64,
-    /// MS-FSCC 2.6.
+    /// See MS-FSCC 2.6.
     pub attributes: u32,
 }
 
-/// A request and its answer, with the four timestamps and what the protocol's state says about it.
+/// Request and response, with timestamps and the protocol state they belong to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// The flow that carried it.
     pub flow: FlowId,
-    /// Its two ends.
     pub endpoints: Endpoints,
-    /// The dialect of the connection, once negotiated.
+    /// Dialect of the connection, once negotiated.
     pub dialect: Option<Dialect>,
-    /// The command of the request (of the response where the request is not known).
+    /// Command of the request, or of the response if the request is unknown.
     pub command: Command,
-    /// What the command was used for.
     pub subcommand: Option<Subcommand>,
-    /// Where it is counted.
     pub group: CommandGroup,
-    /// SMB2 MessageId or SMB1 MID; absent for encrypted frames and where a short snap length cut it off.
+    /// SMB2 MessageId or SMB1 MID. Absent for encrypted frames and if a short snap length cut it off.
     pub message_id: Option<u64>,
     /// SMB2 SessionId or SMB1 UID.
     pub session_id: Option<u64>,
     /// SMB2 TreeId or SMB1 TID.
     pub tree_id: Option<u32>,
-    /// The open that it works on.
     pub file_id: Option<FileId>,
-    /// Who: `DOMAIN\user`.
+    /// User as `DOMAIN\user`.
     pub user: Option<Arc<str>>,
-    /// Where: the share's name.
     pub share: Option<Arc<str>>,
-    /// On what: the path below the share.
+    /// Path relative to the share.
     pub path: Option<Arc<str>>,
-    /// Status of the final response.
     pub status: Option<ResponseStatus>,
-    /// The request's packets.
     pub request: Half,
-    /// The first interim response.
     pub interim: Option<Stamp>,
-    /// The final response's packets.
     pub response: Half,
-    /// File offset of reads, writes and locks.
+    /// File offset of a read, write or lock.
     pub offset: Option<u64>,
-    /// Length asked for of reads, writes and locks.
+    /// Requested length of a read, write or lock.
     pub length: Option<u64>,
-    /// Shares its frame, and so its timestamps, with other members of a compound.
+    /// Part of a compound: the timestamps are the whole frame's.
     pub compounded: bool,
-    /// Either half carried a signature.
+    /// Request or response carried a signature.
     pub signed: bool,
-    /// Either half was encrypted.
+    /// Request or response was encrypted.
     pub encrypted: bool,
-    /// Of an open what it was granted, of a read what its open holds; absent where the capture does not show it.
+    /// Caching that an open was granted, or that the file of a read holds. Absent if unknown.
     pub caching: Option<GrantedCaching>,
-    /// What the request asked for beyond that; only where an analysis was told to keep it. It is not serialized.
+    /// Replay parameters. Kept only if the analysis asks for them, and never serialized.
     #[serde(skip)]
     pub details: Option<Box<Details>>,
-    /// A read of bytes that were read before in the same session, with no sign that they changed since.
+    /// Read of bytes that the same session had read before, with no sign of a change in between.
     pub repeated: bool,
-    /// How it ended.
     pub outcome: ExchangeOutcome,
-    /// Of a request without a response: true if the server's TCP acknowledged all of it, false if the capture shows
-    /// acknowledgments of the server but none of all its bytes. Absent of all others, and where the capture holds no
-    /// acknowledgment of the server.
+    /// For a request without response: true if the server's TCP acknowledged all of it, false if it acknowledged
+    /// something but not all of it. Absent otherwise, and if the capture holds no acknowledgment from the server.
     pub acknowledged: Option<bool>,
-    /// Retransmitted segments of either half.
+    /// Number of retransmitted segments in both halves.
     pub retransmitted: u32,
-    /// First copy to last copy of a retransmitted segment of either half, the longest.
+    /// Longest time from first to last copy of a retransmitted segment.
     pub retransmission_delay: Option<Nanos>,
-    /// The last copy of that segment.
+    /// Timestamp of that segment's last copy.
     pub resent: Option<Timestamp>,
-    /// The longest time in which the server stood still during either half; only those of
-    /// [`STANDSTILL_LEAST`] and more are noted.
+    /// Longest standstill in either half, at least [`STANDSTILL_LEAST`].
     pub standstill: Option<Standstill>,
-    /// The round trip between capture point and server, as known when the exchange ended.
+    /// Round-trip time between capture point and server, as known when the exchange ended.
     pub server_round_trip: Option<Nanos>,
-    /// The client's own time before the request.
+    /// Time that the client spent idle before the request.
     pub think_time: Option<Nanos>,
 }
 
 impl Exchange {
-    /// One about which nothing is known but what it is.
     #[inline]
     pub fn new(flow: FlowId, endpoints: Endpoints, command: Command, group: CommandGroup) -> Exchange {
         Exchange {
@@ -333,32 +300,30 @@ impl Exchange {
         }
     }
 
-    /// Whether it counts in the statistics.
     pub fn is_complete(&self) -> bool {
         self.outcome == ExchangeOutcome::Complete
     }
 
-    /// The earliest packet that is known of it.
     pub fn start(&self) -> Option<Timestamp> {
         let Exchange { request, response, .. } = self;
         request.first.or(request.last).or(response.first).or(response.last).map(|stamp| stamp.time)
     }
 
-    /// Whether it is an expected wait without holding anybody up: a subscription to changes, which a client has
-    /// outstanding beside its work (MS-SMB2 2.2.35, MS-CIFS 2.2.7.4).
+    /// Returns true for a change notification request, which stays outstanding without holding up the client (MS-SMB2
+    /// 2.2.35, MS-CIFS 2.2.7.4).
     pub fn is_subscription(&self) -> bool {
         self.group == CommandGroup::Waiting
             && (self.command == Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY)
                 || self.subcommand == Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)))
     }
 
-    /// Whether the response begins before the last packet of its request, as where the capture exchanged packets: then there is
-    /// no service time.
+    /// Returns true if the response begins before the last packet of its request, as in a capture with reordered
+    /// packets. Such an exchange has no service time.
     pub fn answers_early(&self) -> bool {
         self.response.first.zip(self.request.last).is_some_and(|(answer, asked)| answer.time < asked.time)
     }
 
-    /// One of the durations; absent when a timestamp that it needs was not captured, and where it would be negative.
+    /// Returns one of the durations. Absent if a required timestamp is missing or the result would be negative.
     pub fn time(&self, kind: TimeKind) -> Option<Nanos> {
         match kind {
             TimeKind::ResponseTime => elapsed(self.request.first?, self.response.last?),
@@ -376,7 +341,58 @@ impl Exchange {
     }
 }
 
-/// The time between two packets, unless the first is the later one.
 fn elapsed(from: Stamp, to: Stamp) -> Option<Nanos> {
     Some(to.time - from.time).filter(|time| time.0 >= 0)
+}
+
+named! {
+    /// Caching granted to an open by an oplock or lease (MS-SMB2 3.3.1.4, 3.3.1.12; MS-CIFS 3.3.1.5).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    pub enum GrantedCaching {
+        NotRequested = "not requested",
+        NotGranted = "not granted",
+        /// Caches reads.
+        LevelII = "level II oplock",
+        /// Caches reads and writes.
+        Exclusive = "exclusive oplock",
+        /// Caches reads, writes and the handle.
+        Batch = "batch oplock",
+        LeaseRead = "R lease",
+        LeaseReadHandle = "RH lease",
+        LeaseReadWrite = "RW lease",
+        LeaseReadWriteHandle = "RWH lease",
+    }
+}
+
+impl GrantedCaching {
+    /// Converts lease state bits: 1 read, 2 handle, 4 write (MS-SMB2 2.2.13.2.8). A lease without read caching grants
+    /// nothing.
+    pub fn of_lease(state: u32) -> GrantedCaching {
+        match state & 7 {
+            1 => GrantedCaching::LeaseRead,
+            3 => GrantedCaching::LeaseReadHandle,
+            5 => GrantedCaching::LeaseReadWrite,
+            7 => GrantedCaching::LeaseReadWriteHandle,
+            _ => GrantedCaching::NotGranted,
+        }
+    }
+
+    /// Returns true if the client may answer reads from its cache.
+    pub fn keeps_reads(self) -> bool {
+        !matches!(self, GrantedCaching::NotRequested | GrantedCaching::NotGranted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_without_reads_is_none() {
+        // MS-SMB2 3.3.5.9.8: the valid combinations are R, RH, RW and RWH.
+        let granted: Vec<&str> = (0..8).map(|state| GrantedCaching::of_lease(state).name()).collect();
+        let none = "not granted";
+        assert_eq!(granted, [none, "R lease", none, "RH lease", none, "RW lease", none, "RWH lease"]);
+        assert!(GrantedCaching::of_lease(1).keeps_reads() && !GrantedCaching::of_lease(6).keeps_reads());
+    }
 }

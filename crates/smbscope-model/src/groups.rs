@@ -1,16 +1,62 @@
-//! Which group a command belongs to (Swartz 1997, table 1, and appendix A for what is *Attributes* and *Directory*).
+//! Operation groups of Swartz (1997, table 1; appendix A defines *Attributes* and *Directory*), extended to all of
+//! SMB1 and SMB2/3.
 
 use crate::command::{Command, Subcommand};
-use crate::group::CommandGroup;
+use crate::named;
+use serde::{Deserialize, Serialize};
 use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
 use smbscope_wire::{smb1, smb2};
 
-/// Classes of SET_INFO that rename or delete: FileRenameInformation, FileDispositionInformation, their Ex forms, and
+named! {
+    /// Operation group of a command. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "GroupName"))]
+    pub enum CommandGroup {
+        /// Create, open and close.
+        #[serde(rename = "Open/Close")]
+        OpenClose = "Open/Close",
+        /// Metadata of files, volumes and security.
+        Attributes = "Attributes",
+        /// List, create, rename and delete.
+        Directory = "Directory",
+        /// Non-blocking byte-range locks.
+        Locking = "Locking",
+        /// Data from the server.
+        Read = "Read",
+        /// Data to the server, and flush.
+        Write = "Write",
+        /// Negotiate, session setup, tree connect, logoff, echo.
+        Session = "Session",
+        /// IOCTL and named-pipe transactions.
+        Control = "Control",
+        /// Expected waits: change notify, blocking locks, named-pipe reads, oplock breaks. Excluded from every
+        /// headline figure.
+        Waiting = "Waiting",
+        /// Encrypted frames, whose command is unknown.
+        Encrypted = "Encrypted",
+    }
+}
+
+impl CommandGroup {
+    /// Groups that the paper adds up as *Other*.
+    pub const OTHER: [CommandGroup; 3] = [CommandGroup::Attributes, CommandGroup::Directory, CommandGroup::Locking];
+
+    pub fn is_other(self) -> bool {
+        CommandGroup::OTHER.contains(&self)
+    }
+
+    /// Returns true if the group's times belong in headline figures over all commands: the client was waiting for work
+    /// of the server.
+    pub fn in_headline(self) -> bool {
+        !matches!(self, CommandGroup::Waiting | CommandGroup::Encrypted)
+    }
+}
+
+/// SET_INFO classes that rename or delete: FileRenameInformation, FileDispositionInformation, their Ex forms, and
 /// FileLinkInformation (MS-FSCC 2.4).
 const DIRECTORY_CLASSES: [u8; 6] = [10, 11, 13, 64, 65, 72];
 
-/// The group of an SMB2 command. `waits` says that the request is an expected wait (a blocking lock, a read
-/// from a named pipe).
+/// Returns the group of an SMB2 command. `waits` marks an expected wait: a blocking lock or a named-pipe read.
 pub fn smb2(command: smb2::Smb2Command, subcommand: Option<Subcommand>, waits: bool) -> CommandGroup {
     use smb2::Smb2Command;
     if waits {
@@ -43,7 +89,7 @@ pub fn smb2(command: smb2::Smb2Command, subcommand: Option<Subcommand>, waits: b
     }
 }
 
-/// Whether a command of [`Group::OpenClose`] opens a file, rather than closing one.
+/// Returns true if a command of [`CommandGroup::OpenClose`] opens a file rather than closing one.
 pub fn opens(command: Command) -> bool {
     match command {
         Command::Smb2(command) => command == smb2::Smb2Command::CREATE,
@@ -52,7 +98,7 @@ pub fn opens(command: Command) -> bool {
     }
 }
 
-/// The group of an SMB1 command.
+/// Returns the group of an SMB1 command. `waits` marks an expected wait.
 pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: bool) -> CommandGroup {
     use smb1::Smb1Command;
     if waits {

@@ -1,40 +1,38 @@
-//! Names for things that are counted: captures, packets, flows and their directions.
+//! Identifiers of captures, packets, flows and their directions.
 
 use crate::time::{Nanos, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
-/// Index of a capture file within one analysis, in the order given by the report's `captures`.
+/// Index of a capture file within one analysis, as in the report's `captures`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CaptureId(pub u16);
 
-/// A packet, named as Wireshark names it: its number in its own file, from 1.
+/// Packet, identified as in Wireshark by its number in its own file, from 1.
 ///
-/// There are several in every exchange, so both are in one word that is never zero, and an absent one takes no more.
+/// Every exchange holds several, so capture and number share one non-zero word, and `Option<PacketRef>` is no larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "PacketParts", into = "PacketParts")]
 pub struct PacketRef(NonZeroU64);
 
-/// Bits of a number and one: a file with more packets has thousands of terabytes of headers.
+/// Width of the number plus one. The record headers of a file with more packets would fill petabytes.
 const NUMBER_BITS: u32 = 48;
 const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
 
 impl PacketRef {
-    /// The packet of this number; those from 2⁴⁸ − 2 on are one.
+    /// Creates a reference. Numbers from 2⁴⁸ − 2 on are clamped.
     #[inline]
     pub fn new(capture: CaptureId, number: u64) -> PacketRef {
         let number = NonZeroU64::MIN.saturating_add(number.min(NUMBER_MASK - 1));
         PacketRef(number | u64::from(capture.0) << NUMBER_BITS)
     }
 
-    /// The file that holds the packet.
     #[inline]
     pub fn capture(self) -> CaptureId {
         CaptureId((self.0.get() >> NUMBER_BITS) as u16)
     }
 
-    /// The packet's number in that file, from 1.
     #[inline]
     pub fn number(self) -> u64 {
         (self.0.get() & NUMBER_MASK) - 1
@@ -47,7 +45,6 @@ impl Default for PacketRef {
     }
 }
 
-/// How a packet is serialized.
 #[derive(Serialize, Deserialize)]
 struct PacketParts {
     capture: CaptureId,
@@ -66,34 +63,29 @@ impl From<PacketRef> for PacketParts {
     }
 }
 
-/// When and where something was seen: a packet and its timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Stamp {
-    /// The capture's timestamp of the packet.
     pub time: Timestamp,
-    /// The packet.
     pub packet: PacketRef,
 }
 
-/// Two packets between which the clock of the capture stepped, or the capture was stopped.
+/// Two consecutive packets between which the capture's clock stepped or the capture was paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockStep {
-    /// The last packet before.
     pub before: Stamp,
-    /// The first one behind.
     pub after: Stamp,
 }
 
 impl ClockStep {
-    /// Steps that are listed.
+    /// Upper limit of steps that reports list.
     pub const MAX_CLOCK_STEPS: usize = 16;
 
-    /// By how much the clock went forward, or back where it is negative.
+    /// Returns the size of the step; negative if the clock went back.
     pub fn by(&self) -> Nanos {
         self.after.time - self.before.time
     }
 
-    /// Whether something that began with one packet and ended with the other lies across the step.
+    /// Returns true if the interval between two packets of this capture spans the step.
     pub fn lies_between(&self, start: Stamp, end: Stamp) -> bool {
         let capture = self.after.packet.capture();
         let is_here = start.packet.capture() == capture && end.packet.capture() == capture;
@@ -103,26 +95,22 @@ impl ClockStep {
     }
 }
 
-/// One TCP connection, by the packet that opened it: its number among those of all captures, in time order, from 1. With
-/// one capture that is the packet's number in the file, unless that had to be put in order.
+/// TCP connection, identified by the number of its first packet. Packets of all captures are numbered in time order,
+/// from 1; with a single capture in time order, this is the packet's number in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FlowId(pub u64);
 
-/// One of the two directions of a flow: `Forward` is that of the flow's first packet.
+/// Direction of a flow, relative to its first packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlowDirection {
-    /// From the sender of the flow's first packet.
     Forward,
-    /// Towards the sender of the flow's first packet.
     Backward,
 }
 
 impl FlowDirection {
-    /// Both directions, for tables with one entry each.
     pub const BOTH: [FlowDirection; 2] = [FlowDirection::Forward, FlowDirection::Backward];
 
-    /// The other direction.
     pub fn reverse(self) -> FlowDirection {
         match self {
             FlowDirection::Forward => FlowDirection::Backward,
@@ -130,7 +118,6 @@ impl FlowDirection {
         }
     }
 
-    /// Index into a table with one entry a direction.
     pub fn index(self) -> usize {
         match self {
             FlowDirection::Forward => 0,
@@ -139,12 +126,10 @@ impl FlowDirection {
     }
 }
 
-/// Which side of the SMB connection sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The side that negotiates.
+    /// Side that sends NEGOTIATE.
     Client,
-    /// The side that answers.
     Server,
 }
 

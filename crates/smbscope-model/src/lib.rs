@@ -1,44 +1,70 @@
-//! The words of smbscope as types.
+//! Vocabulary of smbscope: the types that all other crates share.
 //!
-//! Everything that measures (captures, the load generator) produces an [`Exchange`]; everything that reports
-//! reads one. The definitions of time are in [`exchange`], the operation groups in [`group`], and what a capture
-//! could not show in [`quality`]. How quantities are written is in [`units`], how sentences put
-//! them in [`prose`].
+//! Captures and the load generator produce [`Exchange`]s; statistics and reports consume them. [`exchange`] defines
+//! the measured times, [`groups`] the operation groups, [`quality`] the counters of missing and damaged data.
+//! [`units`] parses and prints quantities, [`prose`] formats numbers and names for sentences.
 
-pub mod caching;
 pub mod capture;
 pub mod command;
-pub mod connect_attempts;
 pub mod connection;
-pub mod coverage;
 pub mod exchange;
-pub mod group;
 pub mod groups;
 pub mod ids;
 pub mod limits;
-mod named;
 pub mod offers;
 pub mod prose;
 pub mod quality;
-pub mod skipped;
 pub mod time;
 pub mod travel;
 pub mod units;
 
-pub use caching::GrantedCaching;
-pub use capture::{CaptureClockOffset, CaptureInfo};
+pub use capture::{CaptureClockOffset, CaptureInfo, SkippedPackets, SkippedProtocol};
 pub use command::{Command, Dialect, Protocol, Subcommand};
-pub use connect_attempts::{ConnectAttempt, ConnectAttempts};
-pub use connection::{ConnectionSummary, DirectionCounts, ForeignProtocol, ForeignReply, Outage, SeenTwice, Settled};
-pub use coverage::{Coverage, UntimedShare};
-pub use exchange::{
-    CUT_NAME_MARK, Endpoints, Exchange, ExchangeOutcome, FileId, Half, ResponseStatus, STANDSTILL_LEAST, Standstill,
-    TimeKind,
+pub use connection::{
+    ConnectAttempt, ConnectAttempts, ConnectionSummary, DirectionCounts, ForeignProtocol, ForeignReply, Outage,
+    SeenTwice, Settled,
 };
-pub use group::CommandGroup;
+pub use exchange::{
+    CUT_NAME_MARK, Endpoints, Exchange, ExchangeOutcome, FileId, GrantedCaching, Half, ResponseStatus,
+    STANDSTILL_LEAST, Standstill, TimeKind,
+};
+pub use groups::CommandGroup;
 pub use ids::{CaptureId, ClockStep, FlowDirection, FlowId, PacketRef, Role, Stamp};
 pub use limits::MemoryBudget;
 pub use offers::{Capabilities, ClientOffer, Offers, ServerOffer, SigningOffer};
-pub use quality::Quality;
-pub use skipped::{SkippedPackets, SkippedProtocol};
+pub use quality::{Coverage, Quality, UntimedShare};
 pub use time::{Nanos, Timestamp};
+
+/// Declares an enumeration from values and their names, with `ALL`, `name` and `Display`.
+#[macro_export]
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident {
+            $( $(#[$value_meta:meta])* $value:ident = $name:literal, )*
+        }
+    ) => {
+        $(#[$meta])*
+        pub enum $type {
+            $( $(#[$value_meta])* $value, )*
+        }
+
+        impl $type {
+            /// Every value, in report order.
+            pub const ALL: [$type; [$($name),*].len()] = [$($type::$value),*];
+
+            /// Returns the name used in reports and on the command line.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($type::$value => $name,)*
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}

@@ -1,8 +1,8 @@
-//! What both sides of a connection offered when they negotiated, and what came of it (MS-SMB2 2.2.3, 2.2.4; MS-CIFS
+//! Negotiation of a connection: what client and server offered, and the result (MS-SMB2 2.2.3, 2.2.4; MS-CIFS
 //! 2.2.4.52, MS-SMB 2.2.4.5).
 //!
-//! What the capture does not hold is absent: a connection that began before it has no offers, and a message that the snap
-//! length cut has no algorithms. Connections with the same offer share it.
+//! Values that were not captured are absent: a connection older than the capture has no offers, a message truncated by
+//! the snap length no algorithms. Connections with equal offers share them.
 
 use crate::command::{Dialect, Protocol};
 use crate::named;
@@ -11,75 +11,61 @@ use std::sync::Arc;
 
 pub use smbscope_wire::smb2::messages::negotiate::capabilities;
 
-/// Both sides of a negotiation, as far as the capture holds them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Offers {
-    /// What the client offered.
     pub client: Option<Arc<ClientOffer>>,
-    /// What the server answered.
     pub server: Option<Arc<ServerOffer>>,
 }
 
-/// What a client offered: of an SMB1 NEGOTIATE that led to an SMB2 one, that of both together.
+/// Offer of a client. Combines an SMB1 NEGOTIATE with the SMB2 NEGOTIATE it led to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct ClientOffer {
-    /// The dialects, in the order of the message. A wildcard of SMB1 (`SMB 2.???`) is 0x02ff.
+    /// Dialects in message order. The SMB1 wildcard (`SMB 2.???`) is 0x02ff.
     pub dialects: Vec<Dialect>,
-    /// Whether it began with SMB1, as a client does that still speaks it or looks for a server that does.
+    /// True if the first NEGOTIATE was SMB1: the client still speaks SMB1, or probes for a server that does.
     pub began_with_smb1: bool,
-    /// Signing.
     pub signing: SigningOffer,
-    /// SMB2 capabilities; absent in SMB1, and of clients that speak no SMB 3, whose field is reserved.
+    /// SMB2 capabilities. Absent in SMB1, and for clients below SMB 3, whose field is reserved.
     pub capabilities: Option<Capabilities>,
-    /// The algorithms of 3.1.1.
+    /// Algorithms of dialect 3.1.1.
     pub algorithms: AlgorithmOffer,
 }
 
-/// What a server answered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct ServerOffer {
-    /// The dialect that it chose; absent where none of those offered was acceptable.
+    /// Chosen dialect. Absent if the server accepted none.
     pub dialect: Option<Dialect>,
-    /// Signing.
     pub signing: SigningOffer,
-    /// SMB2 capabilities; absent in SMB1.
+    /// SMB2 capabilities. Absent in SMB1.
     pub capabilities: Option<Capabilities>,
-    /// Largest READ and WRITE in bytes; absent in SMB1.
+    /// Maximum READ and WRITE size in bytes. Absent in SMB1.
     pub max_read_write: Option<(u32, u32)>,
-    /// What it chose of the algorithms of 3.1.1.
     pub algorithms: AlgorithmOffer,
 }
 
-/// The algorithms that a side lists by their ids, the best first. Absent where they are not known; empty where the side
-/// sent none, or its dialect has none.
+/// Ids of the algorithms of one side, preferred first (MS-SMB2 2.2.3.1.2, 2.2.3.1.7, 2.2.3.1.3). Absent if unknown;
+/// empty if the side sent none or its dialect has none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct AlgorithmOffer {
-    /// Encryption (MS-SMB2 2.2.3.1.2).
     pub ciphers: Option<Vec<u16>>,
-    /// Signing (2.2.3.1.7).
     pub signing: Option<Vec<u16>>,
-    /// Compression (2.2.3.1.3).
     pub compression: Option<Vec<u16>>,
 }
 
 named! {
-    /// What a side says of signatures.
+    /// Signing policy of one side.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
     pub enum SigningOffer {
-        /// The capture does not hold it.
         #[default]
         Unknown = "unknown",
-        /// It does not sign.
         Disabled = "disabled",
-        /// It can sign.
         Enabled = "enabled",
-        /// It insists on signatures.
         Required = "required",
     }
 }
 
 impl SigningOffer {
-    /// From the two bits of either protocol.
+    /// Combines the two SecurityMode bits, which both protocols have.
     pub fn from_bits(enabled: bool, required: bool) -> SigningOffer {
         match (required, enabled) {
             (true, _) => SigningOffer::Required,
@@ -89,12 +75,11 @@ impl SigningOffer {
     }
 }
 
-/// The capabilities of SMB2 (MS-SMB2 2.2.3, 2.2.4), a bit each.
+/// Bit mask of SMB2 capabilities (MS-SMB2 2.2.3, 2.2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Capabilities(pub u32);
 
 impl Capabilities {
-    /// Those that have a name, by their bits.
     pub const KNOWN: [(u32, &'static str); 8] = [
         (capabilities::DFS, "DFS"),
         (capabilities::LEASING, "leasing"),
@@ -106,19 +91,17 @@ impl Capabilities {
         (0x0000_0080, "notifications"),
     ];
 
-    /// Whether a bit is set.
     pub fn has(self, bit: u32) -> bool {
         self.0 & bit != 0
     }
 
-    /// The names of those that are set, in the order of their bits.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Capabilities::KNOWN.into_iter().filter(move |(bit, _)| self.has(*bit)).map(|(_, name)| name)
     }
 }
 
 impl ClientOffer {
-    /// The best dialect that it offers by number: a wildcard says only that there are better ones.
+    /// Returns the newest numbered dialect. The wildcard says only that there are newer ones.
     pub fn best(&self) -> Option<Dialect> {
         let numbered = self.dialects.iter().filter(|dialect| **dialect != Dialect::SMB2_WILDCARD);
         numbered.max().or(self.dialects.first()).copied()
@@ -126,14 +109,13 @@ impl ClientOffer {
 }
 
 impl ServerOffer {
-    /// Whether the server chose SMB1.
     pub fn is_smb1(&self) -> bool {
         self.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1)
     }
 }
 
 impl Offers {
-    /// A capability of both sides, of one that is known not to have it, or unknown.
+    /// Returns true if both sides have a capability, false if one is known to lack it, and `None` if unknown.
     pub fn have(&self, bit: u32) -> Option<bool> {
         let client = self.client.as_ref().and_then(|offer| offer.capabilities).map(|known| known.has(bit));
         let server = self.server.as_ref().and_then(|offer| offer.capabilities).map(|known| known.has(bit));
@@ -144,23 +126,21 @@ impl Offers {
         }
     }
 
-    /// The dialect that the server chose in the end: a wildcard asks for another NEGOTIATE.
+    /// Returns the final dialect. A wildcard is not final: it asks for another NEGOTIATE.
     pub fn chosen(&self) -> Option<Dialect> {
         self.server.as_ref()?.dialect.filter(|dialect| *dialect != Dialect::SMB2_WILDCARD)
     }
 }
 
-/// The usual name of an encryption algorithm.
 pub fn cipher_name(id: u16) -> Option<&'static str> {
     ["AES-128-CCM", "AES-128-GCM", "AES-256-CCM", "AES-256-GCM"].get(usize::from(id).checked_sub(1)?).copied()
 }
 
-/// The usual name of a signing algorithm.
 pub fn signing_algorithm_name(id: u16) -> Option<&'static str> {
     ["HMAC-SHA256", "AES-CMAC", "AES-GMAC"].get(usize::from(id)).copied()
 }
 
-/// The usual name of a compression algorithm; 0 stands for none.
+/// Returns the name of a compression algorithm. Id 0 means none.
 pub fn compression_name(id: u16) -> Option<&'static str> {
     ["LZNT1", "LZ77", "LZ77+Huffman", "Pattern_V1", "LZ4"].get(usize::from(id).checked_sub(1)?).copied()
 }

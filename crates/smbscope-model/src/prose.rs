@@ -1,13 +1,13 @@
-//! Numbers and names in sentences: counts, shares, spans of time, and nothing that moves the cursor.
+//! Formatting for sentences: counts, percentages, time spans, and untrusted names made safe for a terminal.
 
 use crate::{Nanos, Timestamp};
 
-/// `1 file` or `1,204 files`.
+/// Formats a count with its noun: `1 file` or `1,204 files`.
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{} {many}", thousands(n)) }
 }
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut result = String::with_capacity(digits.len() + digits.len() / 3);
@@ -20,8 +20,8 @@ pub fn thousands(n: u64) -> String {
     result
 }
 
-/// A share for a sentence, in about two digits: `71%`, `3.4%`, `98.9%`; what is not all is not 100%, and what exists is
-/// not 0%.
+/// Formats a percentage with about two digits: `71%`, `3.4%`, `98.9%`. Prints `100%` only for all and `0%` only for
+/// none.
 pub fn prose_percent(part: u64, whole: u64) -> String {
     let share = share(part, whole);
     let digits = |decimals: usize| format!("{share:.decimals$}");
@@ -33,12 +33,12 @@ pub fn prose_percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// A share in percent.
+/// Returns `part` in percent of `whole`, or 0 if `whole` is 0.
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-/// A span of time for a sentence: `4.21 s`, `10 min 52 s`, `3 h 05 min`, `12 days 7 h`.
+/// Formats a time span: `4.21 s`, `10 min 52 s`, `3 h 05 min`, `12 days 7 h`.
 pub fn span(time: Nanos) -> String {
     let total = (time.0.unsigned_abs() + 500_000_000) / 1_000_000_000;
     match total {
@@ -49,13 +49,12 @@ pub fn span(time: Nanos) -> String {
     }
 }
 
-/// With a capital first letter.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
 }
 
-/// The time of day in UTC, with this many decimals: `09:30:00.25`.
+/// Formats the time of day in UTC with up to 9 decimals: `09:30:00.25`.
 pub fn time_of_day(time: Timestamp, decimals: usize) -> String {
     const DAY_NS: i64 = 86_400_000_000_000;
     let nanos = time.0.rem_euclid(DAY_NS);
@@ -67,24 +66,24 @@ pub fn time_of_day(time: Timestamp, decimals: usize) -> String {
     }
 }
 
-/// Text from outside on one line, without anything that steers a terminal, breaks the line or turns text around.
+/// Replaces control and invisible characters of untrusted text by U+FFFD, so that it cannot steer a terminal, break
+/// the line or reverse the text direction.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Returns true for characters that are not seen, turn the direction of text around or end lines: all format characters
-/// (general category Cf), all that are ignored by default (`Default_Ignorable_Code_Point`), and the separators of lines and
-/// paragraphs, as of Unicode 17.
+/// Returns true for invisible characters: format characters (general category Cf), `Default_Ignorable_Code_Point`, and
+/// the line and paragraph separators, as of Unicode 17.
 #[inline]
 pub fn is_invisible(c: char) -> bool {
-    // Most text has none of them.
+    // Fast path: most text is below the first range.
     c >= INVISIBLE[0].0 && {
         let place = INVISIBLE.partition_point(|(_, last)| *last < c);
         INVISIBLE.get(place).is_some_and(|(first, _)| *first <= c)
     }
 }
 
-/// Ranges of invisible characters, in ascending order.
+/// Ascending ranges of invisible characters.
 const INVISIBLE: [(char, char); 25] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),
@@ -113,7 +112,7 @@ const INVISIBLE: [(char, char); 25] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// At most `width` characters, the end replaced by `…` where it does not fit.
+/// Truncates to `width` characters, ending in `…` if text was cut off.
 pub fn shorten(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -122,12 +121,11 @@ pub fn shorten(text: &str, width: usize) -> String {
     kept + "…"
 }
 
-/// A piece of a sentence that wrapping keeps on one line: a number must not lose its unit.
+/// Protects a phrase from line wrapping, such as a number with its unit.
 pub fn unbroken(text: impl ToString) -> String {
     text.to_string().replace(' ', NO_BREAK)
 }
 
-/// A blank at which no line ends.
 pub const NO_BREAK: &str = "\u{a0}";
 
 #[cfg(test)]
@@ -145,9 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn no_character_that_is_not_seen_gets_through() {
-        // Soft hyphen, Hangul filler, zero width space, joiner, marks and overrides of direction, separators of lines and
-        // paragraphs, word joiner, invisible times, variation selectors, byte order mark, shorthand, tags.
+    fn invisible_characters_are_replaced() {
+        // Soft hyphen, Hangul filler, zero-width space and joiner, direction marks and overrides, line and paragraph
+        // separators, word joiner, invisible times, variation selectors, byte order mark, shorthand and tag
+        // characters.
         let unseen = "\u{ad}\u{115f}\u{200b}\u{200d}\u{200e}\u{202e}\u{2028}\u{2029}\u{2060}\u{2062}\u{2066}\u{fe0f}\u{feff}\
                       \u{1bca0}\u{e0001}\u{e0041}\u{e01ef}";
         for c in unseen.chars() {
@@ -160,7 +159,7 @@ mod tests {
 
     #[test]
     fn spans_read_well() {
-        // 1,062,000 s are 12 days and 25,200 s, 7 h.
+        // 1,062,000 s = 12 days and 25,200 s; 25,200 s = 7 h.
         let spans = [4_210_000_000, 651_795_400_000, 11_100_000_000_000, 1_062_000_000_000_000];
         let spans = spans.map(|n| span(Nanos(n)));
         assert_eq!(spans, ["4.21 s", "10 min 52 s", "3 h 05 min", "12 days 7 h"]);

@@ -1,10 +1,16 @@
-//! What the capture could not show, counted by reason. Damaged traffic is data, not an error.
+//! Completeness of a capture: counters of missing and damaged data, by reason, and the share of commands that could not
+//! be timed as a result. Damaged traffic is data, not an error.
+//!
+//! [`Coverage`] counts as damage: packet loss in the capture, a start in the middle of connections, a short snap
+//! length, a clock that stepped back, or an end in the middle of a response. Encryption and a server that never
+//! responds are not damage.
 
+use crate::exchange::ExchangeOutcome;
 use serde::{Deserialize, Serialize};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)* ; maxima: $($(#[$max_doc:meta])* $max:ident,)*) => {
-        /// Counters of everything that limits what a capture can tell. All start at zero and only grow.
+        /// Counters of everything that limits what a capture can tell. They start at zero and only grow.
         #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
         #[serde(default)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -14,13 +20,12 @@ macro_rules! counters {
         }
 
         impl Quality {
-            /// Adds the counts of another part of the same capture.
+            /// Adds the counters of another part of the same capture; maxima take the larger value.
             pub fn merge(&mut self, other: &Quality) {
                 $(self.$name += other.$name;)*
                 $(self.$max = self.$max.max(other.$max);)*
             }
 
-            /// Every counter with its name, in a fixed order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)* $((stringify!($max), self.$max),)*]
             }
@@ -29,110 +34,112 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Records read from the captures.
+    /// Packet records read from the captures.
     packets,
-    /// Bytes of those packets on the wire (the original lengths).
+    /// Original length of these packets on the wire, in bytes.
     wire_bytes,
-    /// Bytes of those packets in the capture.
+    /// Captured length of these packets, in bytes.
     captured_bytes,
-    /// Packets that the snap length cut short.
+    /// Packets truncated by the snap length.
     snapped_packets,
-    /// Packets of another protocol than TCP over IP; `skipped` names the protocols.
+    /// Packets that are not TCP over IP; `skipped` names the protocols.
     not_tcp,
     /// TCP packets.
     tcp_packets,
     /// Packets whose link, IP or TCP header does not parse.
     malformed_packets,
-    /// Packets that the snap length cut off inside their link, IP or TCP header.
+    /// Packets truncated by the snap length inside their link, IP or TCP header.
     headers_not_captured,
-    /// TCP packets that were in a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U and others.
+    /// TCP packets inside a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U, etc.
     tunneled_packets,
-    /// IP fragments seen.
+    /// IP fragments.
     ip_fragments,
-    /// IP datagrams put together from fragments.
+    /// IP datagrams reassembled from fragments.
     ip_datagrams_reassembled,
-    /// IP datagrams evicted because fragments are missing or the table was full.
+    /// IP datagrams evicted because fragments were missing or the table was full.
     ip_datagrams_incomplete,
-    /// Packets that a file held out of time order, put in order before the analysis.
+    /// Packets stored out of time order in a file and sorted before the analysis.
     packets_reordered_by_time,
-    /// Packets older than what was already analysed (a pipe out of order beyond the window, a clock step).
+    /// Packets older than data already analysed, because of a clock step or a pipe that is out of order beyond the
+    /// sorting window.
     packets_out_of_time_order,
     /// Capture files or streams that end in the middle of a record.
     truncated_captures,
-    /// Records or blocks of a capture file that could not be read and were skipped.
+    /// Unreadable records or blocks of a capture file that were skipped.
     unreadable_records,
 
-    /// TCP packets of flows that carry SMB; the counters from here to the losses of framing are about these flows.
+    /// TCP packets of flows that carry SMB. This counter and the following ones, up to the framing losses, cover only
+    /// these flows.
     smb_flow_packets,
-    /// Segments without data, SYN, FIN or RST that acknowledge.
+    /// Segments that only acknowledge, without data, SYN, FIN or RST.
     pure_acks,
-    /// Data segments never acknowledged in the capture.
+    /// Data segments whose acknowledgment is not in the capture.
     unacknowledged_segments,
-    /// The same packet captured twice.
+    /// Packets captured twice.
     duplicate_packets,
-    /// Of those, copies with another time to live: captured on both sides of a router.
+    /// Duplicates with a different time to live: captured on both sides of a router.
     copies_behind_router,
-    /// Of those, packets that repeat a record from before segmentation offload, or records that merge packets: captured at
-    /// two layers of one host.
+    /// Duplicates captured at two layers of one host, before and after segmentation offload or receive coalescing.
     copies_at_two_layers,
-    /// Segments that carry bytes sent before.
+    /// Segments that repeat bytes sent before.
     retransmitted_segments,
-    /// Bytes sent more than once: lost by the network, or believed lost by the sender.
+    /// Bytes sent more than once, because they were lost or the sender assumed so.
     retransmitted_bytes,
     /// Retransmitted segments whose bytes the receiver had already acknowledged.
     spurious_retransmissions,
-    /// Segments sent again of which the capture holds only the late copy.
+    /// Retransmitted segments whose first copy was not captured.
     retransmissions_seen_once,
-    /// Segments that arrived before bytes that belong in front of them.
+    /// Segments that arrived ahead of earlier bytes.
     out_of_order_segments,
-    /// Gaps: runs of bytes that the receiver acknowledged but the capture never held.
+    /// Gaps: ranges of bytes that the receiver acknowledged but the capture does not hold.
     capture_gaps,
-    /// Packets dropped by the capture, at least.
+    /// Minimum number of packets that the capture dropped.
     dropped_packets,
-    /// Bytes dropped by the capture.
+    /// Bytes that the capture dropped.
     dropped_bytes,
     /// Bytes neither captured nor acknowledged.
     missing_unacknowledged_bytes,
-    /// Packets that came too late, after the gap of their bytes was counted.
+    /// Packets that arrived after their bytes had been counted as a gap.
     late_segments,
     /// TCP keep-alives.
     keep_alives,
-    /// Segments that announced a closed receive window.
+    /// Segments that announced a zero receive window.
     zero_windows,
-    /// Flows whose beginning the capture does not hold.
+    /// Flows that began before the capture.
     midstream_flows,
-    /// Of them, those whose client and server are a guess by port numbers: neither a message nor a size told.
+    /// Such flows whose client and server were guessed from port numbers, because neither messages nor packet sizes
+    /// decided it.
     sides_guessed,
     /// Flows closed by RST.
     reset_flows,
     /// Flows evicted because the table was full.
     evicted_flows,
-    /// Segments held for reordering and evicted because a buffer was full.
+    /// Segments evicted from a full reorder buffer.
     reorder_buffer_overflows,
 
-    /// Times that the framing was lost (after a gap, a cut-off header, a mid-stream start).
+    /// Number of times that framing was lost, after a gap, a truncated header or a mid-stream start.
     framing_lost,
-    /// Of them, those at a frame header that the snap length cut off.
+    /// Framing losses at a frame header truncated by the snap length.
     framing_cut,
-    /// Times that it was found again.
+    /// Number of times that framing was recovered.
     framing_found,
-    /// Bytes skipped while looking for a frame header.
+    /// Bytes skipped while searching for a frame header.
     bytes_skipped,
-    /// Frames that are no SMB message and were not expected as raw data.
+    /// Frames that are neither SMB messages nor expected raw data.
     unknown_frames,
-    /// SMB messages whose header or parameters contradict themselves.
+    /// SMB messages whose header or parameters are inconsistent.
     malformed_messages,
-    /// SMB messages whose header was cut off before the message id; of a compound, its first such member.
+    /// SMB messages truncated before the message id. A compound counts once.
     headers_truncated,
-    /// Names of files and shares of which the capture holds only the beginning, or nothing.
+    /// File and share names that were captured only in part or not at all.
     names_cut,
     /// Frames in an SMB2 TRANSFORM_HEADER.
     encrypted_frames,
     /// Frames in an SMB2 COMPRESSION_TRANSFORM_HEADER.
     compressed_frames,
-    /// Compressed frames whose header could not be recovered.
+    /// Compressed frames whose SMB header could not be recovered.
     compressed_frames_opaque,
-    /// Connections whose server answered in another protocol than SMB.
+    /// Connections whose server responded in a protocol other than SMB.
     foreign_replies,
     /// NetBIOS keep-alives.
     netbios_keep_alives,
@@ -141,64 +148,151 @@ counters! {
 
     /// Responses whose request was not captured.
     responses_without_request,
-    /// Requests never answered, with the server's stream whole.
+    /// Requests never answered although the server's whole stream was captured.
     requests_unanswered,
-    /// Requests never answered while the capture lacks bytes that may have held the response.
+    /// Requests without a response where the capture lacks bytes that may have held it.
     responses_not_captured,
-    /// Commands whose last packet was not captured: timed if answered, but without service time.
+    /// Commands whose last request packet was not captured. They have a response time if answered, but no service time.
     request_end_missing,
-    /// Exchanges left out because the last packet of the response is missing.
+    /// Exchanges excluded because the last packet of the response is missing.
     response_end_missing,
-    /// Responses refused because their TCP positions contradict the request with the same id.
+    /// Responses rejected because their TCP position contradicts the request with the same id.
     causality_refused,
-    /// Responses refused because a gap could hide a recycled id.
+    /// Responses rejected because a gap may hide a reuse of the id.
     ambiguous_refused,
-    /// Requests whose id was used again while they were outstanding.
+    /// Requests whose id was reused while they were outstanding.
     ids_reused,
-    /// Exchanges left out because the clock stepped between request and response, or these were captured in the wrong order.
+    /// Exchanges excluded because the clock stepped between request and response, or the capture reordered them.
     clock_steps,
-    /// Responses that begin before the last packet of their request; they have no service time and no server time.
+    /// Responses that begin before the last packet of their request. They have no service time and no server time.
     early_responses,
     /// Outstanding requests evicted because the table was full.
     evicted_requests,
-    /// Names (sessions, trees, opens) evicted because a table was full.
+    /// Names of sessions, trees and opens evicted because a table was full.
     evicted_names,
-    /// Interim responses (STATUS_PENDING and SMB1's "go ahead").
+    /// Interim responses: STATUS_PENDING, and SMB1's "go ahead".
     interim_responses,
-    /// Oplock and lease breaks that the server sent.
+    /// Oplock and lease breaks sent by the server.
     server_breaks,
-    /// Commands of which the capture shows nothing: SMB2's by their message ids, those of SMB1 and encrypted ones estimated
-    /// by the bytes missing and the typical sizes around them.
+    /// Commands that were not captured at all. Counted by message ids in SMB2; estimated for SMB1 and encrypted
+    /// commands from the missing bytes and the typical sizes around them.
     commands_unseen,
-    /// The square of the standard error of that number.
+    /// Squared standard error of `commands_unseen`.
     commands_unseen_variance,
 
     ; maxima:
-    /// Captured bytes of the longest packet that the snap length cut short.
+    /// Captured bytes of the longest packet truncated by the snap length.
     longest_cut_packet,
-    /// Bytes that are missing of a name that was cut off, at most.
+    /// Largest number of bytes that may be missing from a truncated name.
     longest_name_tail,
 }
 
 impl Quality {
-    /// A name was cut off, and the rest of it lies within so many bytes.
+    /// Counts a truncated name whose rest lies within `missing` bytes.
     pub fn name_was_cut(&mut self, missing: usize) {
         self.names_cut += 1;
         self.longest_name_tail = self.longest_name_tail.max(missing as u64);
     }
 
-    /// The snap length that would have kept every name whole, if that is what cut any.
+    /// Returns the snap length that would have kept every name whole. Absent if none was truncated by the snap length.
     pub fn snap_length_for_names(&self) -> Option<u64> {
         (self.longest_name_tail > 0 && self.longest_cut_packet > 0)
             .then(|| self.longest_cut_packet + self.longest_name_tail)
     }
 
-    /// Commands that the capture shows in part but that were not timed because packets are missing.
+    /// Returns the number of commands that are partly captured but not timed because packets are missing.
     pub fn untimed_by_capture(&self) -> u64 {
         self.responses_without_request
             + self.responses_not_captured
             + self.response_end_missing
             + self.ambiguous_refused
             + self.headers_truncated
+    }
+}
+
+/// Half-width of the confidence interval in standard errors: covers 99.7% of a normal distribution.
+const STANDARD_ERRORS: f64 = 3.0;
+/// Relative half-width up to which an estimate is reported as a single figure.
+const SURE: f64 = 0.1;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coverage {
+    pub timed: u64,
+    /// Commands that are partly captured but have no time because of damage.
+    pub in_part: u64,
+    /// Commands that were not captured at all: counted if they are numbered, else estimated.
+    pub unseen: u64,
+    unseen_variance: u64,
+    /// Encrypted frames that could not be paired in a capture with losses, because of these or because several were
+    /// outstanding.
+    unpaired: u64,
+    /// Commands without a time for reasons other than damage.
+    pub others: u64,
+}
+
+/// Percentage of commands that could not be timed: those partly captured, and those not captured at all
+/// (commands_unseen). It is an estimate if the bounds differ.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UntimedShare {
+    /// Best estimate.
+    pub percent: f64,
+    /// Lower bound: three standard errors below.
+    pub at_least: f64,
+    /// Upper bound: three standard errors above.
+    pub at_most: f64,
+}
+
+impl Coverage {
+    /// Counts commands by outcome. `untimed` is the number of commands without a time.
+    pub fn new(ended: impl Fn(ExchangeOutcome) -> u64, untimed: u64, quality: &Quality) -> Coverage {
+        let both_halves = ended(ExchangeOutcome::ResponseEndMissing) + ended(ExchangeOutcome::ClockStep);
+        let one_half = ended(ExchangeOutcome::ResponseNotCaptured)
+            + ended(ExchangeOutcome::RequestNotCaptured)
+            + ended(ExchangeOutcome::AmbiguousMatch);
+        // A truncated header hides one half of a command. The other half may be counted already in `one_half`;
+        // whatever exceeds that is a command with both halves truncated.
+        let cut = quality.headers_truncated.saturating_sub(one_half).div_ceil(2);
+        let lossy = quality.dropped_packets + quality.capture_gaps > 0;
+        let unpaired = if lossy { ended(ExchangeOutcome::NotPairable) } else { 0 };
+        Coverage {
+            timed: ended(ExchangeOutcome::Complete),
+            in_part: one_half + both_halves + cut,
+            // Commands with truncated headers have no known message id either, so they are part of the unseen ones.
+            unseen: quality.commands_unseen.saturating_sub(cut),
+            unseen_variance: quality.commands_unseen_variance,
+            unpaired,
+            others: untimed.saturating_sub(one_half + both_halves + unpaired),
+        }
+    }
+
+    /// Returns the number of commands without a time because of damage, seen or not. An upper bound if some are
+    /// encrypted.
+    pub fn missed(&self) -> u64 {
+        self.in_part + self.unseen + self.unpaired
+    }
+
+    pub fn not_timed(&self) -> UntimedShare {
+        let error = STANDARD_ERRORS * (self.unseen_variance as f64).sqrt();
+        let unseen = self.unseen as f64;
+        let unpaired = self.unpaired as f64;
+        let percent = |unseen: f64, paired: f64| {
+            let missed = self.in_part as f64 + unseen + unpaired - paired;
+            let all = missed + paired + (self.timed + self.others) as f64;
+            if all > 0.0 { 100.0 * missed / all } else { 0.0 }
+        };
+        UntimedShare {
+            percent: percent(unseen, 0.0),
+            at_least: percent((unseen - error).max(0.0), unpaired),
+            at_most: percent(unseen + error, 0.0),
+        }
+    }
+}
+
+impl UntimedShare {
+    /// Returns true if the bounds are close enough to report a single figure.
+    pub fn is_sure(&self) -> bool {
+        let within = SURE * self.percent;
+        self.percent - self.at_least <= within && self.at_most - self.percent <= within
     }
 }

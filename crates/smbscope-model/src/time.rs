@@ -1,16 +1,16 @@
-//! Points in time and durations, both in nanoseconds.
+//! Points in time and durations in nanoseconds.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Sub;
 use std::time::Duration;
 
-/// A point in time as a capture gives it: nanoseconds since the Unix epoch.
+/// Capture timestamp in nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
-/// A duration in nanoseconds. Negative only where a capture's clock stepped backwards.
+/// Duration in nanoseconds. Negative only if a capture's clock stepped back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nanos(pub i64);
@@ -39,22 +39,21 @@ impl Sub for Nanos {
 }
 
 impl Nanos {
-    /// A sum of many durations; one that does not fit is the longest there is.
+    /// Converts a sum of durations, clamped to the range of `i64`.
     pub fn saturating(ns: i128) -> Nanos {
         Nanos(ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
 
-    /// The duration in seconds, for display and for statistics that need a real number.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 }
 
 impl fmt::Display for Nanos {
-    /// Three significant digits and the unit that reads best: `842 ns`, `1.43 ms`, `12.0 s`.
+    /// Formats with three significant digits and the best unit: `842 ns`, `1.43 ms`, `12.0 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
-        // What would be rounded to 1000 of a unit is 1.00 of the next.
+        // A value that would round to 1000 gets the next unit: 1.00.
         let (divisor, unit) = match magnitude {
             0..1_000 => return write!(f, "{} ns", self.0),
             1_000..999_500 => (1e3, "µs"),
@@ -71,7 +70,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// How the published schemas describe times: where they stand, without a type of their own.
+/// Describes times inline in the published schemas, without a definition of their own.
 #[cfg(feature = "schema")]
 mod schema {
     use super::{Nanos, Timestamp};
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rounds_to_a_thousand_has_the_next_unit() {
+    fn values_that_round_to_a_thousand_get_the_next_unit() {
         let shown: Vec<String> = [999_499, 999_500, 999_499_999, 999_500_000].map(|n| Nanos(n).to_string()).into();
         assert_eq!(shown, ["999 µs", "1.00 ms", "999 ms", "1.00 s"]);
     }

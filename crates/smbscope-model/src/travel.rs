@@ -1,33 +1,30 @@
-//! Values as bytes, from one process to another of the same version.
+//! Transfer encoding of values between processes of the same version: magic, format, version, CRC-32, postcard.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const MAGIC: &[u8; 8] = b"smbspart";
-/// Rises with every change of what travels.
+/// Increment on every change of a transferred type.
 const FORMAT: u16 = 3;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Why bytes are not what another process sent.
+/// Error for bytes that [`to_bytes`] of this version did not produce.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TravelError {
-    /// They are something else.
-    #[error("not what smbscope sends from one process to another")]
+    #[error("not data from another smbscope process")]
     Foreign,
-    /// Another version sent them.
     #[error(
         "sent by smbscope {theirs}, while this is {VERSION}, format {FORMAT}: install the same version on all hosts"
     )]
     Version {
-        /// The version and its format.
+        /// Version and format of the sender.
         theirs: String,
     },
-    /// Some are missing or others than were sent.
-    #[error("damaged on its way from one process to another: repeat the run")]
+    /// Truncated or corrupted.
+    #[error("damaged in transfer between processes: repeat the run")]
     Damaged,
 }
 
-/// The value as bytes.
 pub fn to_bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(FORMAT.to_le_bytes());
@@ -41,7 +38,6 @@ pub fn to_bytes(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// The value that bytes were made of.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, TravelError> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(TravelError::Foreign)?;
     let (format, rest) = rest.split_first_chunk().ok_or(TravelError::Damaged)?;
@@ -68,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_or_was_cut_or_changed_is_an_error() {
+    fn foreign_truncated_and_changed_bytes_are_errors() {
         let bytes = to_bytes(&vec![1u64; 100]);
         assert_eq!(from_bytes::<Vec<u64>>(b"\xd4\xc3\xb2\xa1 a capture"), Err(TravelError::Foreign));
         for length in 8..bytes.len() {

@@ -1,18 +1,16 @@
-//! Durations, sizes, rates and shares as people write them: one grammar for every option, file and criterion, and one
-//! way to write each back.
+//! Parser and printer for durations, sizes, rates and percentages, used by every option, file and criterion.
 //!
-//! A quantity is a decimal number and a unit, with or without a blank between: `5ms`, `1.5 GiB`. Times and sizes are
-//! exact: what is not a whole number of nanoseconds or bytes is refused.
+//! A quantity is a decimal number and a unit, optionally separated by a blank: `5ms`, `1.5 GiB`. Times and sizes are
+//! exact: a value that is not a whole number of nanoseconds or bytes is rejected.
 
 use crate::Nanos;
 use std::fmt;
 
-/// Why a text is no such quantity: what was expected, and what may be meant.
+/// Error for text that is not a valid quantity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// What was expected, with examples.
     pub expected: String,
-    /// What may be meant, or what the units are.
+    /// Likely intended value, or the list of units.
     pub hint: Option<String>,
 }
 
@@ -47,7 +45,7 @@ const DURATIONS: [(&str, i128); 9] = [
     ("d", 86_400_000_000_000),
 ];
 
-/// `50ms`, `1.5s`, `2min`; may be negative.
+/// Parses a duration, which may be negative: `50ms`, `1.5s`, `2min`.
 pub fn duration(text: &str) -> Result<Nanos, Unreadable> {
     let expected = expected("a duration, such as 50ms, 1.5s, 200us or 2min");
     let (digits, unit) = parts(text);
@@ -63,14 +61,14 @@ pub fn duration(text: &str) -> Result<Nanos, Unreadable> {
     scaled(digits, *scale).and_then(|nanos| i64::try_from(nanos).ok()).map(Nanos).ok_or(expected)
 }
 
-/// The same, not negative.
+/// Parses a duration that is not negative.
 pub fn time(text: &str) -> Result<std::time::Duration, Unreadable> {
     let nanos = duration(text)?;
     let nanos = u64::try_from(nanos.0).map_err(|_| expected("a time that is not negative"))?;
     Ok(std::time::Duration::from_nanos(nanos))
 }
 
-/// Single letters are powers of 1024, as disk tools have it.
+/// Single letters are powers of 1024, as in disk tools.
 const SIZES: [(&str, i128); 14] = [
     ("", 1),
     ("b", 1),
@@ -88,7 +86,7 @@ const SIZES: [(&str, i128); 14] = [
     ("tb", 1_000_000_000_000),
 ];
 
-/// Bytes: `4096`, `64KiB`, `4k` (of 1024), `1MB` (of 1000).
+/// Parses a number of bytes: `4096`, `64KiB`, `4k` (of 1024), `1MB` (of 1000).
 pub fn size(text: &str) -> Result<u64, Unreadable> {
     let expected = || expected("a size, such as 4096, 64KiB, 4k (of 1024) or 1MB (of 1000)");
     let (digits, unit) = parts(text);
@@ -96,13 +94,13 @@ pub fn size(text: &str) -> Result<u64, Unreadable> {
     scale.and_then(|scale| scaled(digits, scale)).and_then(|bytes| u64::try_from(bytes).ok()).ok_or_else(expected)
 }
 
-/// Bytes a second: `10MB/s`.
+/// Parses bytes per second: `10MB/s`.
 pub fn byte_rate(text: &str) -> Result<u64, Unreadable> {
     let amount = text.trim().strip_suffix("/s").ok_or_else(|| expected("bytes a second, such as 10MB/s"))?;
     size(amount).map_err(|_| expected("bytes a second, such as 10MB/s"))
 }
 
-/// Bits a second, as tc(8) writes them: `100mbit`, `1gbit`, `512kbit`.
+/// Parses bits per second in the notation of tc(8): `100mbit`, `1gbit`, `512kbit`.
 pub fn bit_rate(text: &str) -> Result<u64, Unreadable> {
     let (digits, unit) = parts(text);
     let scale = BIT_RATES.iter().find(|(_, name)| unit.eq_ignore_ascii_case(name)).map(|(scale, _)| i128::from(*scale));
@@ -112,7 +110,7 @@ pub fn bit_rate(text: &str) -> Result<u64, Unreadable> {
 
 const BIT_RATES: [(u64, &str); 4] = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit"), (1, "bit")];
 
-/// Events a second: `500/s`, `500`, `30/min`.
+/// Parses events per second: `500/s`, `500`, `30/min`.
 pub fn rate(text: &str) -> Result<f64, Unreadable> {
     let (number, unit) = text.split_once('/').map_or((text, "s"), |(number, unit)| (number, unit.trim()));
     let scale = DURATIONS.iter().find(|(name, _)| *name == unit).map(|(_, nanos)| *nanos as f64 / 1e9);
@@ -120,15 +118,15 @@ pub fn rate(text: &str) -> Result<f64, Unreadable> {
     number.zip(scale).map(|(number, scale)| number / scale).ok_or_else(|| expected("a rate, such as 500/s or 30/min"))
 }
 
-/// A share: `80%` is 0.8. Not negative; it may be more than 1.
+/// Parses a percentage: `80%` is 0.8. May exceed 100% but not be negative.
 pub fn percentage(text: &str) -> Result<f64, Unreadable> {
     let number = text.trim().strip_suffix('%').and_then(decimal).filter(|percent| *percent >= 0.0);
     number.map(|percent| percent / 100.0).ok_or_else(|| expected("a percentage, such as 80% or 0.5%"))
 }
 
-/// A duration that [`duration`] reads back as the same.
+/// Formats a duration exactly, so that [`duration`] returns the same value. The same holds for the following functions.
 pub fn exact_duration(duration: Nanos) -> String {
-    // The names with Greek letters are for reading only.
+    // The Greek letters are accepted as input only.
     let units = DURATIONS.iter().rev().filter(|(name, _)| name.is_ascii());
     let nanos = i128::from(duration.0);
     match units.into_iter().find(|(_, scale)| nanos % scale == 0) {
@@ -137,31 +135,28 @@ pub fn exact_duration(duration: Nanos) -> String {
     }
 }
 
-/// A size that [`size`] reads back as the same.
 pub fn exact_size(bytes: u64) -> String {
     whole(bytes, &[(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "")])
 }
 
-/// A bit rate that [`bit_rate`] reads back as the same.
 pub fn exact_bit_rate(bits: u64) -> String {
     whole(bits, &BIT_RATES)
 }
 
-/// A byte rate that [`byte_rate`] reads back as the same.
 pub fn exact_byte_rate(bytes: u64) -> String {
     whole(bytes, &[(1_000_000_000, "GB/s"), (1_000_000, "MB/s"), (1_000, "kB/s"), (1, "B/s")])
 }
 
-/// In the largest unit that leaves a whole number.
+/// Formats in the largest unit that leaves a whole number.
 fn whole(value: u64, units: &[(u64, &str)]) -> String {
     let fits = units.iter().find(|(scale, _)| value > 0 && value.is_multiple_of(*scale));
     fits.map_or_else(|| value.to_string(), |(scale, unit)| format!("{}{unit}", value / scale))
 }
 
-/// Bytes in three digits and a unit of powers of 1000, as rates have them, as reports print them: `842 B`, `1.43 kB`.
+/// Formats bytes with three significant digits and a decimal unit: `842 B`, `1.43 kB`.
 pub fn short_bytes(count: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-    // What would be rounded to 1000 of a unit is 1.00 of the next.
+    // A value that would round to 1000 gets the next unit: 1.00.
     let (mut value, mut unit) = (count, 0);
     while value >= 999.5 && unit + 1 < units.len() {
         value /= 1_000.0;
@@ -176,7 +171,7 @@ pub fn short_bytes(count: f64) -> String {
     format!("{value:.digits$} {}", units[unit])
 }
 
-/// The digits in front and the unit behind.
+/// Splits into number and unit.
 fn parts(text: &str) -> (&str, &str) {
     let text = text.trim();
     let digits = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
@@ -184,12 +179,12 @@ fn parts(text: &str) -> (&str, &str) {
     (digits, unit.trim_start())
 }
 
-/// Digits with at most one point, times a scale; none unless that is a whole number.
+/// Multiplies a decimal number by a scale. Returns `None` unless the product is a whole number.
 fn scaled(digits: &str, scale: i128) -> Option<i128> {
     let (sign, digits) = digits.strip_prefix('-').map_or((1, digits), |digits| (-1, digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    // More digits than any time or size has.
+    // No time or size has more digits; 10³⁸ fits an i128.
     if whole.is_empty() || whole.len() > 20 || fraction.len() > 18 || !is_number(whole) || !is_number(fraction) {
         return None;
     }
@@ -198,7 +193,7 @@ fn scaled(digits: &str, scale: i128) -> Option<i128> {
     (parts % one == 0).then_some(sign * parts / one)
 }
 
-/// A plain decimal number: Rust's grammar also has `inf`, `1e3` and `+5`.
+/// Parses a plain decimal number, without `inf`, `1e3` and `+5`, which Rust accepts.
 fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
@@ -227,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused() {
+    fn malformed_quantities_are_rejected() {
         for text in ["", "5", "ms", "1.2.3s", "nanms", "0.5ns", "1e3s", "+5ms", "99999999999d"] {
             assert!(duration(text).is_err(), "{text:?}");
         }
@@ -243,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_meant_is_said() {
+    fn errors_suggest_what_was_meant() {
         let said = |text: &str| duration(text).unwrap_err().to_string();
         assert!(said("5").ends_with("; a time needs its unit: did you mean 5ms?"), "{}", said("5"));
         assert!(said("5m").ends_with("; minutes are 5min, milliseconds 5ms"), "{}", said("5m"));

@@ -1,4 +1,4 @@
-//! Headers and bodies of SMB messages.
+//! Benchmarks of parsing SMB headers and requests.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_testkit::{smb1 as make1, smb2 as make2};

@@ -1,38 +1,35 @@
-//! Little-endian fields out of a slice that may be too short: `None` where the bytes are not there.
+//! Little-endian fields and texts of a slice that may be too short: a field is `None` if its bytes are missing, and a
+//! name states how much of it is.
 
-/// One byte at `offset`.
+use std::ops::Range;
+
 pub fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
     bytes.get(offset).copied()
 }
 
-/// Two bytes at `offset`, little-endian.
 pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_le_bytes(array_at(bytes, offset)?))
 }
 
-/// Four bytes at `offset`, little-endian.
 pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_le_bytes(array_at(bytes, offset)?))
 }
 
-/// Eight bytes at `offset`, little-endian.
 pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_le_bytes(array_at(bytes, offset)?))
 }
 
-/// `N` bytes at `offset`.
 pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
     bytes.get(offset..offset.checked_add(N)?)?.try_into().ok()
 }
 
-/// UTF-16LE text; unpaired surrogates become U+FFFD, a trailing odd byte is dropped.
+/// Decodes UTF-16LE. Unpaired surrogates become U+FFFD; a trailing odd byte is dropped.
 pub fn utf16_text(bytes: &[u8]) -> String {
     let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
-/// What is before the terminator of a text in UTF-16 or in an OEM code page, or all of it where there is none; and whether
-/// there is one.
+/// Returns the text before the terminator, and true if there was a terminator; otherwise all of it and false.
 pub fn before_terminator(bytes: &[u8], unicode: bool) -> (&[u8], bool) {
     let end = match unicode {
         true => bytes.chunks_exact(2).position(|unit| unit == [0, 0]).map(|units| 2 * units),
@@ -42,14 +39,52 @@ pub fn before_terminator(bytes: &[u8], unicode: bool) -> (&[u8], bool) {
     (&bytes[..end.unwrap_or(all)], end.is_some())
 }
 
-/// Text in UTF-16, or else in an OEM code page.
+/// Decodes UTF-16LE, or else text in an OEM code page.
 pub fn text(bytes: &[u8], unicode: bool) -> String {
     if unicode { utf16_text(bytes) } else { oem_text(bytes) }
 }
 
-/// OEM text as UTF-8 where it is ASCII; other bytes become U+FFFD, since the code page is not on the wire.
+/// Decodes OEM text. Non-ASCII bytes become U+FFFD, because the code page is not on the wire.
 pub fn oem_text(bytes: &[u8]) -> String {
     bytes.iter().map(|&b| if b.is_ascii() { char::from(b) } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+/// A name, possibly truncated by a snap length or a gap.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CapturedName {
+    pub text: String,
+    /// Upper bound for the number of bytes that hold the missing rest.
+    pub missing: usize,
+}
+
+impl CapturedName {
+    /// Returns a name that was not captured at all.
+    pub fn hidden(missing: usize) -> CapturedName {
+        CapturedName { text: String::new(), missing }
+    }
+
+    pub fn is_whole(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// Decodes a name from a range that may extend beyond the captured message.
+    pub(crate) fn in_range(message: &[u8], range: Range<usize>, unicode: bool) -> CapturedName {
+        let missing = if range.is_empty() { 0 } else { range.end.saturating_sub(message.len()) };
+        let here = range.start.min(message.len())..range.end.min(message.len());
+        CapturedName { text: text(message.get(here).unwrap_or_default(), unicode), missing }
+    }
+}
+
+impl From<String> for CapturedName {
+    fn from(text: String) -> CapturedName {
+        CapturedName { text, missing: 0 }
+    }
+}
+
+impl From<&str> for CapturedName {
+    fn from(text: &str) -> CapturedName {
+        CapturedName::from(text.to_owned())
+    }
 }
 
 #[cfg(test)]

@@ -1,36 +1,31 @@
-//! Fields of messages in both directions: values of a fixed size, texts and lists of a length that another field tells.
+//! Building blocks of the message tables: fixed-size fields, and texts and lists whose length another field holds.
+//!
+//! A [`FixedSizeField`] is read and written at an offset; a [`Buffer`] is parsed from the offset and length that its
+//! message states, and emitted after the fields.
 
 use crate::bytes::{array_at, oem_text, u16_at, utf16_text};
 use crate::names::{Fsctl, InfoLevel};
 use std::fmt;
 
-/// Little-endian fields at the end of a buffer.
 pub trait Put {
-    /// One field.
     fn put<T: FixedSizeField>(&mut self, value: T);
-    /// One byte.
     fn put_u8(&mut self, value: u8) {
         self.put(value);
     }
-    /// Two bytes.
     fn put_u16(&mut self, value: u16) {
         self.put(value);
     }
-    /// Four bytes.
     fn put_u32(&mut self, value: u32) {
         self.put(value);
     }
-    /// Eight bytes.
     fn put_u64(&mut self, value: u64) {
         self.put(value);
     }
-    /// Bytes as they are.
     fn put_bytes(&mut self, bytes: &[u8]);
-    /// So many zeros.
     fn put_zeros(&mut self, count: usize);
-    /// UTF-16LE text without an end mark.
+    /// Appends UTF-16LE without a terminator.
     fn put_utf16(&mut self, text: &str);
-    /// Zeros until the length, counted from `start`, divides by `unit`.
+    /// Appends zeros until the length since `start` is a multiple of `unit`.
     fn pad(&mut self, start: usize, unit: usize);
 }
 
@@ -60,25 +55,20 @@ impl Put for Vec<u8> {
     }
 }
 
-/// A field of a fixed size.
 pub trait FixedSizeField: Copy {
-    /// Bytes of it.
     const LENGTH: usize;
 
-    /// Reads it; `None` where its bytes are not there.
+    /// Reads the field. Returns `None` if its bytes are missing.
     fn at(bytes: &[u8], offset: usize) -> Option<Self>;
 
-    /// Writes it over what is there. The bytes must be there: emitting makes room first.
+    /// Overwrites the field in place. Panics if the bytes do not exist yet.
     fn set(self, bytes: &mut [u8], offset: usize);
 }
 
-/// A field that tells an offset, a length or a count. What does not fit is refused by the other side, as it must be:
-/// nobody has a name of 64 KiB.
 pub trait LengthField: FixedSizeField {
-    /// The largest value where it does not fit.
+    /// Converts a length, saturating at the maximum. The peer rejects such a message, and no valid name is that long.
     fn from_usize(length: usize) -> Self;
 
-    /// As an offset.
     fn to_usize(self) -> usize;
 }
 
@@ -126,7 +116,7 @@ impl<const N: usize> FixedSizeField for [u8; N] {
     }
 }
 
-/// Creation, last access, last write and change, as FILETIME.
+/// Times of creation, last access, last write and change, as FILETIME.
 impl FixedSizeField for [u64; 4] {
     const LENGTH: usize = 32;
 
@@ -165,26 +155,24 @@ impl FixedSizeField for InfoLevel {
     }
 }
 
-/// What is as long as other fields of its message say.
+/// Part of a message whose length is stated by fields of the message.
 pub trait Buffer<'a>: Sized {
-    /// Takes it from a message: an offset from the header, and the length or count that goes with it. `None` where it is
-    /// not all there.
+    /// Parses from an offset relative to the header and the length or count in the message. Returns `None` if
+    /// incomplete.
     fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Self>;
 
-    /// Appends it to a message that begins at `header`; the length or count to tell.
+    /// Appends to a message whose header begins at `header`. Returns the length or count for the field.
     fn emit(&self, header: usize, out: &mut Vec<u8>) -> usize;
 
-    /// Whether it has no bytes.
     fn is_empty(&self) -> bool;
 
-    /// One made of any bytes.
     #[cfg(test)]
     fn any(bytes: &'a [u8]) -> Self {
         Self::parse(bytes, 0, bytes.len()).expect("all bytes are there")
     }
 }
 
-/// The bytes that an offset (from the header on) and a length name.
+/// Returns `length` bytes at `offset` from the header.
 pub(crate) fn buffer(message: &[u8], offset: usize, length: usize) -> Option<&[u8]> {
     if length == 0 {
         return Some(&[]);
@@ -207,14 +195,12 @@ impl<'a> Buffer<'a> for &'a [u8] {
     }
 }
 
-/// Text without its end mark: as it was read, or to be written.
+/// Text without its terminator, borrowed from a message or about to be emitted.
 #[derive(Debug, Clone, Copy)]
 pub enum WireText<'a> {
-    /// To be written.
     Str(&'a str),
-    /// As it was read, in UTF-16, little-endian.
     Utf16(&'a [u8]),
-    /// As it was read, in the code page of the server (SMB1).
+    /// Text of an SMB1 message in the server's code page.
     Oem(&'a [u8]),
 }
 
@@ -251,7 +237,7 @@ impl fmt::Display for WireText<'_> {
     }
 }
 
-/// In UTF-16.
+/// Encodes as UTF-16LE.
 impl<'a> Buffer<'a> for WireText<'a> {
     fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<WireText<'a>> {
         buffer(message, offset, length).map(WireText::Utf16)
@@ -272,17 +258,14 @@ impl<'a> Buffer<'a> for WireText<'a> {
     }
 }
 
-/// A list of values, which its message counts: as it was read, or to be written.
+/// List of values whose count is in the message, borrowed from a message or about to be emitted.
 #[derive(Debug, Clone, Copy)]
 pub enum List<'a, T> {
-    /// To be written.
     Values(&'a [T]),
-    /// As it was read.
     Bytes(&'a [u8]),
 }
 
 impl<'a, T: FixedSizeField> List<'a, T> {
-    /// Its values, one after the other.
     pub fn iter(self) -> impl Iterator<Item = T> + use<'a, T> {
         let (values, bytes) = match self {
             List::Values(values) => (values, &[][..]),
@@ -331,7 +314,7 @@ impl<'a, T: FixedSizeField> Buffer<'a> for List<'a, T> {
     }
 }
 
-/// Appends a list that a count of two bytes goes before.
+/// Appends a list prefixed with its count as a `u16`.
 pub(crate) fn put_counted<T: FixedSizeField>(list: List<'_, T>, out: &mut Vec<u8>) {
     let at = out.len();
     out.put(0u16);
@@ -339,7 +322,6 @@ pub(crate) fn put_counted<T: FixedSizeField>(list: List<'_, T>, out: &mut Vec<u8
     u16::from_usize(count).set(out, at);
 }
 
-/// A list that a count of two bytes goes before.
 pub(crate) fn counted<T: FixedSizeField>(bytes: &[u8], offset: usize) -> Option<List<'_, T>> {
     List::parse(bytes, offset + 2, u16_at(bytes, offset)?.into())
 }

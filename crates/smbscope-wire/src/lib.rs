@@ -1,8 +1,9 @@
-//! Bytes to SMB messages: framing, SMB1 (MS-CIFS, MS-SMB), SMB2/3 (MS-SMB2), transform and compression headers,
-//! security tokens and status codes.
+//! SMB wire formats: framing, SMB1 (MS-CIFS, MS-SMB), SMB2/3 (MS-SMB2), transform and compression headers, security
+//! tokens and status codes.
 //!
-//! No I/O, no clock, no state. Views borrow the bytes they were given and tolerate a cut-off tail: a snap length
-//! leaves headers incomplete, and what is there still counts.
+//! Pure functions over byte slices, without I/O, clock or state. Views borrow their input and accept truncated
+//! messages, since a snap length may cut off any tail. Start with [`smb2::Smb2Header`] and [`smb2::Smb2Request`], or
+//! their SMB1 counterparts.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +13,6 @@ pub mod compression;
 mod detail;
 pub mod fscc;
 pub mod kept;
-mod name;
 pub mod names;
 pub mod nbss;
 pub mod security;
@@ -20,5 +20,5 @@ pub mod smb1;
 pub mod smb2;
 pub mod status;
 
+pub use bytes::CapturedName;
 pub use detail::RequestDetail;
-pub use name::CapturedName;

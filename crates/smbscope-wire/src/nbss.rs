@@ -1,39 +1,28 @@
-//! NetBIOS session service (RFC 1002 4.3) and direct TCP (MS-SMB2 2.1) framing: a type byte and a length.
+//! Framing of the NetBIOS session service (RFC 1002 4.3) and of direct TCP (MS-SMB2 2.1): a type byte and a length.
 //!
-//! Direct TCP has a zero byte and 24 bits of length; NetBIOS has a type, seven zero bits and 17 bits of length.
-//! The two agree for a session message, so one reading serves both.
+//! Direct TCP has a zero byte and a 24-bit length; NetBIOS has a type, seven zero bits and a 17-bit length. The two
+//! are identical for session messages, so one parser serves both.
 
-/// Length of the header that precedes every frame.
 pub const HEADER_LENGTH: usize = 4;
 
-/// What a frame carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameType {
-    /// A session message: an SMB message, or raw data.
     Message,
-    /// Session request, with called and calling name.
     SessionRequest,
-    /// Positive session response.
     PositiveResponse,
-    /// Negative session response.
     NegativeResponse,
-    /// Retarget session response.
     RetargetResponse,
-    /// Keep-alive.
     KeepAlive,
 }
 
-/// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What follows.
     pub frame_type: FrameType,
-    /// Bytes that follow.
     pub length: u32,
 }
 
 impl FrameHeader {
-    /// Reads a header; `None` when the type does not exist or the length can't belong to it.
+    /// Parses a header. Returns `None` for an unknown type or a length that the type does not allow.
     pub fn parse(bytes: [u8; HEADER_LENGTH]) -> Option<FrameHeader> {
         let length = u32::from_be_bytes([0, bytes[1], bytes[2], bytes[3]]);
         let frame_type = match bytes[0] {
@@ -47,7 +36,7 @@ impl FrameHeader {
         };
         let expected = match frame_type {
             FrameType::Message => true,
-            // Two encoded names of 34 bytes, longer with a scope.
+            // Two encoded names of 34 bytes each, longer with a scope.
             FrameType::SessionRequest => (68..=512).contains(&length),
             FrameType::PositiveResponse | FrameType::KeepAlive => length == 0,
             FrameType::NegativeResponse => length == 1,

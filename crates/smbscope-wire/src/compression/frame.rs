@@ -1,21 +1,16 @@
-//! The compression transform header, unchained and chained (MS-SMB2 2.2.42).
+//! Compression transform header, unchained and chained (MS-SMB2 2.2.42).
 
-use super::{CompressionError, pattern};
+use super::{CompressionError, algorithms};
 use crate::{bytes, names::open_enum, smb2::COMPRESSION_ID};
 
-/// SMB2_COMPRESSION_FLAG_CHAINED.
 const FLAG_CHAINED: u16 = 0x0001;
 
-/// ProtocolId and OriginalCompressedSegmentSize: all of the chained header, and the start of the other.
+/// ProtocolId and OriginalCompressedSegmentSize: the whole chained header, and the beginning of the unchained one.
 const CHAINED_HEADER: usize = 8;
-/// SMB2_COMPRESSION_TRANSFORM_HEADER_UNCHAINED.
 const UNCHAINED_HEADER: usize = 16;
-/// SMB2_COMPRESSION_CHAINED_PAYLOAD_HEADER without OriginalPayloadSize.
 const PAYLOAD_HEADER: usize = 8;
-/// OriginalPayloadSize.
 const ORIGINAL_PAYLOAD_SIZE: usize = 4;
 
-/// A compression algorithm (MS-SMB2 2.2.3.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Algorithm(pub u16);
 
@@ -29,39 +24,35 @@ open_enum!(Algorithm, "", "0x{:04x}" {
 });
 
 impl Algorithm {
-    /// Whether a chained payload begins with its OriginalPayloadSize (MS-SMB2 2.2.42.2.1).
+    /// Returns true if a chained payload begins with its OriginalPayloadSize (MS-SMB2 2.2.42.2.1).
     fn has_original_payload_size(self) -> bool {
         !matches!(self, Algorithm::NONE | Algorithm::PATTERN_V1)
     }
 }
 
-/// A compressed message (MS-SMB2 2.2.42), its data cut where the capture cut it.
+/// Compressed message (MS-SMB2 2.2.42), possibly truncated by the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompressedFrame<'a> {
-    /// SMB2_COMPRESSION_TRANSFORM_HEADER_UNCHAINED (MS-SMB2 2.2.42.1): plain bytes, then compressed ones.
+    /// Uncompressed bytes followed by compressed ones (MS-SMB2 2.2.42.1).
     Unchained {
-        /// How many bytes `data` stands for.
+        /// Size of `data` after decompression.
         original_compressed_segment_size: u32,
-        /// How `data` is compressed.
         algorithm: Algorithm,
-        /// How many bytes of the message are not compressed: field Offset.
+        /// Size of the uncompressed part.
         offset: u32,
-        /// The start of the message, as it is.
         plain: &'a [u8],
-        /// The rest of the message, compressed.
         data: &'a [u8],
     },
-    /// SMB2_COMPRESSION_TRANSFORM_HEADER_CHAINED (MS-SMB2 2.2.42.2): payloads, each compressed in its own way.
+    /// Payloads that are compressed individually (MS-SMB2 2.2.42.2).
     Chained {
-        /// How many bytes the payloads stand for together.
+        /// Total size of the payloads after decompression.
         original_compressed_segment_size: u32,
-        /// The payloads in order.
         payloads: Payloads<'a>,
     },
 }
 
 impl CompressedFrame<'_> {
-    /// The length of the message inside, as the header has it.
+    /// Returns the length of the message inside, according to the header.
     pub fn original_len(&self) -> usize {
         match *self {
             CompressedFrame::Unchained { original_compressed_segment_size, offset, .. } => {
@@ -74,46 +65,43 @@ impl CompressedFrame<'_> {
     }
 }
 
-/// One payload of a chain (MS-SMB2 2.2.42.2.1).
+/// Payload of a chain (MS-SMB2 2.2.42.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payload<'a> {
-    /// How `data` is compressed.
     pub algorithm: Algorithm,
-    /// Field Flags: CHAINED in the first payload, none in the others.
+    /// CHAINED in the first payload, zero in the others.
     pub flags: u16,
-    /// Field Length: bytes after the payload header, OriginalPayloadSize included.
+    /// Bytes after the payload header, including OriginalPayloadSize.
     pub length: u32,
-    /// The size of the payload in the message, where the header has it.
+    /// Decompressed size, for algorithms that state it in the header.
     pub original_payload_size: Option<u32>,
-    /// The payload, less what the capture cut off.
     pub data: &'a [u8],
 }
 
 impl Payload<'_> {
-    /// The size of the payload in the message, wherever the algorithm keeps it.
+    /// Returns the decompressed size, wherever the algorithm states it.
     pub fn original_len(&self) -> usize {
         match self.algorithm {
-            Algorithm::PATTERN_V1 => pattern::repetitions(self.data).unwrap_or(0),
+            Algorithm::PATTERN_V1 => algorithms::repetitions(self.data).unwrap_or(0),
             _ => self.original_payload_size.unwrap_or(self.length) as usize,
         }
     }
 }
 
-/// Whether the frame has the chained layout.
+/// Returns true if the frame has the chained layout.
 ///
-/// Both layouts have their Flags field at the same place, bytes 10 and 11, and a sender sets
-/// SMB2_COMPRESSION_FLAG_CHAINED in the one and clears it in the other (MS-SMB2 2.2.42.1, 2.2.42.2.1). Where chaining
-/// was negotiated a message may still come unchained.
+/// Both layouts have Flags in bytes 10 and 11: a sender sets SMB2_COMPRESSION_FLAG_CHAINED in the chained one and
+/// clears it in the other (MS-SMB2 2.2.42.1, 2.2.42.2.1). A connection that negotiated chaining may still carry
+/// unchained messages.
 pub fn looks_chained(frame: &[u8]) -> bool {
     bytes::u16_at(frame, 10) == Some(FLAG_CHAINED)
 }
 
-/// Reads the header in the layout that [`looks_chained`] finds (MS-SMB2 2.2.42).
+/// Parses the header in the layout that [`looks_chained`] detects.
 pub fn parse(frame: &[u8]) -> Result<CompressedFrame<'_>, CompressionError> {
     parse_as(frame, looks_chained(frame))
 }
 
-/// Reads the header in the layout the caller says it has (MS-SMB2 2.2.42.1 and 2.2.42.2).
 pub fn parse_as(frame: &[u8], chained: bool) -> Result<CompressedFrame<'_>, CompressionError> {
     if !frame.starts_with(&COMPRESSION_ID) {
         return Err(CompressionError::NotCompressed);
@@ -134,7 +122,7 @@ pub fn parse_as(frame: &[u8], chained: bool) -> Result<CompressedFrame<'_>, Comp
     Ok(CompressedFrame::Unchained { original_compressed_segment_size, algorithm, offset, plain, data })
 }
 
-/// The payloads of a chain; an error, if a payload's header is not all there, is the last item.
+/// Iterator over the payloads of a chain. If a payload's header is truncated, the last item is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payloads<'a> {
     frame: &'a [u8],
@@ -150,7 +138,7 @@ impl<'a> Iterator for Payloads<'a> {
         }
         let payload = self.payload_at(self.at);
         self.at = match payload {
-            // A capture's end stops the walk as the end of the frame would.
+            // The end of the captured bytes ends the iteration like the end of the frame.
             Ok(payload) => self.at.saturating_add(PAYLOAD_HEADER).saturating_add(payload.length as usize),
             Err(_) => self.frame.len(),
         };

@@ -1,19 +1,16 @@
 //! LZ77+Huffman (MS-XCA 2.2): blocks of 64 KiB of output, each with its own code.
 
-use super::window::{DecompressionEnd, DecompressionWindow};
+use super::algorithms::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
 /// Symbols 0 to 255 are literals, 256 to 511 matches.
 const SYMBOLS: usize = 512;
-/// The code's table: four bits a symbol.
 const TABLE_BYTES: usize = SYMBOLS / 2;
-/// No code is longer.
 const MAX_BITS: usize = 15;
-/// A block's worth of output.
 const BLOCK: usize = 0x1_0000;
 
-/// Appends what `data` holds. The window's limit must not be beyond the end of the message, since only there does
-/// symbol 256 mean the end and not a match.
+/// Decompresses into the window. Its limit must not exceed the message, because symbol 256 means the end only there
+/// and a match elsewhere.
 pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut at = 0;
     while at < data.len() {
@@ -38,8 +35,8 @@ pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Re
     Ok(())
 }
 
-/// Distance and length of a match: the symbol has the distance's magnitude and lengths up to 17; longer lengths follow
-/// in bytes, then the distance's lower bits.
+/// Reads distance and length of a match. The symbol holds the magnitude of the distance and lengths up to 17; longer
+/// lengths follow in bytes, then the low bits of the distance.
 fn match_item(symbol: u16, bits: &mut Bits<'_>) -> Result<(usize, usize), DecompressionEnd> {
     let mut length = usize::from(symbol % 16);
     if length == 15 {
@@ -53,16 +50,16 @@ fn match_item(symbol: u16, bits: &mut Bits<'_>) -> Result<(usize, usize), Decomp
     Ok((distance, length + 3))
 }
 
-/// A canonical Huffman code, decoded length by length.
+/// Canonical Huffman code, decoded length by length.
 struct Code {
-    /// How many symbols have a code of each length.
+    /// Number of symbols by code length.
     count: [u16; MAX_BITS + 1],
-    /// The symbols in order of length, then value.
+    /// Symbols in order of code length, then value.
     symbols: [u16; SYMBOLS],
 }
 
 impl Code {
-    /// The code for a table of lengths, which must use up all codes of 15 bits.
+    /// Builds the code from a table of lengths. Rejects a code that is not complete.
     fn from_lengths(table: &[u8]) -> Result<Code, DecompressionEnd> {
         let length = |symbol: usize| usize::from(table[symbol / 2] >> (4 * (symbol % 2)) & 0x0f);
         let mut count = [0; MAX_BITS + 1];
@@ -89,7 +86,6 @@ impl Code {
         Ok(Code { count, symbols })
     }
 
-    /// Reads one symbol.
     fn next_symbol(&self, bits: &mut Bits<'_>) -> Result<u16, DecompressionEnd> {
         let window = bits.next >> (32 - MAX_BITS);
         let (mut first, mut index) = (0, 0);
@@ -108,16 +104,15 @@ impl Code {
     }
 }
 
-/// The bit stream: 16-bit words, high bit first, read one word ahead; a match's long length stands in the bytes after
-/// the words that were read.
+/// Bit stream: 16-bit words, high bit first, read one word ahead. Long match lengths are in the bytes after the words
+/// read so far.
 struct Bits<'a> {
     data: &'a [u8],
     at: usize,
-    /// The next bits, highest first.
     next: u32,
-    /// Bits in `next` beyond 16; a word is read when it turns negative.
+    /// Number of bits in `next` beyond 16. The next word is loaded when it turns negative.
     extra: i32,
-    /// Bits in `next` that came from the input: fewer than `extra + 16` once it has ended.
+    /// Number of bits in `next` that came from the input: fewer than `extra + 16` at its end.
     valid: i32,
 }
 
@@ -129,9 +124,9 @@ impl<'a> Bits<'a> {
         bits
     }
 
-    /// Takes `count` bits, no more than 15.
+    /// Takes up to 15 bits.
     fn take(&mut self, count: u32) -> Result<u32, DecompressionEnd> {
-        // In two steps: a shift by 32 bits is none.
+        // In two steps, because a shift by 32 would overflow.
         let value = self.next >> 1 >> (31 - count);
         self.next <<= count;
         self.extra -= count as i32;
@@ -145,7 +140,7 @@ impl<'a> Bits<'a> {
         Ok(value)
     }
 
-    /// Puts the next word behind the bits that are left; zeros, once the input has ended.
+    /// Appends the next word, or zeros after the end of the input.
     fn load(&mut self) {
         match bytes::u16_at(self.data, self.at) {
             Some(word) => {
@@ -158,14 +153,14 @@ impl<'a> Bits<'a> {
         self.extra += 16;
     }
 
-    /// Takes a byte from behind the words that were read.
+    /// Takes a byte from after the words read so far.
     fn byte(&mut self) -> Result<u8, DecompressionEnd> {
         let byte = bytes::u8_at(self.data, self.at).ok_or(DecompressionEnd::Truncated)?;
         self.at += 1;
         Ok(byte)
     }
 
-    /// A length, less 3, of 16 bits, or 32 after a zero (MS-XCA 2.1.4.3).
+    /// Reads a length minus 3 of 16 bits, or 32 after a zero (MS-XCA 2.1.4.3).
     fn long_length(&mut self) -> Result<usize, DecompressionEnd> {
         let mut length = u32::from(bytes::u16_at(self.data, self.at).ok_or(DecompressionEnd::Truncated)?);
         self.at += 2;

@@ -1,56 +1,46 @@
 //! Compressed SMB2 messages (MS-SMB2 2.2.42): the frame, and the first bytes of the message inside.
 //!
-//! An analyser needs the header and the first fields of a message, so [`recover_prefix`] decompresses no more than it
-//! was asked for, and makes do with a message whose tail a snap length cut off.
+//! The analysis needs only headers and the first fields of a message, so [`recover_prefix`] decompresses no more than
+//! requested, and works on messages that a snap length truncated.
 
+mod algorithms;
 mod frame;
-mod lz4;
-mod lz77;
 mod lz77_huffman;
-mod lznt1;
-mod pattern;
-mod window;
 
 pub use frame::{Algorithm, CompressedFrame, Payload, Payloads, looks_chained, parse, parse_as};
 
-use window::{DecompressionEnd, DecompressionWindow};
+use algorithms::{DecompressionEnd, DecompressionWindow};
 
 #[cfg(test)]
 mod tests;
 
-/// No more than this many bytes of a message are ever recovered, whatever the caller's limit.
+/// Upper limit for the recovered bytes of a message, whatever the caller's limit.
 pub const MAX_RECOVERED: usize = 1024 * 1024;
 
-/// Why nothing of a compressed message could be read (MS-SMB2 2.2.42).
+/// Reason for recovering nothing from a compressed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CompressionError {
-    /// The message does not begin with 0xFC 'S' 'M' 'B'.
     #[error("no compression transform: the message does not begin with 0xFC 'S' 'M' 'B'")]
     NotCompressed,
-    /// A header or its data is not all there.
-    #[error("{what} needs {need} bytes at offset {offset}, {have} are there")]
+    #[error("{what} needs {need} bytes at offset {offset}, but only {have} are present")]
     Truncated {
-        /// The structure that was being read.
+        /// Structure that was being parsed.
         what: &'static str,
-        /// Bytes it needs.
         need: usize,
-        /// Bytes there are.
         have: usize,
-        /// Where it begins, from the start of the frame.
+        /// Offset of the structure in the frame.
         offset: usize,
     },
-    /// An algorithm that is not in MS-SMB2 2.2.3.1.3.
     #[error("compression algorithm {0} is unknown")]
     UnknownAlgorithm(Algorithm),
-    /// The compressed data contradicts its algorithm before the first byte.
     #[error("the data is not valid {0}")]
     Corrupt(Algorithm),
 }
 
-/// The first `limit` bytes of the message inside `frame`, as many as its bytes and their validity allow.
+/// Returns up to `limit` bytes of the message inside `frame`, as far as the data is present and valid.
 ///
-/// `chained` says which layout the frame has: [`looks_chained`] reads it off the frame. `limit` bounds memory as well
-/// as output, and is itself bounded by [`MAX_RECOVERED`]. An error means that not one byte was recovered.
+/// `chained` selects the layout; see [`looks_chained`]. Memory is bounded by `limit`, which is clamped to
+/// [`MAX_RECOVERED`]. Returns an error only if no byte was recovered.
 pub fn recover_prefix(frame: &[u8], chained: bool, limit: usize) -> Result<Vec<u8>, CompressionError> {
     let frame = parse_as(frame, chained)?;
     let limit = limit.min(MAX_RECOVERED).min(frame.original_len());
@@ -68,13 +58,13 @@ pub fn recover_prefix(frame: &[u8], chained: bool, limit: usize) -> Result<Vec<u
     }
 }
 
-/// Appends the payloads of a chain until `limit`, a gap or the end.
+/// Appends the payloads of a chain up to `limit`, a gap or the end.
 fn unpack(payloads: Payloads<'_>, out: &mut Vec<u8>, limit: usize) -> Result<(), CompressionError> {
     for payload in payloads {
         let payload = payload?;
         let end = out.len().saturating_add(payload.original_len());
         decompress(payload.algorithm, payload.data, out, end.min(limit))?;
-        // What follows a payload that came up short would stand at the wrong place.
+        // After a short payload, the position of the following ones is unknown.
         if out.len() < end {
             return Ok(());
         }
@@ -82,16 +72,16 @@ fn unpack(payloads: Payloads<'_>, out: &mut Vec<u8>, limit: usize) -> Result<(),
     Ok(())
 }
 
-/// Appends what `data` holds until `out` has `limit` bytes.
+/// Decompresses until `out` has `limit` bytes.
 fn decompress(algorithm: Algorithm, data: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), CompressionError> {
     let window = DecompressionWindow::new(out, limit);
     let outcome = match algorithm {
         Algorithm::NONE => plain(data, window),
-        Algorithm::LZNT1 => lznt1::decompress(data, window),
-        Algorithm::LZ77 => lz77::decompress(data, window),
+        Algorithm::LZNT1 => algorithms::decompress_lznt1(data, window),
+        Algorithm::LZ77 => algorithms::decompress_lz77(data, window),
         Algorithm::LZ77_HUFFMAN => lz77_huffman::decompress(data, window),
-        Algorithm::PATTERN_V1 => pattern::decompress(data, window),
-        Algorithm::LZ4 => lz4::decompress(data, window),
+        Algorithm::PATTERN_V1 => algorithms::decompress_pattern(data, window),
+        Algorithm::LZ4 => algorithms::decompress_lz4(data, window),
         _ => return Err(CompressionError::UnknownAlgorithm(algorithm)),
     };
     match outcome {
@@ -100,7 +90,6 @@ fn decompress(algorithm: Algorithm, data: &[u8], out: &mut Vec<u8>, limit: usize
     }
 }
 
-/// NONE: the payload is part of the message as it stands.
 fn plain(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     window.literals(data)
 }

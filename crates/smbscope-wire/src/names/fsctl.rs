@@ -3,7 +3,6 @@
 use super::open_enum;
 use serde::{Deserialize, Serialize};
 
-/// A file system control code (MS-FSCC 2.3, MS-SMB2 2.2.31).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Fsctl(pub u32);
 

@@ -1,29 +1,21 @@
-//! What a query or set addresses: information type and class (MS-SMB2 2.2.37, MS-FSCC 2.4 and 2.5).
+//! Information types and classes of queries and changes (MS-SMB2 2.2.37, MS-FSCC 2.4 and 2.5).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Information type and class (MS-SMB2 2.2.37, MS-FSCC 2.4 and 2.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum InfoLevel {
     /// SMB2_0_INFO_FILE, or the class of a directory query.
     File(u8),
-    /// SMB2_0_INFO_FILESYSTEM.
     FileSystem(u8),
-    /// SMB2_0_INFO_SECURITY.
     Security,
-    /// SMB2_0_INFO_QUOTA.
     Quota,
-    /// Another type.
     Other {
-        /// InfoType.
         kind: u8,
-        /// FileInfoClass.
         class: u8,
     },
 }
 
-/// The bytes of it all zero.
 impl Default for InfoLevel {
     fn default() -> InfoLevel {
         InfoLevel::from_wire(0, 0)
@@ -31,12 +23,10 @@ impl Default for InfoLevel {
 }
 
 impl InfoLevel {
-    /// `SECURITY`, whose FileInfoClass is zero (MS-SMB2 2.2.37).
     pub const SECURITY: InfoLevel = InfoLevel::Security;
-    /// `QUOTA`, whose FileInfoClass is zero (MS-SMB2 2.2.37).
     pub const QUOTA: InfoLevel = InfoLevel::Quota;
 
-    /// The level that fields InfoType and FileInfoClass name (MS-SMB2 2.2.37 and 2.2.39).
+    /// Converts the fields InfoType and FileInfoClass (MS-SMB2 2.2.37 and 2.2.39).
     pub fn from_wire(info_type: u8, file_info_class: u8) -> InfoLevel {
         match info_type {
             0x01 => InfoLevel::File(file_info_class),
@@ -47,7 +37,6 @@ impl InfoLevel {
         }
     }
 
-    /// Fields InfoType and FileInfoClass of this level (MS-SMB2 2.2.37).
     pub fn to_wire(self) -> (u8, u8) {
         match self {
             InfoLevel::File(class) => (0x01, class),
@@ -58,7 +47,7 @@ impl InfoLevel {
         }
     }
 
-    /// The specification's name of the class, `SECURITY` or `QUOTA`, if the level has one.
+    /// Returns the specification's name of the class, `SECURITY` or `QUOTA`, if the level has one.
     pub fn name(self) -> Option<&'static str> {
         match self {
             InfoLevel::File(class) => file_class_name(class),
@@ -70,7 +59,7 @@ impl InfoLevel {
     }
 }
 
-/// The class's name, or InfoType and FileInfoClass in hexadecimal: `0x01/0xc8`.
+/// Prints the name of the class, or InfoType and FileInfoClass in hexadecimal: `0x01/0xc8`.
 impl fmt::Display for InfoLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
@@ -83,7 +72,7 @@ impl fmt::Display for InfoLevel {
     }
 }
 
-/// Gives [`InfoLevel`] its constants and the function from class to name.
+/// Declares the constants of [`InfoLevel`] and the function from class to name.
 macro_rules! classes {
     ($variant:ident, $known:ident, $function:ident { $($const:ident = $class:literal, $name:literal;)* }) => {
         impl InfoLevel {
@@ -106,8 +95,8 @@ macro_rules! classes {
     };
 }
 
-// MS-FSCC 2.4 and, for the classes it leaves to local use, FILE_INFORMATION_CLASS of the Windows driver kit;
-// class 100 of both tables is that of the SMB3 POSIX extensions.
+// MS-FSCC 2.4; for the classes it leaves to local use, FILE_INFORMATION_CLASS of the Windows driver kit. Class 100 of
+// both tables belongs to the SMB3 POSIX extensions.
 classes!(File, KNOWN_FILE, file_class_name {
     FILE_DIRECTORY_INFORMATION = 1, "FileDirectoryInformation";
     FILE_FULL_DIRECTORY_INFORMATION = 2, "FileFullDirectoryInformation";

@@ -1,18 +1,17 @@
-//! Just enough DER to walk down a token (X.690 section 8): low tags, definite lengths, contents that may be cut off.
+//! Minimal DER parser for security tokens (X.690 section 8): low tag numbers, definite lengths, truncated contents.
 
-/// An element; `content` holds what there is of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Element<'a> {
     /// Identifier octet: class, constructed bit and tag number.
     pub tag: u8,
-    /// The contents, up to where the input ends.
+    /// Contents, up to the end of the input.
     pub content: &'a [u8],
-    /// Whether the contents are all there.
+    /// True if the contents are complete.
     pub whole: bool,
 }
 
-/// The first element of `input` and what follows it. `None` for high tag numbers and indefinite lengths, which DER
-/// tokens of these protocols have no use for.
+/// Returns the first element and the input after it. `None` for high tag numbers and indefinite lengths, which these
+/// protocols do not use.
 pub fn read(input: &[u8]) -> Option<(Element<'_>, &[u8])> {
     let (&tag, rest) = input.split_first()?;
     let (&first, rest) = rest.split_first()?;
@@ -31,17 +30,15 @@ pub fn read(input: &[u8]) -> Option<(Element<'_>, &[u8])> {
     Some((Element { tag, content, whole: content.len() == length }, rest))
 }
 
-/// The contents of the first element, if it has this tag.
 pub fn expect(input: &[u8], tag: u8) -> Option<&[u8]> {
     read(input).filter(|(element, _)| element.tag == tag).map(|(element, _)| element.content)
 }
 
-/// The contents of the first element with this tag among the elements of `input`.
+/// Returns the contents of the first element with this tag.
 pub fn find(input: &[u8], tag: u8) -> Option<&[u8]> {
     elements(input).find(|element| element.tag == tag).map(|element| element.content)
 }
 
-/// The elements that stand in `input` one after the other.
 pub fn elements(mut input: &[u8]) -> impl Iterator<Item = Element<'_>> {
     std::iter::from_fn(move || {
         let (element, rest) = read(input)?;

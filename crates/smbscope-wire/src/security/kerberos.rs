@@ -1,22 +1,20 @@
-//! The readable part of a Kerberos AP-REQ: whom its ticket is for (RFC 4120 5.3 and 5.5.1).
+//! Readable part of a Kerberos AP-REQ: realm and service of the ticket (RFC 4120 5.3 and 5.5.1).
 
 use super::{SecurityToken, der};
 use crate::kept::NameOf;
 
-/// AP-REQ: [APPLICATION 14].
+/// [APPLICATION 14].
 pub(super) const AP_REQ: u8 = 0x6e;
-/// Ticket: [APPLICATION 1].
+/// [APPLICATION 1].
 const TICKET: u8 = 0x61;
 const SEQUENCE: u8 = 0x30;
 const GENERAL_STRING: u8 = 0x1b;
 
-/// Context tags of the fields used.
 const AP_REQ_TICKET: u8 = 0xa3;
 const TICKET_REALM: u8 = 0xa1;
 const TICKET_SNAME: u8 = 0xa2;
 const NAME_STRING: u8 = 0xa1;
 
-/// Realm and service of the ticket in an AP-REQ.
 pub(super) fn identify(token: &[u8]) -> Option<SecurityToken> {
     let request = der::expect(der::expect(token, AP_REQ)?, SEQUENCE)?;
     let ticket = ticket(request).unwrap_or_default();
@@ -29,7 +27,7 @@ fn ticket(request: &[u8]) -> Option<&[u8]> {
     der::expect(der::expect(der::find(request, AP_REQ_TICKET)?, TICKET)?, SEQUENCE)
 }
 
-/// The components of the service's PrincipalName, all of them or none.
+/// Returns the components of the service's PrincipalName. `None` if any is truncated.
 fn service(ticket: &[u8]) -> Option<String> {
     let name = der::expect(der::find(ticket, TICKET_SNAME)?, SEQUENCE)?;
     let (strings_field, _) = der::read(der::find(name, NAME_STRING)?)?;
@@ -37,7 +35,7 @@ fn service(ticket: &[u8]) -> Option<String> {
     complete.then(|| strings(strings_field.content).collect::<Vec<_>>().join("/"))
 }
 
-/// The GeneralStrings that stand in `input`, as far as they are all there.
+/// Iterates over the complete GeneralStrings of `input`.
 fn strings(input: &[u8]) -> impl Iterator<Item = String> {
     string_bytes(input).map(|content| String::from_utf8_lossy(content).into_owned())
 }
@@ -47,7 +45,7 @@ fn string_bytes(input: &[u8]) -> impl Iterator<Item = &[u8]> {
     der::elements(input).filter(is_string).map(|element| element.content)
 }
 
-/// The names that [`identify`] reads, where they stand in the token.
+/// Returns the names that [`identify`] reads, as subslices of the token.
 pub(super) fn names(token: &[u8]) -> Vec<(&[u8], NameOf)> {
     let request = der::expect(token, AP_REQ).and_then(|request| der::expect(request, SEQUENCE));
     let ticket = request.and_then(ticket).unwrap_or_default();

@@ -1,19 +1,16 @@
-//! The names in NTLM messages (MS-NLMP 2.2.1).
+//! Names in NTLM messages (MS-NLMP 2.2.1).
 
 use super::SecurityToken;
 use crate::bytes;
 use crate::kept::{NameOf, RetainedRanges};
 use std::ops::Range;
 
-/// The first eight bytes of every message.
+/// First eight bytes of every message.
 pub(super) const SIGNATURE: &[u8] = b"NTLMSSP\0";
 
-/// NTLMSSP_NEGOTIATE_UNICODE: names are UTF-16.
 const NEGOTIATE_UNICODE: u32 = 0x0000_0001;
-/// NTLMSSP_NEGOTIATE_ANONYMOUS.
 const NEGOTIATE_ANONYMOUS: u32 = 0x0000_0800;
 
-/// Offsets of fields.
 mod field {
     pub(super) const MESSAGE_TYPE: usize = 8;
     pub(super) const CHALLENGE_TARGET_NAME: usize = 12;
@@ -25,7 +22,7 @@ mod field {
     pub(super) const AUTHENTICATE_FLAGS: usize = 60;
 }
 
-/// Reads a message that begins with [`SIGNATURE`].
+/// Parses a message that begins with [`SIGNATURE`].
 pub(super) fn identify(message: &[u8]) -> Option<SecurityToken> {
     match bytes::u32_at(message, field::MESSAGE_TYPE)? {
         1 => Some(SecurityToken::NtlmNegotiate),
@@ -52,7 +49,7 @@ fn authenticate(message: &[u8]) -> SecurityToken {
     }
 }
 
-/// NegotiateFlags; the first clients left them out and began the payload in their place.
+/// Returns NegotiateFlags. The first clients omitted them and began the payload in their place.
 fn authenticate_flags(message: &[u8]) -> Option<u32> {
     let fields = [
         field::AUTHENTICATE_NT_RESPONSE,
@@ -67,26 +64,26 @@ fn authenticate_flags(message: &[u8]) -> Option<u32> {
     if payload_is_early { None } else { bytes::u32_at(message, field::AUTHENTICATE_FLAGS) }
 }
 
-/// The text whose length and offset stand at `at`; `None` where it is not all in the message.
+/// Decodes the text whose length and offset are at `at`. Returns `None` if it is truncated.
 fn text(message: &[u8], at: usize, flags: Option<u32>) -> Option<String> {
     let (range, unicode) = text_place(message, at, flags)?;
     Some(bytes::text(&message[range], unicode))
 }
 
-/// Where that text is, and whether it is UTF-16.
+/// Returns the range of that text, and true if it is UTF-16.
 fn text_place(message: &[u8], at: usize, flags: Option<u32>) -> Option<(Range<usize>, bool)> {
     let (length, offset) = payload_fields(message, at)?;
     let range = offset..offset.checked_add(length)?;
     let text = message.get(range.clone())?;
     let unicode = match flags {
         Some(flags) => flags & NEGOTIATE_UNICODE != 0,
-        // Without flags a zero tells: no OEM name has one, and a name's UTF-16 mostly does.
+        // Without flags, guess by zero bytes: OEM names have none, and UTF-16 names usually do.
         None => text.contains(&0),
     };
     Some((range, unicode))
 }
 
-/// The fields and names that [`identify`] reads of a client's message; not its answers to the challenge.
+/// Returns the fields and names that [`identify`] reads from a client's message, without the challenge responses.
 pub(super) fn kept(message: &[u8]) -> RetainedRanges {
     let mut kept = RetainedRanges::default();
     kept.field(0..field::MESSAGE_TYPE + 4);
@@ -111,7 +108,7 @@ pub(super) fn kept(message: &[u8]) -> RetainedRanges {
     kept
 }
 
-/// Length and offset of a payload item: Len, MaxLen, BufferOffset.
+/// Returns length and offset of a payload item (Len, MaxLen, BufferOffset).
 fn payload_fields(message: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((bytes::u16_at(message, at)?.into(), bytes::u32_at(message, at + 4)? as usize))
 }

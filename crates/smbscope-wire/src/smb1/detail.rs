@@ -1,4 +1,4 @@
-//! What an SMB1 request asks for beyond what it works on, in the words of SMB2 where it has the same (MS-CIFS 2.2.4).
+//! Replay parameters of SMB1 requests, converted to their SMB2 equivalents where these exist (MS-CIFS 2.2.4).
 
 use super::messages::{
     LockingAndxFields, NtCreateAndx, OpenAndx, ReadBytes, Transaction2Fields, lock_type, trans2::set_file_level,
@@ -11,27 +11,27 @@ use crate::names::Trans2;
 /// FILE_GENERIC_READ and FILE_GENERIC_WRITE (MS-SMB2 2.2.13.1.1).
 const GENERIC_READ: u32 = 0x0012_0089;
 const GENERIC_WRITE: u32 = 0x0012_0116;
-/// FILE_SHARE_READ and FILE_SHARE_WRITE (MS-SMB2 2.2.13).
+/// Values of ShareAccess (MS-SMB2 2.2.13).
 const SHARE_READ: u32 = 1;
 const SHARE_WRITE: u32 = 2;
 /// FILE_NON_DIRECTORY_FILE (MS-SMB2 2.2.13).
 const NON_DIRECTORY: u32 = 0x40;
-/// Dispositions (MS-SMB2 2.2.13).
+/// Values of CreateDisposition (MS-SMB2 2.2.13).
 const OPEN: u32 = 1;
 const CREATE: u32 = 2;
 const OPEN_IF: u32 = 3;
 const OVERWRITE: u32 = 4;
 const OVERWRITE_IF: u32 = 5;
-/// Access modes (2.2.4.3): reading and writing, denying nothing.
+/// Access mode (2.2.4.3): read and write, deny none.
 const BOTH: u16 = 0x42;
-/// Bytes of the data of a transaction that are looked at.
+/// Number of transaction data bytes that are parsed.
 const CHANGE: usize = 8;
-/// FileDispositionInformation and FileEndOfFileInformation, passed through (MS-SMB 2.2.2.3.5).
+/// Pass-through levels of FileDispositionInformation and FileEndOfFileInformation (MS-SMB 2.2.2.3.5).
 const PASSED_DISPOSITION: u16 = 1013;
 const PASSED_END_OF_FILE: u16 = 1020;
 
-/// Reads a block of a request of which `message` begins with the header; absent where there is nothing more to it, or it is
-/// cut off.
+/// Parses a block of a request; `message` begins with the header. Returns `None` if the command has no parameters or
+/// they are truncated.
 pub fn detail(block: &Block<'_>, message: &[u8]) -> Option<RequestDetail> {
     let w = block.words;
     Some(match block.command {
@@ -80,7 +80,7 @@ pub fn detail(block: &Block<'_>, message: &[u8]) -> Option<RequestDetail> {
     })
 }
 
-/// How many bytes of a request must be at hand for it, which holds its words already.
+/// Returns the number of bytes that [`detail`] needs. `prefix` holds at least the words.
 pub fn detail_needed(header: &Smb1Header, prefix: &[u8]) -> usize {
     let Some(block) = blocks(header, prefix).next().filter(|block| block.command == Smb1Command::TRANSACTION2) else {
         return 0;
@@ -89,12 +89,12 @@ pub fn detail_needed(header: &Smb1Header, prefix: &[u8]) -> usize {
     start.saturating_add(length.min(CHANGE))
 }
 
-/// A DOS access mode (2.2.4.3) as rights: what it is for, and what others may do meanwhile.
+/// Converts a DOS access mode (2.2.4.3) to access and sharing rights.
 fn open(mode: u16, create_disposition: u32, file_attributes: u16) -> RequestDetail {
     let desired_access = match mode & 7 {
         1 => GENERIC_WRITE,
         2 => GENERIC_READ | GENERIC_WRITE,
-        // 0 reads, 3 executes.
+        // 0 read, 3 execute.
         _ => GENERIC_READ,
     };
     let share_access = match mode >> 4 & 7 {
@@ -136,7 +136,6 @@ fn transaction2(w: &[u8], message: &[u8]) -> Option<RequestDetail> {
     })
 }
 
-/// Where the data of a TRANSACTION2 are, and how many bytes.
 fn data(w: &[u8]) -> Option<(usize, usize)> {
     Some((Transaction2Fields::data_offset(w)?.into(), Transaction2Fields::data_count(w)?.into()))
 }
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
     use crate::fscc::Data;
 
-    /// The detail of a request, which needs no more of it than is said, and is absent of less.
+    /// Returns the detail of a request, and checks that `detail_needed` bytes suffice for it and 40 do not.
     fn detail_of(request: &impl Smb1Message, command: Smb1Command) -> Option<RequestDetail> {
         let header =
             Smb1Header { command, status: 0, flags: 0, flags2: flags2::UNICODE, tid: 0, pid: 0, uid: 0, mid: 0 };
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_tell_their_level_and_what_they_set() {
+    fn transactions_have_their_level_and_the_new_value() {
         let find = FindFirst2 {
             search_attributes: 0x16,
             search_count: 7,
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_tells_the_new_name_and_locks_tell_their_kind() {
+    fn renames_have_the_new_name_and_locks_their_kind() {
         let rename = Rename { search_attributes: 0x16, old_file_name: "a".into(), new_file_name: r"d\b".into() };
         let expected = RequestDetail::Rename { path: r"d\b".to_owned(), replace: false };
         assert_eq!(detail_of(&rename, Smb1Command::RENAME), Some(expected));
@@ -199,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn a_dos_open_is_one_of_nt_in_other_words() {
-        // 2.2.4.3: mode 0x42 reads and writes, and denies nothing; 0x20 reads, and denies writes. 2.2.4.41: OpenMode 0x11
-        // opens, or creates.
+    fn a_dos_open_converts_to_nt_access_and_sharing() {
+        // 2.2.4.3: mode 0x42 is read and write, deny none; 0x20 is read, deny write. 2.2.4.41: OpenMode 0x11 opens or
+        // creates.
         assert_eq!(
             open(0x42, OPEN_IF, 0x20),
             RequestDetail::Create {

@@ -1,75 +1,54 @@
-//! The SMB1 message header (MS-CIFS 2.2.3.1).
+//! SMB1 message header (MS-CIFS 2.2.3.1) and command codes (MS-CIFS 2.2.2.1, MS-SMB 2.2.2.1).
 
-use super::{PROTOCOL_ID, Smb1Command};
+use super::PROTOCOL_ID;
 use crate::bytes::{u8_at, u16_at, u32_at};
+use crate::names::open_enum;
 use crate::status::{DosError, NtStatus};
+use serde::{Deserialize, Serialize};
 
-/// Flags of the header.
 pub mod flags {
-    /// Paths are compared without regard to case.
     pub const CASE_INSENSITIVE: u8 = 0x08;
-    /// Paths are in canonical form.
     pub const CANONICALIZED_PATHS: u8 = 0x10;
-    /// The message is a response.
     pub const REPLY: u8 = 0x80;
 }
 
-/// Flags2 of the header.
 pub mod flags2 {
-    /// The client takes long names.
     pub const LONG_NAMES: u16 = 0x0001;
-    /// The message is signed.
     pub const SECURITY_SIGNATURE: u16 = 0x0004;
-    /// The client insists on signatures (MS-SMB 2.2.3.1).
+    /// The client requires signatures (MS-SMB 2.2.3.1).
     pub const SECURITY_SIGNATURE_REQUIRED: u16 = 0x0010;
-    /// Names in the message are long ones.
     pub const IS_LONG_NAME: u16 = 0x0040;
-    /// The client wants extended security (MS-SMB 2.2.3.1).
+    /// The client requests extended security (MS-SMB 2.2.3.1).
     pub const EXTENDED_SECURITY: u16 = 0x0800;
-    /// Status is an NTSTATUS.
     pub const NT_STATUS: u16 = 0x4000;
-    /// Strings are UTF-16.
     pub const UNICODE: u16 = 0x8000;
 }
 
-/// The header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Smb1Header {
-    /// The command.
     pub command: Smb1Command,
-    /// The status field, to be read with [`Header::nt_status`] or [`Header::dos_error`].
+    /// Raw field, decoded by [`Smb1Header::nt_status`] and [`Smb1Header::dos_error`].
     pub status: u32,
-    /// See [`flags`].
     pub flags: u8,
-    /// See [`flags2`].
     pub flags2: u16,
-    /// Tree identifier.
     pub tid: u16,
-    /// Process identifier, low half: what servers of every age echo.
+    /// Low half of the process id, which servers of every age echo.
     pub pid: u16,
-    /// User identifier.
     pub uid: u16,
-    /// Multiplex identifier.
     pub mid: u16,
 }
 
 impl Smb1Header {
-    /// Length of the header.
     pub const LENGTH: usize = 32;
 
-    /// Where the status is.
     pub const STATUS: usize = 5;
 
-    /// Where the tree identifier is.
     pub const TID: usize = 24;
 
-    /// Where the user identifier is.
     pub const UID: usize = 28;
 
-    /// Where the eight bytes of the signature are.
     pub const SIGNATURE: std::ops::Range<usize> = 14..22;
 
-    /// Reads a header from its protocol id on; `None` when it is cut off.
     pub fn parse(message: &[u8]) -> Option<Smb1Header> {
         if !message.starts_with(&PROTOCOL_ID) {
             return None;
@@ -86,7 +65,7 @@ impl Smb1Header {
         })
     }
 
-    /// Appends the header, with PIDHigh and signature zero.
+    /// Appends the header with zero PIDHigh and signature.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&PROTOCOL_ID);
         out.push(self.command.0);
@@ -99,43 +78,143 @@ impl Smb1Header {
         }
     }
 
-    /// Whether the reply bit is set. Servers forget it for the interim answer to Write_Raw.
+    /// Returns the reply bit. Servers forget to set it in the interim response to Write_Raw.
     pub fn is_reply(&self) -> bool {
         self.flags & flags::REPLY != 0
     }
 
-    /// Whether the message carries a signature.
     pub fn is_signed(&self) -> bool {
         self.flags2 & flags2::SECURITY_SIGNATURE != 0
     }
 
-    /// Whether strings are UTF-16.
     pub fn is_unicode(&self) -> bool {
         self.flags2 & flags2::UNICODE != 0
     }
 
-    /// The status as NTSTATUS, where the client asked for that.
+    /// Returns the status as NTSTATUS. `None` if the client did not ask for NTSTATUS.
     pub fn nt_status(&self) -> Option<NtStatus> {
         (self.flags2 & flags2::NT_STATUS != 0).then_some(NtStatus(self.status))
     }
 
-    /// The status as error class and code.
     pub fn dos_error(&self) -> DosError {
         let [class, _, low, high] = self.status.to_le_bytes();
         DosError { class, code: u16::from_le_bytes([low, high]) }
     }
 
-    /// Whether the status, of either kind, is success.
     pub fn is_success(&self) -> bool {
         self.status == 0
     }
 
-    /// Whether bytes at `message` look like a header rather than like data that happens to hold the protocol id.
+    /// Returns true if `message` looks like a header rather than data that happens to contain the protocol id.
     pub fn is_plausible(message: &[u8], length: usize) -> bool {
         let Some(header) = Smb1Header::parse(message) else { return false };
         let words = message.get(32).map_or(0, |count| 2 * usize::from(*count));
         header.command.name().is_some() && length >= Smb1Header::LENGTH + 3 && 35 + words <= length
     }
+}
+
+/// SMB_COM_* code. [`Smb1Command::short_name`] returns the name in classic response-time reports (`Read+X`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Smb1Command(pub u8);
+
+impl Smb1Command {
+    /// Returns true if the parameters begin with AndX fields (MS-CIFS 2.2.3.4).
+    pub fn is_andx(self) -> bool {
+        matches!(
+            self,
+            Smb1Command::LOCKING_ANDX
+                | Smb1Command::OPEN_ANDX
+                | Smb1Command::READ_ANDX
+                | Smb1Command::WRITE_ANDX
+                | Smb1Command::SESSION_SETUP_ANDX
+                | Smb1Command::LOGOFF_ANDX
+                | Smb1Command::TREE_CONNECT_ANDX
+                | Smb1Command::NT_CREATE_ANDX
+        )
+    }
+}
+
+open_enum!(Smb1Command, "SMB_COM_", "0x{:02x}" {
+    CREATE_DIRECTORY = 0x00, "Create_Directory";
+    DELETE_DIRECTORY = 0x01, "Delete_Directory";
+    OPEN = 0x02, "Open_File";
+    CREATE = 0x03, "Create_File";
+    CLOSE = 0x04, "Close_File";
+    FLUSH = 0x05, "Flush_File";
+    DELETE = 0x06, "Delete_File";
+    RENAME = 0x07, "Rename_File";
+    QUERY_INFORMATION = 0x08, "Get_File_Attributes";
+    SET_INFORMATION = 0x09, "Set_File_Attributes";
+    READ = 0x0a, "Read_Bytes";
+    WRITE = 0x0b, "Write_Bytes";
+    LOCK_BYTE_RANGE = 0x0c, "Lock_Bytes";
+    UNLOCK_BYTE_RANGE = 0x0d, "Unlock_Bytes";
+    CREATE_TEMPORARY = 0x0e, "Create_Temporary_File";
+    CREATE_NEW = 0x0f, "Create_New_File";
+    CHECK_DIRECTORY = 0x10, "Check_Directory";
+    PROCESS_EXIT = 0x11, "Process_Exit";
+    SEEK = 0x12, "Seek_File";
+    LOCK_AND_READ = 0x13, "Lock_and_Read";
+    WRITE_AND_UNLOCK = 0x14, "Write_and_Unlock";
+    READ_RAW = 0x1a, "Read_Raw";
+    READ_MPX = 0x1b, "Read_Mpx";
+    READ_MPX_SECONDARY = 0x1c, "Read_Mpx_Secondary";
+    WRITE_RAW = 0x1d, "Write_Raw";
+    WRITE_MPX = 0x1e, "Write_Mpx";
+    WRITE_MPX_SECONDARY = 0x1f, "Write_Mpx_Secondary";
+    WRITE_COMPLETE = 0x20, "Write_Complete";
+    QUERY_SERVER = 0x21, "Query_Server";
+    SET_INFORMATION2 = 0x22, "Set_File_Attributes2";
+    QUERY_INFORMATION2 = 0x23, "Get_File_Attributes2";
+    LOCKING_ANDX = 0x24, "Locking+X";
+    TRANSACTION = 0x25, "Transaction";
+    TRANSACTION_SECONDARY = 0x26, "Transaction_Secondary";
+    IOCTL = 0x27, "IO_Control";
+    IOCTL_SECONDARY = 0x28, "IO_Control_Secondary";
+    COPY = 0x29, "Copy_File";
+    MOVE = 0x2a, "Move_File";
+    ECHO = 0x2b, "Echo";
+    WRITE_AND_CLOSE = 0x2c, "Write_and_Close";
+    OPEN_ANDX = 0x2d, "Open+X";
+    READ_ANDX = 0x2e, "Read+X";
+    WRITE_ANDX = 0x2f, "Write+X";
+    NEW_FILE_SIZE = 0x30, "New_File_Size";
+    CLOSE_AND_TREE_DISC = 0x31, "Close_and_Tree_Disconnect";
+    TRANSACTION2 = 0x32, "Transaction2";
+    TRANSACTION2_SECONDARY = 0x33, "Transaction2_Secondary";
+    FIND_CLOSE2 = 0x34, "Find_Close2";
+    FIND_NOTIFY_CLOSE = 0x35, "Find_Notify_Close";
+    TREE_CONNECT = 0x70, "Tree_Connect";
+    TREE_DISCONNECT = 0x71, "Tree_Disconnect";
+    NEGOTIATE = 0x72, "Negotiate";
+    SESSION_SETUP_ANDX = 0x73, "Session_Setup+X";
+    LOGOFF_ANDX = 0x74, "Logoff+X";
+    TREE_CONNECT_ANDX = 0x75, "Tree_Connect+X";
+    SECURITY_PACKAGE_ANDX = 0x7e, "Security_Package+X";
+    QUERY_INFORMATION_DISK = 0x80, "Get_Disk_Attributes";
+    SEARCH = 0x81, "Search_Directory";
+    FIND = 0x82, "Find";
+    FIND_UNIQUE = 0x83, "Find_Unique";
+    FIND_CLOSE = 0x84, "Find_Close";
+    NT_TRANSACT = 0xa0, "NT_Transaction";
+    NT_TRANSACT_SECONDARY = 0xa1, "NT_Transaction_Secondary";
+    NT_CREATE_ANDX = 0xa2, "NT_Create+X";
+    NT_CANCEL = 0xa4, "NT_Cancel";
+    NT_RENAME = 0xa5, "NT_Rename";
+    OPEN_PRINT_FILE = 0xc0, "Open_Print_File";
+    WRITE_PRINT_FILE = 0xc1, "Write_Print_File";
+    CLOSE_PRINT_FILE = 0xc2, "Close_Print_File";
+    GET_PRINT_QUEUE = 0xc3, "Get_Print_Queue";
+    READ_BULK = 0xd8, "Read_Bulk";
+    WRITE_BULK = 0xd9, "Write_Bulk";
+    WRITE_BULK_DATA = 0xda, "Write_Bulk_Data";
+    INVALID = 0xfe, "Invalid";
+    NO_ANDX_COMMAND = 0xff, "No_AndX_Command";
+});
+
+impl Smb1Command {
+    /// End of an AndX chain.
+    pub const NO_ANDX: Smb1Command = Smb1Command::NO_ANDX_COMMAND;
 }
 
 #[cfg(test)]
@@ -159,12 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_emitted_is_read_back() {
+    fn emitted_headers_parse_back() {
         let header = Smb1Header::parse(&BYTES).unwrap();
         let mut bytes = Vec::new();
         header.emit(&mut bytes);
         let mut expected = BYTES;
-        // PIDHigh and the signature are not the header's business.
+        // PIDHigh and the signature are not kept.
         expected[12..22].fill(0);
         assert_eq!(bytes, expected);
         assert_eq!(Smb1Header::parse(&bytes), Some(header));

@@ -1,4 +1,4 @@
-//! What has to stay of an SMB1 message.
+//! Parts of an SMB1 message that a slim copy of a capture retains.
 
 use super::messages::{
     NtCreateAndx, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, Transaction2Fields, TreeConnectAndx,
@@ -10,16 +10,15 @@ use crate::names::{NtTransact, Trans2};
 use crate::security;
 use std::ops::Range;
 
-/// The longest range of LOCKING_ANDX (MS-CIFS 2.2.4.32.1).
+/// Maximum size of a range of LOCKING_ANDX (MS-CIFS 2.2.4.32.1).
 const LOCK_RANGE: usize = 20;
-/// The fixed part of the parameters of NT_TRANSACT_CREATE.
 const NT_CREATE_PARAMETERS: usize = 53;
-/// Bytes of the parameters of an answer that may name an open, and of the data of a request that are looked at.
+/// Number of bytes parsed from response parameters, which may hold a FID, and from request data.
 const OPEN: usize = 4;
 const CHANGE: usize = 8;
 
-/// The places that [`Request`](super::Request), [`Response`](super::Response) and [`detail`](super::detail) read of a
-/// message with that header.
+/// Returns the ranges that [`Smb1Request`](super::Smb1Request), [`Smb1Response`](super::Smb1Response) and
+/// [`detail`](super::detail) read.
 pub fn kept(header: &Smb1Header, message: &[u8]) -> RetainedRanges {
     let mut kept = RetainedRanges::default();
     kept.field(0..Smb1Header::SIGNATURE.start);
@@ -32,9 +31,9 @@ pub fn kept(header: &Smb1Header, message: &[u8]) -> RetainedRanges {
 }
 
 fn of_response(block: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
-    // The answer on a pipe opens nothing.
+    // A response on a pipe opens nothing.
     let kind = TransactionKind::from_command(block.command).filter(|kind| *kind != TransactionKind::Trans)?;
-    let (start, count) = kind.answered_parameters(block.words)?;
+    let (start, count) = kind.response_parameters(block.words)?;
     kept.field(start..start.checked_add(count.min(OPEN))?);
     Some(())
 }
@@ -73,7 +72,7 @@ fn of_request(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Optio
             kept.name(NameOf::Path, unicode, b.text_place(end + 1).0);
         }
         Smb1Command::LOCKING_ANDX => kept.field(data..data + LOCK_RANGE),
-        // `\PIPE\` and what follows it.
+        // `\PIPE\` and the name of the pipe.
         Smb1Command::TRANSACTION => kept.name(NameOf::Path, unicode, b.text_place(0).0),
         Smb1Command::TRANSACTION2 => transaction2(b, message, kept)?,
         Smb1Command::NT_TRANSACT => nt_transact(b, message, kept)?,
@@ -82,13 +81,13 @@ fn of_request(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Optio
     Some(())
 }
 
-/// A name behind a buffer format byte.
+/// Retains a name that follows a buffer format byte.
 fn formatted(b: &Block<'_>, of: NameOf, kept: &mut RetainedRanges) {
     kept.field(b.data_offset()..b.data_offset() + 1);
     kept.name(of, b.unicode, b.text_place(1).0);
 }
 
-/// Who logs on; no password.
+/// Retains user and domain, but no passwords.
 fn logon(b: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
     let w = b.words;
     let passwords = match b.word_count() {
@@ -111,7 +110,7 @@ fn logon(b: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
     Some(())
 }
 
-/// The name of NT_CREATE_ANDX, which need not be terminated.
+/// Retains the name of NT_CREATE_ANDX, which need not be terminated.
 fn nt_create(b: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
     let (place, _) = b.text_place(0);
     if b.string(0).is_some() {
@@ -168,13 +167,12 @@ fn nt_transact(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Opti
     Some(())
 }
 
-/// Where the parameters of a request are.
 fn parameters(kind: TransactionKind, b: &Block<'_>, message: &[u8]) -> Option<Range<usize>> {
     let (start, count) = kind.parameters(b.words)?;
     (start <= message.len()).then_some(start..start.checked_add(count)?)
 }
 
-/// The part of a range before a terminator.
+/// Shortens a range to the part before a terminator.
 fn terminated(message: &[u8], range: Range<usize>, unicode: bool) -> Range<usize> {
     let here = message.get(range.start..range.end.min(message.len())).unwrap_or_default();
     let (bytes, _) = before_terminator(here, unicode);

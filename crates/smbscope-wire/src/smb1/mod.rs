@@ -1,7 +1,10 @@
-//! SMB1: MS-CIFS and MS-SMB.
+//! SMB1 (MS-CIFS and MS-SMB).
+//!
+//! [`Smb1Header`] parses the header and [`blocks`] splits an AndX chain; [`Smb1Request`] and [`Smb1Response`] hold the
+//! parts of possibly truncated messages that the analysis needs, and [`messages`] complete messages in both
+//! directions.
 
 mod block;
-mod command;
 mod detail;
 mod header;
 mod kept;
@@ -10,14 +13,12 @@ mod request;
 mod response;
 mod transaction;
 
-pub use block::{Block, blocks, needed};
-pub use command::Smb1Command;
+pub use block::{Block, blocks};
 pub use detail::{detail, detail_needed};
-pub use header::{Smb1Header, flags, flags2};
+pub use header::{Smb1Command, Smb1Header, flags, flags2};
 pub use kept::kept;
-pub use request::Smb1Request;
+pub use request::{Smb1Request, needed};
 pub use response::{Smb1NegotiateResult, Smb1OpenResult, Smb1Response};
 pub use transaction::{TransactionKind, TransactionProgress, TransactionRequest};
 
-/// First four bytes of a message: 0xFF 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xff, b'S', b'M', b'B'];

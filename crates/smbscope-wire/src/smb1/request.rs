@@ -1,79 +1,64 @@
-//! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
+//! Operation described by an SMB1 request: file, path, offset, length (MS-CIFS 2.2.4).
 
+use super::block::{MAX_CHAIN, next_of};
 use super::messages::{
     Close, Echo, LockByteRange, LockingAndxFields, LockingAndxRange, Negotiate, NtCreateAndx, OpenAndx, ReadAndx,
     ReadBytes, ReadMpx, ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx,
     WriteAndxFields, WriteMpx, WriteRaw, create_flags, lock_type,
 };
 use super::{Block, Smb1Command, Smb1Header, TransactionKind, TransactionRequest};
-use crate::name::CapturedName;
+use crate::bytes::CapturedName;
+use crate::bytes::{u8_at, u16_at};
 use crate::security::{SecurityToken, identify};
 
-/// The part of a request that says what it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Smb1Request {
-    /// Dialect strings, in the order that the answer's index counts.
+    /// Dialect strings, in the order to which the response's index refers.
     Negotiate(Vec<String>),
-    /// SESSION_SETUP_ANDX: who logs on (2.2.4.53, MS-SMB 2.2.4.6.1).
+    /// SESSION_SETUP_ANDX (2.2.4.53, MS-SMB 2.2.4.6.1).
     SessionSetup(Option<SecurityToken>),
     /// TREE_CONNECT(_ANDX): `\\server\share`.
     TreeConnect(CapturedName),
-    /// Commands that open by name.
     Open {
-        /// Where it was captured.
         name: Option<CapturedName>,
-        /// Whether an oplock is asked for; absent where that is cut off.
+        /// True if the client asks for an oplock. Absent if truncated.
         asks_for_oplock: Option<bool>,
     },
-    /// Commands that work on a name.
     Path(Option<CapturedName>),
-    /// Commands that work on an open.
     File(u16),
-    /// Reads, writes and byte-range locks.
     Range {
-        /// The open.
         fid: u16,
-        /// First byte.
         offset: u64,
-        /// Bytes.
         length: u64,
     },
-    /// WRITE_RAW.
     WriteRaw {
-        /// The open.
         fid: u16,
-        /// First byte.
         offset: u64,
-        /// Bytes, those of the raw block included.
+        /// Includes the raw data block.
         length: u64,
-        /// The server answers the raw block.
+        /// True if the server responds to the raw data block.
         write_through: bool,
     },
-    /// LOCKING_ANDX.
     Locking {
-        /// The open.
         fid: u16,
-        /// Milliseconds to wait; zero fails at once, all ones waits for ever.
+        /// Milliseconds; zero fails immediately, all ones waits forever.
         timeout: u32,
-        /// Ranges to lock.
         locks: u16,
-        /// Ranges to unlock.
         unlocks: u16,
-        /// The acknowledgment of an oplock break, which is not answered.
+        /// Acknowledgment of an oplock break, which gets no response.
         oplock_release: bool,
-        /// The first range: offset and length.
+        /// Offset and length of the first range.
         range: Option<(u64, u64)>,
     },
-    /// TRANSACTION, TRANSACTION2, NT_TRANSACT.
     Transaction(TransactionRequest),
-    /// ECHO: how many answers are wanted.
+    /// ECHO: number of requested responses.
     Echo(u16),
-    /// Nothing that is needed, or cut off.
+    /// Anything else, or truncated.
     Other,
 }
 
 impl Smb1Request {
-    /// Reads one block of a request; `message` begins with the header.
+    /// Parses one block of a request; `message` begins with the header.
     pub fn parse(header: &Smb1Header, block: &Block<'_>, message: &[u8]) -> Smb1Request {
         Self::parse_block(header, block, message).unwrap_or(Smb1Request::Other)
     }
@@ -91,7 +76,7 @@ impl Smb1Request {
                 Smb1Request::Open { name: nt_create_name(header, b, message), asks_for_oplock }
             }
             Smb1Command::OPEN_ANDX => {
-                /// Bits 1 and 2: an exclusive or a batch oplock.
+                /// Bits 1 and 2: exclusive or batch oplock.
                 const OPLOCKS: u16 = 0x0006;
                 let asks_for_oplock = OpenAndx::flags(w).map(|flags| flags & OPLOCKS != 0);
                 Smb1Request::Open { name: b.name(0), asks_for_oplock }
@@ -110,7 +95,7 @@ impl Smb1Request {
             | Smb1Command::SEARCH
             | Smb1Command::FIND
             | Smb1Command::FIND_UNIQUE => Smb1Request::Path(b.formatted_name()),
-            // Each begins as CLOSE does.
+            // All of these begin with the same fields as CLOSE.
             Smb1Command::CLOSE
             | Smb1Command::FLUSH
             | Smb1Command::SEEK
@@ -136,7 +121,7 @@ impl Smb1Request {
                 range(WriteMpx::fid(w)?, WriteMpx::byte_offset(w)?, 0, WriteMpx::total_byte_count(w)?.into())
             }
             Smb1Command::READ_ANDX => {
-                // The high half shares its field with a timeout on pipes, where it is all ones.
+                // On pipes this field is a timeout, usually all ones.
                 let high = ReadAndx::max_count_high(w).filter(|high| *high <= 0xff).unwrap_or(0);
                 let length = u64::from(ReadAndx::max_count(w)?) | u64::from(high) << 16;
                 range(ReadAndx::fid(w)?, ReadAndx::offset_low(w)?, ReadAndx::offset_high(w).unwrap_or(0), length)
@@ -182,8 +167,8 @@ fn range(fid: u16, low: u32, high: u32, length: u64) -> Smb1Request {
     Smb1Request::Range { fid, offset: wide(low, high), length }
 }
 
-/// Who logs on, as far as a GSS token tells, or with account and domain in the clear, both empty for an anonymous logon.
-/// Absent where that is cut off.
+/// Returns the identity in a GSS token, or account and domain sent in plain text; both are empty for an anonymous
+/// logon. The outer `None` means truncated.
 fn logon(block: &Block<'_>) -> Option<Option<SecurityToken>> {
     let w = block.words;
     let passwords = match block.word_count() {
@@ -204,15 +189,60 @@ fn logon(block: &Block<'_>) -> Option<Option<SecurityToken>> {
     Some(Some(SecurityToken::NtlmAuthenticate { domain, user, workstation: String::new(), anonymous }))
 }
 
-/// The name of NT_CREATE_ANDX has a length and need not be terminated (2.2.4.64.1).
+/// Returns the name of NT_CREATE_ANDX, which has a length and need not be terminated (2.2.4.64.1).
 fn nt_create_name(header: &Smb1Header, block: &Block<'_>, message: &[u8]) -> Option<CapturedName> {
     let length = usize::from(NtCreateAndx::name(block.words)?);
     if let Some((name, _)) = block.string(0) {
         return Some(CapturedName { text: name, missing: 0 });
     }
-    // Unterminated, or cut off: UTF-16 data starts behind one byte of padding, since 24 words leave it at an odd offset.
+    // Unterminated or truncated. 24 words leave the data at an odd offset, so UTF-16 follows one byte of padding.
     let start = block.data_offset() + usize::from(header.is_unicode());
     block.reaches(start + length).then(|| CapturedName::in_range(message, start..start + length, header.is_unicode()))
+}
+
+/// Limit for the data bytes of a request that are parsed: names, a security token.
+const MAX_DATA_BYTES: usize = 16 * 1024;
+
+/// Returns the number of bytes of a message that the analysis needs. `prefix` holds at least the header; the result
+/// may grow with it.
+pub fn needed(header: &Smb1Header, prefix: &[u8]) -> usize {
+    let mut offset = Smb1Header::LENGTH;
+    let mut command = header.command;
+    for _ in 0..MAX_CHAIN {
+        let Some(word_count) = u8_at(prefix, offset) else { return offset + 1 };
+        let words_end = offset + 1 + 2 * usize::from(word_count);
+        let Some(words) = prefix.get(offset + 1..words_end) else { return words_end };
+        match next_of(command, words) {
+            Some((next, at)) if at > offset => (command, offset) = (next, at),
+            _ => return words_end + 2 + data_needed(header, command, words, prefix, words_end),
+        }
+    }
+    offset
+}
+
+/// Returns the number of data bytes needed after the parameters.
+fn data_needed(header: &Smb1Header, command: Smb1Command, words: &[u8], prefix: &[u8], words_end: usize) -> usize {
+    let data_length = || match u16_at(prefix, words_end) {
+        Some(length) => usize::from(length).min(MAX_DATA_BYTES),
+        None => 0,
+    };
+    if header.is_reply() {
+        return TransactionKind::from_command(command).map_or(0, |_| data_length().min(16));
+    }
+    match command {
+        Smb1Command::WRITE_ANDX
+        | Smb1Command::WRITE
+        | Smb1Command::WRITE_RAW
+        | Smb1Command::WRITE_MPX
+        | Smb1Command::WRITE_AND_CLOSE
+        | Smb1Command::WRITE_AND_UNLOCK => 0,
+        Smb1Command::TRANSACTION2 | Smb1Command::NT_TRANSACT => {
+            let kind = if command == Smb1Command::NT_TRANSACT { TransactionKind::Nt } else { TransactionKind::Trans2 };
+            kind.parameters_end(words).saturating_sub(words_end + 2).min(MAX_DATA_BYTES)
+        }
+        Smb1Command::TRANSACTION => data_length().min(600),
+        _ => data_length(),
+    }
 }
 
 #[cfg(test)]
@@ -256,5 +286,14 @@ mod tests {
     fn delete_names_its_file_in_the_oem_code_page() {
         let (header, bytes) = parse(0x06, 0, b"\x01\0\0\x06\0\x04\\a.b\0");
         assert_eq!(first(&header, &bytes), Smb1Request::Path(Some("\\a.b".into())));
+    }
+
+    #[test]
+    fn bulk_data_is_not_needed() {
+        let mut rest = vec![14, 0xff];
+        rest.resize(1 + 28, 0);
+        rest.extend(60_000u16.to_le_bytes());
+        let (header, message) = parse(0x2f, 0, &rest);
+        assert_eq!(needed(&header, &message), 32 + 1 + 28 + 2);
     }
 }

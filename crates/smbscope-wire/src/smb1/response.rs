@@ -1,4 +1,4 @@
-//! What SMB1 responses say that later messages refer to (MS-CIFS 2.2.4).
+//! Fields of SMB1 responses that later messages refer to (MS-CIFS 2.2.4).
 
 use super::messages::{
     EchoResponse, NoDialect, NtCreateAndxResponse, NtLm012Fields, OpenAndxResponse, OpenResponse, ReadMpxResponse,
@@ -6,41 +6,35 @@ use super::messages::{
 use super::{Block, Smb1Command, TransactionKind, transaction::TransactionProgress};
 use crate::bytes::u16_at;
 
-/// The part of a response that the analysis needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Smb1Response {
-    /// What the server chose of the dialects.
     Negotiate(Smb1NegotiateResult),
-    /// What was opened.
     Open(Smb1OpenResult),
-    /// ECHO: the number of this answer, from 1.
+    /// ECHO: number of this response, from 1.
     Echo(u16),
-    /// READ_MPX: bytes of the whole answer, and bytes in this message.
+    /// READ_MPX: bytes of the whole response and of this message.
     Multiplexed(TransactionProgress),
-    /// TRANSACTION and its kin: how much of the answer is in this message, and where its parameters begin.
     Transaction {
-        /// Absent for an interim response, which has no words, and where they are cut off.
+        /// Absent if truncated, and in interim responses, which have no words.
         progress: Option<TransactionProgress>,
-        /// Bytes of the whole answer, as far as the words reach to it.
+        /// Bytes of the whole response. Absent if truncated.
         total: Option<u64>,
-        /// The FID of NT_TRANSACT_CREATE and TRANS2_OPEN2, were it one of these.
+        /// FID, valid only for NT_TRANSACT_CREATE and TRANS2_OPEN2.
         fid: Option<u16>,
     },
-    /// Nothing that is needed, or cut off.
+    /// Anything else, or truncated.
     Other,
 }
 
-/// The answer to NEGOTIATE (2.2.4.52.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Smb1NegotiateResult {
     /// Index of the chosen dialect; 0xffff for none.
     pub dialect_index: u16,
-    /// Of NT LM 0.12: [`security_mode`](super::messages::security_mode) and
+    /// NT LM 0.12 only: [`security_mode`](super::messages::security_mode) and
     /// [`capabilities`](super::messages::capabilities).
     pub policy: Option<(u8, u32)>,
 }
 
-/// What a server of NT LM 0.12 says of itself.
 fn policy(words: &[u8]) -> Option<(u8, u32)> {
     if words.len() != 2 * NtLm012Fields::WORDS {
         return None;
@@ -48,35 +42,31 @@ fn policy(words: &[u8]) -> Option<(u8, u32)> {
     Some((NtLm012Fields::security_mode(words)?, NtLm012Fields::capabilities(words)?))
 }
 
-/// An open, and what its client may keep.
+/// Result of an open, and the caching granted to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Smb1OpenResult {
-    /// For what follows.
     pub fid: u16,
-    /// OpLockLevel of NT_CREATE_ANDX: 0 none, 1 exclusive, 2 batch, 3 level II. Of OPEN_ANDX, which tells no level, 1
-    /// stands for an oplock; other commands have none.
+    /// OpLockLevel of NT_CREATE_ANDX: 0 none, 1 exclusive, 2 batch, 3 level II. OPEN_ANDX does not state the level of
+    /// an oplock, which is 1 here; other commands have none.
     pub oplock_level: Option<u8>,
-    /// When the file was written last, in the units of the command.
+    /// LastWriteTime, in the units of the command.
     pub last_write: u64,
-    /// Bytes of the file.
     pub size: u64,
     /// CreateAction: 0 superseded, 1 opened, 2 created, 3 overwritten.
     pub action: u32,
-    /// MS-FSCC 2.6.
     pub attributes: u32,
 }
 
-/// CreateAction: what was there was opened, or there is a new file.
+/// Values of CreateAction.
 const OPENED: u32 = 1;
 const CREATED: u32 = 2;
 
 impl Smb1OpenResult {
-    /// An open of a command that tells no more: CREATE and its kin leave an empty file.
+    /// Result of a command that returns only a FID: CREATE and its variants leave an empty file.
     fn new(fid: u16) -> Smb1OpenResult {
         Smb1OpenResult { fid, oplock_level: None, last_write: 0, size: 0, action: CREATED, attributes: 0 }
     }
 
-    /// The answer to OPEN.
     fn core(words: &[u8]) -> Option<Smb1OpenResult> {
         use OpenResponse as Answer;
         let size = Answer::file_size(words).unwrap_or_default().into();
@@ -100,7 +90,7 @@ impl Smb1OpenResult {
 
     fn open_andx(words: &[u8]) -> Option<Smb1OpenResult> {
         use OpenAndxResponse as Answer;
-        /// Bit 15 of OpenResults: an oplock was granted.
+        /// Bit 15 of OpenResults: oplock granted.
         const OPLOCK: u16 = 0x8000;
         let opened = Smb1OpenResult::new(Answer::fid(words)?);
         let Some(results) = Answer::open_results(words) else { return Some(opened) };
@@ -108,7 +98,7 @@ impl Smb1OpenResult {
             oplock_level: Some(u8::from(results & OPLOCK != 0)),
             last_write: Answer::last_write_time(words).unwrap_or_default().into(),
             size: Answer::file_data_size(words).unwrap_or_default().into(),
-            // 1 to 3, as CreateAction.
+            // 1 to 3 have the same meaning as in CreateAction.
             action: u32::from(results & 3),
             attributes: Answer::file_attributes(words).unwrap_or_default().into(),
             ..opened
@@ -117,7 +107,7 @@ impl Smb1OpenResult {
 }
 
 impl Smb1Response {
-    /// Reads one block of a response; `message` begins with the header.
+    /// Parses one block of a response; `message` begins with the header.
     pub fn parse(block: &Block<'_>, message: &[u8]) -> Smb1Response {
         Self::parse_block(block, message).unwrap_or(Smb1Response::Other)
     }
@@ -141,12 +131,12 @@ impl Smb1Response {
             }),
             command => {
                 let kind = TransactionKind::from_command(command)?;
-                let parameters = kind.response_parameters(b.words);
+                let parameters = kind.response_parameter_offset(b.words);
                 Smb1Response::Transaction {
                     progress: kind.response_progress(b.words),
                     total: kind.response_total(b.words),
                     fid: parameters.and_then(|at| {
-                        // NT_TRANSACT_CREATE puts the oplock level in front.
+                        // In NT_TRANSACT_CREATE the oplock level precedes the FID.
                         let skip = if kind == TransactionKind::Nt { 2 } else { 0 };
                         u16_at(message, at.checked_add(skip)?)
                     }),
@@ -168,7 +158,7 @@ mod tests {
         bytes[9] = 0x80;
         bytes.extend([34, 0xff, 0, 0, 0, 2, 0xcd, 0xab]);
         bytes.resize(Smb1Header::LENGTH + 1 + 68 + 2, 0);
-        // 2.2.4.64.2: LastWriteTime is the third of four times behind CreateDisposition, EndOfFile is behind
+        // 2.2.4.64.2: LastWriteTime is the third of four times after CreateDisposition; EndOfFile follows
         // AllocationSize.
         bytes[Smb1Header::LENGTH + 1 + 27] = 9;
         bytes[Smb1Header::LENGTH + 1 + 55] = 100;
@@ -180,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn open_andx_tells_that_there_is_an_oplock_and_not_which() {
+    fn open_andx_reports_an_oplock_without_its_level() {
         let mut bytes = vec![0xff, b'S', b'M', b'B', 0x2d];
         bytes.resize(Smb1Header::LENGTH, 0);
         bytes[9] = 0x80;

@@ -1,16 +1,16 @@
-//! TRANSACTION, TRANSACTION2 and NT_TRANSACT (MS-CIFS 2.2.4.33, 2.2.4.46, 2.2.4.62): requests and responses that may
+//! TRANSACTION, TRANSACTION2 and NT_TRANSACT (MS-CIFS 2.2.4.33, 2.2.4.46, 2.2.4.62): requests and responses, which may
 //! span several messages.
 
 use super::messages::{
     NtTransactFields, NtTransactResponseFields, PipeFields, Transaction2Fields, Transaction2ResponseFields,
 };
 use super::{Block, Smb1Command};
+use crate::bytes::CapturedName;
 use crate::bytes::{before_terminator, text, u8_at, u16_at, u32_at};
-use crate::name::CapturedName;
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
 
-/// A field of the words of either kind of request.
-macro_rules! asked {
+/// Reads a request field whose offset and width depend on the kind.
+macro_rules! request_field {
     ($kind:expr, $words:ident, $field:ident) => {
         match $kind {
             TransactionKind::Nt => u64::from(NtTransactFields::$field($words)?),
@@ -19,8 +19,8 @@ macro_rules! asked {
     };
 }
 
-/// The same of an answer.
-macro_rules! answered {
+/// Reads a response field whose offset and width depend on the kind.
+macro_rules! response_field {
     ($kind:expr, $words:ident, $field:ident) => {
         match $kind {
             TransactionKind::Nt => u64::from(NtTransactResponseFields::$field($words)?),
@@ -29,47 +29,33 @@ macro_rules! answered {
     };
 }
 
-/// Which of the three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransactionKind {
-    /// SMB_COM_TRANSACTION: named pipes, mailslots.
     Trans,
-    /// SMB_COM_TRANSACTION2: file system.
     Trans2,
-    /// SMB_COM_NT_TRANSACT.
     Nt,
 }
 
-/// How much of a transaction's parameters and data a message holds.
+/// Parameter and data bytes of a transaction, in all and in one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransactionProgress {
-    /// Bytes of parameters and data of the whole transaction.
     pub total: u64,
-    /// Bytes of parameters and data in this message.
     pub here: u64,
 }
 
-/// What a transaction request works on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransactionRequest {
-    /// The TRANSACTION2 subcommand.
     pub trans2: Option<Trans2>,
-    /// The NT_TRANSACT function.
     pub nt: Option<NtTransact>,
-    /// The TRANSACTION subcommand.
     pub trans: Option<Transaction>,
-    /// The control code of NT_TRANSACT_IOCTL.
     pub fsctl: Option<Fsctl>,
-    /// The open.
     pub fid: Option<u16>,
-    /// The path, or the name of the pipe or mailslot.
+    /// Path, or the name of the pipe or mailslot.
     pub path: Option<CapturedName>,
-    /// How much of it is in this message.
     pub progress: TransactionProgress,
 }
 
 impl TransactionKind {
-    /// The kind that a primary command belongs to.
     pub fn from_command(command: Smb1Command) -> Option<TransactionKind> {
         match command {
             Smb1Command::TRANSACTION => Some(TransactionKind::Trans),
@@ -79,7 +65,7 @@ impl TransactionKind {
         }
     }
 
-    /// Primary command of a secondary request.
+    /// Returns the primary command of a secondary one.
     pub fn primary_of(secondary: Smb1Command) -> Option<Smb1Command> {
         match secondary {
             Smb1Command::TRANSACTION_SECONDARY => Some(Smb1Command::TRANSACTION),
@@ -89,53 +75,52 @@ impl TransactionKind {
         }
     }
 
-    /// Where the parameters of a primary request end, from the header; zero when the words are cut off.
+    /// Returns the end of a request's parameters, relative to the header; zero if the words are truncated.
     pub(super) fn parameters_end(self, words: &[u8]) -> usize {
         self.parameters(words).map_or(0, |(offset, count)| offset.saturating_add(count))
     }
 
-    /// Where the parameters of a primary request begin, from the header, and how many bytes they have.
+    /// Returns offset (from the header) and length of a request's parameters.
     pub(super) fn parameters(self, words: &[u8]) -> Option<(usize, usize)> {
-        Some((asked!(self, words, parameter_offset) as usize, asked!(self, words, parameter_count) as usize))
+        Some((
+            request_field!(self, words, parameter_offset) as usize,
+            request_field!(self, words, parameter_count) as usize,
+        ))
     }
 
-    /// Progress of a primary request.
     fn request_progress(self, words: &[u8]) -> Option<TransactionProgress> {
         Some(TransactionProgress {
-            total: asked!(self, words, total_parameter_count) + asked!(self, words, total_data_count),
-            here: asked!(self, words, parameter_count) + asked!(self, words, data_count),
+            total: request_field!(self, words, total_parameter_count) + request_field!(self, words, total_data_count),
+            here: request_field!(self, words, parameter_count) + request_field!(self, words, data_count),
         })
     }
 
-    /// Progress of a response; an interim response and an error have no words.
+    /// Returns `None` for interim and error responses, which have no words.
     pub(super) fn response_progress(self, words: &[u8]) -> Option<TransactionProgress> {
-        let here = answered!(self, words, parameter_count) + answered!(self, words, data_count);
+        let here = response_field!(self, words, parameter_count) + response_field!(self, words, data_count);
         Some(TransactionProgress { total: self.response_total(words)?, here })
     }
 
-    /// Bytes of parameters and data of the whole response: what is left of its progress where the words are cut off.
+    /// Returns the parameter and data bytes of the whole response, which survive a truncation of the later words.
     pub(super) fn response_total(self, words: &[u8]) -> Option<u64> {
-        Some(answered!(self, words, total_parameter_count) + answered!(self, words, total_data_count))
+        Some(response_field!(self, words, total_parameter_count) + response_field!(self, words, total_data_count))
     }
 
-    /// The function of an NT_TRANSACT.
     pub(super) fn function(words: &[u8]) -> Option<NtTransact> {
         NtTransactFields::function(words).map(NtTransact)
     }
 
-    /// Where the parameters of a response begin, from the header, and how many bytes they have.
-    pub(super) fn answered_parameters(self, words: &[u8]) -> Option<(usize, usize)> {
-        Some((self.response_parameters(words)?, answered!(self, words, parameter_count) as usize))
+    /// Returns offset (from the header) and length of a response's parameters.
+    pub(super) fn response_parameters(self, words: &[u8]) -> Option<(usize, usize)> {
+        Some((self.response_parameter_offset(words)?, response_field!(self, words, parameter_count) as usize))
     }
 
-    /// Where a response's parameters begin, from the header.
-    pub(super) fn response_parameters(self, words: &[u8]) -> Option<usize> {
-        Some(answered!(self, words, parameter_offset) as usize)
+    pub(super) fn response_parameter_offset(self, words: &[u8]) -> Option<usize> {
+        Some(response_field!(self, words, parameter_offset) as usize)
     }
 }
 
 impl TransactionRequest {
-    /// Reads a primary request.
     pub(super) fn parse(
         kind: TransactionKind,
         block: &Block<'_>,
@@ -201,16 +186,14 @@ impl TransactionRequest {
     }
 }
 
-/// The parameters of a request as far as they are there.
 struct Parameters<'a> {
     bytes: &'a [u8],
-    /// How many were cut off.
     missing: usize,
     unicode: bool,
 }
 
 impl<'a> Parameters<'a> {
-    /// Those before a place, which must be one of the request.
+    /// Returns the parameters before `end`. `None` if the request has fewer.
     fn upto(&self, end: usize) -> Option<Parameters<'a>> {
         let whole = self.bytes.len() + self.missing;
         (end <= whole).then(|| Parameters {
@@ -220,7 +203,6 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// The name from a place on.
     fn name(&self, start: usize) -> Option<CapturedName> {
         let here = self.bytes.get(start..).unwrap_or_default();
         let (bytes, has_end) = before_terminator(here, self.unicode);

@@ -1,65 +1,56 @@
-//! The SMB2 packet header (MS-SMB2 2.2.1).
+//! Headers and identifiers of SMB2: packet header and command codes (MS-SMB2 2.2.1), SMB2_FILEID (2.2.14.1), and the
+//! TRANSFORM_HEADER of an encrypted message (2.2.41).
 
-use super::{PROTOCOL_ID, Smb2Command};
+use super::{PROTOCOL_ID, TRANSFORM_ID};
 use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::codec::FixedSizeField;
+use crate::names::open_enum;
 use crate::status::NtStatus;
+use serde::{Deserialize, Serialize};
 
-/// Flags of the header.
 pub mod flags {
-    /// The message is a response.
     pub const SERVER_TO_REDIR: u32 = 0x0000_0001;
     /// The message carries an AsyncId instead of a TreeId.
     pub const ASYNC_COMMAND: u32 = 0x0000_0002;
-    /// The operation uses the session, tree and file of the one before it in the compound.
+    /// The operation uses session, tree and file of the preceding one in the compound.
     pub const RELATED_OPERATIONS: u32 = 0x0000_0004;
-    /// The message is signed.
     pub const SIGNED: u32 = 0x0000_0008;
-    /// Every flag that is defined, for plausibility.
+    /// Every defined flag, for plausibility checks.
     pub(super) const DEFINED: u32 = 0x3000_007f;
 }
 
-/// The header of a message, of which a snap length may have cut the tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Smb2Header {
-    /// Credits that the request costs.
     pub credit_charge: u16,
-    /// Status of a response (channel sequence of a request).
+    /// Status of a response; channel sequence of a request.
     pub status: NtStatus,
-    /// The command.
     pub command: Smb2Command,
-    /// Credits asked for, or granted.
     pub credits: u16,
-    /// See [`flags`].
     pub flags: u32,
-    /// Offset of the next message of the compound, zero for the last.
+    /// Offset of the next message of a compound; zero in the last one.
     pub next_command: u32,
-    /// The message's number on the connection, as far as [`Header::id_mask`] reaches.
+    /// Message id, valid in the bits of [`Smb2Header::id_mask`].
     pub message_id: u64,
-    /// Which bits of the message id are there: all of them, unless a snap length cut it.
+    /// Captured bits of the message id: all of them, unless a snap length truncated it.
     pub id_mask: u64,
-    /// Number of an asynchronous operation.
     pub async_id: Option<u64>,
-    /// The tree connect, of messages that are not asynchronous.
+    /// Absent in asynchronous messages.
     pub tree_id: Option<u32>,
-    /// The session.
     pub session_id: Option<u64>,
 }
 
 impl Smb2Header {
-    /// Length of the whole header.
     pub const LENGTH: usize = 64;
-    /// What must be there to know which command it is, and which one: 16 bits of the message id distinguish
-    /// outstanding requests. It is what a snap length of 96 bytes leaves behind Ethernet, IPv4 and TCP with timestamps.
+    /// Minimum length that identifies the command and, with 16 bits of the message id, the request among the
+    /// outstanding ones. It is also the amount that a snap length of 96 bytes leaves after Ethernet, IPv4 and TCP with
+    /// timestamps.
     pub const LEAST: usize = 26;
 
-    /// Where the offset of the next message of a compound is.
     pub const NEXT_COMMAND: usize = 20;
-    /// Where the sixteen bytes of the signature are.
     pub const SIGNATURE: std::ops::Range<usize> = 48..64;
-    /// Where the reserved field is, in which Windows has a process id; of messages that are not asynchronous.
+    /// Offset of the reserved field, which Windows uses for a process id. Absent in asynchronous messages.
     pub const RESERVED: usize = 32;
 
-    /// Reads a header from its protocol id on.
     pub fn parse(message: &[u8]) -> Option<Smb2Header> {
         if !message.starts_with(&PROTOCOL_ID) || u16_at(message, 4)? != 64 {
             return None;
@@ -82,7 +73,7 @@ impl Smb2Header {
         })
     }
 
-    /// The header of the first request of a connection, or of an answer to it: its numbers are zero.
+    /// Creates the header for the first message of a connection, with zero ids.
     pub const fn new(command: Smb2Command) -> Smb2Header {
         Smb2Header {
             credit_charge: 0,
@@ -99,12 +90,11 @@ impl Smb2Header {
         }
     }
 
-    /// Appends the header, its signature all zero.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_bytes());
     }
 
-    /// The header, its signature all zero. What a snap length had cut off is zero.
+    /// Encodes the header with a zero signature. Truncated fields become zero.
     pub fn to_bytes(&self) -> [u8; Smb2Header::LENGTH] {
         let mut bytes = [0; Smb2Header::LENGTH];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
@@ -125,17 +115,16 @@ impl Smb2Header {
         bytes
     }
 
-    /// Whether the message is a response (or a break that the server sends).
+    /// Returns true for responses and for breaks sent by the server.
     pub fn is_response(&self) -> bool {
         self.flags & flags::SERVER_TO_REDIR != 0
     }
 
-    /// Whether the message carries a signature.
     pub fn is_signed(&self) -> bool {
         self.flags & flags::SIGNED != 0
     }
 
-    /// Whether bytes at `message` look like a header rather than like data that happens to hold the protocol id.
+    /// Returns true if `message` looks like a header rather than data that happens to contain the protocol id.
     pub fn is_plausible(message: &[u8], length: usize) -> bool {
         let Some(header) = Smb2Header::parse(message) else { return false };
         let next = header.next_command as usize;
@@ -145,7 +134,7 @@ impl Smb2Header {
     }
 }
 
-/// The message id and the mask of what is there of it: 64, 32 or 16 bits.
+/// Returns the message id and the mask of its captured bits: 64, 32 or 16 bits.
 fn message_id(message: &[u8]) -> Option<(u64, u64)> {
     u64_at(message, 24)
         .map(|id| (id, u64::MAX))
@@ -153,11 +142,97 @@ fn message_id(message: &[u8]) -> Option<(u64, u64)> {
         .or_else(|| u16_at(message, 24).map(|id| (id.into(), u16::MAX.into())))
 }
 
+/// Command code, printed as the specification's name without prefix (`QUERY_DIRECTORY`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Smb2Command(pub u16);
+
+open_enum!(Smb2Command, "", "0x{:04x}" {
+    NEGOTIATE = 0x0000;
+    SESSION_SETUP = 0x0001;
+    LOGOFF = 0x0002;
+    TREE_CONNECT = 0x0003;
+    TREE_DISCONNECT = 0x0004;
+    CREATE = 0x0005;
+    CLOSE = 0x0006;
+    FLUSH = 0x0007;
+    READ = 0x0008;
+    WRITE = 0x0009;
+    LOCK = 0x000a;
+    IOCTL = 0x000b;
+    CANCEL = 0x000c;
+    ECHO = 0x000d;
+    QUERY_DIRECTORY = 0x000e;
+    CHANGE_NOTIFY = 0x000f;
+    QUERY_INFO = 0x0010;
+    SET_INFO = 0x0011;
+    OPLOCK_BREAK = 0x0012;
+    SERVER_TO_CLIENT_NOTIFICATION = 0x0013;
+});
+
+/// Handle of an open: a part that survives a reconnect, and one that is unique on the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FileReference {
+    pub persistent: u64,
+    pub volatile: u64,
+}
+
+impl FileReference {
+    /// File of the preceding operation in a related compound (MS-SMB2 3.2.4.1.4).
+    pub const RELATED: FileReference = FileReference { persistent: u64::MAX, volatile: u64::MAX };
+    /// Placeholder for control codes without a file (MS-SMB2 2.2.31).
+    pub const NONE: FileReference = FileReference::RELATED;
+}
+
+impl FixedSizeField for FileReference {
+    const LENGTH: usize = 16;
+
+    #[inline]
+    fn at(bytes: &[u8], at: usize) -> Option<FileReference> {
+        Some(FileReference { persistent: u64_at(bytes, at)?, volatile: u64_at(bytes, at + 8)? })
+    }
+
+    #[inline]
+    fn set(self, bytes: &mut [u8], at: usize) {
+        self.persistent.set(bytes, at);
+        self.volatile.set(bytes, at + 8);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransformHeader {
+    pub nonce: Option<Nonce>,
+    pub original_size: Option<u32>,
+    /// Session whose key encrypts the message.
+    pub session_id: Option<u64>,
+}
+
+/// Nonce, which must be unique for a key. Some senders use a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nonce {
+    /// First half, in which Samba counts the messages encrypted with the key.
+    pub count: u64,
+    /// Second half, which Samba chooses once per key.
+    pub salt: u64,
+}
+
+impl TransformHeader {
+    pub const LENGTH: usize = 52;
+    pub const SIGNATURE: std::ops::Range<usize> = 4..20;
+
+    pub fn parse(message: &[u8]) -> Option<TransformHeader> {
+        message.starts_with(&TRANSFORM_ID).then(|| TransformHeader {
+            nonce: u64_at(message, 20).zip(u64_at(message, 28)).map(|(count, salt)| Nonce { count, salt }),
+            original_size: u32_at(message, 36),
+            session_id: u64_at(message, 44),
+        })
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
-    /// A header with every field different, in the order of MS-SMB2 2.2.1.2.
+    /// A header with distinct field values, in the order of MS-SMB2 2.2.1.2.
     pub(crate) fn header(command: u16, flags: u32) -> Vec<u8> {
         let mut bytes = PROTOCOL_ID.to_vec();
         bytes.extend(64u16.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What has to stay of an SMB2 message.
+//! Parts of an SMB2 message that a slim copy of a capture retains.
 
 use super::messages::negotiate_context::is_read as is_context_read;
 use super::messages::*;
@@ -11,26 +11,23 @@ use crate::kept::{NameOf, RetainedRanges};
 use crate::names::InfoLevel;
 use crate::security;
 
-/// Where a client or a server has its GUID in NEGOTIATE.
 const CLIENT_GUID: std::ops::Range<usize> = 76..92;
 const SERVER_GUID: std::ops::Range<usize> = 72..88;
-/// SystemTime and ServerStartTime of a NEGOTIATE response, its buffer's place, and that of its contexts.
+/// SystemTime and ServerStartTime of a NEGOTIATE response.
 const SERVER_TIMES: std::ops::Range<usize> = 104..120;
-/// LastWriteTime of a CREATE response, and where EndOfFile begins, with all that follows.
+/// Offsets of LastWriteTime and EndOfFile in a CREATE response.
 const LAST_WRITE: std::ops::Range<usize> = 88..96;
 const END_OF_FILE: usize = 112;
-/// Header of a NEGOTIATE context, and of a CREATE context.
 const NEGOTIATE_CONTEXT: usize = 8;
 const CREATE_CONTEXT: usize = 16;
-/// Entries of a list that are followed.
+/// Limit for the entries of a list.
 const MAX_ENTRIES: usize = 64;
-/// A NETWORK_INTERFACE_INFO up to the address of IPv4, and where that of IPv6 is.
 const INTERFACE_FIELDS: usize = 28;
 const INTERFACE_IPV6: usize = 32;
 const FAMILY_IPV6: u16 = 0x0017;
 
-/// The places that [`Request`](super::Request), [`Response`](super::Response) and [`detail`](super::detail) read of a
-/// message with that header.
+/// Returns the ranges that [`Smb2Request`](super::Smb2Request), [`Smb2Response`](super::Smb2Response) and
+/// [`detail`](super::detail) read.
 pub fn kept(header: &Smb2Header, m: &[u8]) -> RetainedRanges {
     let mut kept = RetainedRanges::default();
     kept.field(0..Smb2Header::SIGNATURE.start);
@@ -83,7 +80,7 @@ fn of_request(command: Smb2Command, m: &[u8], kept: &mut RetainedRanges) -> Opti
         Smb2Command::QUERY_INFO => fields(query_info::Request::END),
         Smb2Command::CLOSE => fields(close::Request::END),
         Smb2Command::FLUSH => fields(flush::Request::END),
-        // Reading stops inside the fields of these.
+        // Only the beginning of these requests is parsed.
         Smb2Command::IOCTL | Smb2Command::CHANGE_NOTIFY | Smb2Command::OPLOCK_BREAK => {
             fields(query_directory::Request::END)
         }
@@ -93,9 +90,9 @@ fn of_request(command: Smb2Command, m: &[u8], kept: &mut RetainedRanges) -> Opti
 }
 
 fn of_response(command: Smb2Command, m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
-    // The size of the structure, by which an error is known, and what is in its place in every message.
+    // StructureSize, which identifies an error, and the fields next to it.
     kept.field(Smb2Header::LENGTH..Smb2Header::LENGTH + 8);
-    if error::Smb2ErrorResponse::is_one(m)? && command != Smb2Command::SESSION_SETUP {
+    if error::Smb2ErrorResponse::is_error_response(m)? && command != Smb2Command::SESSION_SETUP {
         return None;
     }
     match command {
@@ -119,7 +116,7 @@ fn of_response(command: Smb2Command, m: &[u8], kept: &mut RetainedRanges) -> Opt
     Some(())
 }
 
-/// The lists of algorithms. Salts, hashes and the server's name go.
+/// Retains lists of algorithms, but no salts, hashes or server names.
 fn negotiate_contexts((start, count): (usize, usize), m: &[u8], kept: &mut RetainedRanges) {
     let mut at = start;
     for _ in 0..count.min(MAX_ENTRIES) {
@@ -137,7 +134,7 @@ fn negotiate_contexts((start, count): (usize, usize), m: &[u8], kept: &mut Retai
     }
 }
 
-/// The lease; of others, that they are there.
+/// Retains the lease, and the presence of other contexts.
 fn create_contexts((start, length): (usize, usize), m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let end = start.saturating_add(length);
     let mut at = start;
@@ -149,7 +146,7 @@ fn create_contexts((start, length): (usize, usize), m: &[u8], kept: &mut Retaine
         let data = at.checked_add(field(10)?)?;
         let data = data..data.checked_add(u32_at(m, at + 12)? as usize)?.min(end);
         let is_lease = m.get(name.clone()) == Some(create_context::LEASE);
-        // No name of a context has more, and a longer one is not one.
+        // Context names are not longer; a longer one is invalid.
         kept.field(name.start..name.end.min(name.start + CREATE_CONTEXT));
         if is_lease {
             kept.field(data);
@@ -162,7 +159,6 @@ fn create_contexts((start, length): (usize, usize), m: &[u8], kept: &mut Retaine
     Some(())
 }
 
-/// Interfaces with their addresses.
 fn interfaces((start, length): (usize, usize), m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let end = start.saturating_add(length).min(m.len());
     let mut at = start;
@@ -184,7 +180,7 @@ fn interfaces((start, length): (usize, usize), m: &[u8], kept: &mut RetainedRang
     Some(())
 }
 
-/// A new name, a new size, the mark to delete; no other information.
+/// Retains a new name, a new size and the deletion mark, but no other information.
 fn set_information(m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let (start, length) = set_info::Request::information(m)?;
     match set_info::Request::level(m)? {

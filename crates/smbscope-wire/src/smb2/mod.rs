@@ -1,28 +1,20 @@
-//! SMB2 and SMB3: MS-SMB2.
+//! SMB2 and SMB3 (MS-SMB2).
+//!
+//! [`Smb2Header`] parses the packet header, [`Smb2Request`] and [`Smb2Response`] the parts of possibly truncated
+//! messages that the analysis needs; [`messages`] holds complete messages in both directions.
 
-mod command;
-mod detail;
-mod file_reference;
 mod header;
 mod kept;
 pub mod messages;
 mod offers;
-mod transform;
 mod view;
 
-pub use command::Smb2Command;
-pub use detail::{detail, detail_needed};
-pub use file_reference::FileReference;
-pub use header::{Smb2Header, flags};
+pub use header::{FileReference, Nonce, Smb2Command, Smb2Header, TransformHeader, flags};
 pub use kept::kept;
 pub use messages::lock::LockElement;
 pub use offers::{Smb2AlgorithmIds, Smb2ClientOffer, Smb2ServerOffer};
-pub use transform::{Nonce, TransformHeader};
-pub use view::{Created, GrantedLease, Smb2Request, Smb2Response};
+pub use view::{Created, GrantedLease, Smb2Request, Smb2Response, detail, detail_needed};
 
-/// First four bytes of a message: 0xFE 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];
-/// First four bytes of an encrypted message: 0xFD 'S' 'M' 'B'.
 pub const TRANSFORM_ID: [u8; 4] = [0xfd, b'S', b'M', b'B'];
-/// First four bytes of a compressed message: 0xFC 'S' 'M' 'B'.
 pub const COMPRESSION_ID: [u8; 4] = [0xfc, b'S', b'M', b'B'];

@@ -1,62 +1,49 @@
-//! What both sides of a NEGOTIATE say of themselves (MS-SMB2 2.2.3, 2.2.4), read of messages that may be cut: what the
-//! message does not hold to its end is unknown, not absent.
+//! Offers of both sides in NEGOTIATE (MS-SMB2 2.2.3, 2.2.4), parsed from possibly truncated messages: truncated lists
+//! are unknown, not empty.
 
 use super::messages::negotiate::{Request, Response};
 use super::messages::negotiate_context::NegotiateContextList;
 use crate::codec::{Buffer, List};
 
-/// Dialects that a client offers, and algorithms of each kind that a side lists, at most: there are seven dialects and six
-/// compression algorithms.
+/// Limit for dialects and for algorithms of each kind. The specification has seven dialects and six compression
+/// algorithms.
 const MAX_OFFERED: usize = 16;
-/// Bytes of a NEGOTIATE that are looked at: the contexts of a response follow a token that is seldom longer than a
-/// few hundred.
+/// Number of bytes that are parsed. The contexts of a response follow a token of usually a few hundred bytes.
 pub(super) const MAX_NEGOTIATE: usize = 8 * 1024;
-/// SMB 3.1.1, the only dialect with contexts.
+/// The only dialect with contexts.
 const SMB_3_1_1: u16 = 0x0311;
 
-/// What a client offers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Smb2ClientOffer {
-    /// See [`security_mode`](super::messages::negotiate::security_mode).
     pub security_mode: u16,
-    /// See [`capabilities`](super::messages::negotiate::capabilities); of clients that speak SMB 3.
+    /// Zero unless the client speaks SMB 3. See [`capabilities`](super::messages::negotiate::capabilities).
     pub capabilities: u32,
-    /// Dialect revisions, in the order of the message.
     pub dialects: Vec<u16>,
-    /// Of clients that speak 3.1.1.
     pub algorithms: Smb2AlgorithmIds,
 }
 
-/// What a server answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Smb2ServerOffer {
-    /// See [`security_mode`](super::messages::negotiate::security_mode).
     pub security_mode: u16,
-    /// The dialect revision; 0x02ff asks for another NEGOTIATE.
+    /// 0x02ff asks for another NEGOTIATE.
     pub dialect: u16,
-    /// See [`capabilities`](super::messages::negotiate::capabilities).
     pub capabilities: u32,
-    /// Largest READ.
     pub max_read_size: u32,
-    /// Largest WRITE.
     pub max_write_size: u32,
-    /// What it chose, of servers that speak 3.1.1.
     pub algorithms: Smb2AlgorithmIds,
 }
 
-/// The algorithms that a side lists by their ids, the best first. Absent where the message does not hold them.
+/// Algorithm ids of one side, preferred first (MS-SMB2 2.2.3.1.2, 2.2.3.1.7, 2.2.3.1.3). Absent if truncated; empty if
+/// the side sent none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Smb2AlgorithmIds {
-    /// Encryption (2.2.3.1.2).
     pub ciphers: Option<Vec<u16>>,
-    /// Signing (2.2.3.1.7).
     pub signing: Option<Vec<u16>>,
-    /// Compression (2.2.3.1.3).
     pub compression: Option<Vec<u16>>,
 }
 
 impl Smb2ClientOffer {
-    /// Reads a request from its header on; absent where its dialects are cut off.
+    /// Parses a request from its header on. Returns `None` if the dialects are truncated.
     pub(super) fn parse(m: &[u8]) -> Option<Smb2ClientOffer> {
         let m = &m[..m.len().min(MAX_NEGOTIATE)];
         let (offset, count) = Request::dialects(m)?;
@@ -75,7 +62,7 @@ impl Smb2ClientOffer {
 }
 
 impl Smb2ServerOffer {
-    /// Reads a response from its header on; absent where its fields are cut off.
+    /// Parses a response from its header on. Returns `None` if the fields are truncated.
     pub(super) fn parse(m: &[u8]) -> Option<Smb2ServerOffer> {
         let m = &m[..m.len().min(MAX_NEGOTIATE)];
         let dialect = Response::dialect(m)?;
@@ -95,16 +82,16 @@ impl Smb2ServerOffer {
 }
 
 impl Smb2AlgorithmIds {
-    /// Of a dialect that has no contexts.
+    /// Returns the empty lists of a dialect without contexts.
     fn none() -> Smb2AlgorithmIds {
         Smb2AlgorithmIds { ciphers: Some(Vec::new()), signing: Some(Vec::new()), compression: Some(Vec::new()) }
     }
 
-    /// Those in the contexts at that place, so many of them.
+    /// Reads the lists from the contexts at `place` (offset and count).
     fn read(m: &[u8], place: Option<(usize, usize)>) -> Smb2AlgorithmIds {
         let contexts = place.and_then(|(offset, count)| NegotiateContextList::parse(m, offset, count));
         let Some(contexts) = contexts else { return Smb2AlgorithmIds::default() };
-        // A context that is not there was not sent, unless the message ends before the last one.
+        // A missing context was not sent, unless the message is truncated before the last one.
         let listed = |list: Option<List<'_, u16>>| match list {
             Some(list) => Some(list.iter().take(MAX_OFFERED).collect()),
             None => contexts.are_whole().then(Vec::new),
@@ -161,7 +148,7 @@ mod tests {
         assert_eq!(offered.dialects, [0x0202, 0x0210, 0x0300, 0x0302, 0x0311]);
         let Smb2AlgorithmIds { ciphers, signing, compression } = offered.algorithms;
         assert_eq!((ciphers, signing, compression), (Some(vec![2, 1]), Some(vec![2, 1]), Some(vec![])));
-        // 2.2.3.1.3 in front of the others: two algorithms, padding, flags, LZ77 and LZ77+Huffman.
+        // Inserts the context of 2.2.3.1.3 before the others: two algorithms, padding, flags, LZ77 and LZ77+Huffman.
         let at = usize::try_from(u32::from_le_bytes(message[92..96].try_into().unwrap())).unwrap();
         let compression = [3u8, 0, 12, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0];
         message.splice(at..at, compression);
@@ -170,9 +157,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_unknown_and_what_was_not_sent_is_not() {
+    fn truncated_lists_are_unknown_and_lists_not_sent_are_empty() {
         let message = request(&[0x0311]);
-        // The contexts begin at 104: pre-authentication has 8 + 38 bytes, padded to 48, and the ciphers 8 + 6.
+        // The contexts begin at 104: pre-authentication has 8 + 38 bytes, padded to 48, the ciphers 8 + 6.
         let cut = |length: usize| offer(&message[..length]).map(|offer| offer.algorithms);
         assert_eq!(cut(104), Some(Smb2AlgorithmIds::default()));
         let ciphers_only = Smb2AlgorithmIds { ciphers: Some(vec![2, 1]), ..Smb2AlgorithmIds::default() };

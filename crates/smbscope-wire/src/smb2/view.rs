@@ -1,126 +1,98 @@
-//! What the bodies of SMB2 messages say about the operation: file, path, offset, length, subcommand; of messages that may
-//! be cut.
+//! Operation described by a possibly truncated SMB2 message: file, path, offset, length, subcommand.
 //!
-//! Offsets count from the message's header, as the specification's own offset fields do.
+//! Offsets are relative to the message's header, like the specification's own offset fields.
 
 use super::messages::create_context::{CreateContext, CreateContextList};
 use super::messages::network_interface::{NetworkInterfaceInfo, interfaces};
 use super::messages::*;
 use super::offers::{MAX_NEGOTIATE, Smb2ClientOffer, Smb2ServerOffer};
 use super::{FileReference, LockElement, Smb2Command, Smb2Header};
+use crate::RequestDetail;
+use crate::bytes::{CapturedName, utf16_text};
 use crate::codec::{Buffer, FixedSizeField};
-use crate::name::CapturedName;
+use crate::fscc::Data;
 use crate::names::{Fsctl, InfoLevel};
 use crate::security::{SecurityToken, identify};
 
-/// What was opened, and what its client may keep.
+/// Result of a CREATE: the open and the caching granted to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Created {
-    /// The open.
     pub file: FileReference,
-    /// See [`oplock`](create::oplock).
     pub oplock_level: u8,
-    /// The lease, where that is what was granted and it is not cut off.
     pub lease: Option<GrantedLease>,
-    /// 0 superseded, 1 opened, 2 created, 3 overwritten.
     pub create_action: u32,
-    /// MS-FSCC 2.6.
     pub file_attributes: u32,
-    /// When the file was written last.
+    /// LastWriteTime as FILETIME.
     pub last_write: u64,
-    /// Bytes of the file.
     pub end_of_file: u64,
 }
 
-/// A lease that was granted (2.2.14.2.10, 2.2.14.2.11).
+/// Granted lease (2.2.14.2.10, 2.2.14.2.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrantedLease {
-    /// The client's name for the file.
     pub key: [u8; 16],
-    /// 1 read caching, 2 handle caching, 4 write caching.
     pub state: u32,
 }
 
-/// The part of a request's body that says what it works on.
+/// Fields of a request that identify its target (MS-SMB2 2.2.3 to 2.2.39).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Smb2Request {
-    /// 2.2.3
     Negotiate(Box<Smb2ClientOffer>),
-    /// 2.2.5: whether it binds the connection to a session, and what the security token says.
     SessionSetup {
-        /// SMB2_SESSION_FLAG_BINDING.
+        /// SMB2_SESSION_FLAG_BINDING: joins an existing session.
         binding: bool,
-        /// Who logs on.
         identity: Option<SecurityToken>,
     },
     /// 2.2.9: `\\server\share`.
     TreeConnect(CapturedName),
-    /// 2.2.13
     Create {
-        /// Below the share.
         name: CapturedName,
-        /// See [`oplock`](create::oplock); absent where it is cut off.
+        /// Absent if truncated.
         oplock_level: Option<u8>,
     },
-    /// 2.2.19, 2.2.21
     ReadWrite {
-        /// The open.
         file: FileReference,
-        /// First byte.
         offset: u64,
-        /// Bytes.
         length: u32,
     },
-    /// 2.2.26: the first lock element.
     Lock {
-        /// The open.
         file: FileReference,
-        /// The first of the ranges.
         element: Option<LockElement>,
     },
-    /// 2.2.31
     Ioctl {
-        /// The open; all ones for control codes that need none.
+        /// All ones for control codes without a file.
         file: FileReference,
-        /// The control code.
         code: Fsctl,
     },
-    /// 2.2.33, 2.2.37, 2.2.39
     Info {
-        /// The open.
         file: FileReference,
-        /// What is asked or set.
         level: InfoLevel,
-        /// The new name of FileRenameInformation.
+        /// Target of FileRenameInformation.
         new_name: Option<CapturedName>,
     },
-    /// CLOSE, FLUSH, CHANGE_NOTIFY, OPLOCK_BREAK: only the open.
     File(FileReference),
-    /// Nothing that is needed, or cut off.
+    /// Anything else, or truncated.
     Other,
 }
 
-/// The part of a response's body that later messages refer to.
+/// Fields of a response that later messages refer to (MS-SMB2 2.2.4 to 2.2.32).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Smb2Response {
-    /// 2.2.4
     Negotiate(Box<Smb2ServerOffer>),
-    /// 2.2.6: SessionFlags: 1 guest, 2 anonymous, 4 encrypt.
+    /// 2.2.6: SessionFlags (1 guest, 2 anonymous, 4 encrypt).
     SessionSetup(u16),
-    /// 2.2.10: share type (1 disk, 2 pipe, 3 printer).
+    /// 2.2.10: ShareType (1 disk, 2 pipe, 3 printer).
     TreeConnect(u8),
-    /// 2.2.14
     Create(Created),
-    /// 2.2.23: the server takes an oplock or a lease back.
+    /// 2.2.23: oplock or lease break.
     Break(oplock_break::Notification),
-    /// 2.2.32.5: the answer to FSCTL_QUERY_NETWORK_INTERFACE_INFO.
+    /// 2.2.32.5: response to FSCTL_QUERY_NETWORK_INTERFACE_INFO.
     Interfaces(Vec<NetworkInterfaceInfo>),
-    /// Nothing that is needed, or cut off.
+    /// Anything else, or truncated.
     Other,
 }
 
 impl Smb2Request {
-    /// Reads the body of a request; `message` begins with the header.
     pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Request {
         Self::parse_body(command, message).unwrap_or(Smb2Request::Other)
     }
@@ -173,8 +145,8 @@ impl Smb2Request {
         })
     }
 
-    /// How many bytes of a request must be at hand to read what [`Request::parse`] wants; `prefix` holds at least
-    /// the header. The answer may grow once more bytes are there.
+    /// Returns the number of bytes that [`Smb2Request::parse`] needs. `prefix` holds at least the header; the result
+    /// may grow with it.
     pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
         match command {
             Smb2Command::SESSION_SETUP => reach(session_setup::Request::token(prefix), session_setup::Request::END),
@@ -198,14 +170,14 @@ impl Smb2Request {
 }
 
 impl Smb2Response {
-    /// Reads the body of a response; `message` begins with the header.
     pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Response {
         Self::parse_body(command, message).unwrap_or(Smb2Response::Other)
     }
 
     fn parse_body(command: Smb2Command, m: &[u8]) -> Option<Smb2Response> {
-        // An error response has nothing that is needed, and the size of an answer to SESSION_SETUP (2.2.2).
-        if error::Smb2ErrorResponse::is_one(m)? && command != Smb2Command::SESSION_SETUP {
+        // An error response is of no interest. It is recognised by a StructureSize that SESSION_SETUP responses have,
+        // too (2.2.2).
+        if error::Smb2ErrorResponse::is_error_response(m)? && command != Smb2Command::SESSION_SETUP {
             return Some(Smb2Response::Other);
         }
         Some(match command {
@@ -223,8 +195,8 @@ impl Smb2Response {
         })
     }
 
-    /// How many bytes of a response must be at hand to read what [`Response::parse`] wants; `prefix` holds at least the
-    /// header. The answer may grow once more bytes are there.
+    /// Returns the number of bytes that [`Smb2Response::parse`] needs. `prefix` holds at least the header; the result
+    /// may grow with it.
     pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
         match command {
             Smb2Command::NEGOTIATE => MAX_NEGOTIATE,
@@ -239,25 +211,24 @@ impl Smb2Response {
     }
 }
 
-/// What a buffer reaches to, and at least the fields.
+/// Returns the end of a buffer, but at least the end of the fields.
 fn reach(place: Option<(usize, usize)>, fields: usize) -> usize {
     place.map_or(0, |(start, length)| start + length).max(fields)
 }
 
-/// Bytes of a CREATE response that are looked at: its contexts follow the fields at once, and have less than a hundred
-/// each.
+/// Limit for a parsed CREATE response. Its contexts directly follow the fields and have less than 100 bytes each.
 const MAX_CREATE_RESPONSE: usize = 4 * 1024;
 
-/// Where the contexts of a CREATE response are.
+/// Returns offset and length of the contexts in a CREATE response.
 pub(super) fn granted_contexts(message: &[u8]) -> Option<(usize, usize)> {
     let (start, length) = create::Response::contexts(message)?;
     (start.saturating_add(length) <= MAX_CREATE_RESPONSE).then_some((start, length))
 }
 
-/// Bytes of the answer that are looked at: of 64 interfaces with 152 bytes each (2.2.32.5.1).
+/// Limit for a parsed list: 64 interfaces of 152 bytes (2.2.32.5.1).
 const MAX_INTERFACE_LIST: usize = 10 * 1024;
 
-/// Where the interfaces are in the answer to an IOCTL that asks for them.
+/// Returns offset and length of the interface list in an IOCTL response.
 pub(super) fn listed_interfaces(message: &[u8]) -> Option<(usize, usize)> {
     if ioctl::Response::code(message)? != Fsctl::QUERY_NETWORK_INTERFACE_INFO {
         return None;
@@ -267,7 +238,7 @@ pub(super) fn listed_interfaces(message: &[u8]) -> Option<(usize, usize)> {
 }
 
 impl Created {
-    /// Reads the message from its header on; its contexts may be cut off.
+    /// Parses a response from its header on; its contexts may be truncated.
     fn parse(m: &[u8]) -> Option<Created> {
         use create::Response;
         let contexts = || granted_contexts(m).and_then(|(start, length)| CreateContextList::parse(m, start, length));
@@ -288,10 +259,9 @@ impl Created {
     }
 }
 
-/// Bytes of FileRenameInformation that are looked at; no name is longer.
+/// Limit for a parsed FileRenameInformation. No name is longer.
 const MAX_RENAME_INFORMATION: usize = 64 * 1024;
 
-/// Where FileRenameInformation begins, and its length.
 fn rename_buffer(message: &[u8]) -> Option<(usize, usize)> {
     let (start, length) = set_info::Request::information(message)?;
     Some((start, length.min(MAX_RENAME_INFORMATION)))
@@ -302,13 +272,60 @@ fn new_name(message: &[u8], level: InfoLevel) -> Option<CapturedName> {
         return None;
     }
     let (start, length) = rename_buffer(message)?;
-    crate::fscc::Data::new_name(message, start..start + length)
-        .map(|range| CapturedName::in_range(message, range, true))
+    Data::new_name(message, start..start + length).map(|range| CapturedName::in_range(message, range, true))
 }
 
-/// UTF-16 text at an offset.
 fn text(message: &[u8], (start, length): (usize, usize)) -> CapturedName {
     CapturedName::in_range(message, start..start + length, true)
+}
+
+/// Parses a request from its header on. Returns `None` if the command has no parameters or they are truncated.
+pub fn detail(command: Smb2Command, m: &[u8]) -> Option<RequestDetail> {
+    Some(match command {
+        Smb2Command::CREATE => RequestDetail::Create {
+            desired_access: create::Request::desired_access(m)?,
+            share_access: create::Request::share_access(m)?,
+            create_disposition: create::Request::create_disposition(m)?,
+            create_options: create::Request::create_options(m)?,
+            file_attributes: create::Request::file_attributes(m)?,
+        },
+        Smb2Command::QUERY_DIRECTORY => {
+            let (start, length) = query_directory::Request::pattern(m)?;
+            let pattern = utf16_text(m.get(start..start.checked_add(length)?)?);
+            RequestDetail::QueryDirectory { pattern, flags: query_directory::Request::flags(m)? }
+        }
+        Smb2Command::SET_INFO => {
+            let (start, length) = set_info::Request::information(m)?;
+            match set_info::Request::level(m)? {
+                InfoLevel::FILE_END_OF_FILE_INFORMATION => RequestDetail::EndOfFile(u64::at(m, start)?),
+                InfoLevel::FILE_DISPOSITION_INFORMATION => RequestDetail::Delete(u8::at(m, start)? != 0),
+                InfoLevel::FILE_RENAME_INFORMATION => {
+                    let name = Data::new_name(m, start..start.checked_add(length)?)?;
+                    RequestDetail::Rename { path: utf16_text(m.get(name)?), replace: u8::at(m, start)? != 0 }
+                }
+                _ => return None,
+            }
+        }
+        Smb2Command::LOCK => {
+            let count = u16::at(m, Smb2Header::LENGTH + 2)?;
+            RequestDetail::Lock { count, flags: LockElement::at(m, lock::Request::END)?.flags }
+        }
+        Smb2Command::QUERY_INFO => {
+            RequestDetail::QueryInfo { additional_information: query_info::Request::additional_information(m)? }
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the number of bytes that [`detail`] needs. `prefix` holds at least the fixed fields.
+pub fn detail_needed(command: Smb2Command, prefix: &[u8]) -> usize {
+    let reach = |place: Option<(usize, usize)>| place.map_or(0, |(start, length)| start.saturating_add(length));
+    match command {
+        Smb2Command::QUERY_DIRECTORY => reach(query_directory::Request::pattern(prefix)),
+        Smb2Command::SET_INFO => reach(set_info::Request::information(prefix)),
+        Smb2Command::QUERY_INFO => query_info::Request::END,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
@@ -365,8 +382,9 @@ mod tests {
     }
 
     #[test]
-    fn a_new_name_is_looked_for_where_the_buffer_is_and_nowhere_else() {
-        // As above, with the buffer 8 bytes further on; then one of 4 bytes, too short for any name (found by fuzzing).
+    fn a_new_name_must_lie_within_the_buffer() {
+        // As above, with the buffer 8 bytes further on, and then with a buffer of 4 bytes, too short for a name (found
+        // by fuzzing).
         let mut message = with_body(0x11, 0, 66, &[1, 10, 24, 0, 0, 0, 104, 0]);
         message.resize(104 + 16, 0);
         message.extend([4, 0, 0, 0, b'x', 0, b'y', 0]);
@@ -387,7 +405,7 @@ mod tests {
         assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message), Smb2Response::Other);
     }
 
-    /// A CREATE response that grants a lease of version 1, as 2.2.14 and 2.2.14.2.10 lay it out.
+    /// A CREATE response that grants a lease of version 1 (2.2.14, 2.2.14.2.10).
     fn leased(state: u8) -> Vec<u8> {
         let mut message = with_body(5, 1, 64, &[89, 0, create::oplock::LEASE]);
         message.resize(64 + 24, 0);
@@ -396,7 +414,7 @@ mod tests {
         message.extend(1234u64.to_le_bytes());
         message.resize(64 + 64, 0);
         message.extend([7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
-        // The contexts: 56 bytes behind the fields. Next, the name at 16 with 4 bytes, the data at 24 with 32.
+        // 56 bytes of contexts after the fields: Next, name at 16 with 4 bytes, data at 24 with 32.
         message.extend([152, 0, 0, 0, 56, 0, 0, 0]);
         message.extend([0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 24, 0, 32, 0, 0, 0]);
         message.extend(b"RqLs\0\0\0\0");
@@ -406,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_create_response_says_what_its_client_may_keep() {
+    fn a_create_response_has_the_granted_caching() {
         let message = leased(7);
         assert_eq!(Smb2Response::needed(Smb2Command::CREATE, &message[..64]), 144);
         assert_eq!(Smb2Response::needed(Smb2Command::CREATE, &message[..152]), 152 + 56);

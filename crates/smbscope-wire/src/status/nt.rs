@@ -1,15 +1,16 @@
-//! NTSTATUS values an SMB server can return (MS-ERREF 2.3.1; MS-CIFS 2.2.2.4 for those made of class and code).
+//! NTSTATUS values that an SMB server can return (MS-ERREF 2.3.1; MS-CIFS 2.2.2.4 for those composed of class and
+//! code).
 
 use crate::names::open_enum;
 use serde::{Deserialize, Serialize};
 
-/// An NTSTATUS value (MS-ERREF 2.3), printed as `STATUS_OBJECT_NAME_NOT_FOUND`, or `0xc0000abc` where unknown.
+/// NTSTATUS value (MS-ERREF 2.3), printed as `STATUS_OBJECT_NAME_NOT_FOUND`, or `0xc0000abc` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NtStatus(pub u32);
 
 impl NtStatus {
-    /// Whether the request failed: severity "error" (the two top bits set), or one of the SMB server's own codes,
-    /// whose low half is an SMB1 error class; MORE_PROCESSING_REQUIRED is a step of a logon and no failure.
+    /// Returns true for severity "error" (both top bits set) and for the SMB server's own codes, whose low half is an
+    /// SMB1 error class. Returns false for MORE_PROCESSING_REQUIRED, which is a logon step.
     pub fn is_error(self) -> bool {
         match self.0 >> 30 {
             3 => self != NtStatus::MORE_PROCESSING_REQUIRED,
@@ -19,10 +20,10 @@ impl NtStatus {
     }
 }
 
-// In order of value, so by severity: success, information (0x4…), warning (0x8…), error (0xc…). Of MS-ERREF's table,
-// what reaches an SMB client from a server, its file systems and its authorities; codes of debuggers, drivers' start
-// and image loading are left out and print as numbers. The codes 0x00010002 to 0x03e20001 and 0xffff0002 are those of
-// MS-CIFS 2.2.2.4.
+// In order of value, and thus by severity: success, information (0x4…), warning (0x8…), error (0xc…). Includes those
+// values of MS-ERREF that an SMB client can get from a server, its file systems and its authorities; codes of
+// debuggers, driver startup and image loading are omitted and print as numbers. 0x00010002 to 0x03e20001 and
+// 0xffff0002 are from MS-CIFS 2.2.2.4.
 open_enum!(NtStatus, "STATUS_", "0x{:08x}" {
     SUCCESS = 0x0000_0000;
     ABANDONED = 0x0000_0080;

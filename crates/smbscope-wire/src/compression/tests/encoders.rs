@@ -1,17 +1,17 @@
-//! Simple compressors, the other side of a round trip. Their output was checked once against independent decoders
-//! (see `vectors/README.md`).
+//! Simple compressors for round trips. Their output was checked once against independent decoders (see
+//! `vectors/README.md`).
 
 use std::collections::{BTreeSet, HashMap};
 
-/// What an LZ77 compressor makes of its input.
+/// Item of an LZ77 stream.
 #[derive(Clone, Copy)]
 enum Item {
     Literal(u8),
     Match { distance: usize, length: usize },
 }
 
-/// Greedy matches with the last place that began with the same three bytes, by block of `block` bytes: none crosses
-/// into the next. `reach` gives the greatest distance and length at a position in its block.
+/// Finds greedy matches with the latest place that began with the same three bytes. Matches do not cross blocks of
+/// `block` bytes. `reach` returns the maximum distance and length at a position within a block.
 fn items(data: &[u8], block: usize, reach: impl Fn(usize) -> (usize, usize)) -> Vec<Vec<Item>> {
     let mut seen = HashMap::new();
     let mut blocks = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn lz77(data: &[u8]) -> Vec<u8> {
         }
         out[flags_at..flags_at + 4].copy_from_slice(&flags.to_le_bytes());
     }
-    // The end shows by a flag without an item: a full group needs another.
+    // The end is marked by a flag without an item, so a full group needs another flag word.
     if items.len() % 32 == 0 {
         out.extend([0xff; 4]);
     }
@@ -91,7 +91,7 @@ fn lz77_match(out: &mut Vec<u8>, distance: usize, length: usize, shared_length: 
     }
 }
 
-/// Two bytes, or two zeros and four bytes.
+/// Appends two bytes, or two zeros and four bytes.
 fn long_length(out: &mut Vec<u8>, length: usize) {
     match u16::try_from(length) {
         Ok(short) => out.extend(short.to_le_bytes()),
@@ -135,7 +135,8 @@ pub(super) fn lznt1(data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// LZ77+Huffman (MS-XCA 2.1). `skew`, up to 6, gives that many symbols codes of 1, 2, 3… bits, and so others up to 15.
+/// LZ77+Huffman (MS-XCA 2.1). The first `skew` symbols, up to 6, get codes of 1, 2, 3… bits, which makes others up to
+/// 15 bits long.
 pub(super) fn lz77_huffman(data: &[u8], skew: usize) -> Vec<u8> {
     let blocks = items(data, 65536, |_| (65535, usize::MAX));
     let mut out = Vec::new();
@@ -145,7 +146,7 @@ pub(super) fn lz77_huffman(data: &[u8], skew: usize) -> Vec<u8> {
     out
 }
 
-/// One block; symbol 256 ends the last one.
+/// Appends one block. Symbol 256 ends the last one.
 fn huffman_block(out: &mut Vec<u8>, block: &[Item], last: bool, skew: usize) {
     let mut used: BTreeSet<usize> = block.iter().map(symbol).collect();
     used.extend([0, 256]);
@@ -181,7 +182,8 @@ fn symbol(item: &Item) -> usize {
     }
 }
 
-/// Lengths of a complete code: the first `skew` symbols one bit, two bits and so on, the others as equal as can be.
+/// Returns the lengths of a complete code: 1, 2, 3… bits for the first `skew` symbols, nearly equal lengths for the
+/// rest.
 fn code_lengths(used: &BTreeSet<usize>, skew: usize) -> Vec<u8> {
     let mut lengths = vec![0; 512];
     let skew = skew.min(used.len() - 2);
@@ -199,7 +201,7 @@ fn code_lengths(used: &BTreeSet<usize>, skew: usize) -> Vec<u8> {
     lengths
 }
 
-/// Codes in order of length, then symbol (MS-XCA 2.1.4.2).
+/// Assigns codes in order of length, then symbol (MS-XCA 2.1.4.2).
 fn canonical_codes(lengths: &[u8]) -> Vec<u32> {
     let mut codes = vec![0; 512];
     let mut code = 0;
@@ -215,7 +217,7 @@ fn canonical_codes(lengths: &[u8]) -> Vec<u32> {
     codes
 }
 
-/// Words of 16 bits are written two behind: their places are kept free before bytes are put after them.
+/// Writes 16-bit words late: each place is reserved two words ahead, and bytes may be appended after it.
 struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
     first: usize,

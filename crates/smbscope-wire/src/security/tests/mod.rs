@@ -1,5 +1,5 @@
-//! Tokens of our own captures (`*.spnego`: `own/smbclient_SMB3_11.pcap.zst`, frames 10, 11 and 12, Samba 4.17's client
-//! and server; expected values from tshark 4.0.17's reading of those frames) and tokens built here.
+//! Tokens from our own captures and tokens built here. `*.spnego` are from `own/smbclient_SMB3_11.pcap.zst`, frames
+//! 10, 11 and 12 (client and server of Samba 4.17); the expected values are tshark 4.0.17's.
 
 use super::*;
 use proptest::{collection::vec, prelude::*};
@@ -8,7 +8,6 @@ const NEGOTIATE: &[u8] = include_bytes!("negotiate.spnego");
 const CHALLENGE: &[u8] = include_bytes!("challenge.spnego");
 const AUTHENTICATE: &[u8] = include_bytes!("authenticate.spnego");
 
-/// A DER element.
 fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len();
     let length = match length {
@@ -19,7 +18,7 @@ fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     [&[tag], &length[..], content].concat()
 }
 
-/// An AP-REQ with this much of a ticket readable (RFC 4120 5.5.1); its ciphers are zeros.
+/// An AP-REQ with a readable realm and service (RFC 4120 5.5.1). Its ciphertexts are zeros.
 fn ap_req(realm: &str, service: &[&str]) -> Vec<u8> {
     let names: Vec<u8> = service.iter().flat_map(|name| der(0x1b, name.as_bytes())).collect();
     let sname = der(0x30, &[der(0xa0, &der(2, &[2])), der(0xa1, &der(0x30, &names))].concat());
@@ -105,13 +104,13 @@ fn ntlm_needs_no_wrapper() {
 }
 
 #[test]
-fn oem_names_are_one_byte_a_letter() {
+fn oem_names_have_one_byte_per_character() {
     assert_eq!(identify(&authenticate(2, 24, [b"DOM", b"user", b"PC\x84"])), user("DOM", "user", "PC\u{fffd}", false));
 }
 
 #[test]
-fn nobody_without_a_response_is_anonymous() {
-    // Expected: MS-NLMP 3.2.5.1.2, and NTLMSSP_NEGOTIATE_ANONYMOUS of 2.2.2.5.
+fn no_user_and_no_response_is_anonymous() {
+    // Expected: MS-NLMP 3.2.5.1.2, and NTLMSSP_NEGOTIATE_ANONYMOUS in 2.2.2.5.
     assert_eq!(identify(&authenticate(1, 0, [b"", b"", b"P\0C\0"])), user("", "", "PC", true));
     assert_eq!(identify(&authenticate(0x801, 24, [b"", b"", b""])), user("", "", "", true));
     assert_eq!(identify(&authenticate(1, 24, [b"", b"", b""])), user("", "", "", false));
@@ -126,7 +125,7 @@ fn names_out_of_range_are_empty() {
 
 #[test]
 fn a_message_without_flags_is_read_by_its_zeros() {
-    // The first clients' messages have their payload where flags stand now: here at 52.
+    // The first clients' messages have the payload where later ones have flags, here at 52.
     let mut message = authenticate(0, 0, [b"D\0", b"u\0", b""]);
     message.drain(52..64);
     for at in [28, 36] {
@@ -136,7 +135,7 @@ fn a_message_without_flags_is_read_by_its_zeros() {
 }
 
 #[test]
-fn kerberos_tells_the_service_and_its_realm() {
+fn kerberos_tokens_name_the_service_and_its_realm() {
     let request = ap_req("EXAMPLE.COM", &["cifs", "server.example.com"]);
     let expected = kerberos("EXAMPLE.COM", "cifs/server.example.com");
     assert_eq!(identify(&request), expected);
@@ -146,7 +145,7 @@ fn kerberos_tells_the_service_and_its_realm() {
 }
 
 #[test]
-fn a_cut_ticket_keeps_what_is_whole() {
+fn a_truncated_ticket_keeps_complete_names() {
     let token = neg_token_init(KERBEROS, &ap_req("EXAMPLE.COM", &["cifs", "server"]));
     let until = |end: &[u8]| token.windows(end.len()).position(|window| window == end).unwrap() + end.len();
     assert_eq!(identify(&token[..until(b"EXAMPLE.CO")]), kerberos("", ""));
@@ -156,8 +155,8 @@ fn a_cut_ticket_keeps_what_is_whole() {
 }
 
 #[test]
-fn tokens_without_a_mechanisms_message_tell_nothing() {
-    // NegTokenResp accept-completed (RFC 4178 4.2.2), NegTokenInit with mechanisms alone, an AP-REP, nothing.
+fn tokens_without_a_mechanism_token_identify_nobody() {
+    // NegTokenResp accept-completed (RFC 4178 4.2.2), NegTokenInit with mechanisms only, an AP-REP, and an empty token.
     assert_eq!(identify(&der(0xa1, &der(0x30, &der(0xa0, &der(10, &[0]))))), None);
     assert_eq!(identify(&gss(SPNEGO, &der(0xa0, &der(0x30, &der(0xa0, &der(0x30, &der(6, KERBEROS))))))), None);
     assert_eq!(identify(&gss(KERBEROS, &[2, 0, 0x6f, 0])), None);

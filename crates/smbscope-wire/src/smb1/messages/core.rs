@@ -1,81 +1,120 @@
-//! Commands of the core dialect and of LAN Manager that NT clients no longer send: reads, writes and locks of 32 bits, and
-//! opens by name (MS-CIFS 2.2.4.3, 2.2.4.11, 2.2.4.13, 2.2.4.23, 2.2.4.26). Several commands have the same fields.
+//! Commands of the core dialect (MS-CIFS 2.2.4). NT clients still delete, rename and make directories with them
+//! (2.2.4.1, 2.2.4.2, 2.2.4.7, 2.2.4.8, 2.2.4.17); only older ones send 32-bit reads, writes and locks, opens by name,
+//! and queries without levels (2.2.4.3, 2.2.4.9, 2.2.4.11, 2.2.4.13, 2.2.4.23, 2.2.4.26, 2.2.4.57).
 
 use super::message::message;
 
 message! {
-    /// Reads from a file. WRITE, LOCK_AND_READ, WRITE_AND_UNLOCK and WRITE_AND_CLOSE begin likewise.
+    /// READ. WRITE, LOCK_AND_READ, WRITE_AND_UNLOCK and WRITE_AND_CLOSE begin with the same fields.
     ReadBytes: READ, 5 {
-        /// The open.
         fid: u16 = 0,
-        /// Bytes.
         count: u16 = 2,
-        /// First byte.
         offset: u32 = 4,
     }
 }
 
 message! {
-    /// Locks a range; UNLOCK_BYTE_RANGE gives it back.
+    /// LOCK_BYTE_RANGE and UNLOCK_BYTE_RANGE.
     LockByteRange: LOCK_BYTE_RANGE, 5 {
-        /// The open.
         fid: u16 = 0,
-        /// Bytes.
         count: u32 = 2,
-        /// First byte.
         offset: u32 = 6,
     }
 }
 
 message! {
-    /// Reads from a file; the answer is several messages.
+    /// Read whose response consists of several messages.
     ReadMpx: READ_MPX, 8 {
-        /// The open.
         fid: u16 = 0,
-        /// First byte.
         offset: u32 = 2,
-        /// Bytes.
         max_count: u16 = 6,
     }
 }
 
 message! {
-    /// One of them.
     ReadMpxResponse: READ_MPX, 8 {
-        /// Bytes of the whole answer.
+        /// Bytes of the whole response.
         count: u16 = 4,
-        /// Bytes here.
         data_length: u16 = 12,
     }
 }
 
 message! {
-    /// Writes to a file; the request is several messages.
+    /// Write whose request consists of several messages.
     WriteMpx: WRITE_MPX, 12 {
-        /// The open.
         fid: u16 = 0,
         /// Bytes of the whole request.
         total_byte_count: u16 = 2,
-        /// First byte of this message.
+        /// Offset in the file of this message's data.
         byte_offset: u32 = 6,
     }
 }
 
 message! {
-    /// What was opened by OPEN; the answers to CREATE, CREATE_NEW and CREATE_TEMPORARY begin likewise.
+    /// Response to OPEN. Responses to CREATE, CREATE_NEW and CREATE_TEMPORARY begin with the same fields.
     OpenResponse: OPEN, 7 {
-        /// For what follows.
         fid: u16 = 0,
-        /// SMB_FILE_ATTRIBUTES.
         file_attributes: u16 = 2,
-        /// Bytes.
         file_size: u32 = 8,
+    }
+}
+
+message! {
+    Delete<'a>: DELETE, 1 {
+        search_attributes: u16 = 0,
+    } with {
+        file_name: formatted,
+    }
+}
+
+message! {
+    Rename<'a>: RENAME, 1 {
+        search_attributes: u16 = 0,
+    } with {
+        old_file_name: formatted,
+        new_file_name: formatted,
+    }
+}
+
+message! {
+    CreateDirectory<'a>: CREATE_DIRECTORY, 0 {} with {
+        directory_name: formatted,
+    }
+}
+
+message! {
+    DeleteDirectory<'a>: DELETE_DIRECTORY, 0 {} with {
+        directory_name: formatted,
+    }
+}
+
+message! {
+    CheckDirectory<'a>: CHECK_DIRECTORY, 0 {} with {
+        directory_name: formatted,
+    }
+}
+
+message! {
+    QueryInformationResponse: QUERY_INFORMATION, 10 {
+        file_attributes: u16 = 0,
+        /// UTIME.
+        last_write_time: u32 = 2,
+        file_size: u32 = 6,
+    }
+}
+
+message! {
+    QueryInformationDiskResponse: QUERY_INFORMATION_DISK, 5 {
+        total_units: u16 = 0,
+        blocks_per_unit: u16 = 2,
+        block_size: u16 = 4,
+        free_units: u16 = 6,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{emitted, response};
+    use super::super::testing::{emitted, emitted_oem, response};
     use super::*;
     use crate::smb1::Smb1Command;
 
@@ -92,9 +131,33 @@ mod tests {
     }
 
     #[test]
-    fn a_multiplexed_answer_tells_what_is_here_and_in_all() {
+    fn a_multiplexed_response_states_partial_and_total_lengths() {
         let words = [0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 4, 0, 52, 0];
         let answer = ReadMpxResponse::parse(&response(Smb1Command::READ_MPX, &words, b"\0data")).unwrap();
         assert_eq!(answer, ReadMpxResponse { count: 9, data_length: 4 });
+    }
+
+    #[test]
+    fn the_name_of_a_delete_follows_a_format_byte() {
+        let delete = Delete { search_attributes: 6, file_name: "\\f".into() };
+        // The data begins at 32 + 1 + 2 + 2 = 37, so the name after the format byte is at the even offset 38.
+        assert_eq!(emitted(&delete), [1, 6, 0, 7, 0, 4, b'\\', 0, b'f', 0, 0, 0]);
+    }
+
+    #[test]
+    fn both_names_are_aligned_behind_their_format_bytes() {
+        let rename = Rename { search_attributes: 0x16, old_file_name: "a".into(), new_file_name: "b".into() };
+        // The first name is at 38; the second format byte is at 42, so one byte of padding precedes the second name.
+        assert_eq!(emitted(&rename), [1, 0x16, 0, 11, 0, 4, b'a', 0, 0, 0, 4, 0, b'b', 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_name_of_a_directory_follows_a_format_byte() {
+        let request = CheckDirectory { directory_name: "\\d".into() };
+        // The data begins at 32 + 1 + 2 = 35, so the name after the format byte is at the even offset 36.
+        assert_eq!(emitted(&request), [0, 7, 0, 4, b'\\', 0, b'd', 0, 0, 0]);
+        assert_eq!(emitted_oem(&request), b"\x00\x04\x00\x04\\d\0");
+        assert_eq!(emitted(&CreateDirectory { directory_name: "\\d".into() }), emitted(&request));
+        assert_eq!(emitted(&DeleteDirectory { directory_name: "\\d".into() }), emitted(&request));
     }
 }

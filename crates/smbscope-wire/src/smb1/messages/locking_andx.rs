@@ -1,57 +1,46 @@
-//! SMB_COM_LOCKING_ANDX (MS-CIFS 2.2.4.32) with ranges of 32 or 64 bits; also what the server sends to break an oplock.
+//! SMB_COM_LOCKING_ANDX (MS-CIFS 2.2.4.32) with 32-bit or 64-bit ranges. The server also sends it to break an oplock.
 
 use super::super::{Smb1Command, Smb1Header, blocks};
-use super::message::message;
-use super::{Smb1Message, Smb1MessageWriter};
+use super::message::{Smb1Message, Smb1MessageWriter, message};
 use crate::bytes::{u16_at, u32_at};
 
-/// TypeOfLock.
 pub mod lock_type {
-    /// Shared; exclusive otherwise.
+    /// Shared lock; exclusive if clear.
     pub const SHARED_LOCK: u8 = 0x01;
-    /// An oplock is broken (server), or given back (client).
+    /// Oplock break (server) or its acknowledgment (client).
     pub const OPLOCK_RELEASE: u8 = 0x02;
-    /// Ranges are those of 64 bits.
+    /// Ranges have 64 bits.
     pub const LARGE_FILES: u8 = 0x10;
 }
 
 message! {
-    /// The words, of a request and of what the server sends.
-    Fields: LOCKING_ANDX, 8 {
-        /// The open.
+    LockingAndxFields: LOCKING_ANDX, 8 {
         fid: u16 = 4,
-        /// See [`lock_type`].
         type_of_lock: u8 = 6,
         /// 0 none, 1 level II.
         new_oplock_level: u8 = 7,
-        /// See [`LockingAndx`].
         timeout: u32 = 8,
-        /// Ranges to unlock.
         unlocks: u16 = 12,
-        /// Ranges to lock.
         locks: u16 = 14,
     }
 }
 
-/// A range of bytes and its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockingAndxRange {
-    /// Who locks: a range is unlocked by the process that locked it.
+    /// Process that owns the lock: only the same one can unlock the range.
     pub pid: u16,
-    /// First byte.
     pub offset: u64,
-    /// Bytes.
     pub length: u64,
 }
 
 impl LockingAndxRange {
-    /// The first range of a request with locks of this type, which may be cut.
+    /// Parses the first range of the data, which may be truncated.
     pub(in crate::smb1) fn parse(data: &[u8], type_of_lock: u8) -> Option<LockingAndxRange> {
         let pid = u16_at(data, 0)?;
         if type_of_lock & lock_type::LARGE_FILES == 0 {
             return Some(LockingAndxRange { pid, offset: u32_at(data, 2)?.into(), length: u32_at(data, 6)?.into() });
         }
-        // Behind two bytes of padding, the high halves come first.
+        // Two bytes of padding precede the offset. High halves come first.
         let wide = |at| Some(u64::from(u32_at(data, at)?) << 32 | u64::from(u32_at(data, at + 4)?));
         Some(LockingAndxRange { pid, offset: wide(4)?, length: wide(12)? })
     }
@@ -71,20 +60,15 @@ impl LockingAndxRange {
     }
 }
 
-/// Unlocks and locks ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockingAndx<'a> {
-    /// The open.
     pub fid: u16,
-    /// See [`lock_type`].
     pub type_of_lock: u8,
-    /// Of an acknowledged break: 0 none, 1 level II.
+    /// Acknowledged level of an oplock break: 0 none, 1 level II.
     pub new_oplock_level: u8,
-    /// Milliseconds to wait; zero fails at once, all ones waits for ever.
+    /// Milliseconds; zero fails immediately, all ones waits forever.
     pub timeout: u32,
-    /// Given back first.
     pub unlocks: &'a [LockingAndxRange],
-    /// Taken then.
     pub locks: &'a [LockingAndxRange],
 }
 
@@ -92,7 +76,7 @@ impl Smb1Message for LockingAndx<'_> {
     const COMMAND: Smb1Command = Smb1Command::LOCKING_ANDX;
 
     fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
-        let fields = Fields {
+        let fields = LockingAndxFields {
             fid: self.fid,
             type_of_lock: self.type_of_lock,
             new_oplock_level: self.new_oplock_level,
@@ -108,30 +92,27 @@ impl Smb1Message for LockingAndx<'_> {
 }
 
 message! {
-    /// They are.
     LockingAndxResponse: LOCKING_ANDX, 2 {}
 }
 
-/// The server's own request: an oplock is broken (MS-CIFS 3.3.4.2).
+/// Oplock break sent by the server (MS-CIFS 3.3.4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockingAndxRequest {
-    /// The open whose oplock is broken.
     pub fid: u16,
-    /// See [`lock_type`].
     pub type_of_lock: u8,
-    /// What is left: 0 none, 1 level II.
+    /// Remaining level: 0 none, 1 level II.
     pub new_oplock_level: u8,
 }
 
 impl LockingAndxRequest {
-    /// The break in a message of the server; `None` for anything else.
+    /// Parses a break. Returns `None` for any other message.
     pub fn parse(message: &[u8]) -> Option<LockingAndxRequest> {
         let header = Smb1Header::parse(message).filter(|header| !header.is_reply())?;
         let block = blocks(&header, message).next()?;
         let break_of = LockingAndxRequest {
-            fid: Fields::fid(block.words)?,
-            type_of_lock: Fields::type_of_lock(block.words)?,
-            new_oplock_level: Fields::new_oplock_level(block.words)?,
+            fid: LockingAndxFields::fid(block.words)?,
+            type_of_lock: LockingAndxFields::type_of_lock(block.words)?,
+            new_oplock_level: LockingAndxFields::new_oplock_level(block.words)?,
         };
         let is_break =
             block.command == Smb1Command::LOCKING_ANDX && break_of.type_of_lock & lock_type::OPLOCK_RELEASE != 0;

@@ -1,60 +1,51 @@
-//! SMB_COM_NEGOTIATE (MS-CIFS 2.2.4.52, MS-SMB 2.2.4.5); the answer of the one dialect NT LM 0.12.
+//! SMB_COM_NEGOTIATE (MS-CIFS 2.2.4.52, MS-SMB 2.2.4.5), with the response for dialect NT LM 0.12.
 
 use super::super::{Block, Smb1Command};
-use super::message::message;
-use super::{Malformed, Smb1Message, Smb1MessageWriter, View, WireText};
+use super::WireText;
+use super::message::{Malformed, Smb1Message, Smb1MessageWriter, View, message};
 
-/// Capabilities of both sides (MS-CIFS 2.2.4.52.2, MS-SMB 2.2.4.5.2.1).
+/// Bits of Capabilities of both sides (MS-CIFS 2.2.4.52.2, MS-SMB 2.2.4.5.2.1).
 pub mod capabilities {
-    /// READ_RAW and WRITE_RAW.
     pub const RAW_MODE: u32 = 0x0000_0001;
-    /// UTF-16 strings.
     pub const UNICODE: u32 = 0x0000_0004;
-    /// 64-bit offsets.
     pub const LARGE_FILES: u32 = 0x0000_0008;
-    /// The commands of NT LM 0.12.
     pub const NT_SMBS: u32 = 0x0000_0010;
-    /// NTSTATUS.
     pub const STATUS32: u32 = 0x0000_0040;
-    /// Level II oplocks.
     pub const LEVEL_II_OPLOCKS: u32 = 0x0000_0080;
-    /// Information levels of TRANS2_FIND_FIRST2 as of Windows NT.
+    /// TRANS2_FIND_FIRST2 information levels of Windows NT.
     pub const NT_FIND: u32 = 0x0000_0200;
-    /// Classes of MS-FSCC, raised by 1000 (MS-SMB 2.2.2.3.5).
+    /// Classes of MS-FSCC plus 1000 (MS-SMB 2.2.2.3.5).
     pub const INFOLEVEL_PASSTHRU: u32 = 0x0000_2000;
-    /// READ_ANDX beyond the buffer size.
+    /// READ_ANDX larger than MaxBufferSize.
     pub const LARGE_READX: u32 = 0x0000_4000;
-    /// WRITE_ANDX beyond the buffer size.
+    /// WRITE_ANDX larger than MaxBufferSize.
     pub const LARGE_WRITEX: u32 = 0x0000_8000;
     /// GSS tokens in SESSION_SETUP_ANDX.
     pub const EXTENDED_SECURITY: u32 = 0x8000_0000;
 }
 
-/// SecurityMode (MS-CIFS 2.2.4.52.2).
+/// Bits of SecurityMode (MS-CIFS 2.2.4.52.2).
 pub mod security_mode {
-    /// Users log on; otherwise shares have passwords.
+    /// User-level access control; share-level if clear.
     pub const USER: u8 = 0x01;
-    /// Passwords are not sent in the clear.
+    /// Challenge and response instead of plain-text passwords.
     pub const ENCRYPT_PASSWORDS: u8 = 0x02;
-    /// The server can sign.
     pub const SIGNATURES_ENABLED: u8 = 0x04;
-    /// The server insists on it.
     pub const SIGNATURES_REQUIRED: u8 = 0x08;
 }
 
-/// Offers dialects. Extended security is asked for in the header's Flags2.
+/// Request. Extended security is requested in Flags2 of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Negotiate<'a> {
-    /// Their names, in the order that the answer's index counts.
+    /// In the order to which the response's index refers.
     pub dialects: &'a [&'a str],
 }
 
-/// The buffer format of a dialect (MS-CIFS 2.2.4.52.1).
+/// Buffer format of a dialect (MS-CIFS 2.2.4.52.1).
 const DIALECT: u8 = 0x02;
-/// Dialects of a request that are read at most.
 const MAX_DIALECTS: usize = 64;
 
-/// The dialect of Windows NT and all later servers.
+/// Dialect of Windows NT and all later servers.
 pub const NT_LM_0_12: &str = "NT LM 0.12";
 
 impl Smb1Message for Negotiate<'_> {
@@ -70,7 +61,7 @@ impl Smb1Message for Negotiate<'_> {
 }
 
 impl Negotiate<'_> {
-    /// The dialects of a request, as far as they are there.
+    /// Returns the complete dialect names of a possibly truncated request.
     pub(in crate::smb1) fn dialects(block: &Block<'_>) -> Vec<String> {
         let mut names = Vec::new();
         let mut offset = 0;
@@ -83,98 +74,67 @@ impl Negotiate<'_> {
     }
 }
 
-/// The server's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NegotiateResponse<'a> {
-    /// None of the dialects.
     NoDialect,
-    /// NT LM 0.12.
     NtLm012(NtLm012<'a>),
 }
 
 message! {
-    /// The answer of a server that knows none of the dialects.
     NoDialect: NEGOTIATE, 1 {
-        /// [`NoDialect::INDEX`]
         dialect_index: u16 = 0,
     }
 }
 
 impl NoDialect {
-    /// None of those offered.
     pub const INDEX: u16 = 0xffff;
 }
 
 message! {
-    /// The words of NT LM 0.12.
-    Fields: NEGOTIATE, 17 {
-        /// See [`NtLm012`], as for what follows.
+    NtLm012Fields: NEGOTIATE, 17 {
         dialect_index: u16 = 0,
-        /// See [`security_mode`].
         security_mode: u8 = 2,
-        /// MaxMpxCount
         max_mpx_count: u16 = 3,
-        /// MaxNumberVcs
         max_number_vcs: u16 = 5,
-        /// MaxBufferSize
         max_buffer_size: u32 = 7,
-        /// MaxRawSize
         max_raw_size: u32 = 11,
-        /// SessionKey
         session_key: u32 = 15,
-        /// See [`capabilities`].
         capabilities: u32 = 19,
-        /// FILETIME
         system_time: u64 = 23,
-        /// ChallengeLength
         challenge_length: u8 = 33,
     }
 }
 
-/// What the server says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NtLm012<'a> {
-    /// Which of the dialects offered it is.
     pub dialect_index: u16,
-    /// See [`security_mode`].
     pub security_mode: u8,
-    /// Requests that may be outstanding at once (MaxMpxCount).
+    /// Maximum number of outstanding requests.
     pub max_mpx_count: u16,
-    /// Largest message that the server takes.
+    /// Maximum message size that the server accepts.
     pub max_buffer_size: u32,
-    /// Largest raw block.
     pub max_raw_size: u32,
-    /// To be given back in SESSION_SETUP_ANDX.
+    /// Value to repeat in SESSION_SETUP_ANDX.
     pub session_key: u32,
-    /// See [`capabilities`].
     pub capabilities: u32,
-    /// FILETIME of the server.
     pub system_time: u64,
-    /// How users log on.
     pub security: Security<'a>,
 }
 
-/// How users log on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security<'a> {
-    /// GSS tokens; the server's first one, which may be empty.
+    /// GSS tokens, with the server's first one, which may be empty.
     Extended {
-        /// ServerGUID.
         server_guid: [u8; 16],
-        /// SecurityBlob.
         blob: &'a [u8],
     },
-    /// Challenge and response.
     Challenge {
-        /// What to answer.
         challenge: &'a [u8],
-        /// DomainName.
         domain: WireText<'a>,
     },
 }
 
 impl NtLm012<'_> {
-    /// Whether all of these bits are set.
     pub fn can(&self, capabilities: u32) -> bool {
         self.capabilities & capabilities == capabilities
     }
@@ -188,7 +148,7 @@ impl Smb1Message for NtLm012<'_> {
             Security::Extended { .. } => 0,
             Security::Challenge { challenge, .. } => challenge.len() as u8,
         };
-        let fields = Fields {
+        let fields = NtLm012Fields {
             dialect_index: self.dialect_index,
             security_mode: self.security_mode,
             max_mpx_count: self.max_mpx_count,
@@ -215,7 +175,7 @@ impl Smb1Message for NtLm012<'_> {
 }
 
 impl NegotiateResponse<'_> {
-    /// Checks the answer to [`Negotiate`].
+    /// Parses the response to [`Negotiate`] with [`NT_LM_0_12`] as the only dialect.
     pub fn parse(message: &[u8]) -> Result<NegotiateResponse<'_>, Malformed> {
         let view = View::parse(message, Smb1Command::NEGOTIATE)?;
         match view.value::<u16>(0)? {
@@ -224,7 +184,7 @@ impl NegotiateResponse<'_> {
             0 => return Err(view.wrong("too few parameters for NT LM 0.12")),
             _ => return Err(view.wrong("a dialect that was not offered")),
         }
-        let fields = Fields::read(&view)?;
+        let fields = NtLm012Fields::read(&view)?;
         let security = if fields.capabilities & capabilities::EXTENDED_SECURITY != 0 {
             Security::Extended { server_guid: view.data_array(0)?, blob: &view.data[16..] }
         } else {
@@ -282,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn without_it_there_is_a_challenge() {
+    fn without_extended_security_there_is_a_challenge() {
         let bytes = response(Smb1Command::NEGOTIATE, &words(0x0000_e3fd, 8), b"12345678L\0A\0B\0\0\0");
         let NegotiateResponse::NtLm012(answer) = NegotiateResponse::parse(&bytes).unwrap() else { panic!() };
         assert!(matches!(answer.security, Security::Challenge { challenge: b"12345678", .. }));
@@ -292,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_server_without_the_dialect_says_so() {
-        // MS-CIFS 3.3.5.42: 0xffff where no dialect was acceptable.
+        // MS-CIFS 3.3.5.42: 0xffff if no dialect was acceptable.
         let bytes = response(Smb1Command::NEGOTIATE, &[0xff, 0xff], &[]);
         assert_eq!(NegotiateResponse::parse(&bytes), Ok(NegotiateResponse::NoDialect));
     }

@@ -1,4 +1,4 @@
-//! What holds for all messages: each is read as it was emitted, alone and in a chain.
+//! Properties of all messages: each parses as it was emitted, alone and in a chain.
 
 use super::*;
 use crate::smb1::{Smb1Header, blocks, flags2};
@@ -9,7 +9,7 @@ fn header(unicode: bool) -> Smb1Header {
     Smb1Header { command: Smb1Command(0), status: 0, flags: 0, flags2, tid: 1, pid: 2, uid: 3, mid: 4 }
 }
 
-/// A message of each type, made of any bytes, is read as it was emitted.
+/// Checks for each type that a message with arbitrary contents parses as emitted.
 macro_rules! round_trips {
     ($unicode:ident, $words:ident, $text:ident, $bytes:ident: $($type:path),* $(,)?) => {$({
         let message = <$type>::any(&$words, &$text, &$bytes);
@@ -128,7 +128,7 @@ proptest! {
     #[test]
     fn locked_ranges_are_those_that_were_emitted(fid: u16, timeout: u32, offset: u64, length: u64, wide: bool) {
         let type_of_lock = if wide { lock_type::LARGE_FILES } else { 0 };
-        // Narrow ranges have 32 bits.
+        // Ranges without LARGE_FILES have 32 bits.
         let [offset, length] = [offset, length].map(|value| if wide { value } else { value & u64::from(u32::MAX) });
         let range = LockingAndxRange { pid: 7, offset, length };
         let lock = LockingAndx { fid, type_of_lock, new_oplock_level: 0, timeout, unlocks: &[], locks: &[range] };

@@ -1,39 +1,37 @@
-//! Create contexts (MS-SMB2 2.2.13.2, 2.2.14.2): leases and durable handles.
+//! Create contexts for leases and durable handles (MS-SMB2 2.2.13.2, 2.2.14.2).
 
 use crate::bytes::{u16_at, u32_at};
 use crate::codec::{Buffer, FixedSizeField, Put, buffer};
 
-/// A lease: the right to keep reads, writes and opens of a file to oneself (2.2.13.2.8, 2.2.13.2.10).
+/// Right to cache reads, writes and handles of a file (2.2.13.2.8, 2.2.13.2.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lease {
-    /// The client's name for the file.
+    /// Client-chosen key of the file.
     pub key: [u8; 16],
     /// 1 read caching, 2 handle caching, 4 write caching.
     pub state: u32,
-    /// LeaseFlags.
     pub flags: u32,
-    /// Version 2: the lease of the directory above.
+    /// Version 2: key of the parent directory's lease.
     pub parent_key: [u8; 16],
-    /// Version 2: a number that grows with every change of the state.
+    /// Version 2: incremented with every change of the state.
     pub epoch: u16,
 }
 
-/// What a CREATE asks for beside the open, and what is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateContext {
-    /// SMB2_CREATE_REQUEST_LEASE, of dialect 2.1.
+    /// SMB2_CREATE_REQUEST_LEASE, from dialect 2.1.
     LeaseV1(Lease),
-    /// SMB2_CREATE_REQUEST_LEASE_V2, of SMB 3.
+    /// SMB2_CREATE_REQUEST_LEASE_V2, from SMB 3.0.
     LeaseV2(Lease),
-    /// SMB2_CREATE_DURABLE_HANDLE_REQUEST: the open outlives the connection for a while.
+    /// SMB2_CREATE_DURABLE_HANDLE_REQUEST: the open survives a disconnect for some time.
     DurableHandle,
-    /// SMB2_CREATE_DURABLE_HANDLE_REQUEST_V2, of SMB 3.
+    /// SMB2_CREATE_DURABLE_HANDLE_REQUEST_V2, from SMB 3.0.
     DurableHandleV2 {
-        /// How long, in milliseconds; zero leaves it to the server.
+        /// Milliseconds; zero leaves it to the server.
         timeout: u32,
-        /// Persistent, as on continuously available shares.
+        /// Requested on continuously available shares.
         persistent: bool,
-        /// The client's name for the open.
+        /// Client-chosen id of the open.
         create_guid: [u8; 16],
     },
 }
@@ -41,9 +39,9 @@ pub enum CreateContext {
 pub(crate) const LEASE: &[u8; 4] = b"RqLs";
 const DURABLE: &[u8; 4] = b"DHnQ";
 const DURABLE_V2: &[u8; 4] = b"DH2Q";
-/// Bytes of a lease of version 1: key, state, flags, duration.
+/// Size of a version 1 lease: key, state, flags, duration.
 const LEASE_V1: usize = 32;
-/// Bytes of a lease of version 2: the key of the parent, epoch and two reserved ones behind.
+/// Size of a version 2 lease, which adds parent key, epoch and two reserved bytes.
 const LEASE_V2: usize = 52;
 
 impl CreateContext {
@@ -81,7 +79,7 @@ impl CreateContext {
 }
 
 impl Lease {
-    /// Writes what both versions have.
+    /// Writes the fields common to both versions.
     fn set(&self, out: &mut [u8], at: usize) {
         self.key.set(out, at);
         self.state.set(out, at + 16);
@@ -89,12 +87,9 @@ impl Lease {
     }
 }
 
-/// A list of contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateContextList<'a> {
-    /// To be written.
     List(&'a [CreateContext]),
-    /// As they were read.
     Bytes(&'a [u8]),
 }
 
@@ -105,7 +100,7 @@ impl Default for CreateContextList<'_> {
 }
 
 impl<'a> CreateContextList<'a> {
-    /// The lease that was read, of either version.
+    /// Returns the lease context, of either version.
     pub fn lease(self) -> Option<CreateContext> {
         let data = self.find(LEASE)?;
         let lease = Lease {
@@ -122,12 +117,11 @@ impl<'a> CreateContextList<'a> {
         }
     }
 
-    /// Whether the open is durable.
     pub fn is_durable(self) -> bool {
         self.find(DURABLE).or_else(|| self.find(DURABLE_V2)).is_some()
     }
 
-    /// The data of the context of that name.
+    /// Returns the data of the named context.
     fn find(self, name: &[u8]) -> Option<&'a [u8]> {
         let CreateContextList::Bytes(mut rest) = self else { return None };
         loop {
@@ -178,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_can_be_found_in_what_is_granted() {
+    fn granted_contexts_are_found() {
         let lease = CreateContext::LeaseV2(Lease { key: [5; 16], state: 3, flags: 0, parent_key: [6; 16], epoch: 9 });
         let mut bytes = Vec::new();
         CreateContextList::List(&[CreateContext::DurableHandle, lease]).emit(0, &mut bytes);

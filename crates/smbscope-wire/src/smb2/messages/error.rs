@@ -1,4 +1,4 @@
-//! The ERROR response (MS-SMB2 2.2.2): what a server sends in place of an answer, and what it tells with it.
+//! ERROR response (MS-SMB2 2.2.2) and its error data.
 
 use crate::bytes::{u8_at, u16_at, u32_at, utf16_text};
 use crate::codec::{Put, buffer};
@@ -7,39 +7,36 @@ use crate::smb2::Smb2Header;
 const SIZE: u16 = 9;
 const SYMLINK_ERROR_TAG: u32 = 0x4c4d_5953;
 
-/// An error response, to any command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Smb2ErrorResponse<'a> {
     /// ErrorData of the first context, or all of it before 3.1.1.
     pub data: &'a [u8],
 }
 
-/// Where STATUS_STOPPED_ON_SYMLINK points to (2.2.2.2.1).
+/// Target of a STATUS_STOPPED_ON_SYMLINK error (2.2.2.2.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symlink {
-    /// Bytes at the end of the path that were not looked at.
+    /// Length in bytes of the path after the link.
     pub unparsed_path_length: u16,
-    /// What the link holds.
     pub substitute_name: String,
-    /// It counts from the directory that holds the link.
+    /// True if the target is relative to the link's directory.
     pub relative: bool,
 }
 
 impl<'a> Smb2ErrorResponse<'a> {
-    /// Whether a message that may be cut is one.
-    pub(in crate::smb2) fn is_one(message: &[u8]) -> Option<bool> {
+    /// Returns true if a possibly truncated message is an error response.
+    pub(in crate::smb2) fn is_error_response(message: &[u8]) -> Option<bool> {
         u16_at(message, Smb2Header::LENGTH).map(|size| size == SIZE)
     }
 
-    /// Reads the message from its header on.
     pub fn parse(message: &'a [u8]) -> Option<Smb2ErrorResponse<'a>> {
         let at = Smb2Header::LENGTH;
-        if !Smb2ErrorResponse::is_one(message)? {
+        if !Smb2ErrorResponse::is_error_response(message)? {
             return None;
         }
         let contexts = u8_at(message, at + 2)?;
         let data = buffer(message, at + 8, u32_at(message, at + 4)? as usize)?;
-        // 2.2.2.1: length and id before the data of each context.
+        // 2.2.2.1: each context has length and id before its data.
         let data = match contexts {
             0 => data,
             _ => buffer(data, 8, u32_at(data, 0)? as usize)?,
@@ -47,7 +44,7 @@ impl<'a> Smb2ErrorResponse<'a> {
         Some(Smb2ErrorResponse { data })
     }
 
-    /// Appends the body without contexts; there is a byte of data at least.
+    /// Appends the body without contexts. ErrorData has at least one byte.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.put(SIZE);
         out.put(0u16);
@@ -55,12 +52,11 @@ impl<'a> Smb2ErrorResponse<'a> {
         out.put_bytes(if self.data.is_empty() { &[0] } else { self.data });
     }
 
-    /// The bytes that would have been needed, of STATUS_BUFFER_TOO_SMALL (2.2.2).
+    /// Returns the required buffer size of STATUS_BUFFER_TOO_SMALL (2.2.2).
     pub fn needed(&self) -> Option<u32> {
         u32_at(self.data, 0).filter(|_| self.data.len() == 4)
     }
 
-    /// The link, of STATUS_STOPPED_ON_SYMLINK.
     pub fn symlink(&self) -> Option<Symlink> {
         if u32_at(self.data, 4)? != SYMLINK_ERROR_TAG {
             return None;
@@ -82,7 +78,7 @@ mod tests {
     use super::*;
     use crate::smb2::Smb2Command;
 
-    /// 2.2.2.2.1: a link to `t`, relative, with 4 bytes of the path left.
+    /// A relative link to `t` with 4 bytes of unparsed path (2.2.2.2.1).
     fn symlink() -> Vec<u8> {
         let mut data = vec![28, 0, 0, 0, b'S', b'Y', b'M', b'L', 0x0c, 0, 0, 0xa0, 16, 0, 4, 0];
         data.extend([0, 0, 2, 0, 2, 0, 2, 0, 1, 0, 0, 0, b't', 0, b'p', 0]);

@@ -1,25 +1,23 @@
-//! What turns the table of a message into its type, with both directions and its fields one by one.
+//! Macro that generates the type of a message, its parser and its emitter from a table of fields.
 
 use super::Smb2Command;
 use crate::codec::{Buffer, LengthField};
 use crate::smb2::Smb2Header;
 
-/// What follows a header.
 pub trait Smb2Message {
-    /// The command that the header names.
     const COMMAND: Smb2Command;
 
-    /// Appends the body to a buffer that ends with the header, from which offsets count.
+    /// Appends the body to a buffer that ends with the message's header.
     fn emit(&self, out: &mut Vec<u8>);
 }
 
-/// Gives a message its type. The table has the fields by their offsets in the body; behind `with` what is as long as
-/// fields say: `[u16 @ 2, u32 @ 4]` is an offset and a length, `optional` where the offset is zero without bytes, and
-/// `[u16 @ 2]` a count of what follows the fields at once. A request whose StructureSize is odd has at least one byte
-/// behind its fields.
+/// Declares a message from a table of fields with their offsets in the body. `with` introduces the buffers: `[u16 @ 2,
+/// u32 @ 4]` are the fields for offset and length; `optional` leaves the offset zero for an empty buffer; `[u16 @ 2]`
+/// is the count of elements that directly follow the fields. A request with an odd StructureSize has at least one byte
+/// after its fields.
 ///
-/// For each field there is also a function of its name, which reads that field alone, of a message that may be cut; of a
-/// buffer it gives offset and length.
+/// Each field gets a function of the same name that reads it from a possibly truncated message; a buffer's function
+/// returns its offset and length.
 macro_rules! message {
     ($(#[$meta:meta])* $kind:ident $name:ident<$life:lifetime>: $($rest:tt)*) => {
         message!(@define [$(#[$meta])*] $kind $name [<$life>] [&$life [u8]] $($rest)*);
@@ -45,14 +43,13 @@ macro_rules! message {
 
         impl $($generics)* $name $($generics)* {
             const FIELDS: usize = message!(@fields $size $($fixed)?);
-            /// Where its fields end, from the header.
+            /// End of the fields, relative to the header.
             pub const END: usize = $crate::smb2::Smb2Header::LENGTH + Self::FIELDS;
 
-            /// Where the offset and the length of each buffer stand, from the header: what a hostile server writes over.
+            /// Positions of the offset and length fields of each buffer, relative to the header. Tests overwrite them.
             pub const PLACES: &'static [[std::ops::Range<usize>; 2]] =
                 &[$($( message!(@field_places $($place)*), )*)?];
 
-            /// Reads a message from its header on.
             pub fn parse(message: $bytes) -> Option<Self> {
                 if $crate::bytes::u16_at(message, $crate::smb2::Smb2Header::LENGTH)? != $size {
                     return None;
@@ -82,10 +79,9 @@ macro_rules! message {
                 }
             )*)?
 
-            /// A message of any bytes.
             #[cfg(test)]
             #[allow(unused_variables)]
-            pub(super) fn any(fields: &[u8], buffers: $bytes) -> Self {
+            pub(in crate::smb2::messages) fn any(fields: &[u8], buffers: $bytes) -> Self {
                 $name {
                     $( $field: $crate::codec::FixedSizeField::at(fields, $offset).expect("room for all fields"), )*
                     $($( $buffer: $crate::codec::Buffer::any(buffers), )*)?
@@ -149,8 +145,7 @@ macro_rules! message {
 
 pub(super) use message;
 
-/// Appends a buffer, and tells offset and length in fields that are there. One that can be left out begins at a multiple
-/// of eight.
+/// Appends a buffer and sets its offset and length fields. An optional buffer is aligned to 8 bytes.
 pub(super) fn append<'a, O: LengthField, L: LengthField>(
     buffer: &impl Buffer<'a>,
     body: usize,

@@ -1,48 +1,36 @@
-//! Whole messages, in both directions; one file a command, with its request and its response.
+//! Complete messages in both directions.
 //!
-//! A message is appended to a buffer whose last 64 bytes are its header, so that offset fields, which count from the
-//! header, are known. It is read from its header on, and borrows what it can; `None` says that there is less than the
-//! fields promise. Of a message that may be cut each field can be read alone.
+//! A message is appended to a buffer that ends with its header, because offset fields are relative to the header.
+//! `parse` takes a message from its header on, borrows from it, and returns `None` if it is shorter than its fields
+//! state. For possibly truncated messages, each field also has a function that reads it alone.
 
-pub mod change_notify;
-pub mod close;
-pub mod copy_chunk;
-pub mod create;
+mod connection;
+mod control;
 pub mod create_context;
 pub mod error;
-pub mod flush;
-pub mod ioctl;
-pub mod lock;
+mod files;
+mod info;
 mod message;
-pub mod negotiate;
 pub mod negotiate_context;
-pub mod network_interface;
-pub mod oplock_break;
-pub mod plain;
-pub mod query_directory;
-pub mod query_info;
-pub mod read;
-pub mod session_setup;
-pub mod set_info;
-pub mod tree_connect;
-pub mod validate_negotiate;
-pub mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use connection::{negotiate, plain, session_setup, tree_connect};
+pub use control::{copy_chunk, ioctl, network_interface, validate_negotiate};
+pub use files::{close, create, flush, lock, oplock_break, read, write};
+pub use info::{change_notify, query_directory, query_info, set_info};
 pub use message::Smb2Message;
 
 use super::Smb2Command;
 
-/// A request that a client sends.
 pub trait Smb2RequestMessage: Smb2Message {
-    /// Bytes of data that go with the request, beyond its fields: what a credit charge counts (MS-SMB2 3.1.5.2).
+    /// Returns the number of payload bytes, which a credit charge counts (MS-SMB2 3.1.5.2).
     fn payload(&self) -> usize {
         0
     }
 
-    /// The largest answer that it asks for: the other thing that a credit charge counts.
+    /// Returns the maximum size of the response, which a credit charge also counts.
     fn expected(&self) -> usize {
         0
     }

@@ -1,5 +1,5 @@
-//! The contexts of a 3.1.1 NEGOTIATE (MS-SMB2 2.2.3.1, 2.2.4.1): pre-authentication integrity, encryption, signing, and
-//! the server's name. No compression is offered.
+//! Contexts of a 3.1.1 NEGOTIATE (MS-SMB2 2.2.3.1, 2.2.4.1): pre-authentication integrity, encryption, signing and
+//! server name. Compression is parsed but never offered.
 
 use crate::bytes::u16_at;
 use crate::codec::{Buffer, FixedSizeField, List, Put, counted, put_counted};
@@ -9,28 +9,26 @@ const ENCRYPTION_CAPABILITIES: u16 = 0x0002;
 const COMPRESSION_CAPABILITIES: u16 = 0x0003;
 const NETNAME_NEGOTIATE_CONTEXT_ID: u16 = 0x0005;
 const SIGNING_CAPABILITIES: u16 = 0x0008;
-/// The only hash algorithm there is.
+/// The only hash algorithm that the specification defines.
 const SHA_512: u16 = 0x0001;
-/// More contexts than that are not looked at.
 const MAX_CONTEXTS: usize = 64;
 /// ContextType, DataLength, Reserved.
 const HEADER: usize = 8;
 
-/// Whether the analysis reads a context of this type.
+/// Returns true if the analysis reads contexts of this type.
 pub(crate) fn is_read(kind: u16) -> bool {
     matches!(kind, ENCRYPTION_CAPABILITIES | COMPRESSION_CAPABILITIES | SIGNING_CAPABILITIES)
 }
 
-/// What a client of 3.1.1 offers, or a server chooses.
+/// Contexts that a 3.1.1 client offers or a server chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer<'a> {
-    /// Random bytes of the pre-authentication hash.
     pub salt: &'a [u8],
-    /// Ciphers, the best first (2.2.3.1.2); left out where empty.
+    /// Preferred first (2.2.3.1.2). Omitted if empty.
     pub ciphers: &'a [u16],
-    /// Signing algorithms, the best first (2.2.3.1.7); left out where empty.
+    /// Preferred first (2.2.3.1.7). Omitted if empty.
     pub signing_algorithms: &'a [u16],
-    /// The server as the user calls it (2.2.3.1.4); left out by servers.
+    /// Server name as the user entered it (2.2.3.1.4). Servers omit it.
     pub net_name: Option<&'a str>,
 }
 
@@ -57,7 +55,7 @@ impl Offer<'_> {
     }
 }
 
-/// Appends a context at a multiple of eight bytes from the header on.
+/// Appends a context, aligned to 8 bytes from the header.
 fn context(kind: u16, header: usize, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
     out.pad(header, 8);
     let start = out.len();
@@ -67,21 +65,15 @@ fn context(kind: u16, header: usize, out: &mut Vec<u8>, data: impl FnOnce(&mut V
     ((out.len() - start - HEADER) as u16).set(out, start + 2);
 }
 
-/// A context as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NegotiateContext<'a> {
-    /// ContextType.
     pub context_type: u16,
-    /// Data.
     pub data: &'a [u8],
 }
 
-/// The contexts of a message.
 #[derive(Debug, Clone, Copy)]
 pub enum NegotiateContextList<'a> {
-    /// To be written.
     Offer(Offer<'a>),
-    /// As they were read.
     Read(Iter<'a>),
 }
 
@@ -92,7 +84,7 @@ impl Default for NegotiateContextList<'_> {
 }
 
 impl<'a> NegotiateContextList<'a> {
-    /// What was read; it ends where one is cut off.
+    /// Iterates over the contexts of a message. Ends at the first truncated one.
     pub fn iter(self) -> Iter<'a> {
         match self {
             NegotiateContextList::Read(contexts) => contexts,
@@ -100,33 +92,30 @@ impl<'a> NegotiateContextList<'a> {
         }
     }
 
-    /// The cipher that the server chose; zero where it found none.
+    /// Returns the cipher that the server chose; zero if there was no common one.
     pub fn cipher(self) -> Option<u16> {
         only(self.ciphers()?)
     }
 
-    /// The ciphers, the best first.
     pub fn ciphers(self) -> Option<List<'a, u16>> {
         counted(self.data(ENCRYPTION_CAPABILITIES)?, 0)
     }
 
-    /// The signing algorithm that the server chose.
     pub fn signing_algorithm(self) -> Option<u16> {
         only(self.signing_algorithms()?)
     }
 
-    /// The signing algorithms, the best first.
     pub fn signing_algorithms(self) -> Option<List<'a, u16>> {
         counted(self.data(SIGNING_CAPABILITIES)?, 0)
     }
 
-    /// The compression algorithms, the best first (2.2.3.1.3): their count, padding and flags stand in front.
+    /// Returns the compression algorithms, preferred first (2.2.3.1.3), which follow count, padding and flags.
     pub fn compression_algorithms(self) -> Option<List<'a, u16>> {
         let data = self.data(COMPRESSION_CAPABILITIES)?;
         List::parse(data, 8, u16_at(data, 0)?.into())
     }
 
-    /// Whether every context is there that the message says it has.
+    /// Returns true if the message holds as many contexts as it states.
     pub fn are_whole(self) -> bool {
         match self {
             NegotiateContextList::Read(contexts) => contexts.count() == contexts.left,
@@ -134,7 +123,6 @@ impl<'a> NegotiateContextList<'a> {
         }
     }
 
-    /// The hash algorithm of pre-authentication integrity.
     pub fn hash_algorithm(self) -> Option<u16> {
         u16_at(self.data(PREAUTH_INTEGRITY_CAPABILITIES)?, 4)
     }
@@ -144,7 +132,7 @@ impl<'a> NegotiateContextList<'a> {
     }
 }
 
-/// The only entry of a list: a choice is a list of one (3.2.5.2).
+/// Returns the entry of a list of one, which a server's choice must be (3.2.5.2).
 fn only(list: List<'_, u16>) -> Option<u16> {
     let mut ids = list.iter();
     ids.next().filter(|_| ids.next().is_none())
@@ -183,7 +171,6 @@ impl<'a> Buffer<'a> for NegotiateContextList<'a> {
     }
 }
 
-/// The contexts of a message that was read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Iter<'a> {
     message: &'a [u8],

@@ -1,5 +1,5 @@
-//! Headers for the tests of the messages, and properties that hold for all of them: what was emitted is read as it was;
-//! what the client emits, the analyser reads; and no bytes of a server make a response panic.
+//! Helpers for the tests of single messages, and properties of all messages: emitted messages parse to the same value,
+//! the analyser reads what the client emits, and no server bytes make a response parser panic.
 
 use super::*;
 use crate::codec::{List, Put};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 const HEADER: Smb2Header =
     Smb2Header { message_id: 7, tree_id: Some(1), session_id: Some(2), ..Smb2Header::new(Smb2Command::ECHO) };
 
-/// A whole request.
+/// Returns a complete request.
 pub(super) fn request<B: Smb2Message>(body: &B) -> Vec<u8> {
     let mut out = Vec::new();
     Smb2Header { command: B::COMMAND, ..HEADER }.emit(&mut out);
@@ -20,7 +20,7 @@ pub(super) fn request<B: Smb2Message>(body: &B) -> Vec<u8> {
     out
 }
 
-/// The header of a response.
+/// Returns the header of a response.
 pub(super) fn response(command: Smb2Command) -> Vec<u8> {
     let mut out = Vec::new();
     Smb2Header { command, flags: flags::SERVER_TO_REDIR, ..HEADER }.emit(&mut out);
@@ -31,7 +31,7 @@ fn files() -> impl Strategy<Value = FileReference> {
     (any::<u64>(), any::<u64>()).prop_map(|(persistent, volatile)| FileReference { persistent, volatile })
 }
 
-/// A message of each type, made of any bytes, is read as it was emitted.
+/// Checks for each type that a message with arbitrary contents parses as emitted.
 macro_rules! round_trips {
     ($fields:ident, $buffers:ident: $($type:path),* $(,)?) => {$({
         let message = <$type>::any(&$fields, &$buffers);
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn what_control_codes_carry_is_read_as_it_was_emitted(
+    fn inputs_and_outputs_of_control_codes_parse_as_emitted(
         key: [u8; 24], guid: [u8; 16], a: u32, b: u32, c: u16, d: u16, ids: Vec<u16>, offsets: Vec<(u64, u64, u32)>,
     ) {
         use copy_chunk::{SrvCopyChunk, Copied, ResumeKey};
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_client_asks_for_is_what_an_analyser_reads(
+    fn the_analyser_reads_what_the_client_emits(
         file in files(), offset: u64, length: u32, name in "[a-zA-Z0-9äß𝄞.\\\\]{0,40}", data: Vec<u8>, class: u8, code: u32,
         access: u32, flags: u32,
     ) {

@@ -1,28 +1,29 @@
-//! Directory entries (MS-FSCC 2.4.10 and its kin): what QUERY_DIRECTORY gives, and SMB1's FIND with the same classes.
+//! File and directory structures of MS-FSCC, common to both protocols: entries of directory listings (2.4.8 to 2.4.28),
+//! change notifications (2.7.1), and the changes made by SET_INFO and SMB1's TRANS2_SET_FILE_INFORMATION (2.4).
 
-use crate::bytes::{text, u32_at, u64_at};
+use crate::bytes::{text, u32_at, u64_at, utf16_text};
+use crate::codec::{Buffer, FixedSizeField, Put, WireText};
 use crate::names::InfoLevel;
+use std::ops::Range;
 
-/// A directory entry, borrowed from an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryEntry<'a> {
-    /// As it is on the wire: UTF-16LE, of old servers in their code page.
+    /// Name in UTF-16LE, or in the code page of an old server.
     pub name: &'a [u8],
-    /// EndOfFile; zero with classes that have names only.
+    /// Zero in classes that hold only names.
     pub end_of_file: u64,
-    /// MS-FSCC 2.6; zero with classes that have names only.
+    /// See MS-FSCC 2.6; zero in classes that hold only names.
     pub file_attributes: u32,
     unicode: bool,
 }
 
 impl DirectoryEntry<'_> {
-    /// The name as text.
     pub fn name_text(&self) -> String {
         text(self.name, self.unicode)
     }
 }
 
-/// The entries of an answer; they end where one is cut off.
+/// Iterator over the entries of a response. Ends at the first truncated entry.
 #[derive(Debug, Clone, Copy)]
 pub struct DirectoryEntries<'a> {
     rest: Option<&'a [u8]>,
@@ -30,32 +31,31 @@ pub struct DirectoryEntries<'a> {
     unicode: bool,
 }
 
-/// Where an entry of a class has its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DirectoryEntryLayout {
     name_length: usize,
     name: usize,
-    /// Size and attributes are there, at offsets that all classes share.
-    facts: bool,
+    /// True if size and attributes exist, at offsets common to all classes.
+    has_size: bool,
 }
 
 impl<'a> DirectoryEntries<'a> {
-    /// The entries of a class; `None` where the class is not known.
+    /// Returns `None` for an unknown class.
     pub fn new(output: &'a [u8], level: InfoLevel) -> Option<DirectoryEntries<'a>> {
-        let full = |name| DirectoryEntryLayout { name_length: 60, name, facts: true };
+        let full = |name| DirectoryEntryLayout { name_length: 60, name, has_size: true };
         let layout = match level {
             InfoLevel::FILE_DIRECTORY_INFORMATION => full(64),
             InfoLevel::FILE_FULL_DIRECTORY_INFORMATION => full(68),
             InfoLevel::FILE_ID_FULL_DIRECTORY_INFORMATION => full(80),
             InfoLevel::FILE_BOTH_DIRECTORY_INFORMATION => full(94),
             InfoLevel::FILE_ID_BOTH_DIRECTORY_INFORMATION => full(104),
-            InfoLevel::FILE_NAMES_INFORMATION => DirectoryEntryLayout { name_length: 8, name: 12, facts: false },
+            InfoLevel::FILE_NAMES_INFORMATION => DirectoryEntryLayout { name_length: 8, name: 12, has_size: false },
             _ => return None,
         };
         Some(DirectoryEntries { rest: Some(output), layout, unicode: true })
     }
 
-    /// With names in the code page of the server.
+    /// Decodes names in the server's code page.
     pub fn in_oem(self) -> DirectoryEntries<'a> {
         DirectoryEntries { unicode: false, ..self }
     }
@@ -66,10 +66,10 @@ impl<'a> Iterator for DirectoryEntries<'a> {
 
     fn next(&mut self) -> Option<DirectoryEntry<'a>> {
         let entry = self.rest.take()?;
-        let DirectoryEntryLayout { name_length, name: name_at, facts } = self.layout;
+        let DirectoryEntryLayout { name_length, name: name_at, has_size } = self.layout;
         let length = u32_at(entry, name_length)? as usize;
         let mut name = entry.get(name_at..name_at.checked_add(length)?)?;
-        // Old servers count the terminator.
+        // Old servers include the terminator in the length.
         while let Some(shorter) = name.strip_suffix(if self.unicode { &[0u8, 0][..] } else { &[0] }) {
             name = shorter;
         }
@@ -79,10 +79,101 @@ impl<'a> Iterator for DirectoryEntries<'a> {
         }
         Some(DirectoryEntry {
             name,
-            end_of_file: if facts { u64_at(entry, 40)? } else { 0 },
-            file_attributes: if facts { u32_at(entry, 56)? } else { 0 },
+            end_of_file: if has_size { u64_at(entry, 40)? } else { 0 },
+            file_attributes: if has_size { u32_at(entry, 56)? } else { 0 },
             unicode: self.unicode,
         })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileNotifyInformation {
+    /// 1 added, 2 removed, 3 modified, 4 renamed from, 5 renamed to.
+    pub action: u32,
+    pub name: String,
+}
+
+const NAME: usize = 12;
+
+/// Iterates over a list of changes. Ends at the first truncated entry.
+pub fn changes(list: &[u8]) -> impl Iterator<Item = FileNotifyInformation> {
+    let mut rest = Some(list);
+    std::iter::from_fn(move || {
+        let entry = rest.take()?;
+        let next = u32_at(entry, 0)? as usize;
+        if next >= NAME {
+            rest = entry.get(next..);
+        }
+        let length = u32_at(entry, 8)? as usize;
+        let name = utf16_text(entry.get(NAME..NAME.checked_add(length)?)?);
+        Some(FileNotifyInformation { action: u32_at(entry, 4)?, name })
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data<'a> {
+    /// FileBasicInformation (2.4.7). Zero leaves a time or the attributes unchanged.
+    Basic {
+        /// Creation, last access, last write and change, as FILETIME.
+        times: [u64; 4],
+        file_attributes: u32,
+    },
+    /// FileEndOfFileInformation (2.4.13).
+    EndOfFile(u64),
+    /// FileAllocationInformation (2.4.4).
+    Allocation(u64),
+    /// FileDispositionInformation (2.4.11).
+    Disposition(bool),
+    /// FileRenameInformation for SMB2 (2.4.42.2).
+    Rename {
+        /// Path relative to the share.
+        path: WireText<'a>,
+        /// True if an existing target is replaced.
+        replace: bool,
+    },
+}
+
+impl Data<'_> {
+    /// Offsets of FileNameLength and FileName in FileRenameInformation.
+    const NAME_LENGTH: usize = 16;
+    pub(crate) const NAME: usize = 20;
+
+    pub fn level(&self) -> InfoLevel {
+        match self {
+            Data::Basic { .. } => InfoLevel::FILE_BASIC_INFORMATION,
+            Data::EndOfFile(_) => InfoLevel::FILE_END_OF_FILE_INFORMATION,
+            Data::Allocation(_) => InfoLevel::FILE_ALLOCATION_INFORMATION,
+            Data::Disposition(_) => InfoLevel::FILE_DISPOSITION_INFORMATION,
+            Data::Rename { .. } => InfoLevel::FILE_RENAME_INFORMATION,
+        }
+    }
+
+    /// Returns the range of the new name in a possibly truncated message. `None` unless it lies within `buffer`.
+    pub(crate) fn new_name(message: &[u8], buffer: Range<usize>) -> Option<Range<usize>> {
+        let here = message.get(..buffer.end.min(message.len()))?;
+        let length = u32_at(here, buffer.start + Self::NAME_LENGTH)? as usize;
+        let start = buffer.start + Self::NAME;
+        let end = start.checked_add(length).filter(|end| *end <= buffer.end)?;
+        Some(start..end)
+    }
+
+    pub(crate) fn emit(&self, out: &mut Vec<u8>) {
+        match *self {
+            Data::Basic { times, file_attributes } => {
+                out.put(times);
+                out.put(file_attributes);
+                out.put(0u32);
+            }
+            Data::EndOfFile(size) | Data::Allocation(size) => out.put(size),
+            Data::Disposition(delete) => out.put(u8::from(delete)),
+            Data::Rename { path, replace } => {
+                let start = out.len();
+                out.put(u8::from(replace));
+                out.put_zeros(Self::NAME - 1); // Reserved, RootDirectory, FileNameLength
+                let length = path.emit(start, out);
+                (length as u32).set(out, start + Self::NAME_LENGTH);
+            }
+        }
     }
 }
 
@@ -90,7 +181,7 @@ impl<'a> Iterator for DirectoryEntries<'a> {
 mod tests {
     use super::*;
 
-    /// An entry with a name of one character, its length at `name_length` and itself at `name`.
+    /// Builds an entry with a one-character name and its length at the given offsets.
     fn entry(next: u8, name_length: usize, name: usize, letter: u8) -> Vec<u8> {
         let mut bytes = vec![0; name + 2];
         bytes[0] = next;
@@ -140,7 +231,7 @@ mod tests {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
 
-    /// An entry of SMB_FIND_FILE_BOTH_DIRECTORY_INFO in the order of MS-CIFS 2.2.8.1.7.
+    /// An SMB_FIND_FILE_BOTH_DIRECTORY_INFO entry (MS-CIFS 2.2.8.1.7).
     fn both(next: u32, size: u64, attributes: u32, name: &[u8]) -> Vec<u8> {
         let mut entry = next.to_le_bytes().to_vec();
         entry.resize(40, 0);
@@ -172,7 +263,7 @@ mod tests {
         for length in 0..whole.len() {
             assert_eq!(entries(&whole[..length], BOTH).count(), 0);
         }
-        // An offset that leads back, one that leads out, and a level that is not known.
+        // Offsets that point back and beyond the end, and an unknown level.
         let back = both(1, 1, 2, &utf16("name"));
         assert_eq!(entries(&back, BOTH).count(), 1);
         let out = both(u32::MAX, 1, 2, &utf16("name"));
@@ -187,5 +278,16 @@ mod tests {
         data.extend(b"a.b\0");
         let entry = entries(&data, InfoLevel::FILE_NAMES_INFORMATION).in_oem().next().unwrap();
         assert_eq!((entry.name_text().as_str(), entry.end_of_file), ("a.b", 0));
+    }
+
+    #[test]
+    fn changes_are_a_list() {
+        let mut parameters = vec![16, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0];
+        parameters.extend(b"a\0b\0");
+        parameters.extend([0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, b'c', 0]);
+        let change = |action, name: &str| FileNotifyInformation { action, name: name.into() };
+        assert_eq!(changes(&parameters).collect::<Vec<_>>(), [change(1, "ab"), change(2, "c")]);
+        let cut = changes(&parameters[..parameters.len() - 1]);
+        assert_eq!(cut.collect::<Vec<_>>(), [change(1, "ab")]);
     }
 }

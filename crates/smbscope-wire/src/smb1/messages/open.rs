@@ -1,0 +1,229 @@
+//! Commands that open files, SMB_COM_NT_CREATE_ANDX (MS-CIFS 2.2.4.64) and its predecessor SMB_COM_OPEN_ANDX
+//! (2.2.4.41), and commands with only an identifier: SMB_COM_CLOSE, SMB_COM_FLUSH, SMB_COM_FIND_CLOSE2 (2.2.4.5,
+//! 2.2.4.6, 2.2.4.48), SMB_COM_TREE_DISCONNECT, SMB_COM_LOGOFF_ANDX, SMB_COM_NT_CANCEL (2.2.4.51, 2.2.4.54, 2.2.4.65).
+//! The latter have empty responses.
+
+use super::message::message;
+
+pub mod create_flags {
+    /// NT_CREATE_REQUEST_OPLOCK: exclusive oplock.
+    pub const REQUEST_OPLOCK: u32 = 0x0000_0002;
+    /// NT_CREATE_REQUEST_OPBATCH: batch oplock.
+    pub const REQUEST_OPBATCH: u32 = 0x0000_0004;
+}
+
+/// ImpersonationLevel: SEC_IMPERSONATE.
+pub const IMPERSONATE: u32 = 2;
+
+message! {
+    NtCreateAndx<'a>: NT_CREATE_ANDX, 24 {
+        flags: u32 = 7,
+        /// As in MS-SMB2 2.2.13.1.
+        desired_access: u32 = 15,
+        allocation_size: u64 = 19,
+        ext_file_attributes: u32 = 27,
+        /// 1 FILE_SHARE_READ, 2 FILE_SHARE_WRITE, 4 FILE_SHARE_DELETE.
+        share_access: u32 = 31,
+        create_disposition: u32 = 35,
+        /// As in MS-SMB2 2.2.13.
+        create_options: u32 = 39,
+        impersonation_level: u32 = 43,
+    } with {
+        name: text = 5,
+    }
+}
+
+message! {
+    NtCreateAndxResponse: NT_CREATE_ANDX, 34 {
+        /// 0 none, 1 exclusive, 2 batch, 3 level II.
+        oplock_level: u8 = 4,
+        fid: u16 = 5,
+        /// 0 superseded, 1 opened, 2 created, 3 overwritten.
+        create_action: u32 = 7,
+        times: [u64; 4] = 11,
+        ext_file_attributes: u32 = 43,
+        allocation_size: u64 = 47,
+        end_of_file: u64 = 55,
+        /// 0 disk, 1 and 2 pipes.
+        resource_type: u16 = 63,
+        /// NMPipeStatus of a pipe; for a file, features it lacks: 1 attributes, 2 streams, 4 reparse tag.
+        status_flags: u16 = 65,
+        /// Nonzero for a directory.
+        directory: u8 = 67,
+    }
+}
+
+message! {
+    OpenAndx<'a>: OPEN_ANDX, 15 {
+        /// Bit 1 requests an exclusive oplock, bit 2 a batch oplock.
+        flags: u16 = 4,
+        /// Bits 0 to 2: 0 read, 1 write, 2 both. Bits 4 to 6: sharing mode.
+        access_mode: u16 = 6,
+        /// Attributes that an existing file may have.
+        search_attributes: u16 = 8,
+        /// Attributes of a new file.
+        file_attributes: u16 = 10,
+        /// Bits 0 and 1, if the file exists: 0 fail, 1 open, 2 truncate. Bit 4: create it otherwise.
+        open_mode: u16 = 16,
+        allocation_size: u32 = 18,
+    } with {
+        name: text,
+    }
+}
+
+message! {
+    OpenAndxResponse: OPEN_ANDX, 15 {
+        fid: u16 = 4,
+        file_attributes: u16 = 6,
+        /// UTIME.
+        last_write_time: u32 = 8,
+        file_data_size: u32 = 12,
+        /// Granted access, encoded like AccessMode.
+        access_rights: u16 = 16,
+        /// Bits 0 and 1: 1 opened, 2 created, 3 truncated. Bit 15: oplock granted.
+        open_results: u16 = 22,
+    }
+}
+
+message! {
+    Close: CLOSE, 3 {
+        fid: u16 = 0,
+        /// UTIME; all ones leave it to the server.
+        last_write_time: u32 = 2,
+    }
+}
+
+impl Close {
+    /// Creates a request that leaves the time of last write to the server.
+    pub fn new(fid: u16) -> Close {
+        Close { fid, last_write_time: u32::MAX }
+    }
+}
+
+message! {
+    Flush: FLUSH, 1 {
+        /// 0xffff flushes all files of the process.
+        fid: u16 = 0,
+    }
+}
+
+message! {
+    /// Ends a directory listing early.
+    FindClose2: FIND_CLOSE2, 1 {
+        sid: u16 = 0,
+    }
+}
+
+message! {
+    TreeDisconnect: TREE_DISCONNECT, 0 {}
+}
+
+message! {
+    LogoffAndx: LOGOFF_ANDX, 2 {}
+}
+
+message! {
+    /// Cancels the request with the same TID, PID, UID and MID. Has no response of its own.
+    NtCancel: NT_CANCEL, 0 {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::WireText;
+    use super::super::testing::{emitted, emitted_oem, response, utf16};
+    use super::*;
+    use crate::smb1::Smb1Command;
+
+    const CREATE: NtCreateAndx<'_> = NtCreateAndx {
+        flags: 0x16,
+        desired_access: 0x0012_019f,
+        allocation_size: 0,
+        ext_file_attributes: 0x80,
+        share_access: 3,
+        create_disposition: 5,
+        create_options: 0x40,
+        impersonation_level: IMPERSONATE,
+        name: WireText::Str(r"\a.b"),
+    };
+
+    #[test]
+    fn the_name_has_a_length_and_is_terminated_all_the_same() {
+        let mut expected = vec![24, 0xff, 0, 0, 0, 0, 8, 0, 0x16, 0, 0, 0, 0, 0, 0, 0, 0x9f, 0x01, 0x12, 0];
+        expected.extend([0; 8]);
+        expected.extend([0x80, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0, 0x40, 0, 0, 0, 2, 0, 0, 0, 0]);
+        // The data begins at 32 + 1 + 48 + 2 = 83: one byte of padding.
+        expected.extend([11, 0, 0]);
+        expected.extend(utf16("\\a.b\0"));
+        assert_eq!(emitted(&CREATE), expected);
+    }
+
+    #[test]
+    fn oem_names_are_not_aligned() {
+        let bytes = emitted_oem(&CREATE);
+        assert_eq!(bytes[6..8], [4, 0]);
+        assert_eq!(bytes[49..], *b"\x05\x00\\a.b\0");
+    }
+
+    #[test]
+    fn fields_of_the_answer_are_where_the_specification_puts_them() {
+        let mut words = vec![0xff, 0, 0, 0, 2, 0xcd, 0xab, 1, 0, 0, 0];
+        for time in 1..=4u64 {
+            words.extend(time.to_le_bytes());
+        }
+        words.extend([0x20, 0, 0, 0]);
+        words.extend(4096u64.to_le_bytes());
+        words.extend(1234u64.to_le_bytes());
+        words.extend([0, 0, 7, 0, 1]);
+        assert_eq!(words.len(), 68);
+        let answer = NtCreateAndxResponse::parse(&response(Smb1Command::NT_CREATE_ANDX, &words, &[])).unwrap();
+        assert_eq!((answer.oplock_level, answer.fid, answer.create_action), (2, 0xabcd, 1));
+        assert_eq!((answer.times[2], answer.allocation_size, answer.end_of_file), (3, 4096, 1234));
+        assert_eq!((answer.ext_file_attributes, answer.directory), (0x20, 1));
+        let short = response(Smb1Command::NT_CREATE_ANDX, &words[..66], &[]);
+        assert_eq!(NtCreateAndxResponse::parse(&short).unwrap_err().what, "too few parameters");
+    }
+
+    #[test]
+    fn fifteen_words_and_the_name() {
+        let open = OpenAndx {
+            flags: 2,
+            access_mode: 0x42,
+            search_attributes: 6,
+            file_attributes: 0x20,
+            open_mode: 0x11,
+            allocation_size: 0x0102,
+            name: "\\a".into(),
+        };
+        let mut expected = vec![15, 0xff, 0, 0, 0, 2, 0, 0x42, 0, 6, 0, 0x20, 0, 0, 0, 0, 0, 0x11, 0, 2, 1, 0, 0];
+        expected.extend([0; 8]);
+        // The data begins at 32 + 1 + 30 + 2 = 65: one byte of padding.
+        expected.extend([7, 0, 0, b'\\', 0, b'a', 0, 0, 0]);
+        assert_eq!(emitted(&open), expected);
+    }
+
+    #[test]
+    fn fields_of_the_open_andx_answer_are_where_the_specification_puts_them() {
+        let mut words = vec![0xff, 0, 0, 0, 0x34, 0x12, 0x20, 0, 1, 1, 1, 1, 0x10, 0x27, 0, 0, 2, 0];
+        words.extend([0, 0, 0, 0, 2, 0x80, 0, 0, 0, 0, 0, 0]);
+        let answer = OpenAndxResponse::parse(&response(Smb1Command::OPEN_ANDX, &words, &[])).unwrap();
+        let expected = OpenAndxResponse {
+            fid: 0x1234,
+            file_attributes: 0x20,
+            last_write_time: 0x0101_0101,
+            file_data_size: 10_000,
+            access_rights: 2,
+            open_results: 0x8002,
+        };
+        assert_eq!(answer, expected);
+    }
+
+    #[test]
+    fn words_are_where_the_specification_puts_them() {
+        assert_eq!(emitted(&Close::new(0x1234)), [3, 0x34, 0x12, 0xff, 0xff, 0xff, 0xff, 0, 0]);
+        assert_eq!(emitted(&Flush { fid: 0x1234 }), [1, 0x34, 0x12, 0, 0]);
+        assert_eq!(emitted(&FindClose2 { sid: 0x1234 }), [1, 0x34, 0x12, 0, 0]);
+        assert_eq!(emitted(&TreeDisconnect {}), [0, 0, 0]);
+        assert_eq!(emitted(&LogoffAndx {}), [2, 0xff, 0, 0, 0, 0, 0]);
+        assert_eq!(emitted(&NtCancel {}), [0, 0, 0]);
+    }
+}
