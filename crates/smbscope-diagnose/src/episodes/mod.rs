@@ -1,8 +1,8 @@
-//! Episodes: bursts of work of one client, such as the start of a program, a logon, a save or an upload.
+//! Episodes: bursts of work of one client, such as a program start, a logon, a save or an upload.
 //!
-//! Commands of a client that are less than [`GAP`] apart belong to one episode, on whichever connections they are. So an
-//! episode is a set of intervals that were joined, and joining does not depend on their order. Where the connections of a
-//! client pause more than [`EPISODES_MAX`] times, its gap is doubled until they do not (`pauses` says why it goes by those).
+//! Commands of a client less than [`GAP`] apart belong to one episode, regardless of the connection. An episode is
+//! thus a union of intervals, which does not depend on their order. If a client pauses more than [`EPISODES_MAX`]
+//! times, its gap is doubled until it does not (`pauses` explains why pauses decide, not episodes).
 
 mod distinct;
 mod name;
@@ -21,74 +21,72 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Commands that are further apart belong to two episodes.
+/// Pause that separates two episodes.
 pub const GAP: Nanos = Nanos(2_000_000_000);
-/// Episodes of a client.
+/// Maximum number of episodes per client.
 pub const EPISODES_MAX: usize = 64;
-/// Clients whose episodes are kept.
+/// Maximum number of clients whose episodes are kept.
 pub const EPISODE_CLIENTS_MAX: usize = 512;
-/// An episode with fewer commands is not told of.
+/// Minimum number of commands of a reported episode.
 const COMMANDS_LEAST: u64 = 10;
 
-/// A burst of work of one client.
+/// Burst of work of one client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Episode {
-    /// Its client.
     pub client: IpAddr,
-    /// First packet of its first request.
+    /// First packet of the first request.
     pub start: Timestamp,
-    /// Last packet of its last response.
+    /// Last packet of the last response.
     pub end: Timestamp,
-    /// What it looks like, from what it touches.
+    /// Kind of work, judged by the files touched.
     pub kind: EpisodeKind,
-    /// What it touches most: a program, a document, a directory.
+    /// Program, document or settings file that it is mainly about.
     pub about: Option<Arc<str>>,
-    /// Commands, which are round trips where they come one after the other.
+    /// Number of commands; sequential ones cost a round trip each.
     pub commands: u64,
     /// Opens of files and directories.
     pub opens: u64,
-    /// Different paths that were opened, an estimate above 64.
+    /// Number of distinct paths opened. An estimate above 64.
     pub files: u64,
-    /// Bytes of file data that came from the server.
+    /// File data read, in bytes.
     pub bytes_read: u64,
-    /// Bytes of file data that went to it.
+    /// File data written, in bytes.
     pub bytes_written: u64,
-    /// Time with a command outstanding, by connection.
+    /// Time with a command outstanding, summed over connections.
     pub waited: Nanos,
-    /// Sum of the response times.
+    /// Sum of response times.
     pub response_time: Nanos,
 }
 
 impl Episode {
-    /// First to last packet.
     pub fn duration(&self) -> Nanos {
         self.end - self.start
     }
 
-    /// The client's own time in it.
+    /// Returns the client's own time.
     pub fn think(&self) -> Nanos {
         Nanos((self.duration().0 - self.waited.0).max(0))
     }
 }
 
-/// How the waits of a client are spread over its episodes.
+/// Distribution of a client's waits over its episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EpisodeWaits {
     pub(crate) episodes: u64,
-    /// Time with a command outstanding, summed over connections.
+    /// Time with a command outstanding, summed over connections and episodes.
     pub(crate) waited: Nanos,
-    /// Most of it in one episode.
+    /// Largest part in one episode.
     pub(crate) longest: Nanos,
 }
 
 impl EpisodeWaits {
-    /// The share of all waits that the worst episode holds.
+    /// Returns the worst episode's share of all waits.
     pub(crate) fn worst_share(&self) -> f64 {
         if self.waited.0 > 0 { self.longest.0 as f64 / self.waited.0 as f64 } else { 1.0 }
     }
 }
 
-/// The episodes of all clients while they are found.
+/// Episodes of all clients while they are being found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Episodes(#[serde(deserialize_with = "clients")] BottomKTable<IpAddr, ClientEpisodes>);
 
@@ -103,7 +101,8 @@ impl Default for Episodes {
 }
 
 impl Episodes {
-    /// Takes an exchange, the time of its connection that it covers anew, and when the connection was last at work.
+    /// Adds an exchange. `waited` is the time that it alone covers on its connection, `worked` the end of the
+    /// connection's last activity, which is updated.
     pub(crate) fn record(
         &mut self,
         exchange: &Exchange,
@@ -127,12 +126,12 @@ impl Episodes {
         }
     }
 
-    /// Adds those of other connections.
+    /// Merges episodes found on other connections.
     pub(crate) fn merge(&mut self, other: Episodes) {
         self.0.merge(other.0, ClientEpisodes::merge, |_, _| {});
     }
 
-    /// How the waits of each client are spread over its episodes.
+    /// Returns the distribution of each client's waits.
     pub(crate) fn paces(&self) -> Vec<(IpAddr, EpisodeWaits)> {
         let pace = |episodes: &ClientEpisodes| {
             let waits = episodes.spans.values().map(|span| span.work.waited);
@@ -142,7 +141,7 @@ impl Episodes {
         self.0.iter().map(|(client, episodes)| (*client, pace(episodes))).collect()
     }
 
-    /// The episodes that are worth telling, in the order of time.
+    /// Returns the episodes worth reporting, in order of time.
     pub(crate) fn finish(&self) -> Vec<Episode> {
         let mut all: Vec<Episode> = Vec::new();
         for (client, episodes) in self.0.iter() {
@@ -154,11 +153,11 @@ impl Episodes {
     }
 }
 
-/// The episodes of a client, by when they begin.
+/// Episodes of a client by start time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ClientEpisodes {
     gap: Nanos,
-    /// Decide how long the gap is.
+    /// Determine the gap.
     pauses: Pauses,
     spans: BTreeMap<Timestamp, UnfinishedEpisode>,
 }
@@ -170,7 +169,7 @@ impl Default for ClientEpisodes {
 }
 
 impl ClientEpisodes {
-    /// What is done in an interval: joined with all that is no further away than the gap.
+    /// Returns the totals of the episode that contains an interval, after joining all episodes closer than the gap.
     fn add(&mut self, start: Timestamp, end: Timestamp) -> &mut EpisodeTotals {
         let last = self.spans.last_key_value().map(|(start, span)| (*start, span.end));
         let inside = last.filter(|(known, until)| *known <= start && start - *until < self.gap);
@@ -183,10 +182,10 @@ impl ClientEpisodes {
         &mut span.work
     }
 
-    /// Puts an interval in, joined with its neighbours; tells where the whole begins.
+    /// Inserts an interval, merged with its neighbours. Returns the start of the result.
     fn join(&mut self, start: Timestamp, end: Timestamp, work: EpisodeTotals) -> Timestamp {
         let (mut start, mut whole) = (start, UnfinishedEpisode { end, work });
-        // Those that begin before its end, and a gap behind it, and end behind its start, and a gap before it.
+        // Neighbours start less than a gap after its end and end less than a gap before its start.
         loop {
             let until = Timestamp(whole.end.0.saturating_add(self.gap.0));
             let near = self.spans.range(..until).next_back().map(|(known, span)| (*known, span.end));
@@ -212,8 +211,8 @@ impl ClientEpisodes {
         self.fit();
     }
 
-    /// Doubles the gap until no more pauses are left than episodes are kept. There are no more episodes than pauses then,
-    /// unless an exchange came that ended long before others of its connection that had come already.
+    /// Doubles the gap until at most [`EPISODES_MAX`] pauses are left. This also bounds the episodes, unless an
+    /// exchange arrives that ended long before others of its connection.
     fn fit(&mut self) {
         while self.pauses.len() > EPISODES_MAX || self.spans.len() > EPISODES_MAX {
             self.widen(Nanos(self.gap.0.saturating_mul(2)));
@@ -229,7 +228,7 @@ impl ClientEpisodes {
     }
 }
 
-/// An episode by its end.
+/// Episode without its start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct UnfinishedEpisode {
     end: Timestamp,
@@ -259,7 +258,7 @@ impl UnfinishedEpisode {
     }
 }
 
-/// What is done in an episode.
+/// Totals of an episode.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct EpisodeTotals {
     commands: u64,

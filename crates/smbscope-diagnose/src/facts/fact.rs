@@ -1,4 +1,4 @@
-//! What an exchange is an instance of: the facts that detectors count.
+//! Classification of exchanges into the facts that detectors count.
 
 use smbscope_model::groups;
 use smbscope_model::{
@@ -8,92 +8,90 @@ use smbscope_wire::names::{Fsctl, Trans2};
 use smbscope_wire::status::NtStatus;
 use smbscope_wire::{smb1, smb2};
 
-/// Names a fact, in an order that is its place in a table.
+/// Declares the facts; a variant's position is its index in tables and its bit in [`FactSet`].
 macro_rules! facts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Something that is counted of each client.
+        /// Property of an exchange that is counted per client.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Fact { $($(#[$doc])* $name,)* }
 
         impl Fact {
-            /// All of them, in their order.
             pub(crate) const ALL: &[Fact] = &[$(Fact::$name,)*];
         }
     };
 }
 
 facts! {
-    /// A command of a headline group.
+    /// Command of a headline group.
     Command,
-    /// A command of SMB1 beyond negotiation.
+    /// SMB1 command other than NEGOTIATE.
     Smb1,
-    /// A command that neither reads nor writes data.
+    /// Command that moves no file data.
     Metadata,
-    /// A read or write of file data.
+    /// Successful read or write of file data.
     Transfer,
-    /// One of at most 8 KiB.
+    /// Transfer of at most 8 KiB.
     SmallTransfer,
-    /// One of 60 to 64 KiB over a dialect that has larger ones.
+    /// Transfer of 60 to 64 KiB in a dialect that supports larger ones.
     Transfer64K,
-    /// One of more than 64 KiB.
+    /// Transfer of more than 64 KiB.
     LargeTransfer,
-    /// A signed one.
+    /// Signed transfer.
     SignedTransfer,
-    /// A write of file data.
+    /// Write of file data, successful or not.
     Write,
-    /// Has file data written to storage.
+    /// FLUSH.
     Flush,
-    /// Opens or creates a file or directory.
+    /// Open or creation of a file or directory.
     Open,
-    /// Names a file or directory: an open, or a query by path.
+    /// Open or query by path.
     Lookup,
-    /// A lookup of what is not there.
+    /// Lookup of a name that does not exist.
     Missing,
-    /// Opens a name that only macOS clients use.
+    /// Open of a name that only macOS clients use.
     MacName,
-    /// Opens an Office document or its owner file.
+    /// Open of an Office document or its owner file.
     OfficeOpen,
-    /// An open that took 30 to 36 s.
+    /// Open that took 30 to 36 s.
     BreakTimeout,
-    /// Lists a directory.
+    /// Directory listing.
     List,
     Negotiate,
     SessionSetup,
     LoginFailure,
-    /// Asks for a DFS referral.
+    /// DFS referral request.
     Referral,
-    /// Refused because somebody else has the file or range.
+    /// Refused because another open or lock conflicts.
     Conflict,
-    /// Refused because the server has no room.
+    /// Refused because the server lacks resources.
     Refusal,
-    /// Was told of a change in a directory.
+    /// Completed change notification.
     Notified,
-    /// The server broke an oplock or lease.
+    /// Oplock or lease break.
     Break,
-    /// Waited for a segment to be sent again.
+    /// Delayed by a retransmission.
     Resent,
-    /// A small request whose second segment waited for a delayed acknowledgment.
+    /// Small request whose later segment waited for a delayed acknowledgment.
     HeldRequest,
-    /// The same of a response.
+    /// Small response whose later segment waited for a delayed acknowledgment.
     HeldResponse,
-    /// Locks or unlocks a range.
+    /// Command of the locking group.
     Lock,
-    /// A file that was opened, of which at most 64 KiB were read or written, and that was closed; in the place of its CLOSE.
+    /// File opened, read or written by at most 64 KiB, and closed. Counted at its CLOSE.
     SmallFile,
-    /// The same of a file that was used like that before: no other file.
+    /// Same, for a file already counted as [`Fact::SmallFile`].
     SmallFileAgain,
-    /// An encrypted frame.
+    /// Encrypted frame.
     Encrypted,
 }
 
 impl Fact {
-    /// Whether it matters how long clients waited in it, and not only how often.
+    /// Returns true if waiting time is measured in addition to the count.
     pub(crate) fn is_timed(self) -> bool {
         !matches!(self, Fact::Write | Fact::Lookup | Fact::LargeTransfer | Fact::Break | Fact::Notified)
     }
 }
 
-/// Several facts at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FactSet(u64);
 
@@ -106,7 +104,6 @@ impl FactSet {
         self.0 >> fact as u32 & 1 == 1
     }
 
-    /// One after the other.
     pub(crate) fn iter(self) -> impl Iterator<Item = Fact> {
         let mut left = self.0;
         std::iter::from_fn(move || {
@@ -117,12 +114,12 @@ impl FactSet {
     }
 }
 
-/// Blocks up to this size are small: a fraction of what every dialect can carry in a command.
+/// Upper limit for small transfers: a fraction of what every dialect can carry per command.
 pub(crate) const SMALL_TRANSFER: u64 = 8 << 10;
-/// What a file has at most to be a small one, and what a command carries at most without large MTU (MS-SMB2 3.3.5.4).
+/// Upper limit for small files, and for a command without large MTU (MS-SMB2 3.3.5.4).
 pub(crate) const SIXTY_FOUR_K: u64 = 64 << 10;
 
-/// What an exchange is.
+/// Classifies an exchange.
 pub(crate) fn facts_of(exchange: &Exchange) -> FactSet {
     let mut facts = FactSet::default();
     if exchange.outcome == ExchangeOutcome::ServerInitiated {
@@ -155,15 +152,15 @@ pub(crate) fn facts_of(exchange: &Exchange) -> FactSet {
     facts
 }
 
-/// Returns true if the later segments of a small message came as late as a delayed acknowledgment allows: after 40 ms on
-/// Linux, 200 ms on Windows and elsewhere (RFC 1122 4.2.3.2: less than 500 ms).
+/// Returns true if the later segments of a small message are late by a typical delayed-acknowledgment timer: 40 ms on
+/// Linux, 200 ms on Windows and elsewhere (RFC 1122 4.2.3.2 allows up to 500 ms).
 fn is_held_back(half: &Half) -> bool {
     const SMALL: u64 = 8 << 10;
     let late = |Nanos(time)| (36_000_000..60_000_000).contains(&time) || (190_000_000..225_000_000).contains(&time);
     half.packets >= 2 && half.bytes <= SMALL && half.transfer().is_some_and(late)
 }
 
-/// What it asks for.
+/// Adds the facts that follow from the request.
 fn add_kind(facts: &mut FactSet, exchange: &Exchange, is_smb1: bool) {
     let negotiates = matches!(
         exchange.command,
@@ -173,7 +170,7 @@ fn add_kind(facts: &mut FactSet, exchange: &Exchange, is_smb1: bool) {
     facts.add_if(is_smb1 && !negotiates, Fact::Smb1);
     match exchange.group {
         CommandGroup::Read | CommandGroup::Write => add_transfer(facts, exchange),
-        // An ECHO keeps a connection alive and asks for nothing.
+        // An ECHO only keeps the connection alive.
         _ => facts.add_if(!is_echo(exchange), Fact::Metadata),
     }
     facts.add_if(exchange.group == CommandGroup::Locking, Fact::Lock);
@@ -223,7 +220,7 @@ fn add_transfer(facts: &mut FactSet, exchange: &Exchange) {
     facts.add_if(exchange.signed, Fact::SignedTransfer);
 }
 
-/// What came of it.
+/// Adds the facts that follow from the status.
 fn add_status(facts: &mut FactSet, exchange: &Exchange) {
     let Some(ResponseStatus::Nt(status)) = exchange.status else { return };
     match status {
@@ -240,22 +237,21 @@ fn add_status(facts: &mut FactSet, exchange: &Exchange) {
         | NtStatus::REQUEST_NOT_ACCEPTED => facts.add_if(true, Fact::Refusal),
         _ => {}
     }
-    // STATUS_MORE_PROCESSING_REQUIRED is a step of the login.
+    // STATUS_MORE_PROCESSING_REQUIRED is an intermediate step of the login.
     let refused = status.is_error() && status != NtStatus::MORE_PROCESSING_REQUIRED;
     facts.add_if(refused && facts.has(Fact::SessionSetup), Fact::LoginFailure);
 }
 
-/// Whether it is complete and its response an error.
+/// Returns true if the exchange has no status or an error status.
 fn failed(exchange: &Exchange) -> bool {
     exchange.status.is_none_or(|status| status.is_error())
 }
 
-/// Whether it opens or creates a file or directory.
+/// Returns true if the exchange opens or creates a file or directory.
 pub(crate) fn is_open(exchange: &Exchange) -> bool {
     exchange.group == CommandGroup::OpenClose && groups::opens(exchange.command)
 }
 
-/// Whether it closes one.
 pub(crate) fn is_close(exchange: &Exchange) -> bool {
     matches!(exchange.command, Command::Smb1(smb1::Smb1Command::CLOSE) | Command::Smb2(smb2::Smb2Command::CLOSE))
 }
@@ -279,14 +275,14 @@ fn is_break(exchange: &Exchange) -> bool {
     )
 }
 
-/// A document of an office suite, or the owner file beside it (`~$report.docx`).
+/// Returns true for Office documents and their owner files (`~$report.docx`).
 fn is_office(name: &str) -> bool {
     const EXTENSIONS: [&str; 13] =
         ["doc", "docx", "docm", "dotx", "xls", "xlsx", "xlsm", "xlsb", "ppt", "pptx", "pptm", "odt", "ods"];
     has_extension(name, &EXTENSIONS)
 }
 
-/// Whether a name ends with one of these extensions, in letters of either case.
+/// Returns true if the name has one of these extensions, ignoring case.
 pub(crate) fn has_extension(name: &str, known: &[&str]) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     known.iter().any(|known| extension.eq_ignore_ascii_case(known))

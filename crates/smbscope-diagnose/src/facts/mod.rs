@@ -1,5 +1,5 @@
-//! Facts that detectors read: counted while exchanges pass ([`Collector`]), then joined with connections and statistics
-//! ([`Facts`]) once for all detectors.
+//! Facts for the detectors: counted while exchanges pass ([`Collector`]), then joined once with connections and
+//! statistics ([`DiagnosisFacts`]).
 
 mod activity;
 mod collector;

@@ -1,5 +1,5 @@
-//! Requests that the server refused and the client tried again: what a refusal costs is the time from the first one to
-//! success, or to the last attempt.
+//! Refused requests and their retries. A refusal costs the time from the first attempt to success, or to the last
+//! attempt.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Exchange, Nanos, ResponseStatus, Stamp, Timestamp};
@@ -7,19 +7,18 @@ use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Files of a connection whose refusals are followed, the latest.
+/// Maximum number of refused files followed per connection.
 const OPEN_MAX: usize = 16;
-/// A client that pauses for longer has abandoned the request.
+/// Pauses longer than this mean that the client abandoned the request.
 const GIVE_UP: Nanos = Nanos(10_000_000_000);
 
-/// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RefusalReason {
-    /// Somebody else has the file or the range.
+    /// Another open or lock conflicts.
     Conflict,
-    /// No space left, or the quota is used up.
+    /// Disk full or quota exceeded.
     Full,
-    /// The session expired.
+    /// Session expired.
     Session,
 }
 
@@ -39,13 +38,13 @@ impl RefusalReason {
     }
 }
 
-/// Refusals of one reason.
+/// Refusals for one reason.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Refused {
     pub(crate) count: u64,
-    /// Files that were refused until they succeeded or the client gave up.
+    /// Files refused until they succeeded or the client stopped retrying.
     pub(crate) files: u64,
-    /// From first refusal to success or the last attempt, all files together.
+    /// Time from the first refusal to success or the last attempt, summed over files.
     pub(crate) waited: Nanos,
     pub(crate) longest: Option<FileRetries>,
 }
@@ -90,12 +89,12 @@ impl Refused {
     }
 }
 
-/// Files of a connection that are refused at the moment.
+/// Files of a connection that are currently refused, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attempted(VecDeque<(RefusalReason, CommandGroup, FileRetries)>);
 
 impl Attempted {
-    /// Takes a finished exchange; `refused` collects what is over.
+    /// Adds a finished exchange. Completed retries go to `refused`.
     pub(crate) fn record(&mut self, exchange: &Exchange, refused: &mut [Refused; RefusalReason::COUNT]) {
         let refusal = RefusalReason::from_status(exchange.status);
         if refusal.is_none() && self.0.is_empty() {
@@ -147,7 +146,6 @@ impl Attempted {
         self.0.push_back((refusal, exchange.group, attempts));
     }
 
-    /// The connection is over.
     pub(crate) fn finish(self, refused: &mut [Refused; RefusalReason::COUNT]) {
         self.0.into_iter().for_each(|(reason, _, attempts)| refused[reason as usize].add(attempts));
     }

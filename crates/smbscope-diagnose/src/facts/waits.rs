@@ -1,4 +1,4 @@
-//! Single long waits of a client: requests that took long, or were never answered.
+//! Long waits of a client for single requests, answered or not.
 
 use super::refusals::RefusalReason;
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,12 @@ use smbscope_model::{
 };
 use std::sync::Arc;
 
-/// Waits that are kept of a client on a server, the longest.
+/// Maximum number of waits kept for a client on a server; the longest ones stay.
 pub(crate) const WAITS_MAX: usize = 64;
-/// Shorter waits are not looked at one by one.
+/// Shorter waits are not kept individually.
 pub(crate) const WAIT_LEAST: Nanos = Nanos(100_000_000);
 
-/// A request that took long.
+/// Request with a long response time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Wait {
     pub(crate) flow: FlowId,
@@ -26,11 +26,11 @@ pub(crate) struct Wait {
     pub(crate) sent: Timestamp,
     /// First packet of the response.
     pub(crate) answered: Option<Timestamp>,
-    /// Last packet of the response; absent if the request was never answered.
+    /// Last packet of the response. Absent if the request was never answered.
     pub(crate) to: Option<Stamp>,
-    /// The server's TCP acknowledged the request; unknown where the capture does not show it.
+    /// True if the server's TCP acknowledged the request. Unknown if the capture does not show it.
     pub(crate) acknowledged: Option<bool>,
-    /// Copies of its segments.
+    /// Number of retransmitted segments of the request.
     pub(crate) retransmitted: u32,
     /// Offset and length of a LOCK.
     pub(crate) range: Option<(u64, u64)>,
@@ -38,7 +38,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// The wait of an exchange, if it is long enough to be kept or has no end.
+    /// Returns the exchange as a wait, or `None` if it was answered in less than [`WAIT_LEAST`].
     pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Wait> {
         if exchange.is_subscription() {
             return None;
@@ -73,18 +73,18 @@ impl Wait {
         self.status.is_some_and(|status| status.is_error())
     }
 
-    /// Returns true if the server refused it because somebody has the file or the range.
+    /// Returns true if another open or lock caused the refusal.
     pub(crate) fn is_conflict(&self) -> bool {
         RefusalReason::from_status(self.status) == Some(RefusalReason::Conflict)
     }
 
-    /// How long it took; a wait without an end lasts for ever here.
+    /// Returns the duration in ns, `i64::MAX` if there was no response.
     fn length(&self) -> i64 {
         self.to.map_or(i64::MAX, |to| (to.time - self.from.time).0)
     }
 }
 
-/// The longest waits.
+/// Longest waits, in descending order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Waits(Vec<Wait>);
 
@@ -103,7 +103,6 @@ impl Waits {
         other.0.iter().for_each(|wait| self.add(wait.clone()));
     }
 
-    /// Longest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Wait> {
         self.0.iter()
     }

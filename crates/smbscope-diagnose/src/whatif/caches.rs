@@ -1,4 +1,4 @@
-//! Commands that a cache or a client that reads ahead would answer.
+//! Commands that a client cache or read-ahead would avoid.
 
 use super::{EpisodeExchangeKey, key};
 use crate::facts::{Fact, facts_of, is_close, is_open};
@@ -6,14 +6,15 @@ use smbscope_model::{CommandGroup, Exchange, FileId, FlowId, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Reads of a file from one end to the other, a read at a time, from the third on: by then a client knows the pattern.
+/// Returns reads that continue a sequential pattern, from the third one on: by then a client has recognised it. Only
+/// reads sent after the previous response count.
 pub(super) fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<EpisodeExchangeKey> {
-    /// Reads after which a client reads ahead.
+    /// Number of reads that establish the pattern.
     const KNOWN_AFTER: u32 = 2;
     let mut in_order: Vec<&Exchange> =
         exchanges.iter().filter(|exchange| exchange.group == CommandGroup::Read).collect();
     in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
-    // Of each open: where the next read begins, when the last one was answered, and how many there were.
+    // By open: end offset of the last read, time of its response, and length of the sequence.
     let mut opens: HashMap<(FlowId, FileId), (u64, Timestamp, u32)> = HashMap::new();
     let mut ahead = HashSet::new();
     for read in in_order {
@@ -32,7 +33,7 @@ pub(super) fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<EpisodeExchang
     ahead
 }
 
-/// Commands on files that had been opened before and not been written since.
+/// Returns opens, reads, attribute queries and closes on files opened earlier in the episode and not modified since.
 pub(super) fn cached(exchanges: &[Exchange]) -> HashSet<EpisodeExchangeKey> {
     type Name = (Option<Arc<str>>, Arc<str>);
     let mut in_order: Vec<&Exchange> = exchanges.iter().collect();

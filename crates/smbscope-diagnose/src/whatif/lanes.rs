@@ -1,4 +1,4 @@
-//! Threads of the client, and the pieces of work that they do one after the other.
+//! Division of an episode into the client's threads (lanes) and their tasks.
 
 use super::graph::{ClientLane, Graph, Item, Task};
 use smbscope_model::{CommandGroup, Exchange, FileId, FlowId};
@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// Threads that are distinguished on one connection.
+/// Maximum number of lanes on one connection.
 const LANES_MAX: usize = 64;
-/// Files that go from one connection to another before the client is taken to pool its connections.
+/// Number of files that must move between connections before they are treated as one pool.
 const HANDED_LEAST: usize = 3;
-/// Two connections belong to one thread if they take turns this often and never overlap.
+/// Connections that alternate at least this often without overlapping belong to one thread.
 const TURNS_LEAST: u32 = 8;
 
 impl Graph {
-    /// Finds the commands on files that are read or written, by the path of their open.
+    /// Marks opens of files that are read or written.
     pub(super) fn find_files(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
         let of_node = |at: usize| origins[at].map(|origin: usize| &exchanges[origin]);
         let mut worked_on: HashSet<Item> = HashSet::new();
@@ -31,8 +31,8 @@ impl Graph {
         }
     }
 
-    /// Joins connections that bind one session, and those between which a client hands its files around. A connection that is
-    /// used only after another one ended belongs to a later step of the job, even if that works on the same files.
+    /// Joins connections of one session, and connections that share files. A connection used only after another one
+    /// ended belongs to a later step of the job, even if it uses the same files.
     pub(super) fn find_roots(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
         let mut roots: BTreeMap<FlowId, FlowId> = self.nodes.iter().map(|node| (node.flow, node.flow)).collect();
         let mut pairs: Vec<(FlowId, FlowId)> = Vec::new();
@@ -76,7 +76,7 @@ impl Graph {
         }
     }
 
-    /// From the first request to the last response of each connection.
+    /// Returns the time from first request to last response of each connection.
     fn spans(&self) -> HashMap<FlowId, Range<i64>> {
         let mut found: HashMap<FlowId, Range<i64>> = HashMap::new();
         for node in &self.nodes {
@@ -86,11 +86,12 @@ impl Graph {
         found
     }
 
-    /// Assigns commands to lanes: a command continues its file, or follows the last response just before it.
+    /// Assigns commands to lanes. A command joins the lane that uses its file, or else the lane whose last response
+    /// came just before it.
     pub(super) fn find_lanes(&mut self) {
         let mut of_file: HashMap<(FlowId, FileId), usize> = HashMap::new();
         let mut of_root: HashMap<FlowId, Vec<usize>> = HashMap::new();
-        // Of each lane: the end of its last response, the file of its outstanding requests, and what it works on.
+        // By lane: end of the last response, file of the outstanding requests, and current item.
         let mut state: Vec<(i64, Option<FileId>, Option<Item>)> = Vec::new();
         let mut before: Option<usize> = None;
         let first_items = self.first_items();
@@ -104,7 +105,7 @@ impl Graph {
             let known = known.filter(|lane| is_free(lane) || state[*lane].1 == node.file);
             let lanes = of_root.entry(node.root).or_default();
             let is_new_flow = !set_up.contains_key(&node.flow);
-            // A connection that a thread opens to go on with its file.
+            // A thread may open a connection to continue with its file.
             let item = node.file_worked_on.as_ref().or(first_items.get(&node.flow).filter(|_| is_new_flow));
             let same_item =
                 || lanes.iter().copied().filter(is_free).find(|lane| item.is_some() && state[*lane].2.as_ref() == item);
@@ -136,7 +137,7 @@ impl Graph {
             if is_new_flow || node.file_worked_on.is_none() && set_up.get(&node.flow) == Some(&lane) {
                 set_up.insert(node.flow, lane);
             } else {
-                // From its first file on, whoever is free uses the connection.
+                // From its first file on, any free lane may use the connection.
                 set_up.insert(node.flow, usize::MAX);
             }
             if self.lanes.len() < state.len() {
@@ -148,7 +149,7 @@ impl Graph {
         }
     }
 
-    /// The first file that each connection works on.
+    /// Returns the first file that each connection reads or writes.
     fn first_items(&self) -> HashMap<FlowId, Item> {
         let mut found = HashMap::new();
         for node in &self.nodes {
@@ -159,7 +160,7 @@ impl Graph {
         found
     }
 
-    /// Joins connections that take turns and never overlap: a program that copies from one server to another.
+    /// Joins connections that alternate and never overlap, as in a copy from one server to another.
     pub(super) fn join_alternating_lanes(&mut self) {
         let mut lanes_of: BTreeMap<FlowId, BTreeSet<usize>> = BTreeMap::new();
         for node in &self.nodes {
@@ -204,7 +205,7 @@ impl Graph {
             let simple = self.files_without_others(&order);
             let mut open: HashSet<(FlowId, FileId)> = HashSet::new();
             let mut end = i64::MIN;
-            // Where files are handed around, all that is done with one of them is one task.
+            // If connections share files, everything done with one file is one task.
             let hands_around = self.lanes[lane].flows.len() > 1 && !self.lanes[lane].is_joined;
             let mut item: Option<Item> = None;
             for (position, at) in order.iter().copied().enumerate() {
@@ -234,7 +235,7 @@ impl Graph {
         }
     }
 
-    /// Opens after which the lane opens nothing else until it closes that file.
+    /// Returns opens whose lane opens nothing else before it closes the file.
     fn files_without_others(&self, order: &[usize]) -> HashSet<usize> {
         let mut last: Option<(usize, FlowId, FileId)> = None;
         let mut found = HashSet::new();

@@ -1,4 +1,4 @@
-//! Workers that take their files from one list.
+//! Pools of workers that take their files from one list.
 
 use super::graph::{Graph, Task};
 use smbscope_model::{CommandGroup, Exchange};
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 impl Graph {
-    /// Finds lanes that read or write files of one folder at the same time, and go straight from one file to the next.
+    /// Finds lanes that work on the same folder at the same time and proceed directly from file to file.
     pub(super) fn find_pools(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
         for lane in 0..self.lanes.len() {
             self.lanes[lane].bound = self.lanes[lane].tasks.clone();
@@ -28,7 +28,7 @@ impl Graph {
             for (position, worker) in workers.iter().enumerate() {
                 let next = workers.get(position + 1);
                 if worker.start >= until {
-                    // The next one has to overlap, or there is no pool.
+                    // Without an overlap there is no pool.
                     until = worker.end;
                     pool = None;
                     if next.is_some_and(|next| next.start < until) && pool_of[worker.lane].is_none() {
@@ -54,7 +54,7 @@ impl Graph {
         }
     }
 
-    /// Returns none if the lane works on no file, or pauses between files for longer than it works.
+    /// Returns `None` if the lane works on no file, or if its pauses are longer than its tasks (lower medians).
     fn worker(&self, lane: usize, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<PoolWorker> {
         let of_lane = &self.lanes[lane];
         if of_lane.is_joined {
@@ -85,7 +85,7 @@ impl Graph {
         goes_on.then_some(PoolWorker { lane, bound, start, end: self.tasks[*last].end, works })
     }
 
-    /// What a task does with a file; absent if it does not read or write one.
+    /// Returns the folder and kind of work of a task, or `None` if it neither reads nor writes a file.
     fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<FolderWork> {
         let of_node = |at: &usize| origins[*at].map(|origin| &exchanges[origin]);
         let opened = task.nodes.iter().find(|at| self.nodes[**at].opens).and_then(of_node)?;
@@ -106,7 +106,7 @@ impl Graph {
     }
 }
 
-/// What is done with the files of a folder.
+/// Kind of work on the files of a folder.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct FolderWork {
     server: SocketAddr,
@@ -116,11 +116,11 @@ struct FolderWork {
     groups: Vec<CommandGroup>,
 }
 
-/// A lane that goes from one file straight to the next.
+/// Lane that proceeds directly from file to file.
 #[derive(Debug)]
 struct PoolWorker {
     lane: usize,
-    /// Number of its first tasks that no other can do: those up to the first file.
+    /// Number of initial tasks, up to and including the first file, that no other lane can do.
     bound: usize,
     start: i64,
     end: i64,
