@@ -35,7 +35,7 @@ pub(super) const SERVER_RESTART: Detector = Detector {
     detect: Detect::Server(server_restart),
 };
 
-/// A client that lost its connection and got another one later.
+/// Client that lost its connection and reconnected later.
 struct Away {
     client: IpAddr,
     from: Timestamp,
@@ -75,11 +75,11 @@ fn server_restart(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
     )
 }
 
-/// From the last packet of the connection before the failed attempts to the first of the one after.
+/// Measures from the last packet of the connection before the failed attempts to the first packet of the next one.
 fn away(facts: &DiagnosisFacts<'_>, attempt: &ConnectAttempt) -> Option<Away> {
     let pair = facts.pair(attempt.client, attempt.server)?;
     let first = attempt.first.time;
-    // What is sent on a dead connection while others are tried does not count.
+    // Packets sent on a dead connection during the attempts do not count.
     let before = pair.connections.iter().filter(|connection| connection.first < first);
     let from = before.map(|connection| connection.last.min(first)).max()?;
     let after = pair.connections.iter().filter(|connection| connection.first > first);
@@ -118,7 +118,8 @@ fn unreachable_for(facts: &DiagnosisFacts<'_>, attempt: &ConnectAttempt) -> Opti
     let pair = facts.pair(attempt.client, attempt.server);
     let connections = pair.map(|pair| pair.connections.as_slice()).unwrap_or_default();
     let after = connections.iter().map(|connection| connection.first).filter(|first| *first > attempt.first.time).min();
-    // Attempts beside connections that work are those of a scanner, or of a client that looks for a better path.
+    // Failed attempts alongside a working connection come from a scanner, or from a client that probes for a better
+    // path.
     let beside =
         connections.iter().any(|connection| connection.first < attempt.first.time && connection.last > attempt.last);
     let until = after.unwrap_or(attempt.last).max(attempt.first.time);
@@ -197,7 +198,7 @@ fn network_outage(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
     let clients: BTreeSet<IpAddr> = outages.iter().map(|(client, _)| *client).collect();
     let mut lost: BTreeMap<IpAddr, i64> = BTreeMap::new();
     for client in &clients {
-        // Connections of a client were down together.
+        // Connections of one client fail together.
         let of_client = outages.iter().filter(|(other, _)| other == client).map(|(_, outage)| *outage);
         lost.insert(*client, total_outage(of_client.collect()));
     }
@@ -221,7 +222,7 @@ fn network_outage(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
     )
 }
 
-/// Time of all outages, overlaps counted once.
+/// Returns the total duration of outages in ns, overlaps counted once.
 fn total_outage(mut outages: Vec<Outage>) -> i64 {
     outages.sort_by_key(|outage| outage.from);
     let mut covered = Covered::default();
@@ -249,10 +250,10 @@ pub(super) const SERVER_HANG: Detector = Detector {
     detect: Detect::Server(server_hang),
 };
 
-/// Data of other requests that may be on its way in a silence.
+/// Upper limit for data of other requests that may be in transit during a silence.
 const BYTES_MOST: u64 = 64 << 10;
 
-/// A time in which a server sent no response and somebody waited for one.
+/// Interval in which a server sent no response although requests were outstanding.
 struct ServerSilence<'w> {
     from: Timestamp,
     to: Timestamp,
@@ -273,7 +274,7 @@ fn server_hang(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding
         let to = wait.answered?;
         match silences.last_mut() {
             Some(last) if wait.sent < last.to => {
-                // The silence ends with the first answer.
+                // The first response ends the silence.
                 last.to = last.to.min(to);
                 last.waits.push((client, wait));
             }
@@ -283,7 +284,7 @@ fn server_hang(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding
     silences.retain(|silence| {
         silence.to - silence.from >= least
             && facts.responses_between(server, silence.from, silence.to) == 0
-            // A line that is full carries data all the time.
+            // A saturated link carries data all the time.
             && facts.bytes_between(server, silence.from, silence.to) < BYTES_MOST
             && is_hang(&silence.waits)
     });
@@ -320,7 +321,7 @@ fn server_hang(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding
     )
 }
 
-/// Returns false for a single command that may take long while the rest of the server is well.
+/// Returns false for a single command that may take long on a healthy server.
 fn is_hang(waits: &[(IpAddr, &Wait)]) -> bool {
     let takes_time = |wait: &Wait| {
         opens(wait.command)
@@ -397,7 +398,7 @@ fn request_unanswered(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-/// `a READ of \\docs\\report.docx (packet 17)`
+/// Describes a request, e.g. `a READ of \\docs\\report.docx (packet 17)`.
 pub(crate) fn request(wait: &Wait) -> String {
     let name = match wait.command {
         Command::EncryptedFrame => "encrypted request".to_owned(),

@@ -29,19 +29,19 @@ pub(super) const BANDWIDTH_LIMITED: Detector = Detector {
     detect: Detect::Pair(bandwidth_limited),
 };
 
-/// A transfer that runs at a steady rate.
+/// Transfers of a client that run at a steady rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plateau {
-    /// Bytes a second.
+    /// Bytes per second.
     pub(super) rate: f64,
-    /// Part of the bytes that were moved at about this rate.
+    /// Fraction of the bytes transferred at about this rate.
     pub(super) flat: f64,
     pub(super) bytes: u64,
     pub(super) is_upload: bool,
 }
 
 impl Plateau {
-    /// The plateau of a client on a server, if data was on its way for a good part of its waits.
+    /// Returns `None` if transfers took too little of the waits, or if there is no steady rate.
     pub(super) fn new(pair: &Pair<'_>) -> Option<Plateau> {
         const ID: &str = "bandwidth-limited";
         let traffic = pair.traffic?;
@@ -56,7 +56,7 @@ impl Plateau {
         }
         let mut moved: Vec<u64> = bins.iter().map(|(_, bin)| if is_upload { bin.up } else { bin.down }).collect();
         moved.sort_unstable();
-        // The rate at which the median byte was moved.
+        // Rate at which the median byte was transferred.
         let mut seen = 0;
         let median = moved.iter().copied().find(|bin| {
             seen += bin;
@@ -78,7 +78,7 @@ fn bandwidth_limited(pair: &Pair<'_>) -> Option<Finding> {
         .map(|connection| connection.to_client.window_limited_ns.0.max(connection.to_server.window_limited_ns.0))
         .sum();
     let is_window = limited as f64 > 0.3 * pair.split.waited().0 as f64;
-    // A faster link is nobody's problem.
+    // A faster link is not a bottleneck.
     if plateau.rate > pair.threshold(ID, "rate") || is_window || pair.is_loss_limited(plateau.rate) {
         return None;
     }
@@ -92,7 +92,7 @@ fn bandwidth_limited(pair: &Pair<'_>) -> Option<Finding> {
         bit_rate(plateau.rate),
         percent(pair.transfer_share()),
     );
-    // At 1 Gbit/s it would take this part of the time.
+    // Fraction of the time that would remain at 1 Gbit/s.
     let remains = (plateau.rate / 125e6).min(1.0);
     let lost = Nanos((transfers.0 as f64 * (1.0 - remains)) as i64);
     Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(
@@ -122,12 +122,12 @@ pub(super) const QUEUEING: Detector = Detector {
     detect: Detect::All(queueing),
 };
 
-/// A client whose transfer fills the line.
+/// Client whose transfer saturates the link.
 struct Filler<'f, 'a> {
     pair: &'f Pair<'a>,
-    /// Bytes a second.
+    /// Bytes per second.
     rate: f64,
-    /// Starts of the bins in which it does.
+    /// Starts of the saturated bins.
     full: BTreeSet<i64>,
     width: Nanos,
 }
@@ -160,7 +160,7 @@ fn is_beside(one: &Pair<'_>, other: &Pair<'_>) -> bool {
     one.client != other.client && one.server == other.server
 }
 
-/// What the commands without data of a client took while another client filled the line, and what they took otherwise.
+/// Compares a client's commands without data while the link is saturated and otherwise.
 fn queued_behind(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Finding> {
     const ID: &str = "queueing";
     let (mut loaded, mut idle) = ((0u64, 0i64), (0u64, 0i64));

@@ -68,7 +68,7 @@ fn old_dialect(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::High, what).filter(" && (smb2.cmd == 0 || smb.cmd == 0x72)"))
 }
 
-/// The newest dialect of an offer: neither a wildcard nor another SMB1 dialect has an order.
+/// Returns the newest dialect offered. The wildcard and other SMB1 dialects are ignored because they have no order.
 fn best_offered(connection: &ConnectionSummary) -> Option<Dialect> {
     let dialects = connection.offers.client.as_ref()?.dialects.iter().copied();
     dialects.filter(|dialect| ![Dialect::SMB2_WILDCARD, Dialect::OtherSmb1].contains(dialect)).max()
@@ -130,7 +130,7 @@ fn signing_cost(pair: &Pair<'_>) -> Option<Finding> {
         return None;
     }
     let what = format!("{} moved {} of signed file data ({} of it)", pair.client, bytes(signed.bytes), percent(share));
-    // Signing is a part of the wait; how much can't be seen from outside.
+    // Signing is part of the wait, but a capture can't show how much.
     Some(Finding::new(Confidence::Low, what).first_of(signed))
 }
 
@@ -207,7 +207,7 @@ fn link_speed(bits: u64) -> String {
     }
 }
 
-/// The interfaces that the server listed, each with its fastest address that a client may be able to reach.
+/// Returns the server's interfaces by index, each with its fastest address that is neither loopback nor link-local.
 fn reachable(connection: &ConnectionSummary) -> BTreeMap<u32, (IpAddr, u64)> {
     let is_local = |address: IpAddr| match address {
         IpAddr::V4(address) => address.is_loopback() || address.is_link_local(),
@@ -220,8 +220,8 @@ fn reachable(connection: &ConnectionSummary) -> BTreeMap<u32, (IpAddr, u64)> {
     known
 }
 
-/// Whether a connection is, or may be, a further channel of a session: to the same server at the same time, of the same
-/// client, or joined to a session that another connection began.
+/// Returns true if a connection may be another channel of the session: to the same server, at the same time, and from
+/// the same client or bound to an existing session.
 fn is_channel_beside(
     other: &ConnectionSummary,
     connection: &ConnectionSummary,
@@ -248,7 +248,7 @@ pub(super) const MANY_CHANNELS: Detector = Detector {
 };
 
 fn many_channels(pair: &Pair<'_>) -> Option<Finding> {
-    // A channel binds a session that another connection began.
+    // A channel binds the session of another connection.
     let bound = pair.connections.iter().filter(|connection| connection.binds_session).count() as u64;
     let channels = bound + u64::from(bound > 0);
     if (channels as f64) <= pair.threshold("many-channels", "connections") {

@@ -18,7 +18,7 @@ pub(super) const LIST_THEN_STAT: Detector = Detector {
     detect: Detect::Path(list_then_stat),
 };
 
-/// Least size of an entry of a listing: FileIdBothDirectoryInformation without a name (MS-FSCC 2.4.17), and a name of
+/// Minimum size of a listing entry: FileIdBothDirectoryInformation without a name (MS-FSCC 2.4.17), plus a name of
 /// eight characters.
 pub(super) const ENTRY_BYTES: u64 = 104 + 16;
 
@@ -62,7 +62,7 @@ fn relisting(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Findin
         unbroken(span(facts.span())),
         bytes(facts.list_bytes / facts.listings.max(1)),
     );
-    // One listing would have done.
+    // One listing would be enough.
     let lost = pair.once(Nanos((facts.list_wait as f64 * (1.0 - 1.0 / facts.listings.max(1) as f64)) as i64));
     Some(Finding::new(Confidence::High, what).lost(LostTime::exactly(lost)))
 }
@@ -92,7 +92,7 @@ fn small_list_buffer(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Optio
         named(&key.path),
         bytes(facts.list_bytes_max),
     );
-    // Two commands would have done; their data takes as long.
+    // Two commands would be enough; transferring the data takes the same time.
     let trips = facts.list_commands.saturating_sub(2 * facts.listings) as i64;
     let trip = pair.round_trip().unwrap_or_default();
     let lost = pair.once(Nanos(trips.saturating_mul(trip.0).min(facts.list_wait)));

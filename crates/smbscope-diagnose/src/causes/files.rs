@@ -19,12 +19,12 @@ pub(super) const INI_PATTERN: Detector = Detector {
     detect: Detect::Path(ini_pattern),
 };
 
-/// Commands on a path come one at a time up to this mean number of outstanding ones.
+/// Maximum mean number of outstanding commands for a path to count as accessed serially.
 const ONE_AT_A_TIME: f64 = 1.2;
 
 fn ini_pattern(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Finding> {
     let most = f64::from(facts.opens_window.most);
-    // A directory is opened for every listing and every look at what is in it.
+    // Directories are opened for every listing and every query of their entries.
     let moves = facts.bytes_read + facts.bytes_written > 0;
     if most < pair.threshold("ini-pattern", "opens") || facts.list_commands > 0 || !moves {
         return None;
@@ -47,7 +47,7 @@ fn ini_pattern(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Find
         unbroken(span(facts.span())),
         counted(each, "command", "commands"),
     );
-    // One open would have done.
+    // One open would be enough.
     let waited = pair.once(Nanos(facts.outstanding));
     let lost = Nanos((waited.0 as f64 * (1.0 - 1.0 / facts.opens.max(1) as f64)) as i64);
     Some(Finding::new(Confidence::High, what).lost(LostTime::between(Nanos(lost.0 * 9 / 10), lost, waited)))
@@ -177,7 +177,7 @@ fn small_file_copy(pair: &Pair<'_>) -> Option<Finding> {
     let share = waited.0 as f64 / pair.whole.waited.0.max(1) as f64;
     let each = Nanos(waited.0 / small.count.max(1) as i64);
     if per_minute < pair.threshold(ID, "files")
-        // Nobody can copy them faster.
+        // Fast enough: copying could not be much faster.
         || each < pair.time(ID, "each")
         || depth > pair.threshold(ID, "outstanding")
         || share < pair.threshold(ID, "share")
@@ -191,7 +191,7 @@ fn small_file_copy(pair: &Pair<'_>) -> Option<Finding> {
         bytes(small.bytes),
         unbroken(span(small.span())),
     );
-    // One archive would need a few commands; what the server itself took remains at least in part.
+    // One archive would need a few commands. Part of the server's own time would remain.
     let busy = (pair.split.waited().0 as f64).max(1.0);
     let server = pair.split.part(TimePart::Server).0 as f64 / busy;
     let low = Nanos((waited.0 as f64 * (1.0 - server.min(0.9))) as i64);
@@ -229,7 +229,7 @@ fn small_io(pair: &Pair<'_>) -> Option<Finding> {
         percent(share),
         bytes(each as u64),
     );
-    // With blocks of 64 KiB there would be fewer commands; their round trips would go away, and some server time.
+    // Blocks of 64 KiB would take fewer commands, saving their round trips and some server time.
     let fewer = (1.0 - each / 65_536.0).max(0.0);
     let trip = pair.round_trip().unwrap_or_default();
     let trips = pair.once(Nanos((trip.0 as f64 * small.count as f64 * fewer) as i64));

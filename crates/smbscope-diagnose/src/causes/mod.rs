@@ -1,4 +1,7 @@
-//! The causes: one file each, with its texts, thresholds, sources and detector, and one registry.
+//! Detectors of all causes and their registry.
+//!
+//! A detector is a [`Detector`] constant with its texts, thresholds and sources, followed by its function. Detectors
+//! of related causes share a file. [`DETECTORS`] lists all of them; [`detect`] runs them.
 
 mod availability;
 mod bandwidth;
@@ -22,37 +25,36 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// A cause that can be recognised.
 pub(crate) struct Detector {
     pub(crate) id: &'static str,
     pub(crate) culprit: Culprit,
     pub(crate) title: &'static str,
-    /// When it is one, with thresholds by their names.
+    /// Condition of the report, with thresholds quoted by name.
     pub(crate) condition: &'static str,
     pub(crate) advice: &'static str,
     pub(crate) source: &'static str,
-    /// Limits by name, as a file of thresholds writes them.
+    /// Names and default values of the thresholds, in TOML notation.
     pub(crate) thresholds: &'static [(&'static str, &'static str)],
-    /// More general causes: if they explain the same seconds, they are mentioned inside this one.
+    /// More general causes that this one replaces if it explains the same seconds.
     pub(crate) covers: &'static [&'static str],
     pub(crate) detect: Detect,
 }
 
-/// What a detector looks at.
+/// Scope of a detector.
 pub(crate) enum Detect {
-    /// A client on a server.
+    /// Client on a server.
     Pair(fn(&Pair<'_>) -> Option<Finding>),
-    /// A path of a client on a server.
+    /// Path that a client used on a server.
     Path(fn(&Pair<'_>, &PathKey, &PathFacts) -> Option<Finding>),
-    /// A client on a server, beside the others.
+    /// Client on a server, compared with other clients.
     Peer(fn(&DiagnosisFacts<'_>, &Pair<'_>) -> Option<Finding>),
-    /// A server with all its clients.
+    /// Server with all its clients.
     Server(fn(&DiagnosisFacts<'_>, SocketAddr) -> Option<Finding>),
-    /// Everything.
+    /// Whole capture.
     All(fn(&DiagnosisFacts<'_>) -> Vec<Finding>),
 }
 
-/// What a detector found.
+/// Result of a detector.
 #[derive(Debug, Clone)]
 pub(crate) struct Finding {
     what: String,
@@ -66,13 +68,13 @@ pub(crate) struct Finding {
     culprit: Option<Culprit>,
     advice: Option<&'static str>,
     sufferers: Sufferers,
-    /// Lost time is in addition to the active time: nothing was outstanding, or only an expected wait.
+    /// The lost time is outside the active time: nothing was outstanding, or only an expected wait.
     outside: bool,
-    /// Operations failed: somebody has to know, whatever time it cost.
+    /// Operations failed: reported whatever time it cost.
     failed: bool,
 }
 
-/// Whom a finding is about, where it is not about the client on the server that a detector looked at.
+/// Clients and server of a finding, if they differ from the detector's scope.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sufferers {
     pub(crate) client: Option<String>,
@@ -87,7 +89,7 @@ impl Sufferers {
         Sufferers { client: Some(client.to_string()), clients: 1, server: Some(server), ..Sufferers::default() }
     }
 
-    /// Clients of a server; a single one by its name.
+    /// Sums up clients of a server. A single client is named.
     pub(crate) fn of_server(facts: &DiagnosisFacts<'_>, server: SocketAddr, clients: &BTreeSet<IpAddr>) -> Sufferers {
         let of_clients = || clients.iter().filter_map(|client| facts.of_client(*client));
         let sum =
@@ -103,7 +105,7 @@ impl Sufferers {
 }
 
 impl Finding {
-    /// A finding: `what` is a sentence without its full stop.
+    /// Creates a finding. `what` is a sentence without its full stop.
     pub(crate) fn new(confidence: Confidence, what: String) -> Finding {
         Finding {
             what,
@@ -122,7 +124,7 @@ impl Finding {
         }
     }
 
-    /// Operations of users failed, which is worth telling without a lost time.
+    /// Marks failed operations, which are reported even without a lost time.
     pub(crate) fn failed(self) -> Finding {
         Finding { failed: true, ..self }
     }
@@ -131,18 +133,17 @@ impl Finding {
         Finding { lost: Some(lost), ..self }
     }
 
-    /// The lost time came in pieces, the longest of which was this long.
+    /// Sets the longest part of the lost time, which makes the finding an event.
     pub(crate) fn longest(self, longest: Nanos) -> Finding {
         Finding { longest: Some(longest), ..self }
     }
 
-    /// The first packet to look at.
     pub(crate) fn from(mut self, stamp: Option<Stamp>) -> Finding {
         self.evidence.extend(stamp);
         self
     }
 
-    /// The first packet of what was counted.
+    /// Adds the first counted packet as evidence.
     pub(crate) fn first_of(self, count: &Count) -> Finding {
         self.from(count.first.as_ref().map(|(stamp, _)| *stamp))
     }
@@ -151,7 +152,7 @@ impl Finding {
         Finding { share: share.clone(), path: path.clone(), ..self }
     }
 
-    /// Adds a condition to the display filter.
+    /// Appends a condition to the display filter.
     pub(crate) fn filter(self, condition: &str) -> Finding {
         Finding { filter: format!("{}{condition}", self.filter), ..self }
     }
@@ -160,22 +161,22 @@ impl Finding {
         Finding { culprit: Some(culprit), ..self }
     }
 
-    /// Advice that fits better than that of the cause.
+    /// Replaces the cause's general advice.
     pub(crate) fn advice(self, advice: &'static str) -> Finding {
         Finding { advice: Some(advice), ..self }
     }
 
-    /// It is about more than one client on one server.
+    /// Sets clients and server if they differ from the detector's scope.
     pub(crate) fn about(self, sufferers: Sufferers) -> Finding {
         Finding { sufferers, ..self }
     }
 
-    /// The lost time is no active time of the split.
+    /// Counts the lost time in addition to the active time.
     pub(crate) fn outside(self) -> Finding {
         Finding { outside: true, ..self }
     }
 
-    /// The cause, about the sufferers that were found.
+    /// Converts to a cause with the finding's own clients and server.
     fn into_cause_of_its_own(self, detector: &Detector, facts: &DiagnosisFacts<'_>) -> Cause {
         let Sufferers { client, clients, server, .. } = &self.sufferers;
         let client = client.as_ref().filter(|_| *clients <= 1).and_then(|client| client.parse().ok());
@@ -227,7 +228,7 @@ fn evidence(stamp: Stamp) -> Evidence {
     Evidence { capture: stamp.packet.capture().0, packet: stamp.packet.number(), time_ns: stamp.time }
 }
 
-/// Everything that detectors find, in the order of the registry.
+/// Runs all detectors, in the order of the registry.
 pub(crate) fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
     for detector in DETECTORS {
@@ -256,7 +257,8 @@ pub(crate) fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Cause> {
     causes
 }
 
-/// The worst of the same pattern on several paths; it says how many others there are.
+/// Returns the most expensive of several paths with the same pattern. Its sentence counts the others, its cost
+/// includes them.
 fn worst_of(mut found: Vec<Cause>) -> Option<Cause> {
     found.sort_by(|a, b| b.best().cmp(&a.best()).then_with(|| a.subject.path.cmp(&b.subject.path)));
     let others = found.len().saturating_sub(1);
@@ -278,12 +280,11 @@ fn path_filter(path: &str) -> String {
     format!(" && (smb2.filename == \"{path}\" || smb.file == \"{path}\")")
 }
 
-/// The detector of a cause.
 pub(crate) fn detector(id: &str) -> Option<&'static Detector> {
     DETECTORS.iter().copied().find(|detector| detector.id == id)
 }
 
-/// Every cause, specific ones before general ones.
+/// All detectors, specific causes before general ones.
 pub(crate) const DETECTORS: &[&Detector] = &[
     &availability::SERVER_RESTART,
     &availability::SERVER_UNREACHABLE,

@@ -30,7 +30,7 @@ fn refusals(pair: &Pair<'_>) -> Option<Finding> {
         counted(refusals.count, "request", "requests"),
         pair.client,
     );
-    // A refused request fails; that it took no time makes it no better.
+    // The refused request failed, however fast.
     Some(Finding::new(Confidence::High, what).first_of(refusals))
 }
 
@@ -64,7 +64,7 @@ fn disk_full(pair: &Pair<'_>) -> Option<Finding> {
         .filter(&format!(" && smb2.nt_status == 0x{:08x}", status.0))
         .outside()
         .failed();
-    // What fails at once costs no time, but the user's work.
+    // A write that fails at once costs no time, but it costs the user's work.
     Some(match refused.waited >= pair.time("disk-full", "wait") {
         true => found.lost(LostTime::exactly(refused.waited)).longest(refused.waited),
         false => found,

@@ -19,7 +19,7 @@ pub(super) const RTT_BOUND: Detector = Detector {
     detect: Detect::Pair(rtt_bound),
 };
 
-/// A round trip within a building.
+/// Round trip within a building.
 const NEAR: Nanos = Nanos(200_000);
 
 fn rtt_bound(pair: &Pair<'_>) -> Option<Finding> {
@@ -45,7 +45,7 @@ fn rtt_bound(pair: &Pair<'_>) -> Option<Finding> {
     let transfers = pair.transfers().0;
     Some(
         Finding::new(Confidence::High, what)
-            // Slow start takes round trips within transfers.
+            // Slow start adds round trips within transfers.
             .lost(LostTime::between(
                 lost,
                 Nanos(lost.0.saturating_add(transfers / 2)),
@@ -95,7 +95,7 @@ fn slow_client_link(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Findi
         unbroken(median),
     );
     let lost = Nanos((network.0 as f64 * excess.0 as f64 / own.0.max(1) as f64) as i64);
-    // Slow start takes round trips within transfers.
+    // Slow start adds round trips within transfers.
     let transfers = pair.transfers().0;
     Some(
         Finding::new(Confidence::High, what)
@@ -189,7 +189,7 @@ pub(super) const CLIENT_BOUND: Detector = Detector {
 
 fn client_bound(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "client-bound";
-    // A pause as seen at the server holds a round trip, which the split takes off.
+    // In a capture at the server, a pause includes a round trip, which the time split subtracts.
     let think = Nanos(pair.facts.quick_think).min(pair.part(TimePart::Think));
     let active = pair.whole.active;
     let several = pair.connections.len() > 1 && pair.whole.scale < 0.99;

@@ -22,7 +22,7 @@ pub(super) const SERVER_SATURATION: Detector = Detector {
 };
 
 fn server_saturation(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
-    // Response time against load is known of the capture as a whole.
+    // Maximum coefficient of variation of regular pauses.
     if facts.servers().len() > 1 {
         return None;
     }
@@ -33,7 +33,7 @@ fn server_saturation(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<F
     let (low, high) = (loads.first()?, loads.last()?);
     let (few, many) = (low.response_time.p50?, high.response_time.p50?);
     let grown = many.0 as f64 / few.0.max(1) as f64;
-    // Those for whom the server itself takes long.
+    // Requests answered within 20 ms of each other waited for the same pause.
     let slow = |pair: &&Pair<'_>| {
         let server = pair.part(TimePart::Server).0 as f64;
         server > 0.5 * pair.whole.waited.0 as f64 && pair.transfer_share() < 0.4
@@ -82,7 +82,7 @@ pub(super) const THROTTLED: Detector = Detector {
     detect: Detect::Server(throttled),
 };
 
-/// Pauses differ by no more than this part of their mean (standard deviation over mean).
+/// The pauses must not be explained by one kind of command.
 const REGULAR: f64 = 0.35;
 
 fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
@@ -97,7 +97,7 @@ fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> 
         })
         .collect();
     waits.sort_by_key(|wait| (wait.to.map(|to| to.time), wait.from.time));
-    // Requests that were answered together waited for the same pause.
+    // TCP timeouts are regular, too.
     let mut pauses: Vec<(&Wait, Nanos)> = Vec::new();
     for wait in waits {
         let Some(to) = wait.to else { continue };

@@ -138,7 +138,7 @@ fn negotiate_churn(pair: &Pair<'_>) -> Option<Finding> {
     let negotiations = pair.facts.counted(Fact::Negotiate);
     let is_churn =
         (negotiations.count as f64) >= pair.threshold(ID, "negotiations") && share > pair.threshold(ID, "share");
-    // Connections that exist at the same time are channels or users, not repetitions.
+    // Concurrent connections are channels or users, not reconnects.
     if !is_churn || at_once(pair) * 2 > pair.connections.len() {
         return None;
     }
@@ -154,7 +154,7 @@ fn negotiate_churn(pair: &Pair<'_>) -> Option<Finding> {
         thousands(connects.count),
         counted(pair.facts.count(Fact::Open), "open", "opens"),
     );
-    // The TCP handshake is a round trip, and so is each TREE_CONNECT.
+    // The TCP handshake takes a round trip, and so does each TREE_CONNECT.
     let trips = (negotiations.count + connects.count) as i64;
     let commands = negotiations.outstanding.saturating_add(setups.outstanding).saturating_add(connects.sum().0);
     let lost = Nanos(pair.once(Nanos(commands)).0.saturating_add(trips.saturating_mul(trip.0)));
@@ -166,7 +166,7 @@ fn negotiate_churn(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-/// Most connections that existed at the same time.
+/// Returns the peak number of concurrent connections.
 fn at_once(pair: &Pair<'_>) -> usize {
     let mut events: Vec<(smbscope_model::Timestamp, i32)> = Vec::new();
     pair.connections.iter().for_each(|connection| events.extend([(connection.first, 1), (connection.last, -1)]));

@@ -22,7 +22,7 @@ pub(super) const BREAK_TIMEOUT: Detector = Detector {
     detect: Detect::Peer(break_timeout),
 };
 
-/// A server that gives up waits this long (Windows 35 s, Samba 30 s).
+/// Time after which servers stop waiting for a break acknowledgment: Windows 35 s, Samba 30 s.
 const GIVES_UP: std::ops::Range<i64> = 29_000_000_000..37_000_000_000;
 
 fn break_timeout(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Finding> {
@@ -55,12 +55,12 @@ fn break_timeout(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Finding>
     )
 }
 
-/// Another client that the server told to give an oplock back while the open waited.
+/// Returns another client whose oplock the server broke when the open arrived.
 fn oplock_holder(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, wait: &Wait) -> Option<String> {
     let to = wait.to.map_or(Timestamp(i64::MAX), |to| to.time);
     let others = facts.of_server(pair.server).filter(|other| other.client != pair.client);
     let asked = |other: &&Pair<'_>| {
-        // The server asks as soon as the open arrives.
+        // A server breaks the oplock as soon as the open arrives.
         let soon = Timestamp(wait.from.time.0.saturating_add(2_000_000_000)).min(to);
         other.facts.breaks.iter().any(|(time, _)| (wait.from.time..=soon).contains(time))
     };
@@ -149,7 +149,7 @@ fn is_lock(command: Command) -> bool {
     matches!(command, Command::Smb2(smb2::Smb2Command::LOCK) | Command::Smb1(smb1::Smb1Command::LOCKING_ANDX))
 }
 
-/// The client that released the file just before the lock was granted.
+/// Returns the client that last released the file before the lock was granted.
 fn lock_holder(
     facts: &DiagnosisFacts<'_>,
     pair: &Pair<'_>,
@@ -181,7 +181,7 @@ pub(super) const CONFLICTS: Detector = Detector {
 fn conflicts(pair: &Pair<'_>) -> Option<Finding> {
     let refused = pair.facts.refused(RefusalReason::Conflict);
     let longest = refused.longest.as_ref()?;
-    // A server may hold back a refusal for a second (Samba, and Windows with SMB1).
+    // A server may delay a refusal by a second (Samba, and Windows with SMB1).
     let attempts = pair.threshold("conflicts", "attempts");
     let is_repeated = longest.count as f64 >= attempts || refused.files as f64 >= attempts;
     let is_own = pair.held_up_by_itself().0.saturating_mul(2) >= refused.waited.0;

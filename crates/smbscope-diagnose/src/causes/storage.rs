@@ -65,7 +65,7 @@ fn slow_class(
     let light = if is_hidden { pair.served(CommandClass::EncryptedOther).median() } else { pair.yardstick() };
     let typical = served.median();
     let ratio = typical.0 as f64 / light.0.max(50_000) as f64;
-    // Where transfers fill the line, requests wait for those before them.
+    // On a saturated link, requests queue behind earlier ones.
     let is_queued = pair.transfer_share() > 0.5 || (pair.depth() > 2.0 && pair.transfer_share() > 0.25);
     if (served.count as f64) < pair.threshold(ID, "transfers")
         || typical < pair.time(ID, "least")
@@ -140,7 +140,7 @@ fn filter_delay(pair: &Pair<'_>) -> Option<Finding> {
         pair.client,
         unbroken(usual),
     );
-    // The share of opens that are slow, at what a slow one takes.
+    // Mean (all excess time) and median (excess of a typical open) bound the loss.
     let depth = pair.depth().max(1.0);
     let sum = |each: i64| pair.once(Nanos((each as f64 * opens.count as f64 / depth) as i64));
     let mean = sum((opens.mean() - usual).0);
@@ -153,7 +153,7 @@ fn filter_delay(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-/// Opens of which some take very long, as where a scanner remembers the files that it has seen.
+/// Finds opens of which a few are very slow, as with a scanner that caches its verdicts.
 fn some_slow(pair: &Pair<'_>, opens: &ServerTimeHistogram, others: &ServerTimeHistogram) -> Option<Finding> {
     const ID: &str = "filter-delay";
     let (late, usual) = (opens.quantile(0.95), others.median());
@@ -162,7 +162,7 @@ fn some_slow(pair: &Pair<'_>, opens: &ServerTimeHistogram, others: &ServerTimeHi
     if opens.count < 5 * pair.threshold(ID, "opens") as u64
         || late < pair.time(ID, "p95")
         || (late.0 as f64) < 2.0 * pair.threshold(ID, "ratio") * others.quantile(0.95).0 as f64
-        // Not one of them alone, and more than half of what the server took in all.
+        // No single open dominates, and together they make up more than half of the server time.
         || opens.longest.saturating_mul(2) > excess.0
         || excess.0.saturating_mul(2) < of_server
     {
@@ -203,11 +203,11 @@ fn fast_then_slow(pair: &Pair<'_>) -> Option<Finding> {
     let (fast, slow) = (&found.fast, &found.slow);
     if ((fast.bytes + slow.bytes) as f64) < pair.threshold(ID, "bytes")
         || slow.elapsed < pair.time(ID, "time")
-        // Storage is slower than that; faster writes become slow with the processor.
+        // Storage is slower than this; faster writes slow down with the CPU.
         || slow.write_time < pair.time(ID, "slow_write")
         || found.throughput_ratio() < pair.threshold(ID, "throughput")
         || found.time_ratio() < pair.threshold(ID, "write_time")
-        // Neither does a link that carries no more.
+        // A saturated link slows down writes, too.
         || pair.transfer_share() > 0.5
     {
         return None;
@@ -261,7 +261,7 @@ fn flush_heavy(pair: &Pair<'_>) -> Option<Finding> {
     );
     let excess = Nanos((served.mean() - pair.yardstick()).0.max(0));
     let lost = pair.once(Nanos(excess.0.saturating_mul(served.count as i64).min(flushes.outstanding)));
-    // A server with a safe write cache answers at once.
+    // A server with a protected write cache answers at once.
     let is_slow = served.median() >= pair.time(ID, "slow");
     Some(
         Finding::new(Confidence::High, what)

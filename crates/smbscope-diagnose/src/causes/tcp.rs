@@ -40,7 +40,7 @@ fn network_loss(pair: &Pair<'_>) -> Option<Finding> {
     let resent = pair.facts.counted(Fact::Resent);
     let delay = pair.once(pair.resend_delay());
     let held = pair.once(Nanos(resent.outstanding)).max(delay);
-    // Where losses set the rate, they cost most of the transfer, too.
+    // If losses limit throughput, they account for most of the transfer time, too.
     let transfers = pair.transfers();
     let slowed = if pair.is_loss_limited(pair.transfer_rate()) { Nanos(transfers.0 / 10 * 8) } else { Nanos(0) };
     let best = Nanos((delay.0 + held.0) / 2).max(slowed);
@@ -99,18 +99,18 @@ fn window_limited(pair: &Pair<'_>) -> Option<Finding> {
     let moving = Nanos(parts.into_iter().map(|part| pair.part(part).0).fold(0, i64::saturating_add));
     Some(
         Finding::new(Confidence::High, what)
-            // Only windows that were seen to fill are sampled; what moves data at this rate waits as long in the others.
+            // Only windows seen to fill are sampled; other transfers at this rate wait as long.
             .lost(LostTime::between(pair.once(time), Nanos(moving.0 * 9 / 10), moving))
             .filter(" && tcp.analysis.window_full"),
     )
 }
 
-/// Counts of the direction whose receiver is the client, or the server.
+/// Returns the counts of the direction received by the client or the server.
 pub(super) fn received_by(connection: &ConnectionSummary, is_client: bool) -> &DirectionCounts {
     if is_client { &connection.to_client } else { &connection.to_server }
 }
 
-/// A time of all connections in the direction in which it is longer; true if the client is its receiver.
+/// Sums a time over connections for each direction. Returns the larger sum, and true if the client is its receiver.
 pub(super) fn longer(connections: &[&ConnectionSummary], time: impl Fn(&DirectionCounts) -> i64) -> (Nanos, bool) {
     let sum = |is_client| {
         connections.iter().map(|connection| time(received_by(connection, is_client))).fold(0i64, i64::saturating_add)
