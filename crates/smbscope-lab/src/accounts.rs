@@ -1,28 +1,24 @@
-//! Unix accounts that the server's users act as.
+//! Unix accounts used by the server's users.
 //!
-//! Samba needs an existing account of the system behind every user. None is made: a user map gives accounts that are
-//! there a second name (`daemon = bench`). The server's own files are accessed as the account that runs it, whoever asks, so
-//! that guest and users see the same files with the same rights. A folder that was there before is another matter: root
-//! could read and change everything in it, so a server that root runs accesses it as its owner, or, where that is root, with
-//! the rights of those accounts.
+//! Samba needs a system account for every user. None is created: a user map gives existing accounts a second name
+//! (`daemon = bench`). Samba accesses the server's own files as the account that runs it, so that guests and users
+//! see the same files with the same rights. A folder that existed before is different, because root could read and
+//! change everything in it: a server run by root accesses it as its owner, or, if that is root, with the rights of
+//! the users' accounts.
 
 use crate::LabError;
 use std::path::Path;
 
-/// The accounts of this machine, as far as the server needs them.
 #[derive(Debug)]
 pub(crate) struct SystemAccounts {
-    /// Who runs the server.
     pub(crate) own: String,
-    /// Who guests are.
     pub(crate) guest: String,
-    /// Accounts that users can be, in the order in which they are taken.
+    /// Accounts available for users, in order of preference.
     pub(crate) for_users: Vec<String>,
-    /// Every account.
     all: Vec<PasswdEntry>,
 }
 
-/// An account of passwd(5).
+/// Entry of passwd(5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PasswdEntry {
     pub(crate) name: String,
@@ -31,14 +27,14 @@ pub(crate) struct PasswdEntry {
 }
 
 impl SystemAccounts {
-    /// Those of `/etc/passwd`.
+    /// Reads `/etc/passwd`.
     pub(crate) fn read() -> Result<SystemAccounts, LabError> {
         let file = Path::new("/etc/passwd");
         let text = std::fs::read_to_string(file).map_err(LabError::file("read", file))?;
         SystemAccounts::choose(&text, rustix::process::geteuid().as_raw())
     }
 
-    /// For the user id that runs the server.
+    /// Chooses accounts for a server run by this user id.
     fn choose(passwd: &str, uid: u32) -> Result<SystemAccounts, LabError> {
         let all: Vec<PasswdEntry> = passwd.lines().filter_map(account).collect();
         let name = |account: &PasswdEntry| account.name.clone();
@@ -46,7 +42,7 @@ impl SystemAccounts {
             let text = format!("the user id {uid} has no name in /etc/passwd, and Samba needs one: add a line for it");
             return Err(LabError::Unavailable(text));
         };
-        // Another account can't be taken on without root. Guests are then the user who runs the server, too.
+        // Changing accounts requires root. Otherwise guests act as the user who runs the server.
         let nobody = all.iter().find(|account| account.name == "nobody" && account.uid != 0 && uid == 0);
         let guest = nobody.map_or_else(|| own.clone(), name);
         let others = all.iter().filter(|account| account.uid != 0 && account.uid != uid && account.name != guest);
@@ -59,8 +55,8 @@ impl SystemAccounts {
         Ok(SystemAccounts { own, guest, for_users, all })
     }
 
-    /// As whom the files of a folder that was there before are accessed, its owner being `owner`: `None` for each user's
-    /// own account. Never an account with more rights on it than its owner has, and never root.
+    /// Returns the account for accessing an existing folder of this owner, or `None` for each user's own account.
+    /// Never root, and never an account with more rights on the folder than its owner.
     pub(crate) fn for_folder(&self, owner: u32) -> Option<&str> {
         let caller = self.all.iter().find(|account| account.name == self.own);
         if caller.is_some_and(|caller| caller.uid != 0) {
@@ -70,13 +66,11 @@ impl SystemAccounts {
         named.map(|account| account.name.as_str())
     }
 
-    /// The account of this name.
     pub(crate) fn find(&self, name: &str) -> Option<&PasswdEntry> {
         self.all.iter().find(|account| account.name == name)
     }
 }
 
-/// A line of passwd(5).
 fn account(line: &str) -> Option<PasswdEntry> {
     let mut fields = line.split(':');
     let name = fields.next().filter(|name| !name.is_empty() && !name.contains(char::is_whitespace))?;
@@ -104,7 +98,7 @@ mod tests {
         assert_eq!(accounts.for_users, ["ann", "daemon", "bin", "nobody"]);
     }
 
-    /// Expected values: no account may get rights on a folder that its owner has not, and nobody those of root.
+    /// No account may gain rights on a folder that its owner does not have, and none may gain root's.
     #[test]
     fn a_folder_that_was_there_before_is_never_accessed_as_root() {
         let root = SystemAccounts::choose(PASSWD, 0).expect("there are accounts");

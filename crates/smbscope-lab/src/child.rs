@@ -1,4 +1,4 @@
-//! Child processes, which get nothing that is not theirs.
+//! Child processes with a restricted environment.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -6,8 +6,7 @@ use std::process::Command;
 /// Environment variable that holds the user's password.
 pub const PASSWORD_VARIABLE: &str = "SMBSCOPE_PASSWORD";
 
-/// Returns a command that starts a program without the user's password in its environment, which a child would pass on to
-/// whatever it starts.
+/// Returns a command that does not inherit the user's password, which the child would pass on to its own children.
 pub fn command_for(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env_remove(PASSWORD_VARIABLE);

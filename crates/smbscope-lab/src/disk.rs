@@ -1,4 +1,4 @@
-//! A small file system for the share, so that it can be full.
+//! Small file system below the share, which can fill up.
 
 use crate::LabError;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::path::Path;
 pub(crate) use linux::mount;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn mount(_folder: &Path, _bytes: u64) -> Result<(), Error> {
-    Err(Error::Unavailable("a disk of its own needs Linux".to_owned()))
+pub(crate) fn mount(_folder: &Path, _bytes: u64) -> Result<(), LabError> {
+    Err(LabError::Unavailable("a disk of its own needs Linux".to_owned()))
 }
 
 #[cfg(target_os = "linux")]
@@ -19,7 +19,7 @@ mod linux {
     use smbscope_model::units;
     use std::ffi::CString;
 
-    /// Mounts a file system in memory of this size on the folder.
+    /// Mounts a tmpfs of this size on the folder.
     pub(crate) fn mount(folder: &Path, bytes: u64) -> Result<(), LabError> {
         let options = CString::new(format!("size={bytes},mode=0755")).expect("a number has no zero byte");
         let flags = MountFlags::NODEV | MountFlags::NOSUID;

@@ -1,15 +1,15 @@
-//! Private, throw-away Samba servers, and what makes them slow.
+//! Private, throw-away Samba servers with optional slow links, slow storage, CPU load and virus scanning.
 //!
-//! A [`Server`] is an ordinary process with a folder of its own: configuration, accounts, logs and the shared files. It
-//! listens on a free port of the loopback interface, and leaves neither a process nor a file behind. Nothing of the
-//! host's Samba is read or changed.
+//! A [`LabServer`] runs as an ordinary process with its own folder for configuration, accounts, logs and shared
+//! files. It listens on a free port of the loopback interface and leaves neither processes nor files behind. The
+//! host's Samba is neither read nor changed. Start reading in `running`.
 //!
 //! ```no_run
-//! use smbscope_lab::{Server, Settings};
+//! use smbscope_lab::{LabServer, LabServerSettings};
 //!
-//! let server = Server::start(&Settings::default())?;
+//! let server = LabServer::start(&LabServerSettings::default())?;
 //! println!("smb://{}@{}/{}", server.user(), server.address(), server.share());
-//! # Ok::<(), smbscope_lab::Error>(())
+//! # Ok::<(), smbscope_lab::LabError>(())
 //! ```
 
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
-//! What is mounted on a server's folders, and how it is taken away again.
+//! Finds and removes mounts on a server's folders.
 //!
-//! The list of mounts is read instead of the folders: a folder whose file system has died can't be looked at.
+//! Reads the kernel's list of mounts instead of the folders: a folder whose file system has died can't be inspected.
 
 use crate::LabError;
 use crate::child::command_for;
@@ -11,13 +11,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Where the kernel lists the mounts that this process sees (proc_pid_mountinfo(5)).
+/// List of the mounts visible to this process (proc_pid_mountinfo(5)).
 const LIST: &str = "/proc/self/mountinfo";
 
-/// Mounts that may lie on top of each other on one folder before it is said that something is wrong.
+/// Maximum number of stacked mounts on one folder.
 const STACKED_MAX: usize = 16;
 
-/// Takes away what is mounted on the folder, if anything is. Who still looks into it keeps it until he leaves.
+/// Unmounts the folder lazily (`MNT_DETACH`): processes that use it keep it until they close it. Does nothing if it
+/// is not a mount point.
 pub fn unmount(folder: &Path) -> Result<(), LabError> {
     let failed = |error: io::Error| LabError::file("unmount", folder)(error);
     for _ in 0..STACKED_MAX {
@@ -30,19 +31,19 @@ pub fn unmount(folder: &Path) -> Result<(), LabError> {
     Err(failed(io::Error::other("something is mounted there again and again")))
 }
 
-/// What is mounted on the folder or below it.
+/// Returns the mount points at or below the folder.
 pub(crate) fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(real) = real(folder)? else { return Ok(Vec::new()) };
     let list = match fs::read(LIST) {
         Ok(list) => list,
-        // Without it, nothing was mounted either.
+        // Without the list, nothing was mounted either.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     Ok(points(&list).filter(|point| point.starts_with(&real)).collect())
 }
 
-/// The path without links, as the kernel lists it; `None` where the folder above is not there.
+/// Returns the path without links, as the kernel lists it, or `None` if the parent does not exist.
 fn real(folder: &Path) -> io::Result<Option<PathBuf>> {
     let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no folder of a server"));
@@ -54,13 +55,13 @@ fn real(folder: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// The mount points of a list.
+/// Yields the mount points of a list.
 fn points(list: &[u8]) -> impl Iterator<Item = PathBuf> {
     let lines = list.split(|byte| *byte == b'\n');
     lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped)
 }
 
-/// Blanks, tabs, line ends and backslashes are written as three octal digits behind a backslash.
+/// Decodes octal escapes of blanks, tabs, newlines and backslashes.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -98,7 +99,7 @@ fn detach(folder: &Path) -> io::Result<()> {
     detach_as_user(folder)
 }
 
-/// What an ordinary user has mounted is taken away by the program that has mounted it for him (fusermount3(1)).
+/// Unmounts with fusermount3(1), which also mounted it for an unprivileged user.
 fn detach_as_user(folder: &Path) -> io::Result<()> {
     let helper = crate::tools::find("fusermount3").or_else(|| crate::tools::find("fusermount"));
     let helper = helper.ok_or_else(|| io::Error::new(io::ErrorKind::PermissionDenied, "only root may do that"))?;
@@ -115,7 +116,7 @@ fn detach_as_user(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// The line is that of the example in proc_pid_mountinfo(5), with a path that has to be escaped.
+    /// Example of proc_pid_mountinfo(5), with a path that has to be escaped.
     #[test]
     fn mount_points_with_blanks_and_backslashes_are_read() {
         let list = b"36 35 98:0 /mnt1 /mnt\\0402\\134x rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n\

@@ -1,21 +1,21 @@
-//! Names for folders in places where nothing can be locked, such as a share: they tell whether their owner still runs.
+//! Folder names that identify their owner, for places such as a share where nothing can be locked.
 
 use crate::Process;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// Characters of the boot id: enough to distinguish the boots of the machines that use one share.
+/// Characters of the boot id: enough to distinguish the machines that use one share.
 const BOOT_CHARS: usize = 8;
 
-/// Returns the name of this process's folder: the prefix, boot, PID namespace, process id and start time.
+/// Returns a name for a folder of this process: prefix, boot, PID namespace, process id and start time.
 pub fn own_name(prefix: &str) -> String {
     let (boot, namespace) = here().unwrap_or_default();
     let Process { pid, start } = Process::own();
     format!("{prefix}{boot}-{namespace:x}-{pid}-{start}")
 }
 
-/// Returns true if the name was made by [`own_name`] for a process of this boot and PID namespace that has ended. Nothing is
-/// known of processes elsewhere.
+/// Returns true if [`own_name`] made the name for a process of this boot and PID namespace that has ended. The state
+/// of processes elsewhere is unknown.
 pub fn is_abandoned(name: &str, prefix: &str) -> bool {
     let owner = || {
         let mut parts = name.strip_prefix(prefix)?.split('-');
@@ -27,7 +27,7 @@ pub fn is_abandoned(name: &str, prefix: &str) -> bool {
     owner().is_some_and(|(place, process)| here() == Some(place) && !process.lives())
 }
 
-/// The boot and the PID namespace; nothing where the system does not tell them.
+/// Returns boot id and PID namespace, or `None` if the system does not provide them.
 fn here() -> Option<(String, u64)> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let boot: String = boot.chars().filter(char::is_ascii_hexdigit).take(BOOT_CHARS).collect();
@@ -46,7 +46,7 @@ mod tests {
         let (boot, namespace) = here().expect("there is /proc");
         let Process { pid, start } = Process::own();
         let named = |boot: &str, namespace: u64, start: u64| format!("x-{boot}-{namespace:x}-{pid}-{start}");
-        // The same process id with another start time: what an id that was used again looks like.
+        // Same process id with another start time: a recycled id.
         assert!(is_abandoned(&named(&boot, namespace, start + 1), "x-"));
         assert!(!is_abandoned(&named("00000000", namespace, start + 1), "x-"));
         assert!(!is_abandoned(&named(&boot, namespace + 1, start + 1), "x-"));

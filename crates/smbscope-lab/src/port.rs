@@ -1,10 +1,10 @@
-//! A port that nobody listens on, for IPv4 and IPv6 alike.
+//! Free ports on the loopback interface, the same for IPv4 and IPv6.
 
 use crate::LabError;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
-/// The loopback addresses of this machine.
+/// Returns the loopback addresses of this machine.
 pub(crate) fn loopbacks() -> Vec<std::net::IpAddr> {
     let mut addresses = vec![Ipv4Addr::LOCALHOST.into()];
     if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
@@ -13,7 +13,7 @@ pub(crate) fn loopbacks() -> Vec<std::net::IpAddr> {
     addresses
 }
 
-/// Listens on every loopback address, on this port or the same free one.
+/// Listens on every loopback address, on this port or on the same free one.
 pub(crate) fn listen(port: Option<u16>) -> Result<Vec<TcpListener>, LabError> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     // A port that is free for IPv4 may be taken for IPv6.
@@ -35,7 +35,7 @@ fn try_listen(port: u16) -> io::Result<Vec<TcpListener>> {
     Ok(listeners)
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that is free at this moment.
 pub(crate) fn free(port: Option<u16>) -> Result<u16, LabError> {
     let listeners = listen(port)?;
     let address = listeners.first().map(TcpListener::local_addr);
@@ -45,7 +45,6 @@ pub(crate) fn free(port: Option<u16>) -> Result<u16, LabError> {
         .ok_or_else(|| unusable(port, &io::ErrorKind::Other.into()))
 }
 
-/// The port of listeners.
 pub(crate) fn bound(listeners: &[TcpListener]) -> Result<u16, LabError> {
     let address = listeners.first().map(TcpListener::local_addr).unwrap_or(Err(io::ErrorKind::NotFound.into()));
     address.map(|address| address.port()).map_err(|error| unusable(None, &error))

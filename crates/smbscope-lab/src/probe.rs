@@ -1,13 +1,13 @@
-//! Whether a server answers: an SMB negotiation made by hand (MS-SMB2 2.2.3, MS-CIFS 2.2.4.52).
+//! Checks that a server answers, with a minimal SMB negotiation (MS-SMB2 2.2.3, MS-CIFS 2.2.4.52).
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Connects and negotiates; the server answered if there is an SMB header in what it says.
+/// Connects and negotiates. Succeeds if the response starts with an SMB header.
 ///
-/// The SMB1 negotiation that it sends offers SMB2, too (`SMB 2.???`, MS-SMB2 3.3.5.3.1), so that a server of any
-/// dialect understands it.
+/// Sends an SMB1 negotiation that also offers SMB2 (`SMB 2.???`, MS-SMB2 3.3.5.3.1), so that servers of any dialect
+/// understand it.
 pub(crate) fn negotiate(address: SocketAddr, patience: Duration) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_read_timeout(Some(patience))?;
@@ -21,7 +21,7 @@ pub(crate) fn negotiate(address: SocketAddr, patience: Duration) -> io::Result<(
     }
 }
 
-/// SMB_COM_NEGOTIATE in a direct TCP frame.
+/// Returns SMB_COM_NEGOTIATE in a direct TCP frame.
 fn request() -> Vec<u8> {
     let mut message = vec![0xff, b'S', b'M', b'B', 0x72];
     message.extend([0; 4]); // Status
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// Listens once and answers with these bytes.
+    /// Accepts one connection and answers with these bytes.
     fn answering(answer: &'static [u8]) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
@@ -70,7 +70,7 @@ mod tests {
         assert!(negotiate(answering(b""), patience).is_err());
     }
 
-    /// MS-CIFS 2.2.3.1: the header has 32 bytes; 2.2.4.52.1: WordCount is 0 and ByteCount counts what follows.
+    /// MS-CIFS 2.2.3.1: the header has 32 bytes; 2.2.4.52.1: WordCount is 0 and ByteCount counts the remaining bytes.
     #[test]
     fn lengths_of_the_request_agree() {
         let frame = request();

@@ -1,30 +1,29 @@
-//! Processes, as proc_pid_stat(5) tells of them.
+//! Processes, identified and measured through proc_pid_stat(5).
 
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::Duration;
 
-/// A process that can't be mistaken for another one.
+/// Process id that a successor can't be mistaken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its id.
     pub pid: u32,
-    /// When it was started, in clock ticks since boot: ids are used again.
+    /// Start time in clock ticks since boot: ids are recycled.
     pub start: u64,
 }
 
-/// What is needed of proc_pid_stat(5).
+/// Fields of proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// Of the program, cut off at 15 characters.
+    /// Program name, truncated to 15 characters.
     name: String,
-    /// The process that started it.
+    /// Parent process id.
     pub(crate) parent: u64,
-    /// utime, stime, cutime and cstime together.
+    /// Sum of utime, stime, cutime and cstime.
     ticks: u64,
-    /// Since boot.
+    /// Clock ticks since boot.
     start: u64,
-    /// Ended with all its threads, and not waited for yet.
+    /// All threads have ended, but the process was not reaped.
     pub(crate) zombie: bool,
 }
 
@@ -33,45 +32,45 @@ impl Stat {
         Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// Returns the CPU time of the process and of its children that ended, in steps of a clock tick (10 ms).
+    /// Returns the CPU time of the process and its reaped children, in steps of a clock tick (10 ms).
     pub(crate) fn cpu_time(&self) -> Duration {
         let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         Duration::from_nanos(self.ticks.saturating_mul(tick))
     }
 
-    /// The name of the program, in parentheses, may hold anything.
+    /// Parses a line. The program name, in parentheses, may contain any character.
     fn parse(text: &str) -> Option<Stat> {
         let (start, end) = (text.find('(')?, text.rfind(')')?);
         let name = text.get(start + 1..end)?.to_owned();
         let fields: Vec<&str> = text[end + 1..].split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         let ticks = (14..=17).map(number).sum::<Option<u64>>()?;
-        // The first thread may have ended before the others, which hold the sockets still.
+        // The main thread may have ended before others, which still hold the sockets.
         let zombie = *fields.first()? == "Z" && number(20)? <= 1;
         Some(Stat { name, parent: number(4)?, ticks, start: number(22)?, zombie })
     }
 
-    /// Whether Samba has started it for a connection. Newer versions put the client's address behind the name.
+    /// Returns true if Samba started the process for a connection. Newer versions append the client's address to the
+    /// name.
     pub(crate) fn serves_a_connection(&self) -> bool {
         self.name.strip_prefix("smbd").is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', ':']))
     }
 }
 
 impl Process {
-    /// The process of this id, if it lives: one that has ended and is still to be waited for does not.
+    /// Returns the process with this id unless it is a zombie.
     pub fn find(pid: u32) -> Option<Process> {
         let stat = Stat::read(i32::try_from(pid).ok()?).filter(|stat| !stat.zombie)?;
         Some(Process { pid, start: stat.start })
     }
 
-    /// The calling process.
     pub(crate) fn own() -> Process {
         let pid = std::process::id();
-        // A process that asks lives.
+        // The calling process is alive.
         Process::find(pid).unwrap_or(Process { pid, start: 0 })
     }
 
-    /// Whether it lives, and is not another one that got its id.
+    /// Returns true if it is alive and its id was not recycled.
     pub fn lives(&self) -> bool {
         Process::find(self.pid).is_some_and(|found| found == *self)
     }

@@ -1,4 +1,4 @@
-//! How a server is to be.
+//! Server settings.
 
 use crate::LabError;
 use serde::{Deserialize, Serialize};
@@ -8,51 +8,50 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The share without demands.
+/// Share without further requirements.
 pub(crate) const SHARE: &str = "share";
-/// The same files, with encryption required.
+/// Share of the same files that requires encryption.
 pub(crate) const ENCRYPTED_SHARE: &str = "enc";
 
-/// How a server is to be. The default is Samba's own: every dialect, signing where the client wants it, leases.
+/// Server settings. Defaults are Samba's: every dialect, signing at the client's request, leases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabServerSettings {
-    /// The oldest dialect that the server speaks.
+    /// Oldest dialect offered.
     pub min_dialect: LabDialect,
-    /// The newest dialect that the server speaks.
+    /// Newest dialect offered.
     pub max_dialect: LabDialect,
-    /// Server signing policy.
     pub signing: ServerSigningPolicy,
-    /// Encryption is required on every share, and not only on the encrypted one.
+    /// Require encryption on every share, not only on the encrypted one.
     pub encrypt: bool,
-    /// Leases and oplocks are granted.
+    /// Grant leases and oplocks.
     pub leases: bool,
-    /// Nothing on the shares can be changed.
+    /// Forbid changes on the shares.
     pub read_only: bool,
-    /// Users with a password: `bench`, `bench2` and so on.
+    /// Number of users with a password: `bench`, `bench2`, …
     pub users: u16,
-    /// Guests are let onto the share: everybody on this machine, without a password. Not with a given folder.
+    /// Admit guests: everybody on this machine, without a password. Excludes `share_folder`.
     pub guests: bool,
-    /// The port to listen on; a free one otherwise.
     pub port: Option<u16>,
-    /// A folder to share, which stays when the server goes; otherwise an empty one of its own.
+    /// Existing folder to share, which is kept. Otherwise an empty one is created.
     pub share_folder: Option<PathBuf>,
-    /// The size in bytes of the disk that the share is on, which needs root; otherwise that of the machine.
+    /// Size in bytes of a private disk below the share. Requires root.
     pub disk: Option<u64>,
-    /// What makes the storage below the share slow.
+    /// Limits of the storage below the share.
     pub storage: Storage,
-    /// The virus scanner that looks at files when they are opened, and when they were written.
+    /// Virus scanner for files that are opened or were written.
     pub antivirus: Option<Antivirus>,
-    /// Percent of every core that other work takes.
+    /// Competing CPU load, in percent of every core.
     pub cpu_load: Option<u8>,
-    /// Bits a second that the link to the server carries in each direction.
+    /// Bandwidth of the link in bits per second, in each direction.
     pub bandwidth: Option<u64>,
-    /// How long a packet is on the link, each way.
+    /// One-way latency of the link.
     pub delay: Option<Duration>,
-    /// The share of packets that the link loses, each way; needs root, as packets can be lost only below TCP.
+    /// Packet loss of the link as a fraction, in each direction. Requires root, because packets can only be lost
+    /// below TCP.
     pub loss: Option<f64>,
-    /// Further lines of smb.conf, `name = value`; those that begin with `[share]` or `[enc]` are about that share, the
-    /// others are the default for all.
+    /// Additional lines of smb.conf, `name = value`. A prefix of `[share]` or `[enc]` applies a line to that share,
+    /// otherwise it is the default for all.
     pub extra: Vec<String>,
 }
 
@@ -82,7 +81,7 @@ impl Default for LabServerSettings {
 }
 
 impl LabServerSettings {
-    /// What is wrong before anything is started.
+    /// Checks consistency before anything is started.
     pub(crate) fn check(&self) -> Result<(), LabError> {
         if self.min_dialect > self.max_dialect {
             let (min, max) = (self.min_dialect, self.max_dialect);
@@ -113,7 +112,7 @@ impl LabServerSettings {
     }
 }
 
-/// What differs from the default, in a few words; the dialects are apart.
+/// Lists deviations from the defaults, except the dialects.
 impl fmt::Display for LabServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();
@@ -139,19 +138,19 @@ impl fmt::Display for LabServerSettings {
     }
 }
 
-/// What makes the storage below a share slow. Nothing does by default.
+/// Limits of the storage below a share. Unlimited by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Storage {
-    /// What every request takes at least.
+    /// Latency of each request.
     pub latency: Option<Duration>,
-    /// Requests a second.
+    /// Requests per second.
     pub iops: Option<u32>,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bandwidth: Option<u64>,
 }
 
 impl Storage {
-    /// Whether anything does.
+    /// Returns true if there is any limit.
     pub fn is_slow(&self) -> bool {
         *self != Storage::default()
     }
@@ -167,32 +166,27 @@ impl fmt::Display for Storage {
 }
 
 named! {
-    /// A dialect, oldest first.
+    /// SMB dialect, in order of age.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum LabDialect {
         /// SMB1, `NT LM 0.12`.
         #[serde(rename = "nt1")]
         Nt1 = "nt1",
-        /// 2.0.2
         #[serde(rename = "2.0.2")]
         Smb202 = "2.0.2",
-        /// 2.1
         #[serde(rename = "2.1")]
         Smb210 = "2.1",
-        /// 3.0
         #[serde(rename = "3.0")]
         Smb300 = "3.0",
-        /// 3.0.2
         #[serde(rename = "3.0.2")]
         Smb302 = "3.0.2",
-        /// 3.1.1
         #[serde(rename = "3.1.1")]
         Smb311 = "3.1.1",
     }
 }
 
 impl LabDialect {
-    /// What Samba calls it, in smb.conf and in the `-m` of its clients.
+    /// Returns Samba's name, as in smb.conf and for the `-m` option of its clients.
     pub fn samba_name(self) -> &'static str {
         match self {
             LabDialect::Nt1 => "NT1",
@@ -215,22 +209,20 @@ impl FromStr for LabDialect {
 }
 
 named! {
-    /// Server signing policy.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum ServerSigningPolicy {
-        /// SMB1 can't be signed; SMB2 and later are where the client requires it, as the protocol demands.
+        /// SMB1 is never signed. SMB2 and later are signed if the client requires it, as the protocol demands.
         Off = "off",
-        /// Where the client wants it.
+        /// Sign at the client's request.
         #[default]
         On = "on",
-        /// Always.
         Required = "required",
     }
 }
 
 impl ServerSigningPolicy {
-    /// The value of `server signing`.
+    /// Returns the value of `server signing`.
     pub(crate) fn samba_name(self) -> &'static str {
         match self {
             ServerSigningPolicy::Off => "disabled",
@@ -240,16 +232,14 @@ impl ServerSigningPolicy {
     }
 }
 
-/// A virus scanner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Antivirus {
-    /// ClamAV, which knows the EICAR test file, or what is in this folder of signatures (`/var/lib/clamav`).
+    /// ClamAV with the EICAR signature, or with a folder of signatures such as `/var/lib/clamav`.
     ClamAv(Option<PathBuf>),
 }
 
 impl Antivirus {
-    /// As it is written on the command line.
     pub fn name(&self) -> &'static str {
         match self {
             Antivirus::ClamAv(_) => "clamav",
@@ -257,17 +247,17 @@ impl Antivirus {
     }
 }
 
-/// A line that the user adds.
+/// Additional line of smb.conf.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExtraLine<'a> {
-    /// The share that it is about; the default for all otherwise.
+    /// Share it applies to, or all.
     pub(crate) share: Option<&'static str>,
-    /// `name = value`
+    /// `name = value`.
     pub(crate) line: &'a str,
 }
 
 impl<'a> ExtraLine<'a> {
-    /// From `name = value` or `[share] name = value`.
+    /// Parses `name = value` or `[share] name = value`.
     pub(crate) fn parse(text: &'a str) -> Result<ExtraLine<'a>, LabError> {
         let wrong = |why: &str| Err(LabError::Settings(format!("the setting {text:?} {why}")));
         if text.contains(['\n', '\r']) || text.trim_end().ends_with('\\') {

@@ -1,7 +1,7 @@
-//! What Samba counts of itself: its profile and its clients, as smbstatus(1) tells them.
+//! Samba's own statistics: profile and clients, read with smbstatus(1).
 //!
-//! The profile counts operations and adds up how long each took inside smbd, from its request to its response, waiting for the
-//! disk included (`smbd profiling level = on`, smb.conf(5)). Times are in microseconds.
+//! The profile counts operations and sums up their time inside smbd from request to response, including waits for the
+//! disk (`smbd profiling level = on`, smb.conf(5)). Times are in microseconds.
 
 use crate::child::command_for;
 use crate::process::Stat;
@@ -18,40 +18,33 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long to wait for smbstatus, which hangs on the locks of a server that stands still.
+/// Time limit for smbstatus, which blocks on the locks of a suspended server.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes of what it says; an open file takes 1 KB.
+/// Maximum size of its output; an open file takes 1 KB.
 const STATUS_BYTES_MAX: u64 = 64 << 20;
 
 named! {
-    /// An operation of clients, under SMB1 and SMB2 alike.
+    /// Client operation, in SMB1 and SMB2 alike.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum SambaOperation {
-        /// Opens and creates files.
         Create = "create",
-        /// Closes them.
         Close = "close",
-        /// Reads.
         Read = "read",
-        /// Writes.
         Write = "write",
-        /// Flushes.
         Flush = "flush",
-        /// Queries attributes of files and file systems.
+        /// Query of file or file system attributes.
         QueryInfo = "query_info",
-        /// Sets them, renames and removes.
+        /// Change of attributes, rename or removal.
         SetInfo = "set_info",
-        /// Lists.
+        /// Directory listing.
         QueryDirectory = "query_directory",
-        /// Locks and unlocks.
         Lock = "lock",
-        /// Sends control codes.
         Ioctl = "ioctl",
     }
 }
 
 impl SambaOperation {
-    /// The counters of it.
+    /// Names of its counters in the profile.
     fn counters(self) -> &'static [&'static str] {
         match self {
             SambaOperation::Create => {
@@ -72,32 +65,29 @@ impl SambaOperation {
     }
 }
 
-/// What was counted of an operation since Samba was started.
+/// Totals of an operation since Samba was started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SambaCount {
-    /// How often.
     pub count: u64,
-    /// How long each took inside smbd, added up.
+    /// Sum of the time inside smbd.
     pub time: Duration,
 }
 
-/// Who uses Samba now.
+/// Current use of Samba.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SambaClients {
-    /// Sessions.
     pub sessions: u64,
-    /// Opens of files; a file may be open several times.
+    /// Number of opens; one file can have several.
     pub open_files: u64,
-    /// Locks of ranges of files.
+    /// Number of byte-range locks.
     pub locks: u64,
 }
 
-/// An answer of smbstatus.
+/// Result of a call of smbstatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmbstatusReading<T> {
-    /// What it told.
     pub value: T,
-    /// The CPU time that it took to find out.
+    /// CPU time of the call.
     pub cpu: Duration,
 }
 
@@ -107,27 +97,27 @@ impl<T> SmbstatusReading<T> {
     }
 }
 
-/// A Samba on this machine that can be asked.
+/// Samba installation on this machine that can be queried.
 #[derive(Debug, Clone)]
 pub struct SambaStatus {
     program: PathBuf,
-    /// Its configuration; that of the machine's own Samba otherwise.
+    /// Configuration file. Absent for the machine's own Samba.
     conf: Option<PathBuf>,
 }
 
 impl SambaStatus {
-    /// Finds the Samba with this configuration file, or the machine's own. Returns None without smbstatus(1).
+    /// Finds the Samba with this configuration file, or the machine's own. Returns `None` without smbstatus(1).
     pub fn find(conf: Option<&Path>) -> Option<SambaStatus> {
         Some(SambaStatus { program: tools::find("smbstatus")?, conf: conf.map(Path::to_owned) })
     }
 
-    /// Reads the profile: each operation that clients have asked for. Fails if this Samba keeps none.
+    /// Reads the profile. Fails if this Samba keeps none.
     pub fn profile(&self) -> Result<SmbstatusReading<BTreeMap<SambaOperation, SambaCount>>, String> {
         let keep = |said: String| profile(&said).ok_or_else(|| "this Samba keeps no profile".to_owned());
         self.ask(&["--profile"])?.try_map(keep)
     }
 
-    /// Counts its clients. Fails with versions before 4.17, which can't tell them to a program.
+    /// Counts the current clients. Fails with versions before 4.17, which have no JSON output.
     pub fn clients(&self) -> Result<SmbstatusReading<SambaClients>, String> {
         self.ask(&["--json", "--fast", "--byterange"])?.try_map(|said| clients(&said))
     }
@@ -145,7 +135,7 @@ impl SambaStatus {
         let listen = move || {
             let mut text = Vec::new();
             let read = stdout.take(STATUS_BYTES_MAX).read_to_end(&mut text).map(|_| text);
-            // Nobody may wait for it any longer.
+            // The receiver may have timed out.
             let _ = sender.send(read);
         };
         let listening = thread::Builder::new().name("smbstatus".to_owned()).spawn(listen);
@@ -165,15 +155,15 @@ impl SambaStatus {
     }
 }
 
-/// Waits until the process has ended, and returns its CPU time. The system forgets it as soon as `wait` was called.
+/// Waits until the process has ended and returns its CPU time, which is lost once it is reaped.
 fn cpu_at_end(child: &Child) -> Duration {
     let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return Duration::ZERO };
-    // Without the time smbstatus is asked more often than it should be, and nothing else.
+    // Without the CPU time, smbstatus is merely called more often than it should be.
     let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     Stat::read(pid.as_raw_nonzero().get()).map_or(Duration::ZERO, |stat| stat.cpu_time())
 }
 
-/// The lines `smb2_read_count:   17` and `smb2_read_time:   4711` of what smbstatus says.
+/// Parses lines such as `smb2_read_count:   17` and `smb2_read_time:   4711`.
 fn profile(said: &str) -> Option<BTreeMap<SambaOperation, SambaCount>> {
     let counters: BTreeMap<&str, u64> = said
         .lines()
@@ -189,12 +179,12 @@ fn profile(said: &str) -> Option<BTreeMap<SambaOperation, SambaCount>> {
         };
         SambaCount { count: sum("count"), time: Duration::from_micros(sum("time")) }
     };
-    // A server that keeps a profile has counted at least itself.
+    // A server that keeps a profile has counted at least this query.
     let keeps = counters.values().any(|value| *value > 0);
     keeps.then(|| SambaOperation::ALL.into_iter().map(|operation| (operation, of(operation))).collect())
 }
 
-/// As far as they are counted here.
+/// Subset of the JSON output.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct SmbstatusOutput {
@@ -229,7 +219,7 @@ fn clients(said: &str) -> Result<SambaClients, String> {
 mod tests {
     use super::*;
 
-    /// In the layout of smbstatus 4.17: a name, a colon, blanks, a number; other lines between.
+    /// Layout of smbstatus 4.17: name, colon, blanks, number; other lines in between.
     #[test]
     fn operations_of_both_protocols_are_added_up() {
         let said = "Samba version 4.17.12\n**** SMBD loop ****\nrequest_count:          12\n\
@@ -243,7 +233,7 @@ mod tests {
         assert_eq!(super::profile("Profiling data unavailable\nsmb2_read_count:   0\n"), None);
     }
 
-    /// Two opens of one file, and one of another; Samba says more of each, and other sections.
+    /// Two opens of one file, one of another. Real output has more fields and sections.
     #[test]
     fn sessions_opens_and_locks_are_counted() {
         let said = r#"{"version": "4.17.12", "tcons": {"7": {}}, "sessions": {"1": {"uid": 1}, "2": {}},

@@ -1,35 +1,35 @@
-//! The programs of Samba's that a server needs.
+//! Programs of Samba that a server needs.
 
 use crate::LabError;
 use crate::child::command_for;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where system administrators' programs are, which is not on everybody's PATH.
+/// Folders of system programs that may be missing from PATH.
 const FURTHER: [&str; 5] = ["/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/local/samba/sbin", "/usr/local/samba/bin"];
 
-/// Whether Samba can be started here: the reason if not, in one line that says what to do.
+/// Checks that Samba can be started here. The error is one line and says what to do.
 pub fn available() -> Result<(), String> {
     Tools::find().and_then(|_| crate::accounts::SystemAccounts::read()).map(drop).map_err(|error| error.to_string())
 }
 
-/// The version of the Samba that private servers are: `4.17.12-Debian`.
+/// Returns the version of the Samba used for private servers, e.g. `4.17.12-Debian`.
 pub fn version() -> Option<String> {
     let said = run(command_for(Tools::find().ok()?.smbd).arg("--version"), "").ok()?;
     Some(said.trim().strip_prefix("Version ")?.to_owned())
 }
 
-/// What there is.
+/// Paths of the programs.
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) smbd: PathBuf,
     pub(crate) pdbedit: PathBuf,
-    /// Checks smb.conf; not needed for anything else.
+    /// Optional: checks smb.conf.
     pub(crate) testparm: Option<PathBuf>,
 }
 
 impl Tools {
-    /// Looks for them on PATH, and where distributions put them.
+    /// Searches PATH and the usual folders of distributions.
     pub(crate) fn find() -> Result<Tools, LabError> {
         if !Path::new("/proc/self/stat").exists() {
             let text = "a lab server needs Linux with /proc mounted: that is how its processes are found again";
@@ -46,7 +46,7 @@ impl Tools {
 }
 
 impl Tools {
-    /// Whether this version of Samba has a parameter; not as far as can be told without testparm(1).
+    /// Returns true if this version of Samba has the parameter. False without testparm(1).
     pub(crate) fn knows(&self, parameter: &str) -> bool {
         let Some(testparm) = &self.testparm else { return false };
         let name = format!("--parameter-name={parameter}");
@@ -54,7 +54,7 @@ impl Tools {
     }
 }
 
-/// A program on PATH or in one of the further folders.
+/// Searches PATH and the further folders for a program.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(FURTHER.iter().map(PathBuf::from));
@@ -65,7 +65,7 @@ fn is_executable(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Runs a program to its end with this on its standard input; what it wrote to standard output and error.
+/// Runs a program with this standard input. Returns its standard output followed by its standard error.
 pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, LabError> {
     use std::io::Write;
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -73,7 +73,7 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, LabError
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that ends without reading says why on its standard error.
+        // A program that ends without reading explains itself on standard error.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;

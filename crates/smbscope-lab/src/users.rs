@@ -1,4 +1,4 @@
-//! Users with passwords, and the files that hold these.
+//! Users and the files with their passwords.
 
 use crate::LabError;
 use crate::accounts::SystemAccounts;
@@ -11,26 +11,26 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The first user's password, as a file for `--password-file`.
+/// File with the first user's password, for `--password-file`.
 pub(crate) const PASSWORD_FILE: &str = "password";
-/// All of them: a line `user:password` for each.
+/// File with a line `user:password` for each user.
 const PASSWORDS_FILE: &str = "passwords";
 
-/// A user of the server.
+/// User of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabUser {
-    /// As the client names it.
+    /// Name for clients.
     pub name: String,
-    /// The account of the system behind it.
+    /// System account of the user.
     pub account: String,
 }
 
-/// A password: debugging output doesn't show it.
+/// Password, hidden from debug output.
 #[derive(Clone)]
 pub(crate) struct Password(String);
 
 impl Password {
-    /// 128 bits of the system's randomness.
+    /// Generates 128 random bits.
     fn generate() -> Result<Password, LabError> {
         let mut bytes = [0; 16];
         let filled = getrandom::fill(&mut bytes);
@@ -49,7 +49,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// `bench`, `bench2` and so on, each with an account of its own.
+/// Returns `bench`, `bench2`, …, each with its own account.
 pub(crate) fn choose(count: u16, accounts: &SystemAccounts) -> Result<Vec<LabUser>, LabError> {
     let available = accounts.for_users.len();
     if usize::from(count) > available {
@@ -63,7 +63,7 @@ pub(crate) fn choose(count: u16, accounts: &SystemAccounts) -> Result<Vec<LabUse
     Ok(chosen.map(|(index, account)| LabUser { name: name(index), account: account.clone() }).collect())
 }
 
-/// Gives the users passwords, tells Samba, and writes them down for the owner of the server.
+/// Creates the users in Samba with random passwords, and stores those for the owner of the server.
 pub(crate) fn enroll(folder: &Path, users: &[LabUser], tools: &Tools) -> Result<Vec<Password>, LabError> {
     let map: String = users.iter().map(|user| format!("{} = {}\n", user.account, user.name)).collect();
     let file = folder.join("username.map");
@@ -84,7 +84,7 @@ pub(crate) fn enroll(folder: &Path, users: &[LabUser], tools: &Tools) -> Result<
     Ok(passwords)
 }
 
-/// The passwords of a server that another process has started, in the order of its users.
+/// Reads the passwords of a server that another process started, in the order of its users.
 pub(crate) fn read(folder: &Path) -> Result<Vec<Password>, LabError> {
     let file = folder.join(PASSWORDS_FILE);
     let text = fs::read_to_string(&file).map_err(LabError::file("read", &file))?;
@@ -92,7 +92,7 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Password>, LabError> {
     Ok(passwords.map(|(_, password)| Password(password.to_owned())).collect())
 }
 
-/// Readable for the owner only, from the first byte on.
+/// Creates a file that only the owner can read.
 fn write_secret(path: &Path, text: &str) -> Result<(), LabError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(LabError::file("write", path))

@@ -1,15 +1,14 @@
-//! A network of a server's own: the server in a network namespace, an interface of this machine that leads to it, and
-//! between them a [`wire`](super::wire), or a bridge where it need not be slow, in a namespace of its own as well.
+//! Private network: the server in a network namespace, an interface of this machine that leads to it, and between
+//! them, in a namespace of its own, a [`wire`](super::wire) or, if nothing has to be slow, a bridge.
 //!
 //! ```text
 //! this machine            between                 the server's
 //! smbl… 198.18.x.y ─veth─ pc ── wire ── ps ─veth─ eth0 198.18.x.y+1
 //! ```
 //!
-//! Each namespace lives as long as a process that does nothing else, which ends when ours does: the kernel then removes the
-//! interfaces. No route and no address other than that of the new interface is changed. The addresses are of the network
-//! that is set aside for measurements (RFC 2544, RFC 6890), a pair for each server, which does not answer anybody but the other
-//! end of its pair.
+//! Each namespace is held by an idle process that ends when ours does; the kernel then removes the interfaces. No
+//! route or address other than the new interface's changes. Addresses come from the range for benchmarks (RFC 2544,
+//! RFC 6890), a pair per server, and the server only answers the other end of its pair.
 
 use super::relay::StopPipe;
 use super::shape::LinkImpairments;
@@ -28,32 +27,32 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
 
-/// 198.18.0.0/15, in pairs: networks of four addresses, of which the middle two are used.
+/// 198.18.0.0/15, divided into networks of four addresses, of which the middle two are used.
 const FIRST_ADDRESS: u32 = 0xc612_0000;
 const PAIRS: u32 = 1 << 15;
-/// Pairs that are tried before it is said that none is free.
+/// Attempts to find a free pair.
 const TRIES: u32 = 16;
-/// Receive buffer of a packet socket: frames that come while the thread is not running.
+/// Receive buffer of a packet socket, for frames that arrive while the thread is not running.
 const SOCKET_BUFFER: usize = 8 << 20;
 
-/// A network that runs; it ends with the value.
+/// Running network, removed on drop.
 #[derive(Debug)]
 pub(crate) struct EmulatedNetwork {
-    /// This machine's end.
+    /// Interface of this machine.
     pub(crate) interface: String,
-    /// Its address.
+    /// Address of the interface.
     pub(crate) client: Ipv4Addr,
-    /// The server's address.
+    /// Address of the server.
     pub(crate) server: Ipv4Addr,
     ip: PathBuf,
-    /// The wire ends with it; absent until there is one.
+    /// Closing this pipe stops the wire. Absent before the start and with a bridge.
     running: Option<PipeWriter>,
     servers: Namespace,
     between: Namespace,
 }
 
 impl EmulatedNetwork {
-    /// Makes it; else why that can't be done here.
+    /// Creates the network. The error explains why that is impossible here.
     pub(crate) fn make(folder: &Path, shape: LinkImpairments) -> Result<EmulatedNetwork, String> {
         if !rustix::process::geteuid().is_root() {
             return Err("only root can make a network that delays packets".to_owned());
@@ -68,14 +67,14 @@ impl EmulatedNetwork {
         let servers = Namespace::make(&unshare, folder)?;
         let between = Namespace::make(&unshare, folder)?;
         let interface = format!("smbl{:08x}", random()?);
-        // From here on, dropping the value removes what there is.
+        // From here on, dropping the value removes what exists so far.
         let mut network = EmulatedNetwork { interface, client, server, ip, running: None, servers, between };
         network.connect(&ethtool)?;
         network.start(shape)?;
         Ok(network)
     }
 
-    /// Runs a closure, on a thread of its own, where the server is: programs that it starts are there, too.
+    /// Runs a closure in the server's namespace, on a separate thread. Child processes stay in the namespace.
     pub(crate) fn at_server<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.servers.inside(work)
     }
@@ -119,7 +118,7 @@ impl EmulatedNetwork {
         Ok(())
     }
 
-    /// A network that is not slow: the kernel carries its packets.
+    /// Connects both sides in the kernel, for a network that is not slow.
     fn bridge(&self) -> Result<(), String> {
         let ip = |line: &str| run(&self.ip, line);
         self.between.run(|| {
@@ -132,18 +131,18 @@ impl EmulatedNetwork {
 
 impl Drop for EmulatedNetwork {
     fn drop(&mut self) {
-        // The kernel removes it a while after the namespaces have ended; nothing is to be left when we return.
+        // Otherwise the kernel removes it some time after the namespaces have ended.
         remove(&self.interface);
     }
 }
 
-/// Removes an interface that a server has left, if it is there.
+/// Removes an interface left by a server, if it exists.
 pub(crate) fn remove(interface: &str) {
     let Some(ip) = tools::find("ip") else { return };
     let _ = run(&ip, &format!("link del {interface}"));
 }
 
-/// A network namespace, held by a process.
+/// Network namespace, held by a process.
 #[derive(Debug)]
 struct Namespace {
     holder: Child,
@@ -151,14 +150,14 @@ struct Namespace {
 }
 
 impl Namespace {
-    /// The process copies its standard input to its output, and ends with it.
+    /// Starts cat(1) as the holder, which ends when its standard input closes.
     fn make(unshare: &Path, folder: &Path) -> Result<Namespace, String> {
         let mut command = command_for(unshare);
         command.args(["--net", "cat"]).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         family::mark(&mut command, folder, LabProcessRole::Network);
         let mut holder = command.spawn().map_err(|error| format!("cannot run unshare: {error}"))?;
-        // It answers from within the namespace.
+        // An echo proves that it runs inside the namespace.
         let asked = holder.stdin.as_mut().map(|input| input.write_all(b"\n"));
         let answered = holder.stdout.as_mut().map(|output| output.read_exact(&mut [0]));
         if !matches!((asked, answered), (Some(Ok(())), Some(Ok(())))) {
@@ -173,7 +172,7 @@ impl Namespace {
         Ok(Namespace { holder, file })
     }
 
-    /// Runs a closure in it, on a thread of its own.
+    /// Runs a closure in the namespace, on a separate thread.
     fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         let enter = || {
             move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -197,25 +196,25 @@ impl Drop for Namespace {
     }
 }
 
-/// A command of ip(8), whose words have no blanks.
+/// Runs a command of ip(8). No word may contain blanks.
 fn run(ip: &Path, line: &str) -> Result<(), String> {
     tools::run(command_for(ip).args(line.split(' ')), "").map(drop).map_err(|error| format!("{error} (ip {line})"))
 }
 
-/// Ordinary segments with checksums of their own, as on a cable: no frame is longer than the link's, and a capture sees what
-/// a real one would.
+/// Turns off segmentation and checksum offload: no frame exceeds the link's MTU, and captures look like those of a
+/// real cable.
 fn plain(ethtool: &Path, interface: &str) -> Result<(), String> {
     let off = ["-K", interface, "tso", "off", "gso", "off", "gro", "off", "tx", "off"];
     tools::run(command_for(ethtool).args(off), "").map(drop).map_err(|error| error.to_string())
 }
 
-/// A socket that takes and hands on whole frames of this interface, of the calling thread's namespace.
+/// Opens a socket for whole frames of an interface in the calling thread's namespace.
 fn packets_of(interface: &str) -> Result<OwnedFd, String> {
     let failed = |what: &str| format!("packets of {interface} can't be carried ({what})");
     let flags = SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll);
     let socket = socket.map_err(|error| failed(error.desc()))?;
-    // Failing that, the system's own size does until a burst.
+    // Without it the default size is sufficient, except for bursts.
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER);
     let addresses = getifaddrs().map_err(|error| failed(error.desc()))?;
     let links = addresses.filter(|entry| entry.interface_name == interface).filter_map(|entry| entry.address);
@@ -226,7 +225,7 @@ fn packets_of(interface: &str) -> Result<OwnedFd, String> {
     Ok(socket)
 }
 
-/// The first of two addresses that no interface has.
+/// Returns the first address of an unused pair.
 fn free_pair(ip: &Path) -> Result<Ipv4Addr, String> {
     let taken =
         tools::run(command_for(ip).args(["-o", "-4", "addr", "show"]), "").map_err(|error| error.to_string())?;

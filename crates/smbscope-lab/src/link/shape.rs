@@ -1,28 +1,27 @@
-//! What a link is like.
+//! Properties of an emulated link.
 
 use super::lane::Rate;
 use crate::LabServerSettings;
 use std::time::Duration;
 
-/// What the link is like.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LinkImpairments {
-    /// From one end to the other, each way.
+    /// One-way latency.
     pub(crate) delay: Duration,
-    /// What it carries in each direction.
+    /// Bandwidth of each direction.
     pub(crate) rate: Option<Rate>,
-    /// The share of the packets that are lost, each way. A proxy can't lose any.
+    /// Fraction of packets lost in each direction. A proxy can't lose any.
     pub(crate) loss: f64,
 }
 
 impl LinkImpairments {
-    /// Neither delays nor throttles nor loses.
+    /// Returns true if the link is not impaired.
     #[cfg(target_os = "linux")]
     pub(super) fn is_plain(&self) -> bool {
         *self == LinkImpairments { delay: Duration::ZERO, rate: None, loss: 0.0 }
     }
 
-    /// Where the settings ask for a slow link.
+    /// Returns `None` if the settings ask for no link emulation.
     pub(crate) fn from_settings(settings: &LabServerSettings) -> Option<LinkImpairments> {
         let LabServerSettings { delay, bandwidth, loss, .. } = settings;
         let is_slow = delay.is_some() || bandwidth.is_some() || loss.is_some();

@@ -1,6 +1,6 @@
-//! A wire between two interfaces that carries whole Ethernet frames: late, no faster than a rate, and not all of them.
-//! TCP runs through it from end to end, so that a capture on either side sees what a real network would do to it.
-//! Time is an argument of each [`Direction`]; only [`carry`] reads a clock.
+//! Wire between two interfaces that delays, throttles and drops Ethernet frames. TCP runs end to end, so that a
+//! capture on either side shows the effects of a real network. Time is an argument of [`WireDirection`]; only
+//! [`carry`] reads a clock.
 
 use super::lane::Carrier;
 use super::relay::StopPipe;
@@ -12,21 +12,20 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// The longest frame: segmentation offload is off, and a frame of 1,500 bytes is what there should be.
+/// Maximum frame size. With segmentation offload off, frames should not exceed 1,500 bytes.
 const FRAME_MAX: usize = 65_700;
-/// Frames that wait for the link's rate: a router's queue. What comes on top is lost, as it would be there.
+/// Router queue in front of the link. Further frames are dropped.
 const QUEUE_MAX: Duration = Duration::from_millis(100);
-/// The least bytes of that queue, for a slow link.
+/// Minimum size of that queue in bytes, for slow links.
 const QUEUE_BYTES_MIN: usize = 64 << 10;
-/// Bytes in flight in a direction: 1 Gbit/s for half a second. What comes on top is lost.
+/// Maximum bytes in flight per direction: 1 Gbit/s for half a second. Further frames are dropped.
 const UNDER_WAY_MAX: usize = 64 << 20;
-/// Frames taken from a side before what is due gets its turn.
+/// Maximum frames received from one side before due frames are sent.
 const BURST_MAX: usize = 64;
-/// The EtherTypes of IPv4 and IPv6: only these are lost. A lost ARP request costs a second, and no network far away does
-/// that to a client.
+/// EtherTypes of IPv4 and IPv6. Only these are dropped: a lost ARP request costs a second, which a distant network
+/// never causes.
 const IP: [[u8; 2]; 2] = [[0x08, 0x00], [0x86, 0xdd]];
 
-/// One direction.
 #[derive(Debug)]
 pub(super) struct WireDirection {
     delay: Duration,
@@ -34,19 +33,19 @@ pub(super) struct WireDirection {
     loss: f64,
     chance: Chance,
     frames: VecDeque<(Instant, Vec<u8>)>,
-    /// In `frames`.
+    /// Total bytes in `frames`.
     bytes: usize,
 }
 
 impl WireDirection {
-    /// Which frames are lost depends on the seed alone.
+    /// Creates a direction. The seed alone determines which frames are lost.
     pub(super) fn new(shape: &LinkImpairments, seed: u64) -> WireDirection {
         let carrier = shape.rate.map(Carrier::new);
         let (frames, bytes) = (VecDeque::new(), 0);
         WireDirection { delay: shape.delay, carrier, loss: shape.loss, chance: Chance(seed), frames, bytes }
     }
 
-    /// A frame enters.
+    /// Accepts or drops a frame.
     pub(super) fn take(&mut self, now: Instant, frame: &[u8]) {
         let is_ip = frame.get(12..14).is_some_and(|kind| IP.iter().any(|ip| ip == kind));
         if (is_ip && self.chance.next() < self.loss) || self.bytes + frame.len() > UNDER_WAY_MAX {
@@ -61,7 +60,7 @@ impl WireDirection {
         self.frames.push_back((left + self.delay, frame.to_vec()));
     }
 
-    /// A frame that has arrived.
+    /// Returns a frame that has arrived.
     pub(super) fn arrived(&mut self, now: Instant) -> Option<Vec<u8>> {
         let (due, _) = self.frames.front()?;
         if *due > now {
@@ -72,7 +71,7 @@ impl WireDirection {
         Some(frame)
     }
 
-    /// When the next one arrives.
+    /// Returns the next arrival time.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.frames.front().map(|(due, _)| *due)
     }
@@ -83,7 +82,7 @@ impl WireDirection {
 struct Chance(u64);
 
 impl Chance {
-    /// Evenly from 0 to 1, 1 excluded.
+    /// Returns a number from 0 inclusive to 1 exclusive.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -94,7 +93,7 @@ impl Chance {
     }
 }
 
-/// Carries frames between two packet sockets until the other end of the pipe is gone.
+/// Carries frames between two packet sockets until the pipe closes.
 pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &StopPipe) {
     let mut directions = [WireDirection::new(shape, 1), WireDirection::new(shape, 2)];
     let mut buffer = vec![0; FRAME_MAX];
@@ -113,7 +112,7 @@ pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &Stop
             }
             let now = Instant::now();
             while let Some(frame) = direction.arrived(now) {
-                // A queue that is full, or an end that is going away: a lost frame, as on any wire.
+                // The queue is full or the interface is going away: the frame is lost, as on any wire.
                 let _ = send(&sockets[1 - side], &frame, SendFlags::DONTWAIT);
             }
         }
@@ -123,8 +122,8 @@ pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &Stop
     }
 }
 
-/// Waits for a frame, or for the time of one; `false` when the wire ends. A side whose interface has gone is not asked again
-/// at once.
+/// Waits for a frame or the next arrival time. Returns false when the wire ends. After a failed receive it pauses, so
+/// that a removed interface does not cause a busy loop.
 fn wait(sockets: &[OwnedFd; 2], directions: &[WireDirection; 2], stop: &StopPipe, failed: bool) -> bool {
     let due = directions.iter().filter_map(WireDirection::next_due).min();
     let mut patience = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -146,7 +145,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// An IPv4 frame of this length.
+    /// Returns an IPv4 frame of this length.
     fn frame(length: usize) -> Vec<u8> {
         let mut frame = vec![0; length];
         frame[12..14].copy_from_slice(&IP[0]);
@@ -169,7 +168,8 @@ mod tests {
         assert_eq!(direction.next_due(), None);
     }
 
-    /// 1,250 bytes at 10 Mbit/s take 1 ms each. 100 ms of them wait, and the one on its way; the others are lost.
+    /// 1,250 bytes at 10 Mbit/s take 1 ms each. 100 ms of them queue behind the one in transit; the others are
+    /// dropped.
     #[test]
     fn frames_leave_at_the_rate_and_a_full_queue_loses_them() {
         let start = Instant::now();
@@ -181,7 +181,7 @@ mod tests {
         assert!(arrivals.windows(2).all(|pair| pair[1] - pair[0] == MS));
     }
 
-    /// 3% of 100,000 with a standard deviation of sqrt(100,000 × 0.03 × 0.97) = 54: within five of them.
+    /// 3% of 100,000 with a standard deviation of sqrt(100,000 × 0.03 × 0.97) = 54: within five of these.
     #[test]
     fn a_share_of_the_packets_is_lost_and_the_same_ones_every_time() {
         let start = Instant::now();

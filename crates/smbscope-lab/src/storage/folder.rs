@@ -1,7 +1,7 @@
-//! What the file system does with the folder below it: every operation of FUSE, as one or two calls of the system.
+//! Implements the FUSE operations on the underlying folder, each with one or two system calls.
 //!
-//! The kernel has asked for permission before it asks us (`default_permissions`), by the owner and the mode of each file and
-//! its access control list. Where root serves, the calls here are root's: so what is made is given to who asked for it.
+//! The kernel has checked permissions before (`default_permissions`), based on owner, mode and access control list of
+//! each file. If root serves, these calls are root's: new files are therefore given to the caller.
 
 use super::inodes::{Inodes, ROOT};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Gid, Mode, OFlags, RenameFlags, Timestamps, Uid, XattrFlags};
@@ -14,17 +14,16 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirEntryExt, FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
-/// Bits of the mode that let a program run with the rights of its owner and group, and groups be inherited.
+/// Mode bits for running a program with the rights of its owner and group, and for inheriting groups.
 const SET_ID: u32 = 0o6000;
 const SET_GROUP_ID: u32 = 0o2000;
 
-/// Longest value of an extended attribute, and longest list of names (xattr(7)).
+/// Maximum length of an extended attribute's value, and of the list of names (xattr(7)).
 const XATTR_BYTES_MAX: u32 = 65_536;
 
-/// What a call yields.
 pub(super) type ErrnoResult<T> = Result<T, Errno>;
 
-/// Who asks.
+/// Process that sent the request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caller {
     pub(super) uid: u32,
@@ -32,13 +31,13 @@ pub(super) struct Caller {
     pub(super) umask: u32,
 }
 
-/// A file as the kernel is told of it.
+/// File and its inode number.
 pub(super) struct FuseEntry {
     pub(super) number: u64,
     pub(super) metadata: Metadata,
 }
 
-/// An entry of a listing.
+/// Directory entry.
 #[derive(Debug)]
 pub(super) struct FuseDirEntry {
     pub(super) number: u64,
@@ -46,11 +45,10 @@ pub(super) struct FuseDirEntry {
     pub(super) name: OsString,
 }
 
-/// The folder below.
 #[derive(Debug)]
 pub(super) struct Folder {
     inodes: Inodes,
-    /// What is made belongs to who asked.
+    /// New files are given to the caller, because root serves.
     serves_others: bool,
 }
 
@@ -132,16 +130,15 @@ impl Folder {
         rustix::fs::renameat_with(&*old, from.1, &*new, to.1, RenameFlags::from_bits_retain(flags))
     }
 
-    /// Opens a file for its content.
     pub(super) fn open_file(&self, number: u64, read: bool, write: bool) -> ErrnoResult<File> {
         let file = self.inodes.get(number)?;
-        // Of anything else, opening may wait or have effects.
+        // Opening anything else may block or have side effects.
         if !file.metadata().map_err(errno)?.is_file() {
             return Err(Errno::OPNOTSUPP);
         }
         let opened = OpenOptions::new().read(read).write(write).open(reopened(&file)).map_err(errno)?;
         if write && self.serves_others {
-            // The kernel takes these bits away when somebody writes, but not when root does.
+            // The kernel clears these bits on writes, but not on root's.
             let mode = opened.metadata().map_err(errno)?.mode();
             if mode & SET_ID != 0 {
                 opened.set_permissions(Permissions::from_mode(mode & 0o7777 & !SET_ID)).map_err(errno)?;
@@ -150,7 +147,7 @@ impl Folder {
         Ok(opened)
     }
 
-    /// Makes a file and opens it. One that has just been made by somebody else is left to the kernel, which asks again.
+    /// Creates and opens a file. If another process has just created it, STALE makes the kernel look it up again.
     pub(super) fn create(
         &self,
         parent: u64,
@@ -171,12 +168,11 @@ impl Folder {
         Ok((self.entry(File::from(path))?, made))
     }
 
-    /// What is in a folder.
     pub(super) fn list(&self, number: u64) -> ErrnoResult<Vec<FuseDirEntry>> {
         let folder = self.inodes.get(number)?;
         let own = folder.metadata().map_err(errno)?;
         let kind = own.file_type();
-        // Nobody asks for the number of the folder above by its name.
+        // The parent's number is never requested by this name.
         let mut listed: Vec<FuseDirEntry> =
             [".", ".."].map(|name| FuseDirEntry { number, kind, name: name.into() }).into();
         for entry in std::fs::read_dir(reopened(&folder)).map_err(errno)? {
@@ -191,7 +187,7 @@ impl Folder {
         rustix::fs::fstatvfs(&*self.inodes.get(ROOT)?)
     }
 
-    /// The value of an extended attribute, or its length where `size` is 0.
+    /// Returns the value of an extended attribute, or its length if `size` is 0.
     pub(super) fn attribute(&self, number: u64, name: &OsStr, size: u32) -> ErrnoResult<Sized> {
         let file = self.inodes.get(number)?;
         sized(size, |buffer| match buffer {
@@ -200,7 +196,6 @@ impl Folder {
         })
     }
 
-    /// The names of the extended attributes.
     pub(super) fn attributes(&self, number: u64, size: u32) -> ErrnoResult<Sized> {
         let file = self.inodes.get(number)?;
         sized(size, |buffer| match buffer {
@@ -223,8 +218,7 @@ impl Folder {
         Ok(FuseEntry { number: self.inodes.enter(file, &metadata), metadata })
     }
 
-    /// What has just been made, as it is found by its name: somebody may have put something else there meanwhile, which is
-    /// given to nobody.
+    /// Opens and gives away a new entry, found by its name. Fails if another process has replaced it meanwhile.
     fn adopt(&self, above: &File, name: &OsStr, caller: Caller) -> ErrnoResult<File> {
         let made = at(above, name)?;
         if self.serves_others {
@@ -240,7 +234,7 @@ impl Folder {
         Ok(made)
     }
 
-    /// To who asked for it; the group is that of the folder above, where that is to be inherited.
+    /// Gives a new file to the caller. A set-group-id parent determines its group.
     fn give(&self, made: &File, above: &File, caller: Caller) -> ErrnoResult<()> {
         if !self.serves_others {
             return Ok(());
@@ -250,8 +244,8 @@ impl Folder {
         rustix::fs::chownat(made, "", Some(Uid::from_raw(caller.uid)), gid, AtFlags::EMPTY_PATH)
     }
 
-    /// The mode that was asked for, without the bits of the caller's mask. Where the folder above has an access control list
-    /// for what is made in it, that list counts, and not the mask (acl(5)).
+    /// Applies the requested mode minus the caller's umask. A default access control list of the parent replaces the
+    /// umask (acl(5)).
     fn apply_mode(&self, above: &File, made: &File, mode: u32, caller: Caller) -> ErrnoResult<()> {
         if rustix::fs::getxattr_query(reopened(above), "system.posix_acl_default").is_ok() {
             return Ok(());
@@ -262,7 +256,7 @@ impl Folder {
     }
 }
 
-/// An attribute, or how long it is.
+/// Extended attribute, or its length.
 pub(super) enum Sized {
     Length(u32),
     Value(Vec<u8>),
@@ -278,7 +272,7 @@ fn sized(size: u32, mut call: impl FnMut(Option<&mut [u8]>) -> ErrnoResult<usize
     Ok(Sized::Value(value))
 }
 
-/// Reads as much as there is.
+/// Reads until the buffer is full or the file ends.
 pub(super) fn read(file: &File, offset: u64, size: u32) -> ErrnoResult<Vec<u8>> {
     let mut data = vec![0; size as usize];
     let mut filled = 0;
@@ -294,7 +288,6 @@ pub(super) fn read(file: &File, offset: u64, size: u32) -> ErrnoResult<Vec<u8>> 
     Ok(data)
 }
 
-/// Writes all of it.
 pub(super) fn write(file: &File, offset: u64, data: &[u8]) -> ErrnoResult<()> {
     file.write_all_at(data, offset).map_err(errno)
 }
@@ -307,14 +300,14 @@ pub(super) fn allocate(file: &File, mode: i32, offset: u64, length: u64) -> Errn
     rustix::fs::fallocate(file, FallocateFlags::from_bits_retain(mode.cast_unsigned()), offset, length)
 }
 
-/// What has this name in a folder, itself and not where it leads.
+/// Opens an entry without following links.
 fn at(folder: &File, name: &OsStr) -> ErrnoResult<File> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file: OwnedFd = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     Ok(File::from(file))
 }
 
-/// A path to an open file, for calls that take no such file.
+/// Returns a path to an open file, for calls that don't accept `O_PATH` descriptors.
 fn reopened(file: &File) -> OsString {
     OsString::from_vec(format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes())
 }

@@ -1,5 +1,5 @@
-//! The files that the kernel knows of, each held open without access to its content (`O_PATH`, open(2)): so a file stays
-//! the same one when it is renamed, replaced or removed, and no path of a client's is ever followed.
+//! Files known to the kernel, each held open without access to its content (`O_PATH`, open(2)). A file thus keeps its
+//! identity when it is renamed, replaced or removed, and no path from a client is ever followed.
 
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -7,14 +7,14 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The number of the shared folder itself.
+/// Inode number of the shared folder.
 pub(super) const ROOT: u64 = 1;
 
-/// Numbers of files that can't have their own: those of other file systems that are mounted below the folder.
+/// Lower bound of the numbers for files of other file systems mounted below the folder, whose own numbers may collide.
 const FOREIGN: u64 = 1 << 63;
 
-/// The files that the kernel knows of. There are no more of them than files that a process may have open
-/// (`RLIMIT_NOFILE`); then further ones can't be found until the kernel has forgotten some.
+/// Table of the files known to the kernel. Bounded by `RLIMIT_NOFILE`: beyond it, lookups fail until the kernel
+/// forgets files.
 #[derive(Debug)]
 pub(super) struct Inodes(Mutex<InodeTable>);
 
@@ -22,25 +22,24 @@ pub(super) struct Inodes(Mutex<InodeTable>);
 struct InodeTable {
     nodes: HashMap<u64, FuseInode>,
     numbers: HashMap<DeviceInode, u64>,
-    /// The file system of the folder.
+    /// File system of the folder.
     device: u64,
-    /// The next number of a foreign file.
+    /// Last number given to a foreign file.
     foreign: u64,
 }
 
-/// A file system and a file of it.
+/// File system and inode number.
 type DeviceInode = (u64, u64);
 
 #[derive(Debug)]
 struct FuseInode {
     file: Arc<File>,
     identity: DeviceInode,
-    /// How often the kernel was told of it, less what it has forgotten.
+    /// Number of lookups minus those the kernel has forgotten.
     lookups: u64,
 }
 
 impl Inodes {
-    /// Of a folder.
     pub(super) fn new(root: File) -> std::io::Result<Inodes> {
         let metadata = root.metadata()?;
         let identity = (metadata.dev(), metadata.ino());
@@ -53,12 +52,10 @@ impl Inodes {
         })))
     }
 
-    /// The file of a number.
     pub(super) fn get(&self, number: u64) -> Result<Arc<File>, Errno> {
         self.lock().nodes.get(&number).map(|node| Arc::clone(&node.file)).ok_or(Errno::STALE)
     }
 
-    /// The number of a file that the kernel is told of.
     pub(super) fn enter(&self, file: File, metadata: &Metadata) -> u64 {
         let identity = (metadata.dev(), metadata.ino());
         let mut table = self.lock();
@@ -75,7 +72,7 @@ impl Inodes {
         number
     }
 
-    /// The kernel forgets a file that it was told of N times.
+    /// Drops lookups; a file without any is removed.
     pub(super) fn forget(&self, number: u64, lookups: u64) {
         let mut table = self.lock();
         let Some(node) = table.nodes.get_mut(&number).filter(|_| number != ROOT) else { return };
