@@ -1,13 +1,13 @@
-//! Arguments of what can be done by several hosts.
+//! Arguments of commands that can use several hosts.
 
 use clap::Args;
 
-/// Where users work.
 #[derive(Debug, Args)]
 pub struct ClusterArguments {
-    /// Let users work on the hosts of this Ray cluster: `HOST:PORT`, `auto` for the one that runs, or `local` for this machine.
+    /// Run the users on the hosts of this Ray cluster: `HOST:PORT`, `auto` for a running one, or `local` for this
+    /// machine.
     ///
-    /// Needs the Python package: `pip install 'smbscope[ray]'`. Passwords go to the hosts through Ray.
+    /// Requires the Python package: `pip install 'smbscope[ray]'`. Passwords are sent to the hosts through Ray.
     #[arg(hide_short_help = true, long = "cluster", value_name = "ADDRESS", help_heading = "Cluster")]
     pub address: Option<String>,
 

@@ -1,10 +1,9 @@
-//! The command lines of what is installed beside the binary: `completions` and `man`.
+//! Arguments of the commands used for installation: `completions` and `man`.
 
 use clap::Args;
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Arguments of `smbscope completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -15,23 +14,22 @@ Examples:
 
 `make install` installs those for bash, zsh and fish.")]
 pub struct CompletionsArguments {
-    /// The shell.
+    /// Shell.
     #[arg(value_enum)]
     pub shell: Shell,
 }
 
-/// Arguments of `smbscope man`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   smbscope man analyze | man -l -
   smbscope man --output /usr/local/share/man/man1")]
 pub struct ManArguments {
-    /// The command whose page to print, instead of smbscope's own: `analyze`, `lab-up`.
+    /// Print the page of this command, such as `analyze` or `lab-up`, instead of smbscope's own.
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     pub command: Option<String>,
 
-    /// Write all pages into this directory, which is made if it is not there, instead of printing one.
+    /// Write all pages into this directory, creating it if necessary, instead of printing one.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }

@@ -1,18 +1,18 @@
-//! Options that take one of a few values of a library's type.
+//! Options that accept one of a few named values of a library type.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// The names that an option takes, each with its line of help and what it stands for.
+/// Accepted names, each with its help text and value.
 pub(super) type PossibleValueTable<T> = [(&'static str, &'static str, T)];
 
-/// Takes one of the names for what it stands for.
+/// Returns a parser for the names of a table.
 pub(super) fn one_of<T: Clone + Send + Sync + 'static>(
     table: &'static PossibleValueTable<T>,
 ) -> impl TypedValueParser<Value = T> {
     named(table.iter().map(|(name, help, value)| (PossibleValue::new(*name).help(*help), value.clone())))
 }
 
-/// The same for names that say all.
+/// Returns a parser for names without help texts.
 pub(super) fn named<T: Clone + Send + Sync + 'static>(
     values: impl IntoIterator<Item = (impl Into<PossibleValue>, T)>,
 ) -> impl TypedValueParser<Value = T> {

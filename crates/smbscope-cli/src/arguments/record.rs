@@ -1,4 +1,4 @@
-//! The arguments of `smbscope record`.
+//! Arguments of `smbscope record`.
 
 use super::CommonArguments;
 use clap::Args;
@@ -6,7 +6,6 @@ use smbscope_stats::filter::Filter;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Arguments of `smbscope record`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +17,7 @@ Examples:
 
 Exit status: 0 done, 1 unusable input or output, or nothing that can be replayed, 2 bad arguments, 130 interrupted.")]
 pub struct RecordArguments {
-    /// Capture files; `-` is standard input.
+    /// Read these captures; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -26,13 +25,13 @@ pub struct RecordArguments {
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 
-    /// Record the commands of this client only.
+    /// Record only commands of this client.
     #[arg(long, value_name = "ADDRESS")]
     pub client: Option<IpAddr>,
 
-    /// Record only commands for which an expression holds. docs/filter.md describes it.
+    /// Record only commands that match an expression. docs/filter.md describes it.
     ///
-    /// A command on a file can be replayed only where the open of the file is recorded too.
+    /// A command on a file can only be replayed if the open of the file is recorded, too.
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<Filter>,
 
@@ -40,9 +39,9 @@ pub struct RecordArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub episode: Option<u32>,
 
-    /// Replace the names of files and directories by a keyed hash; the key is not kept.
+    /// Replace names of files and directories by a keyed hash; the key is not kept.
     ///
-    /// Equal names stay equal, directories stay as deep, and extensions of up to five letters stay.
+    /// Equal names stay equal, directories keep their depth, and extensions of up to five letters are kept.
     #[arg(long)]
     pub anonymize: bool,
 
@@ -50,7 +49,6 @@ pub struct RecordArguments {
     #[arg(long)]
     pub name: Option<String>,
 
-    /// What it takes and shows.
     #[command(flatten)]
     pub common: CommonArguments,
 }
