@@ -1,23 +1,24 @@
-//! Load generators on other hosts. This program starts none by itself: the Python package, which carries it, knows Ray.
+//! Load generators on other hosts. The binary itself can't start any: the Python package, which embeds it, does so
+//! through Ray.
 
 use crate::BadArguments;
 use smbscope_load::engine::{Host, OnLostHost};
 use smbscope_run::Cluster;
 use std::sync::OnceLock;
 
-/// Starts a load generator on each host of the cluster at an address, or so many.
+/// Starts load generators on the hosts of the cluster at an address, the given number on each.
 pub type HostSource = dyn Fn(&str, u16) -> Result<Vec<Host>, String> + Send + Sync;
 
-/// Who starts them, where anybody can.
+/// Set only if the caller can start load generators.
 static SOURCE: OnceLock<Box<HostSource>> = OnceLock::new();
 
-/// Names who starts load generators.
+/// Registers the function that starts load generators.
 pub(crate) fn set_source(source: Box<HostSource>) {
-    // Only the first one counts: it is the same for the whole process.
+    // Only the first call counts; the process has just one.
     let _ = SOURCE.set(source);
 }
 
-/// The hosts of a run, which are started later.
+/// Returns the hosts of a run, which are started later.
 pub(crate) fn hosts(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cluster, BadArguments> {
     let Some(source) = SOURCE.get() else {
         let what = "--cluster needs the Python package: pip install 'smbscope[ray]', and give the option to the command that it \

@@ -1,12 +1,11 @@
-//! `smbscope completions`: what a shell needs to complete the command line, made from its definition.
+//! `smbscope completions`: generates shell completions from the definition of the command line.
 
 use crate::arguments::{Arguments, CompletionsArguments};
 use crate::output::Output;
 use clap::CommandFactory;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &CompletionsArguments) -> anyhow::Result<()> {
-    // Made in memory, since the generator panics where it can't write.
+    // Generated in memory, because the generator panics on write errors.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "smbscope", &mut script);
     let mut output = Output::stdout()?;

@@ -1,20 +1,19 @@
-//! The end of a command with `--fail-if`: warnings, JUnit XML and the exit status.
+//! Results of `--fail-if`: warnings, JUnit XML and the exit status.
 
 use crate::analyze;
 use crate::junit::JunitFile;
 use smbscope_report::{Judged, Judgement};
 
-/// Conditions of `--fail-if` that hold, a line each.
+/// Messages of `--fail-if` conditions that hold.
 #[derive(Debug)]
 pub struct LimitExceeded(Vec<String>);
 
 impl LimitExceeded {
-    /// Exit status of the process.
     pub fn status(&self) -> u8 {
         3
     }
 
-    /// A line for each condition: what was found, and the limit.
+    /// Returns one line per condition, with the measured value and the limit.
     pub fn lines(&self) -> &[String] {
         &self.0
     }
@@ -28,7 +27,7 @@ impl std::fmt::Display for LimitExceeded {
 
 impl std::error::Error for LimitExceeded {}
 
-/// Writes the results of a command to its JUnit file, warns of undecided conditions, and fails if a condition holds.
+/// Writes the JUnit file, warns of undecided conditions, and fails if any condition holds.
 pub(crate) fn settle(command: &str, judged: Vec<Judgement>, junit: Option<JunitFile>) -> anyhow::Result<()> {
     if let Some(junit) = junit {
         junit.write(command, &judged)?;

@@ -1,4 +1,4 @@
-//! `--junit`: the results of `--fail-if` as JUnit XML, which pipelines show as tests.
+//! `--junit`: writes the results of `--fail-if` as JUnit XML for CI systems.
 
 use crate::BadArguments;
 use crate::output::Output;
@@ -8,11 +8,11 @@ use smbscope_run::files::Sources;
 use std::io;
 use std::path::Path;
 
-/// A file that takes the results when they are known.
+/// Open output file for the results.
 pub(crate) struct JunitFile(Output);
 
 impl JunitFile {
-    /// Opens the file, if one was asked for. It is neither an input nor what `other` goes to.
+    /// Opens the file if one was requested. It must be neither an input nor the file of `other`.
     pub(crate) fn open(path: Option<&Path>, sources: &Sources, other: &Output) -> anyhow::Result<Option<JunitFile>> {
         let Some(path) = path else { return Ok(None) };
         let output = Output::open(Some(path), sources)?;
@@ -23,7 +23,6 @@ impl JunitFile {
         Ok(Some(JunitFile(output)))
     }
 
-    /// Writes the results of a command.
     pub(crate) fn write(mut self, command: &str, judged: &[Judgement]) -> anyhow::Result<()> {
         let text = report(command, judged).to_string().map_err(io::Error::other);
         let result = text.and_then(|text| self.0.writer().write_all(text.as_bytes()));
@@ -31,7 +30,7 @@ impl JunitFile {
     }
 }
 
-/// A suite for each capture or side, in which each condition is a test. Undecided ones are skipped: they neither passed nor
+/// Builds a suite per capture or side with a test per condition. Undecided ones are skipped: they neither passed nor
 /// failed.
 fn report(command: &str, judged: &[Judgement]) -> Report {
     let mut report = Report::new(format!("smbscope {command}"));
@@ -42,7 +41,7 @@ fn report(command: &str, judged: &[Judgement]) -> Report {
             Judged::Undecided => TestCaseStatus::skipped(),
             Judged::DoesNotHold => TestCaseStatus::success(),
         };
-        // Pipelines show them as they are.
+        // CI systems display them verbatim.
         let [text, condition, name] = [&judgement.text, &judgement.condition, &judgement.name].map(|text| clean(text));
         status.set_message(text.as_str());
         let mut test = TestCase::new(condition.as_str(), status);

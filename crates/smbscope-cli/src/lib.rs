@@ -1,8 +1,8 @@
-//! What the `smbscope` command does: [`run`] is the binary without the process around it, so that tests call the
-//! same code.
+//! Commands of `smbscope`. [`run`] is the binary without its process, so that tests call the same code. Each command
+//! has a module; `arguments` defines the command line.
 
 #![forbid(unsafe_code)]
-// What goes to a terminal goes through `terminal`, which cleans it.
+// All terminal output goes through `terminal`, which sanitizes it.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod analyze;
@@ -46,7 +46,7 @@ pub use interrupt::InterruptedError;
 pub use lab::CommandEnded;
 pub use terminal::{exit, say};
 
-/// Arguments that go together badly, as only shows when what they name is read.
+/// Contradictory arguments, detected only when the files they name are read.
 #[derive(Debug)]
 pub struct BadArguments(String);
 
@@ -58,17 +58,17 @@ impl std::fmt::Display for BadArguments {
 
 impl std::error::Error for BadArguments {}
 
-/// An error with its causes in one line. What a cause repeats is said once.
+/// Formats an error with its causes as one line. Repetitions among the causes are omitted.
 pub fn one_line(error: &anyhow::Error) -> String {
     readable_name(&smbscope_run::one_line(error.as_ref()))
 }
 
-/// Standard input, which is `-` in tables, by its name in messages.
+/// Replaces `-`, the name of standard input in tables, by words.
 fn readable_name(message: &str) -> String {
     message.strip_prefix("-: ").map_or(message.to_owned(), |rest| format!("standard input: {rest}"))
 }
 
-/// Does what the arguments ask for. An error is one line: what, where, what to do.
+/// Runs a command. Errors are one line: what failed, where, and how to fix it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
         Verb::Analyze(arguments) => analyze::run(arguments),

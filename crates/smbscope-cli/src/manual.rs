@@ -1,7 +1,7 @@
-//! `smbscope man`: the manual pages, made from the definition of the command line.
+//! `smbscope man`: generates manual pages from the definition of the command line.
 //!
-//! Title, synopsis and options are clap's. What stands behind the options in `--help` becomes sections of its own: a
-//! paragraph that begins with `Examples:` is the section EXAMPLES.
+//! clap_mangen writes title, synopsis and options. The text after the options in `--help` becomes separate sections:
+//! a paragraph that starts with `Examples:` is the section EXAMPLES.
 
 use crate::arguments::{Arguments, ManArguments};
 use crate::output::{self, Output};
@@ -11,7 +11,6 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 use std::io;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
     let pages = pages()?;
     if let Some(directory) = &arguments.output {
@@ -34,13 +33,13 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
 
 const ROOT: &str = "smbscope";
 
-/// A page: `smbscope` or `smbscope-VERB`, as the file is called without `.1`.
+/// Manual page `smbscope` or `smbscope-VERB`.
 struct ManualPage {
     name: String,
     roff: Vec<u8>,
 }
 
-/// All of them, the command's own first.
+/// Returns all pages, the program's own first.
 fn pages() -> io::Result<Vec<ManualPage>> {
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
@@ -50,7 +49,7 @@ fn pages() -> io::Result<Vec<ManualPage>> {
     commands.into_iter().map(|command| page(command, &names)).collect()
 }
 
-/// A command, and the verbs that it has.
+/// Collects a command and its subcommands.
 fn with_verbs(command: &Command, commands: &mut Vec<Command>) {
     commands.push(command.clone());
     command.get_subcommands().filter(|verb| !verb.is_hide_set()).for_each(|verb| with_verbs(verb, commands));
@@ -64,7 +63,7 @@ fn page(command: Command, names: &[String]) -> io::Result<ManualPage> {
     let name = name(&command);
     let behind = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
     let has_verbs = command.has_subcommands();
-    // No date: the same version gives the same pages.
+    // No date, so that a version always generates the same pages.
     let man = Man::new(command).source(format!("{ROOT} {}", env!("CARGO_PKG_VERSION"))).manual("smbscope manual");
     let mut roff = Vec::new();
     man.render_title(&mut roff)?;
@@ -82,8 +81,8 @@ fn page(command: Command, names: &[String]) -> io::Result<ManualPage> {
     Ok(ManualPage { name, roff })
 }
 
-/// Writes `Title: text` as a section; lines that are indented stay lines. A paragraph without title goes on with the
-/// section before.
+/// Writes `Title: text` as a section; indented lines are examples. A paragraph without a title continues the previous
+/// section.
 fn section(roff: &mut Roff, paragraph: &str) {
     let is_title = |title: &str| title.len() < 30 && title.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
     let text = match paragraph.split_once(':').filter(|(title, _)| is_title(title)) {
@@ -110,7 +109,7 @@ fn section(roff: &mut Roff, paragraph: &str) {
     }
 }
 
-/// The other pages.
+/// Writes the list of other pages.
 fn see_also(roff: &mut Roff, own: &str, names: &[String]) {
     let mut line: Vec<Inline> = Vec::new();
     for other in names.iter().filter(|name| *name != own) {

@@ -1,21 +1,20 @@
-//! A progress bar on standard error, when that is a terminal.
+//! Progress bar on standard error, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 
-/// Shows how far the reading has come.
 pub(crate) struct ReadProgressBar {
     bar: Option<ProgressBar>,
 }
 
 impl ReadProgressBar {
-    /// A bar, or none when nobody would see it.
+    /// Creates a bar, hidden if quiet or without a terminal.
     pub(crate) fn new(quiet: bool) -> ReadProgressBar {
         let visible = !quiet && std::io::stderr().is_terminal();
         ReadProgressBar { bar: visible.then(|| ProgressBar::new(0).with_style(style(false))) }
     }
 
-    /// Shows how many bytes are done, of how many; asks only when somebody sees it.
+    /// Updates the bar with the bytes done and their total. `progress` is only called if the bar is visible.
     pub(crate) fn show(&mut self, progress: impl FnOnce() -> (u64, Option<u64>)) {
         if let Some(bar) = &self.bar {
             let (done, total) = progress();
@@ -27,7 +26,7 @@ impl ReadProgressBar {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! `smbscope slim`: captures become one that holds what the analysis needs, and nothing else.
+//! `smbscope slim`: reduces captures to the data that the analysis needs.
 
 use crate::arguments::{KeptOfNames, SlimArguments};
 use crate::interrupt::{self, InterruptedError};
@@ -18,11 +18,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Bytes of a key: fewer could be guessed, more are not read.
+/// Limits for the size of a key: shorter ones can be guessed, longer ones are not read.
 const KEY_LEAST: usize = 16;
 const KEY_MOST: u64 = 1 << 20;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
     let options = SlimOptions { limits: arguments.common.limits(), anonymize: anonymize(arguments)? };
@@ -75,7 +74,7 @@ fn write(
     Ok(summary)
 }
 
-/// What is hidden, and with which key.
+/// Returns the anonymisation options with their key.
 fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
     if !arguments.anonymize {
         return Ok(None);
@@ -91,7 +90,7 @@ fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
     }))
 }
 
-/// The key in a file.
+/// Reads a key file.
 fn key_of(path: &Path) -> anyhow::Result<PseudonymKey> {
     let name = || path.display().to_string();
     let bytes = bounded::read(path, KEY_MOST).with_context(|| format!("cannot read {}", name()))?;
@@ -105,7 +104,7 @@ fn key_of(path: &Path) -> anyhow::Result<PseudonymKey> {
     Ok(PseudonymKey::of_bytes(&bytes))
 }
 
-/// Tells what was done, and what could not be.
+/// Prints the result, with warnings.
 fn say(summary: &SlimSummary, output: &Path) {
     let packets = counted(summary.packets, "packet", "packets");
     let written = std::fs::metadata(output).map_or(0, |written| written.len());

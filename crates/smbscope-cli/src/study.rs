@@ -1,4 +1,4 @@
-//! `smbscope study`: the runs of a study, one after the other, and their results.
+//! `smbscope study`: executes the runs of a study and prints the results.
 
 use crate::arguments::{
     BenchArguments, ClusterArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed,
@@ -22,10 +22,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of an answer that are read.
+/// Maximum bytes of the user's answer.
 const ANSWER_BYTES: u64 = 16;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     let mut study = Study::load(&arguments.file, arguments.quick)?;
     if let Some(repetitions) = arguments.repetitions {
@@ -33,7 +32,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     }
     study.at_targets(&arguments.targets).map_err(BadArguments)?;
     let variants = study.variants();
-    // A mistake in the last variant is not told after hours.
+    // Validate every variant first: a mistake in the last one should not show up after hours.
     let mut commands: Vec<[String; 2]> = Vec::new();
     for variant in &variants {
         let work = options(variant, Path::new(""), &arguments.cluster).map_err(|error| {
@@ -78,7 +77,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     }
 }
 
-/// The runs in their order.
+/// Lists the runs in order.
 fn plan(study: &Study, variants: &[PlannedVariant]) -> String {
     let turns = study.turns(variants.len());
     let rows = turns.iter().map(|turn| {
@@ -88,7 +87,7 @@ fn plan(study: &Study, variants: &[PlannedVariant]) -> String {
     listed(&rows.collect::<Vec<_>>())
 }
 
-/// What the file of the study has run around a run of the variant and in it: when, and what.
+/// Lists the commands that the study file runs around and in a run of the variant, each with its occasion.
 fn commands_of(variant: &PlannedVariant, work: &VariantRunOptions) -> Vec<[String; 2]> {
     let (launch, server) = match work {
         VariantRunOptions::Load(options) => (None, Some(&options.server)),
@@ -111,12 +110,13 @@ fn commands_of(variant: &PlannedVariant, work: &VariantRunOptions) -> Vec<[Strin
     before.chain(settings).chain(program).chain(variant.after.iter().map(|command| when("after", command))).collect()
 }
 
-/// The commands of the file, behind the list of runs.
+/// Formats the commands of the file for display below the list of runs.
 fn shown(commands: &[[String; 2]]) -> String {
     if commands.is_empty() { String::new() } else { format!("\nCommands of the file:\n{}", listed(commands)) }
 }
 
-/// Asks whether the commands of a file may be run, where somebody can be asked: it may come from anywhere.
+/// Asks for permission to run the commands of a file, which may come from anywhere. Fails if there is no terminal to
+/// ask on.
 fn be_allowed(file: &Path, commands: &[[String; 2]]) -> anyhow::Result<()> {
     let Some([_, first]) = commands.first() else { return Ok(()) };
     let name = file.display();
@@ -140,13 +140,13 @@ fn be_allowed(file: &Path, commands: &[[String; 2]]) -> anyhow::Result<()> {
     }
 }
 
-/// What a run of a variant is.
+/// Options of a run, by kind.
 enum VariantRunOptions {
     Load(Box<RunOptions>),
     Launch(Box<LaunchOptions>),
 }
 
-/// What a run of a variant is made from: the options of its file, read as those of the command line are.
+/// Builds the options of a run by parsing the variant's options like a command line.
 fn options(
     variant: &PlannedVariant,
     directory: &Path,
@@ -193,7 +193,7 @@ fn load(
         if arguments.capture || !arguments.by.is_empty() {
             bail!("--capture and --by are not for several hosts: leave them or --cluster out");
         }
-        // A run of fewer users than it says would not compare.
+        // A run that continued with fewer users would not be comparable.
         options.cluster = Some(cluster::hosts(address, *slots, OnLostHost::Stop)?);
     }
     options.title = Some(variant.name.clone());
@@ -202,7 +202,7 @@ fn load(
     Ok(options)
 }
 
-/// Makes a private server as the variant wants it.
+/// Configures a private server for the variant.
 fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result<()> {
     match (server, variant.options.lab_option()) {
         (ServerUnderTest::Private(private), _) => {
@@ -213,13 +213,13 @@ fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result
         (ServerUnderTest::Named(target @ TargetUrl::Share(_)), Some(option)) => {
             bail!("{option} is an option of a private server, and the work is done on {target}")
         }
-        // A folder stands beside private servers, as their baseline.
+        // A local folder serves as a baseline for private servers.
         (ServerUnderTest::Named(_), _) => {}
     }
     Ok(())
 }
 
-/// How the private server of a variant is to be.
+/// Returns the server settings of a variant.
 fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
     let line = ["smbscope", "lab", "up"].into_iter().map(str::to_owned).chain(variant.options.lab_arguments());
     match parsed(line)? {
@@ -231,7 +231,7 @@ fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
     }
 }
 
-/// A run that lost a host is none of the study.
+/// Rejects a run that lost a load host.
 fn lost_hosts(document: &BenchDocument) -> anyhow::Result<()> {
     match document.runs.iter().flat_map(|run| run.lost_hosts()).next() {
         Some((host, lost)) => bail!("the load host {} was lost: {}", host.host, lost.why),
@@ -239,17 +239,17 @@ fn lost_hosts(document: &BenchDocument) -> anyhow::Result<()> {
     }
 }
 
-/// The runs of a study, each as `smbscope bench` does it.
+/// Executes runs like `smbscope bench` or `smbscope launch`.
 struct Runs<'a> {
     stop: Arc<AtomicBool>,
     quiet: bool,
     cluster: &'a ClusterArguments,
-    /// By target, so that nobody is asked twice; a user may have another password on another server.
+    /// By target, so that each is asked for once; a user may have different passwords on different servers.
     passwords: Arc<Mutex<HashMap<String, Secret>>>,
 }
 
 impl Runs<'_> {
-    /// The options of a run, which asks for a password that no run before it asked for.
+    /// Returns the options of a run. Its password prompt reuses answers of earlier runs.
     fn options(&self, variant: &PlannedVariant, directory: &Path) -> anyhow::Result<VariantRunOptions> {
         let mut options = options(variant, directory, self.cluster)?;
         match &mut options {
@@ -315,7 +315,7 @@ impl Conductor for Runs<'_> {
     fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&BenchDocument, (&str, bool)>) {
         if let Err((why, again)) = result {
             let then = if again { "it is tried again" } else { "the study goes on without it" };
-            // Also of a quiet study: what is missing is to be known.
+            // Shown even if quiet: the run's results are missing.
             terminal::say(&format!("run {}: {} failed: {why}; {then}", place.number, place.variant.name));
         }
     }

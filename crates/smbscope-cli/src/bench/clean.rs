@@ -1,4 +1,4 @@
-//! `smbscope bench clean`: removes what benchmarks made on a share, and nothing else.
+//! `smbscope bench clean`: removes the files that bench created on a share.
 
 use super::options::connect;
 use crate::arguments::{CleanArguments, ConnectArguments};
@@ -6,7 +6,6 @@ use crate::terminal::say;
 use anyhow::bail;
 use smbscope_report::counted;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &CleanArguments) -> anyhow::Result<()> {
     let ConnectArguments { prepare_timeout, .. } = arguments.connect;
     let cleaned = smbscope_run::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;

@@ -1,11 +1,11 @@
-//! The command line of a run as it can be given again: what the report proposes to do next begins with it.
+//! Reconstructs the command line of a run, as a prefix for the follow-up commands that reports suggest.
 
 use crate::arguments::Arguments;
 use clap::{ArgMatches, CommandFactory, parser::ValueSource};
 use smbscope_report::quoted;
 use std::ffi::OsString;
 
-/// What a proposal says anew: load points, schedule, and where the results go.
+/// Options that suggested commands set themselves: load points, schedule and output.
 const SAID_ANEW: [&str; 18] = [
     "users",
     "rate",
@@ -27,7 +27,8 @@ const SAID_ANEW: [&str; 18] = [
     "plain",
 ];
 
-/// `smbscope bench smb://ann@files/projects --duration 1min`; nothing where the line is another one, or no text.
+/// Returns e.g. `smbscope bench smb://ann@files/projects --duration 1min`. `None` if the line is not a bench command
+/// or not UTF-8.
 pub(super) fn to_repeat(line: impl IntoIterator<Item = OsString>) -> Option<String> {
     let matches = Arguments::command().try_get_matches_from(line).ok()?;
     let ("bench", matches) = matches.subcommand()? else { return None };
@@ -47,7 +48,7 @@ pub(super) fn to_repeat(line: impl IntoIterator<Item = OsString>) -> Option<Stri
     Some(words.join(" "))
 }
 
-/// What was given for an argument, quoted for a shell.
+/// Returns the values of an argument, quoted for a shell.
 fn values(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
     let Ok(Some(values)) = matches.try_get_raw(id) else { return Some(Vec::new()) };
     values.map(|value| value.to_str().map(quoted)).collect()

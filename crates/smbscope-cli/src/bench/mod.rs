@@ -1,4 +1,4 @@
-//! `smbscope bench`: users of a workload on a server, up a ramp; what came out as one document, and a view while it runs.
+//! `smbscope bench`: runs a workload at increasing numbers of users, shows progress, and prints the report.
 
 mod clean;
 mod command;
@@ -20,7 +20,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     match &arguments.other {
         Some(BenchVerb::Clean(arguments)) => clean::run(arguments),
@@ -29,7 +28,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     }
 }
 
-/// Measures, and prints the report.
+/// Runs the load points and prints the report.
 fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     let options = run_options(arguments)?;
     let mut output = Output::open(None, &options.sources)?;
@@ -37,7 +36,7 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
         output.refuse_terminal("HTML")?;
     }
     let bench = Bench::open(options)?;
-    // Until here there was nothing to give back; from here on all ends in order.
+    // Nothing needs cleanup before this point; from here on, signals end the run in order.
     let interrupted = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&interrupted);
     let mut display = ProgressDisplay::open(choice(arguments), bench.heading());
@@ -54,7 +53,7 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     how_it_ended(&document)
 }
 
-/// A failed run, or one that a signal or a key on the dashboard ended, is a failure of the command.
+/// Fails if the run failed, or if a signal or a key ended it.
 pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
     let has_failed = document.runs.iter().any(|run| matches!(run.ended, BenchRunOutcome::Failed { .. }));
     if !has_failed && document.runs.iter().any(|run| run.ended == BenchRunOutcome::Interrupted) {
@@ -66,7 +65,7 @@ pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
     }
 }
 
-/// What the end before the first load point is for this program.
+/// Converts an interruption before the first load point.
 fn or_interrupted(error: BenchError) -> anyhow::Error {
     match error {
         BenchError::Interrupted => {
@@ -76,7 +75,6 @@ fn or_interrupted(error: BenchError) -> anyhow::Error {
     }
 }
 
-/// Prints the report.
 pub(crate) fn print(
     document: &BenchDocument,
     format: BenchFormat,
@@ -91,12 +89,12 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Lists the built-in workloads, or prints one.
+/// Lists the built-in workloads or prints one.
 fn workloads(name: Option<&str>) -> anyhow::Result<()> {
     let text = match name {
         Some(name) => match Workload::builtin_text(name) {
             Some(text) => text,
-            // The error names those that there are.
+            // The error lists the known names.
             None => return Ok(Workload::builtin(name).map(drop)?),
         },
         None => {

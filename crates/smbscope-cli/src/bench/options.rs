@@ -1,4 +1,4 @@
-//! What the arguments of `smbscope bench` ask for.
+//! Converts the arguments of `smbscope bench` to options of a run.
 
 use super::{command, password};
 use crate::arguments::{BenchArguments, ConnectArguments, Think};
@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// All of it, with the workload read.
+/// Converts all arguments and reads the workload.
 pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
     let workload = workload(arguments)?;
     fits(arguments, &workload)?;
@@ -42,13 +42,12 @@ pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptio
     })
 }
 
-/// The hosts that users work on.
 fn cluster(arguments: &BenchArguments) -> Result<Option<Cluster>, BadArguments> {
     let address = arguments.cluster.address.as_deref();
     address.map(|address| cluster::hosts(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
 }
 
-/// How to connect to any server.
+/// Returns the connection options.
 pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
@@ -68,7 +67,7 @@ pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     connect
 }
 
-/// The workload that is asked for.
+/// Reads the workload.
 fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
     if let Some(file) = &arguments.loadfile {
         return Ok(thinking(arguments, Workload::loadfile(file)?)?);
@@ -80,7 +79,7 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
     Ok(thinking(arguments, workload.set(&arguments.set)?)?)
 }
 
-/// The workload with pauses as they are asked for.
+/// Scales the pauses of the workload.
 fn thinking(arguments: &BenchArguments, workload: Workload) -> Result<Workload, BadArguments> {
     let Some(Think::Recorded(by)) = arguments.think else { return Ok(workload) };
     if !workload.has_pauses() {
@@ -92,7 +91,7 @@ fn thinking(arguments: &BenchArguments, workload: Workload) -> Result<Workload, 
     Ok(workload.thinking(by))
 }
 
-/// Refuses what is asked of a workload that has no such thing, before anything is begun.
+/// Rejects options that do not fit the workload, before anything is started.
 fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
     if let Some(criterion) = &arguments.find_capacity {
         criterion.check(workload.operations()).map_err(|error| BadArguments(EngineError::from(error).to_string()))?;
@@ -112,7 +111,7 @@ fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArgume
     Ok(())
 }
 
-/// The files that a run is made from.
+/// Returns the input files of a run, which must not be overwritten.
 fn sources(arguments: &BenchArguments) -> Sources {
     let workload = Some(Path::new(&arguments.workload)).filter(|_| arguments.loadfile.is_none());
     let files = [workload, arguments.loadfile.as_deref(), arguments.connect.password_file.as_deref()];
@@ -125,7 +124,7 @@ fn plan(arguments: &BenchArguments, workload: &Workload) -> RampPlan {
     let rates = arguments.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
     let schedule = schedule(arguments, workload);
     let overload = workload.scenarios().filter(|_| schedule.is_open());
-    // A search makes its own load points, from the least to the most.
+    // A search generates its own load points within the range.
     let (users, rates) = match (&arguments.find_capacity, rates.is_empty()) {
         (None, _) => (arguments.users(), rates),
         (Some(_), true) => (Users::range(search(arguments).first, search(arguments).most), rates),
@@ -157,7 +156,7 @@ fn plan(arguments: &BenchArguments, workload: &Workload) -> RampPlan {
     }
 }
 
-/// When operations begin: as the arguments say, otherwise as the workload does.
+/// Returns the schedule set by the arguments, or by the workload.
 fn schedule(arguments: &BenchArguments, workload: &Workload) -> LoadSchedule {
     let arrivals = arguments.arrivals;
     let rates = arguments.rates.as_ref().and_then(|rates| rates.points().first());
@@ -177,7 +176,7 @@ fn schedule(arguments: &BenchArguments, workload: &Workload) -> LoadSchedule {
     }
 }
 
-/// Between the fewest and the most of the users given, or between the lowest and the highest rate.
+/// Returns the search range, spanned by the given users or rates.
 fn search(arguments: &BenchArguments) -> Search {
     let users = arguments.users();
     let points = arguments.rates.as_ref().map_or(users.points(), |rates| rates.points());

@@ -13,10 +13,9 @@ use smbscope_report::{clean, json};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-/// The verb with which this program takes care of a server.
+/// Arguments with which this program runs as a keeper.
 const KEEP: [&str; 2] = ["lab", "keep"];
 
-/// Runs the command.
 pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
     match &arguments.verb {
         LabVerb::Up(arguments) => up(arguments),
@@ -27,13 +26,13 @@ pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
     }
 }
 
-/// Starts servers in the usual folder that a process of their own takes care of.
+/// Returns a launcher with a keeper process and the default state folder.
 pub(crate) fn kept() -> anyhow::Result<Launcher> {
     let (program, first) = entry::program().context("cannot find this program to take care of the server")?;
     Ok(Launcher::new().kept_by(program, first.into_iter().chain(KEEP.map(OsString::from))))
 }
 
-/// Starts servers in this folder that a process of their own takes care of.
+/// Returns a launcher with a keeper process and this state folder.
 fn launcher(state: &StateArguments) -> anyhow::Result<Launcher> {
     Ok(kept()?.state(state_folder(state)?))
 }
@@ -45,7 +44,7 @@ fn state_folder(arguments: &StateArguments) -> anyhow::Result<StateFolder> {
 fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     let record = launcher(&arguments.state)?.name(&arguments.name).detach(&arguments.server.settings())?;
     let text = match arguments.format {
-        // On a terminal, and nowhere else: what is redirected may end up where others read it.
+        // Only on a terminal: redirected output may be readable by others.
         LabFormat::Text if std::io::stdout().is_terminal() => introduction(&record, password(&record)?.as_deref()),
         LabFormat::Text => introduction(&record, None),
         LabFormat::Json => json::line(&status::document(&record)) + "\n",
@@ -53,14 +52,14 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     write(&text)
 }
 
-/// The first user's password.
+/// Reads the first user's password.
 fn password(record: &ServerRecord) -> anyhow::Result<Option<String>> {
     let file = record.password_file();
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(text.lines().next().map(str::to_owned))
 }
 
-/// What a person needs to use a server; the password is shown this once.
+/// Formats the facts needed to use a server. The password is shown only here.
 fn introduction(record: &ServerRecord, password: Option<&str>) -> String {
     let mut text = format!("{}: Samba, SMB {}\n", clean(&record.name), status::dialects(record));
     let settings = record.settings.to_string();
@@ -111,7 +110,7 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
         state.servers()?.into_iter().filter(|server| server.detached).map(|server| server.name).collect();
     let names = match arguments.names.as_slice() {
         [] if arguments.all || servers.len() == 1 => servers,
-        // What a server left that nobody takes care of any more has just been removed.
+        // Servers without an owner have just been removed.
         [] if servers.is_empty() && !swept.is_empty() => Vec::new(),
         [] if servers.is_empty() => bail!("no server runs in {}", state.path().display()),
         [] => bail!("several servers run: name one of {}, or stop them all with --all", servers.join(", ")),
@@ -127,7 +126,6 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// To standard output.
 fn write(text: &str) -> anyhow::Result<()> {
     Output::stdout()?.print(text)
 }

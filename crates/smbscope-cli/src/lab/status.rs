@@ -1,4 +1,4 @@
-//! `smbscope lab status`: which servers run.
+//! `smbscope lab status`: lists running servers.
 
 use super::{state_folder, write};
 use crate::arguments::{LabFormat, StatusArguments};
@@ -8,7 +8,6 @@ use smbscope_report::json::line;
 use smbscope_report::listed;
 use std::time::Duration;
 
-/// Runs the command.
 pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
     let state = state_folder(&arguments.state)?;
     state.sweep()?;
@@ -20,7 +19,7 @@ pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
     })
 }
 
-/// One line for each, with columns as wide as what is in them.
+/// Formats one line per server with aligned columns.
 fn table(servers: &[ServerRecord]) -> String {
     let heading = ["NAME", "DIALECTS", "PORT", "PID", "SESSIONS", "UPTIME", "STATE", "SETTINGS"].map(str::to_owned);
     let row = |server: &ServerRecord| {
@@ -39,7 +38,7 @@ fn table(servers: &[ServerRecord]) -> String {
     listed(&std::iter::once(heading).chain(servers.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// From the oldest to the newest.
+/// Returns the range of dialects.
 pub(super) fn dialects(server: &ServerRecord) -> String {
     let (min, max) = (server.settings.min_dialect, server.settings.max_dialect);
     if min == max { min.to_string() } else { format!("{min} to {max}") }
@@ -63,7 +62,7 @@ fn uptime(time: Duration) -> String {
     }
 }
 
-/// For a program.
+/// Returns the JSON form of a server.
 pub(super) fn document(server: &ServerRecord) -> Value {
     json!({
         "name": server.name,

@@ -1,8 +1,8 @@
-//! What is shown while users work: a dashboard on a terminal, otherwise a plain line an interval and a load point.
+//! Progress display of a run: a dashboard on a terminal, otherwise plain lines per interval and load point.
 //!
-//! [`State`] is what there is to show, [`view`] draws it, [`Screen`] owns the terminal; [`plain`] makes lines of the same
-//! state. A run hands a [`Snapshot`] to it every second, and spends the rest of the second waiting in it, until the user
-//! wants to stop.
+//! [`DashboardState`] holds the content, [`view`] draws it, [`Screen`] owns the terminal, and [`plain`] formats lines
+//! of the same state. The run passes a [`RampSnapshot`] every second and waits in the display for the rest of the
+//! second, until the user wants to stop.
 
 mod plain;
 mod screen;
@@ -19,18 +19,15 @@ use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How to show what happens.
+/// Requested kind of display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The dashboard, where there is a terminal.
+    /// Dashboard if there is a terminal, otherwise lines.
     Auto,
-    /// Lines.
     Plain,
-    /// Nothing.
     Quiet,
 }
 
-/// Where it is shown.
 pub(crate) struct ProgressDisplay {
     state: DashboardState,
     medium: Medium,
@@ -38,14 +35,13 @@ pub(crate) struct ProgressDisplay {
 
 enum Medium {
     Screen(Screen),
-    /// Of standard error, so that they never get into a result.
+    /// Standard error, so that they do not mix with results.
     Lines,
     Nowhere,
 }
 
 impl ProgressDisplay {
-    /// The dashboard needs a terminal to draw on and to be asked from; lines go to standard error, so that they never
-    /// get into a result. Colour is left out where `NO_COLOR` says so.
+    /// Opens the display. The dashboard requires a terminal for both output and input. `NO_COLOR` disables colours.
     pub(crate) fn open(choice: Choice, heading: Heading) -> ProgressDisplay {
         let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
         let color = std::env::var_os("NO_COLOR").is_none();
@@ -61,7 +57,7 @@ impl ProgressDisplay {
     fn show(&mut self, line: Option<String>) {
         match &mut self.medium {
             Medium::Screen(screen) => {
-                // A terminal that cannot be drawn on is no reason to lose a measurement.
+                // A failed drawing must not abort a measurement.
                 let _ = screen.draw(&self.state);
             }
             Medium::Lines => line.iter().for_each(|line| terminal::line(line)),
@@ -93,8 +89,8 @@ impl BenchObserver for ProgressDisplay {
         terminal::say(text);
     }
 
-    /// Keeps the dashboard as large as its terminal. There, Ctrl-C and q are the wish to stop: the terminal makes no
-    /// signal of them.
+    /// Redraws the dashboard when the terminal is resized. While it is shown, Ctrl-C and q arrive as keys, not as
+    /// signals.
     fn wait(&mut self, until: Instant) -> Wish {
         loop {
             let left = until.saturating_duration_since(Instant::now());

@@ -1,11 +1,11 @@
-//! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
+//! Progress as plain lines: one per interval while measuring, one per phase change, one per finished load point.
 
 use super::state::{DashboardState, FinishedLoadPoint, of_them, phase_name};
 use smbscope_load::engine::EnginePhase;
 use smbscope_report::{counted, or_dash, rate};
 use smbscope_run::progress::RampSnapshot;
 
-/// A line about what happened since the last one; none where nothing new is to be said.
+/// Returns a line about the latest interval, or `None` if it has no news.
 pub(super) fn interval(state: &DashboardState, snapshot: &RampSnapshot) -> Option<String> {
     let (point, live) = (snapshot.point, &snapshot.live);
     let users = counted(point.users.into(), "user", "users");
@@ -45,7 +45,7 @@ pub(super) fn interval(state: &DashboardState, snapshot: &RampSnapshot) -> Optio
     Some(line)
 }
 
-/// What came out of a load point.
+/// Returns a line about a finished load point.
 pub(super) fn point(finished: &FinishedLoadPoint) -> String {
     let FinishedLoadPoint { users, per_second, p50, p95, errors, unexpected, limited } = *finished;
     let users = counted(users.into(), "user", "users");

@@ -1,4 +1,4 @@
-//! The dashboard on terminals of memory, and on a real one that a child process takes over.
+//! The dashboard on in-memory terminals, and on a real one taken over by a child process.
 
 use super::screen::Screen;
 use super::state::{DashboardState, FinishedLoadPoint};
@@ -19,7 +19,7 @@ fn heading() -> Heading {
     Heading { workload: "netbench-like".into(), target: "127.0.0.1:14450, share share, SMB 3.1.1".into() }
 }
 
-/// A second of the second load point, so far through its measured part.
+/// Returns a snapshot of the second load point, `at` seconds into its measured part.
 fn second(at: u64) -> RampSnapshot {
     let group = |group, commands, p50: i64| LiveGroup {
         group,
@@ -58,7 +58,7 @@ fn second(at: u64) -> RampSnapshot {
     }
 }
 
-/// After a load point, twenty seconds into the second.
+/// Returns the state after one load point and twenty seconds of the second.
 fn state() -> DashboardState {
     let mut state = DashboardState::new(heading());
     let done = FinishedLoadPoint {
@@ -143,7 +143,7 @@ fn names_from_outside_cannot_steer_the_terminal() {
 #[test]
 fn errors_are_those_of_the_load_point() {
     let mut state = state();
-    // 20 seconds with 19 each.
+    // 20 seconds with 19 errors each.
     assert_eq!((state.errors, state.unexpected), (380, 40));
     state.update(RampSnapshot { point: RampPosition { number: 3, of: Some(4), users: 32 }, ..second(0) });
     assert_eq!((state.errors, state.top_statuses()[0]), (19, ("STATUS_OBJECT_NAME_NOT_FOUND", 17)));
@@ -154,7 +154,7 @@ fn errors_that_are_not_listed_are_added_up() {
     let mut state = DashboardState::new(heading());
     // Statuses without a name.
     let statuses = (1..=7).map(|kind| (NtStatus(0xc000_0ab0 | kind), kind.into())).collect();
-    // Of three the status is not known.
+    // Three errors have no known status.
     let live = engine::EngineSnapshot { statuses, errors: 28 + 3, ..second(0).live };
     state.update(RampSnapshot { live, ..second(0) });
     let drawn = drawn(&state, 80, 40);
@@ -192,10 +192,10 @@ fn plain_lines_come_once_a_phase_while_nothing_is_measured() {
     assert_eq!(plain::interval(&state, &connecting), None);
 }
 
-/// Says to the child of [`the_terminal_is_given_back`] how to end.
+/// Tells the child of [`the_terminal_is_given_back`] how to end.
 const HOW: &str = "SMBSCOPE_TEST_DASHBOARD_ENDS";
 
-/// Not a test of its own: takes the terminal over and ends in the way that the environment says.
+/// Not an independent test: takes the terminal over and ends as the environment says.
 #[test]
 fn child_that_takes_the_terminal_over() {
     let Ok(how) = std::env::var(HOW) else { return };
@@ -208,7 +208,7 @@ fn child_that_takes_the_terminal_over() {
     }
 }
 
-/// Something goes wrong while the dashboard is there.
+/// Fails while the dashboard is shown.
 fn fails(mut screen: Screen) -> io::Result<()> {
     screen.draw(&state())?;
     Err(io::Error::other("on purpose"))
@@ -224,7 +224,7 @@ fn the_terminal_is_given_back() {
     for how in ["well", "panic", "error"] {
         let exe = std::env::current_exe().unwrap();
         let test = "bench::dashboard::tests::child_that_takes_the_terminal_over";
-        // What the terminal's settings are before and after shows whether raw mode was left.
+        // The terminal's settings before and after show if raw mode was left.
         let line = format!("stty -a; '{}' --exact {test} --nocapture; echo; stty -a", exe.display());
         let output = Command::new("script")
             .args(["-qec", &line, "/dev/null"])
