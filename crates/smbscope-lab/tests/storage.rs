@@ -96,8 +96,8 @@ fn what_samba_reads_and_writes_passes_the_disk() {
     assert!(figures.bytes_written == 300_000 && figures.bytes_read >= 300_000, "{figures:?}");
 }
 
-/// At 100 per second, at most 201 complete in 2 s, as the first starts at once. At least three quarters of that
-/// complete, because 8 users have one request outstanding at all times, apart from their own work.
+/// At 100 per second, at most 201 complete in 2 s, as the first starts at once, and at least three quarters of that.
+/// 8 users have one request outstanding each, except during their own work: the mean queue is just below 8.
 #[test]
 fn operations_stay_below_the_limit_however_many_ask() {
     let Some(server) = slow(Storage { iops: Some(100), ..Storage::default() }) else { return };
