@@ -120,13 +120,11 @@ fn say(summary: &SlimSummary, output: &Path) {
     if summary.undecided > 0 {
         let count = counted(summary.undecided, "packet", "packets");
         terminal::say(&format!(
-            "warning: {count} lost their SMB headers: too many waited for bytes that were not captured"
+            "warning: {count} lost their SMB headers: too many were waiting for bytes that were not captured"
         ));
     }
     if summary.moved > 0 {
         let count = counted(summary.moved, "packet", "packets");
-        terminal::say(&format!(
-            "warning: {count} have another number than in their file, which is far from time order"
-        ));
+        terminal::say(&format!("warning: {count} were renumbered because their file is far from time order"));
     }
 }

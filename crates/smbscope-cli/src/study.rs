@@ -158,7 +158,7 @@ fn options(
             load(variant, arguments, directory, cluster).map(|options| VariantRunOptions::Load(Box::new(options)))
         }
         Verb::Launch(_) if cluster.address.is_some() => {
-            bail!("a launch is that of a program on this machine: leave --cluster out")
+            bail!("launches run on this machine only: omit --cluster")
         }
         Verb::Launch(arguments) => {
             launching(variant, *arguments, directory).map(|options| VariantRunOptions::Launch(Box::new(options)))

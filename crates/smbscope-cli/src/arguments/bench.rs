@@ -146,25 +146,25 @@ pub struct BenchArguments {
     pub threads: Option<u16>,
 
     /// End each load point after N operations. [default: unlimited]
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Limits")]
     pub operations: Option<u64>,
 
     /// Measure N complete passes of each user per load point, for a loadfile or a workload with order = "sequence";
     /// --duration is the time limit. [default: unlimited]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "When to stop")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
     pub passes: Option<u32>,
 
     /// End the run after N operations with an unexpected result. [default: unlimited]
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Limits")]
     pub stop_on_errors: Option<u64>,
 
     /// Fail the run (exit status 1) if more than this percentage of a load point's operations had an unexpected
     /// result, including broken sessions; 100 allows any.
-    #[arg(hide_short_help = true, long, value_name = "PERCENT", value_parser = percent, default_value_t = ERRORS_ALLOWED_PERCENT, help_heading = "When to stop")]
+    #[arg(hide_short_help = true, long, value_name = "PERCENT", value_parser = percent, default_value_t = ERRORS_ALLOWED_PERCENT, help_heading = "Limits")]
     pub max_errors: f64,
 
     /// Choose what happens when a user's session breaks: reconnect, or end the user.
-    #[arg(hide_short_help = true, long, value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "When to stop")]
+    #[arg(hide_short_help = true, long, value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "Limits")]
     pub on_failure: OnFailure,
 
     #[command(flatten)]
@@ -248,14 +248,16 @@ impl BenchArguments {
         let is_open = self.rate.is_some() || self.rate_per_user.is_some() || self.rates.is_some();
         if self.rate.is_some() && self.find_capacity.is_some() {
             Some(
-                "--rate is the same load at any number of users: search with --rates 100..5000, or with --rate-per-user",
+                "--rate sets the same load for any number of users: search with --rates 100..5000, or with --rate-per-user",
             )
         } else if self.rate.is_some() && several_users {
-            Some("--rate is the same load at any number of users: give one number, or --rate-per-user, or --rates")
+            Some(
+                "--rate sets the same load for any number of users: give one number, or use --rate-per-user or --rates",
+            )
         } else if self.rates.is_some() && several_users {
-            Some("--rates differ at one number of users: give --users one number")
+            Some("--rates requires a fixed number of users: give --users one number")
         } else if self.rates.is_some() && self.find_capacity.is_some() && !several_rates {
-            Some("--find-capacity searches between the lowest and the highest of --rates: give it a range")
+            Some("--find-capacity searches between the lowest and the highest of --rates: give a range")
         } else if self.rates.as_ref().is_some_and(|rates| rates.points().len() > LOAD_POINTS_MAX)
             && self.find_capacity.is_none()
         {
@@ -284,11 +286,11 @@ impl BenchArguments {
             _ => &self.connect,
         };
         let conflict = if self.duration().is_zero() {
-            "--duration has to be longer than nothing"
+            "--duration must be longer than 0s"
         } else if self.duration() > DURATION_MAX || self.warmup() > DURATION_MAX {
             "--duration and --warmup are at most 100000s, a day and some hours"
         } else if self.target.is_some() && self.storage.settings().is_slow() {
-            "--storage-latency, --storage-iops and --storage-bandwidth are of a private server: leave TARGET out"
+            "--storage-latency, --storage-iops and --storage-bandwidth require a private server: omit TARGET"
         } else if let Some(conflict) = self.rate_conflict() {
             conflict
         } else if self.find_capacity.is_none() && self.users().points().len() > LOAD_POINTS_MAX {
@@ -298,7 +300,7 @@ impl BenchArguments {
         } else if self.cluster.address.is_some() && self.capture {
             "--capture sees no packets of other hosts: leave --capture or --cluster out"
         } else if self.cluster.address.is_some() && !self.by.is_empty() {
-            "--by depends on the order of all commands, which is not known over several hosts: leave --by or --cluster out"
+            "--by depends on the order of all commands, which is unknown across hosts: omit --by or --cluster"
         } else if let Some(conflict) = connect.conflict() {
             conflict
         } else {
@@ -430,19 +432,19 @@ impl ConnectArguments {
         if encrypted && self.dialect < SMB3 {
             Some("--encryption needs SMB 3; choose --dialect 3.0 or later")
         } else if later_cipher && self.dialect < SMB311 {
-            Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 have aes-128-ccm alone")
+            Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 support only aes-128-ccm")
         } else if algorithm && self.dialect < SMB311 {
-            Some("--signing-algorithm needs --dialect 3.1.1; every older dialect has one way of signing")
+            Some("--signing-algorithm needs --dialect 3.1.1; older dialects have a fixed algorithm")
         } else if algorithm && self.signing == ClientSigningPolicy::Off {
-            Some("--signing off leaves nothing for --signing-algorithm to do; leave one of them out")
+            Some("--signing off contradicts --signing-algorithm; omit one of them")
         } else if self.raw && self.dialect != Dialect::NtLm012 {
-            Some("--raw is of SMB1; choose --dialect nt1")
+            Some("--raw requires SMB1; choose --dialect nt1")
         } else if self.raw && self.signing == ClientSigningPolicy::Required {
-            Some("what has no header has no signature: leave --raw or --signing required out")
+            Some("raw messages have no header and can't be signed: omit --raw or --signing required")
         } else if self.timeout.is_zero() {
-            Some("--timeout has to be longer than nothing")
+            Some("--timeout must be longer than 0s")
         } else if self.prepare_timeout.is_zero() {
-            Some("--prepare-timeout has to be longer than nothing")
+            Some("--prepare-timeout must be longer than 0s")
         } else {
             None
         }
@@ -460,7 +462,7 @@ pub(super) const DIALECTS: &PossibleValueTable<Dialect> = &[
 
 pub(super) const SIGNING: &PossibleValueTable<ClientSigningPolicy> = &[
     ("off", "Never", ClientSigningPolicy::Off),
-    ("on", "Where the server requires it", ClientSigningPolicy::On),
+    ("on", "If the server requires it", ClientSigningPolicy::On),
     ("required", "Always", ClientSigningPolicy::Required),
 ];
 
@@ -483,25 +485,29 @@ const TRANSPORTS: &PossibleValueTable<Transport> =
     &[("tcp", "Direct TCP", Transport::DirectTcp), ("netbios", "NetBIOS session service", Transport::NetBios)];
 
 const LOGINS: &PossibleValueTable<Login> = &[
-    ("password", "The user of the target by password; a guest where the target names none", Login::Password),
-    ("guest", "A guest", Login::Guest),
-    ("anonymous", "Nobody", Login::Anonymous),
-    ("kerberos", "Whoever the system has Kerberos tickets of", Login::Kerberos),
+    ("password", "User of the target with a password; a guest if the target names no user", Login::Password),
+    ("guest", "Guest", Login::Guest),
+    ("anonymous", "No user", Login::Anonymous),
+    ("kerberos", "The system's Kerberos tickets", Login::Kerberos),
 ];
 
 const ON_FAILURE: &PossibleValueTable<OnFailure> = &[
-    ("reconnect", "Connect again", OnFailure::Reconnect { delay: RECONNECT_DELAY }),
+    ("reconnect", "Reconnect", OnFailure::Reconnect { delay: RECONNECT_DELAY }),
     ("end", "End the user; the run ends with the last one", OnFailure::End),
 ];
 
 const ON_LOST_HOST: &PossibleValueTable<OnLostHost> = &[
-    ("continue", "The other hosts go on; later load points divide all users among them", OnLostHost::Continue),
+    (
+        "continue",
+        "Continue with the other hosts; later load points distribute all users over them",
+        OnLostHost::Continue,
+    ),
     ("stop", "End the run", OnLostHost::Stop),
 ];
 
 const ARRIVALS: &PossibleValueTable<Arrivals> = &[
-    ("constant", "At equal distances", Arrivals::Constant),
-    ("poisson", "At random (a Poisson process)", Arrivals::Poisson),
+    ("constant", "At equal intervals", Arrivals::Constant),
+    ("poisson", "At random (Poisson process)", Arrivals::Poisson),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -517,7 +523,7 @@ pub enum BenchFormat {
 /// Parses operations per second: 500/s, 30/min, or 500.
 fn rate(text: &str) -> Result<f64, String> {
     let rate = units::rate(text)?;
-    if rate > 0.0 { Ok(rate) } else { Err("expected more than none, such as 500/s".to_owned()) }
+    if rate > 0.0 { Ok(rate) } else { Err("expected a rate above 0, such as 500/s".to_owned()) }
 }
 
 /// Parses a percentage: 1, 0.5 or 5%.

@@ -89,11 +89,11 @@ impl CompareArguments {
     pub(super) fn check(&self) -> Result<(), clap::Error> {
         let sides = self.sides();
         let conflict = if sides.iter().any(Vec::is_empty) {
-            "`vs` stands between files"
+            "`vs` must be between files"
         } else if sides.len() < 2 {
             "a comparison needs two sides"
         } else if self.names.len() > sides.len() {
-            "there are more names than files"
+            "there are more names than sides"
         } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             "standard input (-) can be read only once"
         } else {

@@ -175,32 +175,32 @@ pub struct ServerArguments {
     ///
     /// If root starts the server, it gets a network namespace whose link delays packets: a capture shows network
     /// time. Otherwise a proxy that terminates TCP delays the data, and a capture at the client shows server time.
-    #[arg(long, value_name = "TIME", value_parser = parse_delay, help_heading = "What makes it slow")]
+    #[arg(long, value_name = "TIME", value_parser = parse_delay, help_heading = "Impairments")]
     pub delay: Option<Duration>,
 
     /// Limit the bandwidth in each direction: 100mbit, 1gbit. [default: unlimited]
-    #[arg(long, value_name = "RATE", value_parser = parse_bandwidth, help_heading = "What makes it slow")]
+    #[arg(long, value_name = "RATE", value_parser = parse_bandwidth, help_heading = "Impairments")]
     pub bandwidth: Option<u64>,
 
     /// Drop this percentage of the packets in each direction: 0.5%. Requires root.
-    #[arg(long, value_name = "SHARE", value_parser = parse_loss, help_heading = "What makes it slow")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_loss, help_heading = "Impairments")]
     pub loss: Option<f64>,
 
     /// Scan files for viruses when they are opened and after they were written.
-    #[arg(long, value_enum, value_name = "SCANNER", help_heading = "What makes it slow")]
+    #[arg(long, value_enum, value_name = "SCANNER", help_heading = "Impairments")]
     pub antivirus: Option<Scanner>,
 
     /// Load virus signatures from this folder, such as /var/lib/clamav. [default: only the EICAR test file's]
-    #[arg(long, value_name = "DIR", requires = "antivirus", help_heading = "What makes it slow")]
+    #[arg(long, value_name = "DIR", requires = "antivirus", help_heading = "Impairments")]
     pub signatures: Option<PathBuf>,
 
     /// Keep every core busy for this percentage of the time.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100),
-        help_heading = "What makes it slow")]
+        help_heading = "Impairments")]
     pub cpu_load: Option<u8>,
 
     /// Put the share on a RAM disk of this size, which can fill up: 64M, 2G. Requires root.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "What makes it slow")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Impairments")]
     pub disk: Option<u64>,
 
     #[command(flatten)]
@@ -258,8 +258,8 @@ impl ServerArguments {
 }
 
 const SIGNING: &PossibleValueTable<ServerSigningPolicy> = &[
-    ("off", "None, unless the client requires them of SMB2 or later", ServerSigningPolicy::Off),
-    ("on", "Where the client wants them", ServerSigningPolicy::On),
+    ("off", "Never, unless an SMB2 or later client requires it", ServerSigningPolicy::Off),
+    ("on", "If the client requests it", ServerSigningPolicy::On),
     ("required", "Always", ServerSigningPolicy::Required),
 ];
 

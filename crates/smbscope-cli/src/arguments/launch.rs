@@ -29,19 +29,19 @@ pub struct LaunchArguments {
     pub command: Vec<String>,
 
     /// End a launch when the X display shows a window whose title or class contains TEXT.
-    #[arg(long, value_name = "TEXT", group = "until", help_heading = "Until (otherwise the program's end)")]
+    #[arg(long, value_name = "TEXT", group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub window: Option<String>,
 
     /// End a launch when this file exists.
-    #[arg(long, value_name = "FILE", group = "until", help_heading = "Until (otherwise the program's end)")]
+    #[arg(long, value_name = "FILE", group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub file: Option<PathBuf>,
 
     /// End a launch when this port accepts connections: 8080 or 127.0.0.1:8080.
-    #[arg(long, value_name = "PORT", value_parser = port, group = "until", help_heading = "Until (otherwise the program's end)")]
+    #[arg(long, value_name = "PORT", value_parser = port, group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub port: Option<SocketAddr>,
 
     /// End a launch when the program has written a line that contains TEXT.
-    #[arg(long, value_name = "TEXT", group = "until", help_heading = "Until (otherwise the program's end)")]
+    #[arg(long, value_name = "TEXT", group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub line: Option<String>,
 
     /// Put the folder on this share, `smb://[user@]host[:port]/share[/dir]`, mounted through FUSE, or on a private
@@ -158,7 +158,7 @@ impl LaunchArguments {
         } else if self.capture && !on_share && self.server.is_none() {
             Some("--capture needs a server: --target smb://host/share, or --server with --target file:DIR")
         } else if self.timeout.is_zero() {
-            Some("--timeout has to be longer than nothing")
+            Some("--timeout must be longer than 0s")
         } else {
             None
         }

@@ -75,7 +75,7 @@ impl Arguments {
         } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == AnalyzeFormat::Csv) {
             "--interval is about the time line, which is part of the text report and of --format json"
         } else if !arguments.fail_if.is_empty() && arguments.writes_table() {
-            "--fail-if judges a report, and the exchange table is none; use --format text, json or html"
+            "--fail-if needs a report, not the exchange table; use --format text, json or html"
         } else if arguments.no_findings && arguments.fail_if.iter().any(FailIf::needs_answer) {
             "--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them"
         } else if arguments.csv_raw && arguments.format() != AnalyzeFormat::Csv {

@@ -85,7 +85,7 @@ fn thinking(arguments: &BenchArguments, workload: Workload) -> Result<Workload, 
     if !workload.has_pauses() {
         let name = workload.name();
         return Err(BadArguments(format!(
-            "{name} is no loadfile and no recording, whose pauses --think could scale: give it a duration"
+            "{name} is neither a loadfile nor a recording, so --think has no pauses to scale: give a duration"
         )));
     }
     Ok(workload.thinking(by))
