@@ -1,9 +1,8 @@
 //! Per-client counts of facts and events.
 
 use super::fact::Fact;
-use super::refusals::{RefusalReason, Refused};
 use super::served::{CommandClass, ServerTimeHistogram};
-use super::waits::Waits;
+use super::waits::{RefusalReason, Refused, Waits};
 use super::writes::Slowdown;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};

@@ -7,7 +7,6 @@ mod counts;
 mod fact;
 mod pair;
 mod path;
-mod refusals;
 mod served;
 mod waits;
 mod writes;
@@ -22,6 +21,5 @@ pub(crate) use pair::{
     CollectedFacts, DiagnosisFacts, Pair, address_filter, bit_rate, bytes, file_name, named, percent, server_name,
 };
 pub(crate) use path::PathFacts;
-pub(crate) use refusals::RefusalReason;
 pub(crate) use served::{CommandClass, ServerTimeHistogram};
-pub(crate) use waits::Wait;
+pub(crate) use waits::{RefusalReason, Wait};
