@@ -1,7 +1,6 @@
 //! Catalogue of causes with their thresholds, which a TOML file can override.
 
 use crate::answer::Culprit;
-use crate::causes::DETECTORS;
 use serde::Deserialize;
 use smbscope_model::{Nanos, units};
 use std::collections::BTreeMap;
@@ -24,7 +23,7 @@ pub struct CauseDefinition {
     /// Source of the advice or the thresholds.
     pub source: &'static str,
     /// Values at or above which it is reported, by name.
-    thresholds: BTreeMap<String, Threshold>,
+    pub(crate) thresholds: BTreeMap<String, Threshold>,
 }
 
 impl CauseDefinition {
@@ -37,7 +36,7 @@ impl CauseDefinition {
 /// Number, fraction, duration in ns, size in bytes, or rate in bytes per second.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "TomlThreshold")]
-struct Threshold {
+pub(crate) struct Threshold {
     value: f64,
     kind: ThresholdKind,
     /// Value in TOML syntax.
@@ -60,6 +59,15 @@ enum TomlThreshold {
     Whole(i64),
     Decimal(f64),
     Text(String),
+}
+
+/// Parses the thresholds of a detector. Panics if one is invalid.
+pub(crate) fn built_in(thresholds: &[(&str, &str)]) -> BTreeMap<String, Threshold> {
+    let parsed = thresholds.iter().map(|(name, text)| {
+        let threshold = Threshold::try_from(TomlThreshold::from_text(text));
+        ((*name).to_owned(), threshold.expect("a test reads the thresholds of all detectors"))
+    });
+    parsed.collect()
 }
 
 impl TomlThreshold {
@@ -135,28 +143,11 @@ impl fmt::Display for CatalogueError {
 
 impl std::error::Error for CatalogueError {}
 
-impl Default for Catalogue {
-    fn default() -> Catalogue {
-        let entry = |detector: &&crate::causes::Detector| {
-            let thresholds = detector.thresholds.iter().map(|(name, text)| {
-                let threshold = Threshold::try_from(TomlThreshold::from_text(text));
-                ((*name).to_owned(), threshold.expect("thresholds of detectors are read by a test"))
-            });
-            let entry = CauseDefinition {
-                culprit: detector.culprit,
-                title: detector.title,
-                condition: detector.condition,
-                advice: detector.advice,
-                source: detector.source,
-                thresholds: thresholds.collect(),
-            };
-            (detector.id.to_owned(), entry)
-        };
-        Catalogue { entries: DETECTORS.iter().map(entry).collect() }
-    }
-}
-
 impl Catalogue {
+    pub(crate) fn new(causes: impl IntoIterator<Item = (&'static str, CauseDefinition)>) -> Catalogue {
+        Catalogue { entries: causes.into_iter().map(|(id, cause)| (id.to_owned(), cause)).collect() }
+    }
+
     /// Returns the built-in catalogue with overrides from a TOML file: one table per cause, one key per threshold.
     pub fn with_thresholds(text: &str) -> Result<Catalogue, CatalogueError> {
         let given: BTreeMap<String, BTreeMap<String, Threshold>> =

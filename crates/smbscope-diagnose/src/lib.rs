@@ -12,6 +12,7 @@
 pub mod answer;
 pub mod catalogue;
 mod causes;
+mod classify;
 mod conclude;
 pub mod episodes;
 mod facts;

@@ -2,7 +2,8 @@
 
 use super::{Detect, Detector, Finding, Sufferers};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{DiagnosisFacts, Fact, Pair, Traffic, bit_rate, bytes, percent};
+use crate::classify::Fact;
+use crate::facts::{DiagnosisFacts, Pair, Traffic, bit_rate, bytes, percent};
 use smbscope_model::prose::unbroken;
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeSet;

@@ -2,7 +2,8 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
-use crate::facts::{Fact, Pair, bytes, percent};
+use crate::classify::Fact;
+use crate::facts::{Pair, bytes, percent};
 use smbscope_model::offers::capabilities;
 use smbscope_model::prose::{clean, counted, thousands, unbroken};
 use smbscope_model::{ConnectionSummary, Dialect, Protocol};

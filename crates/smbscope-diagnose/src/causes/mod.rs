@@ -19,6 +19,7 @@ mod tcp;
 pub(crate) use availability::request;
 
 use crate::answer::{Cause, Confidence, Culprit, Evidence, LostTime, Subject};
+use crate::catalogue::{self, Catalogue, CauseDefinition};
 use crate::facts::{Count, DiagnosisFacts, Pair, PathFacts, PathKey};
 use smbscope_model::{Nanos, Stamp};
 use std::collections::BTreeSet;
@@ -226,6 +227,23 @@ impl Finding {
 
 fn evidence(stamp: Stamp) -> Evidence {
     Evidence { capture: stamp.packet.capture().0, packet: stamp.packet.number(), time_ns: stamp.time }
+}
+
+impl Default for Catalogue {
+    /// Returns the causes of all detectors with their default thresholds.
+    fn default() -> Catalogue {
+        Catalogue::new(DETECTORS.iter().map(|detector| {
+            let definition = CauseDefinition {
+                culprit: detector.culprit,
+                title: detector.title,
+                condition: detector.condition,
+                advice: detector.advice,
+                source: detector.source,
+                thresholds: catalogue::built_in(detector.thresholds),
+            };
+            (detector.id, definition)
+        }))
+    }
 }
 
 /// Runs all detectors, in the order of the registry.

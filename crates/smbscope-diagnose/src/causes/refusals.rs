@@ -2,7 +2,8 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{Fact, Pair, RefusalReason, named};
+use crate::classify::Fact;
+use crate::facts::{Pair, RefusalReason, named};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, span, thousands, unbroken};
 use smbscope_wire::status::NtStatus;

@@ -2,7 +2,8 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{DiagnosisFacts, Fact, Pair, percent};
+use crate::classify::Fact;
+use crate::facts::{DiagnosisFacts, Pair, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, thousands, unbroken};
 use smbscope_stats::TimePart;

@@ -2,7 +2,8 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{CommandClass, Fact, Pair};
+use crate::classify::Fact;
+use crate::facts::{CommandClass, Pair};
 use smbscope_model::prose::{counted, span, thousands, unbroken};
 use smbscope_model::{Command, Nanos};
 use smbscope_wire::{smb1, smb2};

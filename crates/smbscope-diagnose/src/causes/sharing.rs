@@ -2,7 +2,8 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{DiagnosisFacts, Fact, Pair, RefusalReason, Wait, file_name};
+use crate::classify::Fact;
+use crate::facts::{DiagnosisFacts, Pair, RefusalReason, Wait, file_name};
 use smbscope_model::groups::opens;
 use smbscope_model::prose::{counted, span, thousands, unbroken};
 use smbscope_model::{Command, Nanos, Timestamp};

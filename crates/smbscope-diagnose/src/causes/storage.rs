@@ -2,7 +2,8 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{CommandClass, Count, Fact, Pair, ServerTimeHistogram, bytes};
+use crate::classify::Fact;
+use crate::facts::{CommandClass, Count, Pair, ServerTimeHistogram, bytes};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, unbroken};
 use smbscope_stats::TimePart;

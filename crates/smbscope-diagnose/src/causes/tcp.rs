@@ -2,7 +2,8 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{Fact, Pair, bit_rate, bytes, percent};
+use crate::classify::Fact;
+use crate::facts::{Pair, bit_rate, bytes, percent};
 use smbscope_model::prose::{counted, span, thousands, unbroken};
 use smbscope_model::{ConnectionSummary, DirectionCounts, Nanos};
 use smbscope_stats::TimePart;

@@ -3,7 +3,8 @@
 
 use crate::answer::{Answer, Cause, Confidence, Culprit, LostTime};
 use crate::causes::{self, DETECTORS, detector};
-use crate::facts::{CollectedFacts, CommandClass, DiagnosisFacts, Fact, Pair, percent, server_name};
+use crate::classify::Fact;
+use crate::facts::{CollectedFacts, CommandClass, DiagnosisFacts, Pair, percent, server_name};
 use crate::next::{SuggestedCommand, interval};
 use crate::slow::Slow;
 use crate::{Collector, DiagnosisContext};

@@ -7,7 +7,7 @@
 mod distinct;
 mod name;
 
-use crate::facts::{Fact, FactSet};
+use crate::classify::{Fact, FactSet};
 use distinct::Distinct;
 pub(crate) use distinct::hash;
 pub use name::EpisodeKind;
@@ -303,14 +303,14 @@ impl EpisodeTotals {
     }
 }
 
+/// Longest pause that ends in each stretch, a stretch being as long as the gap. Pauses shorter than the gap are
+/// omitted.
+///
 /// The number of episodes can fall as exchanges arrive: a long command joins separate ones. A gap derived from
 /// episodes would thus depend on the order of exchanges. The number of pauses only grows, and it bounds the number of
 /// episodes: each starts with a pause of one of its connections at least as long as the gap, and two episodes a gap
 /// apart do not start in the same stretch of that length. So the shortest gap that leaves few enough pauses is the
 /// same for every order and every distribution of connections over workers.
-///
-/// Longest pause that ends in each stretch, a stretch being as long as the gap. Pauses shorter than the gap are
-/// omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Pauses(BTreeMap<i64, Nanos>);
 

@@ -1,6 +1,6 @@
 //! Classification of an episode by the files it touches.
 
-use crate::facts::{has_extension, is_close};
+use crate::classify::{has_extension, is_close};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, Subcommand};
 use smbscope_wire::names::InfoLevel;

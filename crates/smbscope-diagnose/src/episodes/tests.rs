@@ -1,5 +1,5 @@
 use super::*;
-use crate::facts::facts_of;
+use crate::classify::facts_of;
 use proptest::prelude::*;
 use smbscope_model::{FlowId, Stamp};
 use smbscope_stats::Covered;

@@ -2,11 +2,11 @@
 
 use super::activity::{BusyOverTime, ResponsesOverTime, TrafficOverTime};
 use super::counts::{ExchangeSample, PairFacts, PeakWindowCount};
-use super::fact::{Fact, SIXTY_FOUR_K, facts_of, is_close};
 use super::path::{COPY_WINDOW, PathFacts, RecentPaths};
 use super::served::{CommandClass, server_time};
 use super::waits::{Attempted, Wait};
 use super::writes::WriteStream;
+use crate::classify::{Fact, SIXTY_FOUR_K, facts_of, is_close};
 use crate::episodes::{Episode, EpisodeWaits, Episodes};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{

@@ -1,9 +1,9 @@
 //! Per-client counts of facts and events.
 
-use super::fact::Fact;
 use super::served::{CommandClass, ServerTimeHistogram};
 use super::waits::{RefusalReason, Refused, Waits};
 use super::writes::Slowdown;
+use crate::classify::Fact;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;

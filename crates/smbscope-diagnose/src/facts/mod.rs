@@ -4,7 +4,6 @@
 mod activity;
 mod collector;
 mod counts;
-mod fact;
 mod pair;
 mod path;
 mod served;
@@ -15,7 +14,6 @@ pub(crate) use activity::Traffic;
 pub use collector::Collector;
 pub(crate) use collector::PathKey;
 pub(crate) use counts::Count;
-pub(crate) use fact::{Fact, FactSet, facts_of, has_extension, is_close, is_open};
 pub use pair::DiagnosisContext;
 pub(crate) use pair::{
     CollectedFacts, DiagnosisFacts, Pair, address_filter, bit_rate, bytes, file_name, named, percent, server_name,

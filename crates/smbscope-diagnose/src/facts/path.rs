@@ -1,7 +1,7 @@
 //! Files and directories that a client returns to soon, among those most recently used on a connection.
 
 use super::counts::{ExchangeSample, PeakWindowCount};
-use super::fact::{Fact, FactSet, is_close};
+use crate::classify::{Fact, FactSet, is_close};
 use crate::episodes::hash;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{

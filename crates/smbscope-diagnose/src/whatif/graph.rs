@@ -6,7 +6,7 @@
 //! `waits` finds the dependencies.
 
 use super::{EpisodeExchangeKey, FlowPaths, key};
-use crate::facts::{is_close, is_open};
+use crate::classify::{is_close, is_open};
 use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -13,7 +13,7 @@ mod tcp;
 mod tests;
 mod waits;
 
-use crate::facts::{Fact, facts_of, is_close, is_open};
+use crate::classify::{Fact, facts_of, is_close, is_open};
 use graph::Graph;
 use simulate::{Assumptions, Conditions};
 use smbscope_model::{CommandGroup, ConnectionSummary, Exchange, FileId, FlowId, Nanos, Timestamp, units};
