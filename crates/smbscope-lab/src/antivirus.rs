@@ -5,8 +5,8 @@
 //! instead.
 
 use crate::LabError;
-use crate::child::command_for;
 use crate::family::{self, LabProcessRole};
+use crate::process::command_for;
 use crate::settings::{Antivirus, LabServerSettings};
 use crate::tools;
 use std::fs::{self, File};

@@ -14,50 +14,38 @@
 
 #![forbid(unsafe_code)]
 
-mod accounts;
 mod antivirus;
 mod busy;
-mod child;
 mod config;
-mod disk;
 mod error;
 mod family;
 mod keeper;
 mod link;
 mod mounts;
-mod own_name;
 mod port;
-mod probe;
 mod process;
-mod record;
 mod running;
 mod server;
 mod settings;
 mod state_folder;
-mod status;
 mod storage;
 mod tools;
 mod trust;
-mod units;
 mod users;
 mod workplace;
 
-pub use child::{PASSWORD_VARIABLE, command_for};
 pub use error::LabError;
 pub use keeper::keep;
 pub use link::LinkEmulation;
 pub use mounts::unmount;
-pub use own_name::{is_abandoned, own_name};
-pub use process::Process;
-pub use record::ServerRecord;
-pub use server::{LabServer, Launcher};
-pub use settings::{Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage};
-pub use state_folder::StateFolder;
-pub use status::{SambaClients, SambaCount, SambaOperation, SambaStatus, SmbstatusReading};
-pub use storage::StorageFigures;
-pub use tools::{available, version};
-pub use units::{
-    parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
+pub use process::{PASSWORD_VARIABLE, Process, command_for, is_abandoned, own_name};
+pub use server::{LabServer, Launcher, available};
+pub use settings::{
+    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops,
+    parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
 };
+pub use state_folder::{ServerRecord, StateFolder};
+pub use storage::StorageFigures;
+pub use tools::{SambaClients, SambaCount, SambaOperation, SambaStatus, SmbstatusReading, version};
 pub use users::LabUser;
 pub use workplace::Workplace;

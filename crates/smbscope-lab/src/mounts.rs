@@ -1,9 +1,9 @@
-//! Finds and removes mounts on a server's folders.
+//! Finds and removes mounts on a server's folders, and mounts small file systems that can fill up.
 //!
 //! Reads the kernel's list of mounts instead of the folders: a folder whose file system has died can't be inspected.
 
 use crate::LabError;
-use crate::child::command_for;
+use crate::process::command_for;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -110,6 +110,38 @@ fn detach_as_user(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(String::from_utf8_lossy(output.stderr.trim_ascii()).into_owned()))
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::mount_tmpfs;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn mount_tmpfs(_folder: &Path, _bytes: u64) -> Result<(), LabError> {
+    Err(LabError::Unavailable("a disk of its own needs Linux".to_owned()))
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::{LabError, Path};
+    use rustix::io::Errno;
+    use rustix::mount::MountFlags;
+    use smbscope_model::units;
+    use std::ffi::CString;
+
+    /// Mounts a tmpfs of this size on the folder.
+    pub(crate) fn mount_tmpfs(folder: &Path, bytes: u64) -> Result<(), LabError> {
+        let options = CString::new(format!("size={bytes},mode=0755")).expect("a number has no zero byte");
+        let flags = MountFlags::NODEV | MountFlags::NOSUID;
+        rustix::mount::mount("smbscope-lab", folder, "tmpfs", flags, &*options).map_err(|error| {
+        let size = units::exact_size(bytes);
+        let why = match error {
+            Errno::PERM | Errno::ACCESS => "only root may mount one here".to_owned(),
+            other => other.to_string(),
+        };
+        let text = format!("a disk of {size} is a file system in memory, and it can't be mounted: {why}; run it as root, or share a folder on a small disk of your own with --share-folder");
+        LabError::Unavailable(text)
+    })
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
-//! Processes, identified and measured through proc_pid_stat(5).
+//! Processes: their identity (proc_pid_stat(5)), child processes without the user's password, and folder names that
+//! identify their owner.
 
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
 use std::time::Duration;
 
 /// Process id that a successor can't be mistaken for.
@@ -76,6 +80,47 @@ impl Process {
     }
 }
 
+/// Environment variable that holds the user's password.
+pub const PASSWORD_VARIABLE: &str = "SMBSCOPE_PASSWORD";
+
+/// Returns a command that does not inherit the user's password, which the child would pass on to its own children.
+pub fn command_for(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_remove(PASSWORD_VARIABLE);
+    command
+}
+
+/// Characters of the boot id: enough to distinguish the machines that use one share.
+const BOOT_CHARS: usize = 8;
+
+/// Returns a name for a folder of this process: prefix, boot, PID namespace, process id and start time.
+pub fn own_name(prefix: &str) -> String {
+    let (boot, namespace) = here().unwrap_or_default();
+    let Process { pid, start } = Process::own();
+    format!("{prefix}{boot}-{namespace:x}-{pid}-{start}")
+}
+
+/// Returns true if [`own_name`] made the name for a process of this boot and PID namespace that has ended. The state
+/// of processes elsewhere is unknown.
+pub fn is_abandoned(name: &str, prefix: &str) -> bool {
+    let owner = || {
+        let mut parts = name.strip_prefix(prefix)?.split('-');
+        let boot = parts.next()?.to_owned();
+        let namespace = u64::from_str_radix(parts.next()?, 16).ok()?;
+        let process = Process { pid: parts.next()?.parse().ok()?, start: parts.next()?.parse().ok()? };
+        parts.next().is_none().then_some(((boot, namespace), process))
+    };
+    owner().is_some_and(|(place, process)| here() == Some(place) && !process.lives())
+}
+
+/// Returns boot id and PID namespace, or `None` if the system does not provide them.
+fn here() -> Option<(String, u64)> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot: String = boot.chars().filter(char::is_ascii_hexdigit).take(BOOT_CHARS).collect();
+    let namespace = fs::metadata("/proc/self/ns/pid").ok()?.ino();
+    (boot.len() == BOOT_CHARS).then_some((boot, namespace))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +147,21 @@ mod tests {
         let own = Process::own();
         assert!(own.lives());
         assert!(!Process { start: own.start + 1, ..own }.lives());
+    }
+
+    #[test]
+    fn only_a_process_of_here_that_has_ended_abandons_its_folder() {
+        let own = own_name("x-");
+        assert!(!is_abandoned(&own, "x-"));
+        let (boot, namespace) = here().expect("there is /proc");
+        let Process { pid, start } = Process::own();
+        let named = |boot: &str, namespace: u64, start: u64| format!("x-{boot}-{namespace:x}-{pid}-{start}");
+        // Same process id with another start time: a recycled id.
+        assert!(is_abandoned(&named(&boot, namespace, start + 1), "x-"));
+        assert!(!is_abandoned(&named("00000000", namespace, start + 1), "x-"));
+        assert!(!is_abandoned(&named(&boot, namespace + 1, start + 1), "x-"));
+        for other in ["x-", "x-1234", "y-1", &format!("{}-1", named(&boot, namespace, start + 1))] {
+            assert!(!is_abandoned(other, "x-"), "{other}");
+        }
     }
 }

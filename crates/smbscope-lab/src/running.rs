@@ -1,19 +1,16 @@
 //! Starts and stops a server within this process, from its folder to its first answer.
 
-use crate::accounts::SystemAccounts;
 use crate::antivirus;
 use crate::busy::CpuStressor;
-use crate::child::command_for;
 use crate::config::SambaShareConfig;
 use crate::family::{self, LabProcessRole};
 use crate::link::{EmulatedNetwork, LinkImpairments, Proxy};
-use crate::process::Process;
-use crate::record::ServerRecord;
-use crate::state_folder::{SHARE_FOLDER, clean};
+use crate::process::{Process, command_for};
+use crate::state_folder::{SHARE_FOLDER, ServerRecord, clean};
 use crate::storage::{self, SlowDisk};
 use crate::tools::{self, Tools};
-use crate::users::{self, Password};
-use crate::{Antivirus, LabError, LabServerSettings, LinkEmulation, StateFolder, config, disk, port, probe};
+use crate::users::{self, Password, SystemAccounts};
+use crate::{Antivirus, LabError, LabServerSettings, LinkEmulation, StateFolder, config, mounts, port};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -134,7 +131,7 @@ impl Running {
             None => {
                 let share = folder.join(if settings.storage.is_slow() { storage::BELOW } else { SHARE_FOLDER });
                 make(&share)?;
-                settings.disk.map(|bytes| disk::mount(&share, bytes)).transpose()?;
+                settings.disk.map(|bytes| mounts::mount_tmpfs(&share, bytes)).transpose()?;
                 (share, Some(accounts.own.clone()))
             }
         };
@@ -244,7 +241,7 @@ impl Running {
             if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
                 return Err(failed(format!("ended at once ({status}): {}", last_words(&folder.join("log")))));
             }
-            if probe::negotiate(address, Duration::from_secs(5) + far).is_ok() {
+            if port::negotiate(address, Duration::from_secs(5) + far).is_ok() {
                 return Ok(());
             }
             if Instant::now() > patience {

@@ -1,10 +1,11 @@
 //! Public interface: starting, using and stopping a server.
 
-use crate::child::command_for;
 use crate::keeper::KeeperProcess;
-use crate::record::ServerRecord;
+use crate::process::command_for;
 use crate::running::Running;
-use crate::users::{self, Password};
+use crate::state_folder::ServerRecord;
+use crate::tools::Tools;
+use crate::users::{self, Password, SystemAccounts};
 use crate::{LabError, LabServerSettings, Process, StateFolder, settings};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -12,6 +13,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+/// Checks that Samba can be started here. The error is one line and says what to do.
+pub fn available() -> Result<(), String> {
+    Tools::find().and_then(|_| SystemAccounts::read()).map(drop).map_err(|error| error.to_string())
+}
 
 /// Options for starting a server: state folder, name and keeper.
 #[derive(Debug, Clone, Default)]

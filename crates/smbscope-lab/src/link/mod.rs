@@ -10,17 +10,14 @@ mod lane;
 #[cfg(target_os = "linux")]
 mod network;
 mod relay;
-mod shape;
-#[cfg(target_os = "linux")]
-mod wire;
 
 use crate::LabError;
+pub(crate) use lane::LinkImpairments;
 #[cfg(target_os = "linux")]
 pub(crate) use network::{EmulatedNetwork, remove};
 use relay::Relay;
 pub(crate) use relay::StopPipe;
 use serde::{Deserialize, Serialize};
-pub(crate) use shape::LinkImpairments;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};

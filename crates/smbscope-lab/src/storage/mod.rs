@@ -9,8 +9,6 @@ mod device;
 #[cfg(target_os = "linux")]
 mod folder;
 #[cfg(target_os = "linux")]
-mod inodes;
-#[cfg(target_os = "linux")]
 mod mount;
 #[cfg(target_os = "linux")]
 mod queue;
