@@ -1,11 +1,10 @@
 //! `smbscope analyze`: turns arguments into options, and results into a report or a table.
 
 use crate::arguments::{AnalyzeArguments, AnalyzeFormat};
+use crate::fail_if::{self, JunitFile};
 use crate::interrupt::{self, InterruptedError};
-use crate::junit::JunitFile;
 use crate::output::Output;
-use crate::progress::ReadProgressBar;
-use crate::{fail_if, readable_name, terminal};
+use crate::terminal::{self, ReadProgressBar};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::ReportTextOptions;
@@ -45,7 +44,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
         }
     };
     output.settle(result)?;
-    say(&notes);
+    terminal::warn(&notes);
     if interrupted {
         // Limits may hold in half a capture and fail in the whole.
         return Err(InterruptedError::said().into());
@@ -141,7 +140,7 @@ fn write_table(
     if result.is_err() {
         return output.settle(result);
     }
-    say(&notes(&found, arguments.format()));
+    terminal::warn(&notes(&found, arguments.format()));
     found.refuse_without_smb(options).map_err(error)?;
     output.settle(result)?;
     if found.interrupted { Err(InterruptedError::said().into()) } else { Ok(()) }
@@ -183,13 +182,6 @@ pub(crate) fn error(error: analysis::AnalysisError) -> anyhow::Error {
     match error {
         analysis::AnalysisError::Interrupted(_) => InterruptedError::with(error.to_string()).into(),
         error => error.into(),
-    }
-}
-
-/// Writes warnings to standard error.
-pub(crate) fn say(notes: &[String]) {
-    for note in notes {
-        terminal::say(&format!("warning: {}", readable_name(note)));
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::BadArguments;
 use crate::analyze::{self, AnalysisOutcome};
 use crate::arguments::{CompareArguments, CompareFormat};
-use crate::fail_if;
+use crate::fail_if::{self, JunitFile};
 use crate::interrupt::InterruptedError;
-use crate::junit::JunitFile;
 use crate::output::Output;
+use crate::terminal;
 use anyhow::{Context, bail};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_report::bench::{self, BenchDocument};
@@ -159,7 +159,7 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableD
         return Err(InterruptedError::with(format!("interrupted while reading {name}; nothing was compared")).into());
     }
     let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
-    analyze::say(&notes.iter().map(named).collect::<Vec<_>>());
+    terminal::warn(&notes.iter().map(named).collect::<Vec<_>>());
     Ok(ComparableDocument::Report(Box::new(ComparableReport::from_report(&report))))
 }
 

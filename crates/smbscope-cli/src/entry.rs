@@ -2,17 +2,12 @@
 
 use crate::arguments::{Verb, parsed};
 use crate::{
-    Arguments, BadArguments, CommandEnded, HostSource, InterruptedError, LimitExceeded, analyze, cluster, exit,
+    Arguments, BadArguments, CommandEnded, HostSource, InterruptedError, LimitExceeded, analyze, embedding, exit,
     logging, one_line, run, say,
 };
 use clap::Parser as _;
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::OnceLock;
-
-/// Command that starts this program, if it is not an executable of its own.
-static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Runs the command line and returns the exit status. `program` is the command and initial arguments that start it
 /// again; if empty, the running executable. `hosts` starts load generators elsewhere, if the caller can. Help and
@@ -23,12 +18,9 @@ pub fn main(
     hosts: Option<Box<HostSource>>,
 ) -> u8 {
     if let Some(hosts) = hosts {
-        cluster::set_source(hosts);
+        embedding::set_source(hosts);
     }
-    if !program.is_empty() {
-        // Only the first call counts; the process has just one.
-        let _ = PROGRAM.set(program);
-    }
+    embedding::set_program(program);
     let line = std::iter::once(OsString::from("smbscope")).chain(arguments);
     let arguments = Arguments::try_parse_from(line).unwrap_or_else(|error| exit(&error));
     if let Err(conflict) = arguments.check() {
@@ -49,14 +41,6 @@ pub fn analysis(arguments: &[OsString]) -> Result<(Vec<CaptureInput>, AnalysisOp
         _ => anyhow::bail!("the options are not those of analyze"),
     });
     asked.map_err(|error| one_line(&error))
-}
-
-/// Returns the command and initial arguments that start this program again.
-pub(crate) fn program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
-    match PROGRAM.get().map(Vec::as_slice) {
-        Some([program, first @ ..]) => Ok((program.into(), first.to_vec())),
-        _ => Ok((std::env::current_exe()?, Vec::new())),
-    }
 }
 
 /// Prints an error, unless that was done before, and returns the exit status.

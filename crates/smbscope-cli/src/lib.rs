@@ -8,19 +8,16 @@
 mod analyze;
 mod arguments;
 mod bench;
-mod cluster;
 mod compare;
-mod completions;
+mod embedding;
 mod entry;
 mod fail_if;
 mod interrupt;
-mod junit;
 mod lab;
 mod launch;
 mod logging;
 mod manual;
 mod output;
-mod progress;
 mod record;
 mod slim;
 mod study;
@@ -39,7 +36,7 @@ pub use arguments::{
 };
 pub use arguments::{KeptOfNames, LaunchArguments, LaunchTarget, RecordArguments, SlimArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
-pub use cluster::HostSource;
+pub use embedding::HostSource;
 pub use entry::{analysis, main};
 pub use fail_if::LimitExceeded;
 pub use interrupt::InterruptedError;
@@ -79,7 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Record(arguments) => record::run(arguments),
         Verb::Slim(arguments) => slim::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
-        Verb::Completions(arguments) => completions::run(arguments),
+        Verb::Completions(arguments) => manual::completions(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     }
 }

@@ -1,9 +1,9 @@
-//! `smbscope man`: generates manual pages from the definition of the command line.
+//! `smbscope man` and `smbscope completions`: generate manual pages and shell completions from the definition of the command line.
 //!
 //! clap_mangen writes title, synopsis and options. The text after the options in `--help` becomes separate sections:
 //! a paragraph that starts with `Examples:` is the section EXAMPLES.
 
-use crate::arguments::{Arguments, ManArguments};
+use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
 use crate::output::{self, Output};
 use anyhow::{Context, bail};
 use clap::{Command, CommandFactory};
@@ -122,4 +122,14 @@ fn see_also(roff: &mut Roff, own: &str, names: &[String]) {
         roff.control("SH", ["SEE ALSO"]);
         roff.text(line);
     }
+}
+
+/// Prints a shell completion script, generated from the definition of the command line.
+pub(crate) fn completions(arguments: &CompletionsArguments) -> anyhow::Result<()> {
+    // Generated in memory, because the generator panics on write errors.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "smbscope", &mut script);
+    let mut output = Output::stdout()?;
+    let result = output.writer().write_all(&script);
+    output.settle(result)
 }

@@ -3,9 +3,8 @@
 use crate::arguments::{KeptOfNames, SlimArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
-use crate::progress::ReadProgressBar;
 use crate::record::random_key;
-use crate::terminal;
+use crate::terminal::{self, ReadProgressBar};
 use anyhow::{Context, bail};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_analyze::slim::{self, Anonymize, SlimOptions, SlimSummary};

@@ -5,7 +5,7 @@ use crate::arguments::{
 };
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
-use crate::{BadArguments, bench, cluster, launch, terminal};
+use crate::{BadArguments, bench, embedding, launch, terminal};
 use anyhow::bail;
 use smbscope_client::Secret;
 use smbscope_lab::LabServerSettings;
@@ -194,7 +194,7 @@ fn load(
             bail!("--capture and --by are not for several hosts: leave them or --cluster out");
         }
         // A run that continued with fewer users would not be comparable.
-        options.cluster = Some(cluster::hosts(address, *slots, OnLostHost::Stop)?);
+        options.cluster = Some(embedding::hosts(address, *slots, OnLostHost::Stop)?);
     }
     options.title = Some(variant.name.clone());
     options.command = Some(variant.command());

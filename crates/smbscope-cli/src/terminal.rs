@@ -4,8 +4,9 @@
 //! Lines for standard error go through [`say`] and [`line`], standard output through [`SanitizingWriter`] if it is a
 //! terminal.
 
+use indicatif::{ProgressBar, ProgressStyle};
 use smbscope_report::{STYLES, clean};
-use std::io::{self, Write, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
 
 /// Length of the longest sequence in [`STYLES`].
 const STYLE_MAX: usize = 8;
@@ -13,6 +14,13 @@ const STYLE_MAX: usize = 8;
 /// Writes a message of this program to standard error. Errors are ignored: the terminal may be gone.
 pub fn say(text: &str) {
     line(&format!("smbscope: {text}"));
+}
+
+/// Writes warnings to standard error.
+pub(crate) fn warn(notes: &[String]) {
+    for note in notes {
+        say(&format!("warning: {}", crate::readable_name(note)));
+    }
 }
 
 /// Writes a line to standard error. Line ends within it become blanks.
@@ -122,6 +130,46 @@ fn next(bytes: &[u8]) -> TerminalToken {
         Err(error) => return error.error_len().map_or(TerminalToken::Unknown, TerminalToken::Invalid),
     };
     valid.chars().next().map_or(TerminalToken::Invalid(1), TerminalToken::Char)
+}
+
+pub(crate) struct ReadProgressBar {
+    bar: Option<ProgressBar>,
+}
+
+impl ReadProgressBar {
+    /// Creates a bar, hidden if quiet or without a terminal.
+    pub(crate) fn new(quiet: bool) -> ReadProgressBar {
+        let visible = !quiet && std::io::stderr().is_terminal();
+        ReadProgressBar { bar: visible.then(|| ProgressBar::new(0).with_style(style(false))) }
+    }
+
+    /// Updates the bar with the bytes done and their total. `progress` is only called if the bar is visible.
+    pub(crate) fn show(&mut self, progress: impl FnOnce() -> (u64, Option<u64>)) {
+        if let Some(bar) = &self.bar {
+            let (done, total) = progress();
+            if let Some(total) = total.filter(|total| Some(*total) != bar.length()) {
+                bar.set_style(style(true));
+                bar.set_length(total);
+            }
+            bar.set_position(done);
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(length_known: bool) -> ProgressStyle {
+    let template = if length_known {
+        "{bar:40} {percent:>3}%  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left"
+    } else {
+        "{spinner} {bytes}  {bytes_per_sec}"
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Arguments of `smbscope bench`.
 
-use super::one_of::{PossibleValueTable, one_of};
-use super::{Arguments, ClusterArguments, ColorChoice, StorageArguments, dimension};
+use super::{Arguments, ClusterArguments, ColorChoice, PossibleValueTable, StorageArguments, dimension, one_of};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SigningAlgorithm, Transport};

@@ -1,6 +1,6 @@
 //! Arguments of `smbscope lab`.
 
-use super::one_of::{PossibleValueTable, one_of};
+use super::{PossibleValueTable, one_of};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{
     Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops,

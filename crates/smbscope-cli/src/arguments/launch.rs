@@ -1,8 +1,7 @@
 //! Arguments of `smbscope launch`.
 
 use super::bench::{DIALECTS, ENCRYPTION, SIGNING};
-use super::one_of::{PossibleValueTable, one_of};
-use super::{BenchFormat, ColorChoice};
+use super::{BenchFormat, ColorChoice, PossibleValueTable, one_of};
 use clap::Args;
 use smbscope_client::{ClientSigningPolicy, Encryption};
 use smbscope_model::{Dialect, units};

@@ -2,31 +2,24 @@
 //! file of its own; `analyze` and shared options are here.
 
 mod bench;
-mod cluster;
+mod captures;
 mod compare;
-mod install;
 mod lab;
 mod launch;
-mod one_of;
-mod record;
-mod slim;
 mod study;
 
 pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, Think, WorkloadsArguments};
-use clap::builder::TypedValueParser;
+pub use captures::{KeptOfNames, RecordArguments, SlimArguments};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
-pub use cluster::ClusterArguments;
+use clap_complete::Shell;
 pub use compare::{CompareArguments, CompareFormat};
-pub use install::{CompletionsArguments, ManArguments};
 pub use lab::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
 pub use launch::{LaunchArguments, LaunchTarget};
-use one_of::named;
-pub use record::RecordArguments;
-pub use slim::{KeptOfNames, SlimArguments};
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{MemoryBudget, Nanos, Role};
@@ -407,6 +400,70 @@ pub enum ColorChoice {
     Always,
     /// Never.
     Never,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope completions bash > ~/.local/share/bash-completion/completions/smbscope
+  smbscope completions fish > ~/.config/fish/completions/smbscope.fish
+  smbscope completions zsh > ~/.zfunc/_smbscope    (with ~/.zfunc in fpath, before compinit)
+  smbscope completions powershell >> $PROFILE
+
+`make install` installs those for bash, zsh and fish.")]
+pub struct CompletionsArguments {
+    /// Shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope man analyze | man -l -
+  smbscope man --output /usr/local/share/man/man1")]
+pub struct ManArguments {
+    /// Print the page of this command, such as `analyze` or `lab-up`, instead of smbscope's own.
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    pub command: Option<String>,
+
+    /// Write all pages into this directory, creating it if necessary, instead of printing one.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ClusterArguments {
+    /// Run the users on the hosts of this Ray cluster: `HOST:PORT`, `auto` for a running one, or `local` for this
+    /// machine.
+    ///
+    /// Requires the Python package: `pip install 'smbscope[ray]'`. Passwords are sent to the hosts through Ray.
+    #[arg(hide_short_help = true, long = "cluster", value_name = "ADDRESS", help_heading = "Cluster")]
+    pub address: Option<String>,
+
+    /// Start N load generators on each host of the cluster.
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Cluster")]
+    pub slots: u16,
+}
+
+/// Accepted names, each with its help text and value.
+type PossibleValueTable<T> = [(&'static str, &'static str, T)];
+
+/// Returns a parser for the names of a table.
+fn one_of<T: Clone + Send + Sync + 'static>(table: &'static PossibleValueTable<T>) -> impl TypedValueParser<Value = T> {
+    named(table.iter().map(|(name, help, value)| (PossibleValue::new(*name).help(*help), value.clone())))
+}
+
+/// Returns a parser for names without help texts.
+fn named<T: Clone + Send + Sync + 'static>(
+    values: impl IntoIterator<Item = (impl Into<PossibleValue>, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let (names, values): (Vec<PossibleValue>, Vec<T>) =
+        values.into_iter().map(|(name, value)| (name.into(), value)).unzip();
+    PossibleValuesParser::new(names.clone()).map(move |given: String| {
+        let place = names.iter().position(|name| name.get_name() == given);
+        values[place.expect("clap lets no other name pass")].clone()
+    })
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! `smbscope bench`: runs a workload at increasing numbers of users, shows progress, and prints the report.
 
-mod clean;
-mod command;
 mod dashboard;
 mod options;
 pub(crate) mod password;
 
-use crate::arguments::{BenchArguments, BenchFormat, BenchVerb};
+use crate::arguments::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
+use crate::terminal::say;
 use anyhow::bail;
 use dashboard::{Choice, ProgressDisplay};
+use options::connect;
 pub(crate) use options::run_options;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
-use smbscope_report::{html, listed};
+use smbscope_report::{counted, html, listed};
 use smbscope_run::{Bench, BenchError, BenchOutcome};
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     match &arguments.other {
-        Some(BenchVerb::Clean(arguments)) => clean::run(arguments),
+        Some(BenchVerb::Clean(arguments)) => clean(arguments),
         Some(BenchVerb::Workloads(arguments)) => workloads(arguments.name.as_deref()),
         None => measure(arguments),
     }
@@ -111,4 +111,26 @@ fn choice(arguments: &BenchArguments) -> Choice {
         (_, true) => Choice::Plain,
         _ => Choice::Auto,
     }
+}
+
+/// Removes the files that bench created on a share, and nothing else.
+fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
+    let ConnectArguments { prepare_timeout, .. } = arguments.connect;
+    let cleaned = smbscope_run::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;
+    match cleaned.removed {
+        0 if cleaned.left.count > 0 => {}
+        0 => say(&format!("there is nothing to remove at {}", arguments.target)),
+        removed => say(&format!("removed {}", counted(removed, "file or directory", "files and directories"))),
+    }
+    let left = &cleaned.left;
+    if left.count > 0 {
+        let more = left.count - left.paths.len() as u64;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        bail!(
+            "left on the share what smbscope did not make, and the directories that hold it: {}{more}; remove it \
+             yourself, then run this again",
+            left.paths.join(", ")
+        );
+    }
+    Ok(())
 }

@@ -1,16 +1,21 @@
-//! Converts the arguments of `smbscope bench` to options of a run.
+//! Converts the arguments of `smbscope bench` to options of a run, and reconstructs the command line of a run as a
+//! prefix for the follow-up commands that reports suggest.
 
-use super::{command, password};
-use crate::arguments::{BenchArguments, ConnectArguments, Think};
-use crate::{BadArguments, cluster, lab};
+use super::password;
+use crate::arguments::{Arguments, BenchArguments, ConnectArguments, Think};
+use crate::{BadArguments, embedding, lab};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
 use smbscope_client::SessionOptions;
 use smbscope_lab::LabServerSettings;
 use smbscope_load::engine::{
     Connects, EngineError, ErrorLimit, LoadPointLimits, LoadSchedule, OverloadLimits, RampPlan, Search, Users,
 };
 use smbscope_load::workload::{Scenarios, Workload};
+use smbscope_report::quoted;
 use smbscope_run::files::Sources;
 use smbscope_run::{Cluster, Connect, Private, RunOptions, ServerUnderTest};
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
@@ -37,14 +42,14 @@ pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptio
         directory: arguments.output.clone(),
         sources: sources(arguments),
         title: arguments.title.clone(),
-        command: command::to_repeat(std::env::args_os()),
+        command: to_repeat(std::env::args_os()),
         ..RunOptions::new(server, connect(&arguments.connect), workload)
     })
 }
 
 fn cluster(arguments: &BenchArguments) -> Result<Option<Cluster>, BadArguments> {
     let address = arguments.cluster.address.as_deref();
-    address.map(|address| cluster::hosts(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
+    address.map(|address| embedding::hosts(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
 }
 
 /// Returns the connection options.
@@ -182,4 +187,89 @@ fn search(arguments: &BenchArguments) -> Search {
     let points = arguments.rates.as_ref().map_or(users.points(), |rates| rates.points());
     let (first, most) = (points.iter().copied().min().unwrap_or(1), points.iter().copied().max().unwrap_or(1));
     Search { first, most, rates: arguments.rates.is_some(), ..Search::default() }
+}
+
+/// Options that suggested commands set themselves: load points, schedule and output.
+const SAID_ANEW: [&str; 18] = [
+    "users",
+    "rate",
+    "rate_per_user",
+    "rates",
+    "arrivals",
+    "think",
+    "find_capacity",
+    "capture",
+    "output",
+    "format",
+    "title",
+    "color",
+    "full",
+    "width",
+    "by",
+    "target",
+    "quiet",
+    "plain",
+];
+
+/// Returns e.g. `smbscope bench smb://ann@files/projects --duration 1min`. `None` if the line is not a bench command
+/// or not UTF-8.
+fn to_repeat(line: impl IntoIterator<Item = OsString>) -> Option<String> {
+    let matches = Arguments::command().try_get_matches_from(line).ok()?;
+    let ("bench", matches) = matches.subcommand()? else { return None };
+    let mut words = vec!["smbscope".to_owned(), "bench".to_owned()];
+    words.extend(values(matches, "target")?);
+    let command = Arguments::command();
+    for argument in command.find_subcommand("bench")?.get_arguments() {
+        let id = argument.get_id().as_str();
+        let given = matches!(matches.try_contains_id(id), Ok(true))
+            && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let (Some(long), true) = (argument.get_long(), given && !SAID_ANEW.contains(&id)) else { continue };
+        match argument.get_action().takes_values() {
+            true => words.extend(values(matches, id)?.into_iter().flat_map(|value| [format!("--{long}"), value])),
+            false => words.push(format!("--{long}")),
+        }
+    }
+    Some(words.join(" "))
+}
+
+/// Returns the values of an argument, quoted for a shell.
+fn values(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
+    let Ok(Some(values)) = matches.try_get_raw(id) else { return Some(Vec::new()) };
+    values.map(|value| value.to_str().map(quoted)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &[&str]) -> Option<String> {
+        to_repeat(line.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn a_line_is_given_again_without_load_points_and_results() {
+        let line = [
+            "smbscope",
+            "bench",
+            "smb://ann@files/my files",
+            "--users=1,8",
+            "--think",
+            "5ms",
+            "-o",
+            "monday",
+            "--duration",
+            "1min",
+            "--capture",
+            "--loadfile",
+            "it's.txt",
+            "-q",
+            "--by",
+            "file",
+        ];
+        let expected = r"smbscope bench 'smb://ann@files/my files' --loadfile 'it'\''s.txt' --duration 1min";
+        assert_eq!(command(&line).as_deref(), Some(expected));
+        assert_eq!(command(&["smbscope", "bench"]).as_deref(), Some("smbscope bench"));
+        assert_eq!(command(&["smbscope", "analyze", "x.pcap"]), None);
+        assert_eq!(command(&["smbscope-tests", "--nocapture"]), None);
+    }
 }

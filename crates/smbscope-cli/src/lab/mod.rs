@@ -1,17 +1,18 @@
 //! `smbscope lab`: private Samba servers from the command line.
 
 mod command;
-mod status;
 
-use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, StateArguments, UpArguments};
-use crate::entry;
+use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, StateArguments, StatusArguments, UpArguments};
+use crate::embedding;
 use crate::output::Output;
 use anyhow::{Context, bail};
 pub use command::CommandEnded;
+use serde_json::Value;
 use smbscope_lab::{Launcher, LinkEmulation, ServerRecord, StateFolder};
-use smbscope_report::{clean, json};
+use smbscope_report::{clean, json, listed};
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::time::Duration;
 
 /// Arguments with which this program runs as a keeper.
 const KEEP: [&str; 2] = ["lab", "keep"];
@@ -20,7 +21,7 @@ pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
     match &arguments.verb {
         LabVerb::Up(arguments) => up(arguments),
         LabVerb::Down(arguments) => down(arguments),
-        LabVerb::Status(arguments) => status::run(arguments),
+        LabVerb::Status(arguments) => status(arguments),
         LabVerb::Run(arguments) => command::run(arguments),
         LabVerb::Keep => Ok(smbscope_lab::keep()?),
     }
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
 
 /// Returns a launcher with a keeper process and the default state folder.
 pub(crate) fn kept() -> anyhow::Result<Launcher> {
-    let (program, first) = entry::program().context("cannot find this program to take care of the server")?;
+    let (program, first) = embedding::program().context("cannot find this program to take care of the server")?;
     Ok(Launcher::new().kept_by(program, first.into_iter().chain(KEEP.map(OsString::from))))
 }
 
@@ -47,7 +48,7 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
         // Only on a terminal: redirected output may be readable by others.
         LabFormat::Text if std::io::stdout().is_terminal() => introduction(&record, password(&record)?.as_deref()),
         LabFormat::Text => introduction(&record, None),
-        LabFormat::Json => json::line(&status::document(&record)) + "\n",
+        LabFormat::Json => json::line(&document(&record)) + "\n",
     };
     write(&text)
 }
@@ -61,7 +62,7 @@ fn password(record: &ServerRecord) -> anyhow::Result<Option<String>> {
 
 /// Formats the facts needed to use a server. The password is shown only here.
 fn introduction(record: &ServerRecord, password: Option<&str>) -> String {
-    let mut text = format!("{}: Samba, SMB {}\n", clean(&record.name), status::dialects(record));
+    let mut text = format!("{}: Samba, SMB {}\n", clean(&record.name), dialects(record));
     let settings = record.settings.to_string();
     let others = record.users.iter().skip(1).map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ");
     let state = if record.folder.parent() == Some(StateFolder::default().path()) {
@@ -128,4 +129,96 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
 
 fn write(text: &str) -> anyhow::Result<()> {
     Output::stdout()?.print(text)
+}
+
+fn status(arguments: &StatusArguments) -> anyhow::Result<()> {
+    let state = state_folder(&arguments.state)?;
+    state.sweep()?;
+    let servers = state.servers()?;
+    write(&match arguments.format {
+        LabFormat::Json => json::line(&Value::from_iter(servers.iter().map(document))) + "\n",
+        LabFormat::Text if servers.is_empty() => format!("no server runs in {}\n", state.path().display()),
+        LabFormat::Text => table(&servers),
+    })
+}
+
+/// Formats one line per server with aligned columns.
+fn table(servers: &[ServerRecord]) -> String {
+    let heading = ["NAME", "DIALECTS", "PORT", "PID", "SESSIONS", "UPTIME", "STATE", "SETTINGS"].map(str::to_owned);
+    let row = |server: &ServerRecord| {
+        let pid = server.smbd.map_or("-".to_owned(), |smbd| smbd.pid.to_string());
+        [
+            server.name.clone(),
+            dialects(server),
+            server.port.to_string(),
+            pid,
+            server.sessions().to_string(),
+            uptime(server.uptime()),
+            state(server),
+            server.settings.to_string(),
+        ]
+    };
+    listed(&std::iter::once(heading).chain(servers.iter().map(row)).collect::<Vec<_>>())
+}
+
+/// Returns the range of dialects.
+fn dialects(server: &ServerRecord) -> String {
+    let (min, max) = (server.settings.min_dialect, server.settings.max_dialect);
+    if min == max { min.to_string() } else { format!("{min} to {max}") }
+}
+
+fn state(server: &ServerRecord) -> String {
+    match server.smbd {
+        None => "starting".to_owned(),
+        Some(smbd) if !smbd.lives() => "Samba has ended".to_owned(),
+        Some(_) if server.detached => "up".to_owned(),
+        Some(_) => format!("up, of process {}", server.owner.pid),
+    }
+}
+
+fn uptime(time: Duration) -> String {
+    let (minutes, seconds) = (time.as_secs() / 60, time.as_secs() % 60);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{seconds}s"),
+        (0, minutes) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+/// Returns the JSON form of a server.
+fn document(server: &ServerRecord) -> Value {
+    serde_json::json!({
+        "name": server.name,
+        "state": state(server),
+        "url": server.url(),
+        "encrypted_url": server.encrypted_url(),
+        "host": server.address().ip(),
+        "port": server.port,
+        "user": server.user(),
+        "users": server.users,
+        "password_file": server.password_file(),
+        "folder": server.folder,
+        "share_folder": server.share_folder,
+        "pid": server.smbd.map(|smbd| smbd.pid),
+        "pids": server.pids(),
+        "owner": server.owner.pid,
+        "detached": server.detached,
+        "link": server.link,
+        "interface": server.interface(),
+        "sessions": server.sessions(),
+        "uptime_seconds": server.uptime().as_secs(),
+        "cpu_seconds": server.cpu_time().as_secs_f64(),
+        "settings": server.settings,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uptime_has_two_units_at_most() {
+        let said = [5, 65, 3 * 3600 + 61].map(|seconds| uptime(Duration::from_secs(seconds)));
+        assert_eq!(said, ["5s", "1m 05s", "3h 01m"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::screen::Screen;
 use super::state::{DashboardState, FinishedLoadPoint};
-use super::{plain, view};
+use super::{interval_line, load_point_line, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
@@ -171,13 +171,13 @@ fn what_is_remembered_has_a_bound() {
 
 #[test]
 fn a_plain_line_says_what_the_dashboard_shows() {
-    let line = plain::interval(&state(), &second(3)).unwrap();
+    let line = interval_line(&state(), &second(3)).unwrap();
     let expected = "16 users measuring: 16/16 connected, 7,600 commands/s, 70.20 MB/s read, 19.50 written, median 1.56 ms, p95 \
                     3.23 ms, 19 errors (2 operations unexpected), 27 s left";
     assert_eq!(line, expected);
     let done = FinishedLoadPoint { limited: true, ..state().finished[0] };
     assert_eq!(
-        plain::point(&done),
+        load_point_line(&done),
         "4 users done: 4,100 commands/s, median 548 µs, p95 820 µs, 102 errors (none unexpected); the client was the limit"
     );
 }
@@ -187,9 +187,9 @@ fn plain_lines_come_once_a_phase_while_nothing_is_measured() {
     let mut state = DashboardState::new(heading());
     let live = engine::EngineSnapshot { phase: EnginePhase::Connecting, ..second(0).live };
     let connecting = RampSnapshot { live, ..second(0) };
-    assert_eq!(plain::interval(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));
+    assert_eq!(interval_line(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));
     state.update(connecting.clone());
-    assert_eq!(plain::interval(&state, &connecting), None);
+    assert_eq!(interval_line(&state, &connecting), None);
 }
 
 /// Tells the child of [`the_terminal_is_given_back`] how to end.

@@ -1,9 +1,11 @@
-//! Load generators on other hosts. The binary itself can't start any: the Python package, which embeds it, does so
-//! through Ray.
+//! The program that embeds the command line: how to start it again, and how to start load generators on other hosts. The
+//! binary itself can't start any: the Python package, which embeds it, does so through Ray.
 
 use crate::BadArguments;
 use smbscope_load::engine::{Host, OnLostHost};
 use smbscope_run::Cluster;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// Starts load generators on the hosts of the cluster at an address, the given number on each.
@@ -27,6 +29,25 @@ pub(crate) fn hosts(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cl
     };
     let address = address.to_owned();
     Ok(Cluster { hosts: Box::new(move || source(&address, slots)), on_lost })
+}
+
+/// Command that starts this program, if it is not an executable of its own.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Registers the command that starts this program. An empty one stands for the running executable.
+pub(crate) fn set_program(program: Vec<OsString>) {
+    if !program.is_empty() {
+        // Only the first call counts; the process has just one.
+        let _ = PROGRAM.set(program);
+    }
+}
+
+/// Returns the command and initial arguments that start this program again.
+pub(crate) fn program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
+    match PROGRAM.get().map(Vec::as_slice) {
+        Some([program, first @ ..]) => Ok((program.into(), first.to_vec())),
+        _ => Ok((std::env::current_exe()?, Vec::new())),
+    }
 }
 
 #[cfg(test)]
