@@ -11,23 +11,19 @@ pub struct Catalogue {
     entries: BTreeMap<String, CauseDefinition>,
 }
 
-/// Description of a cause, independent of any capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CauseDefinition {
     pub culprit: Culprit,
     pub title: &'static str,
     /// Condition under which it is reported, with thresholds quoted by name.
     pub condition: &'static str,
-    /// Recommended action.
     pub advice: &'static str,
-    /// Source of the advice or the thresholds.
     pub source: &'static str,
     /// Values at or above which it is reported, by name.
     pub(crate) thresholds: BTreeMap<String, Threshold>,
 }
 
 impl CauseDefinition {
-    /// Returns names and values of the thresholds in TOML syntax.
     pub fn thresholds(&self) -> impl Iterator<Item = (&str, &str)> {
         self.thresholds.iter().map(|(name, threshold)| (name.as_str(), threshold.text.as_str()))
     }
@@ -39,7 +35,6 @@ impl CauseDefinition {
 pub(crate) struct Threshold {
     value: f64,
     kind: ThresholdKind,
-    /// Value in TOML syntax.
     text: String,
 }
 
@@ -112,12 +107,9 @@ impl TryFrom<TomlThreshold> for Threshold {
     }
 }
 
-/// Error in a file of thresholds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogueError {
-    /// Invalid TOML or an invalid value.
     NotReadable(String),
-    /// Identifier that no cause has.
     UnknownCause(String),
     /// Cause, unknown threshold, and the thresholds that the cause has.
     UnknownThreshold(String, String, Vec<String>),
@@ -179,7 +171,6 @@ impl Catalogue {
         self.entries.iter().map(|(id, entry)| (id.as_str(), entry))
     }
 
-    /// Returns the entry of a cause. Panics if there is no such cause.
     pub(crate) fn entry(&self, id: &str) -> &CauseDefinition {
         self.entries.get(id).expect("detectors name causes of the registry: a test runs all of them")
     }
@@ -195,7 +186,6 @@ impl Catalogue {
     }
 }
 
-/// Shortens a parser error to its position (first line) and message.
 fn in_one_line(error: &toml::de::Error) -> String {
     let text = error.to_string();
     let place = text.lines().next().unwrap_or_default();

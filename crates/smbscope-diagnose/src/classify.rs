@@ -11,7 +11,6 @@ use smbscope_wire::{smb1, smb2};
 /// Declares the facts; a variant's position is its index in tables and its bit in [`FactSet`].
 macro_rules! facts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Property of an exchange that is counted per client.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Fact { $($(#[$doc])* $name,)* }
 
@@ -30,36 +29,27 @@ facts! {
     Metadata,
     /// Successful read or write of file data.
     Transfer,
-    /// Transfer of at most 8 KiB.
     SmallTransfer,
     /// Transfer of 60 to 64 KiB in a dialect that supports larger ones.
     Transfer64K,
-    /// Transfer of more than 64 KiB.
     LargeTransfer,
-    /// Signed transfer.
     SignedTransfer,
     /// Write of file data, successful or not.
     Write,
-    /// FLUSH.
     Flush,
-    /// Open or creation of a file or directory.
     Open,
     /// Open or query by path.
     Lookup,
     /// Lookup of a name that does not exist.
     Missing,
-    /// Open of a name that only macOS clients use.
     MacName,
-    /// Open of an Office document or its owner file.
     OfficeOpen,
     /// Open that took 30 to 36 s.
     BreakTimeout,
-    /// Directory listing.
     List,
     Negotiate,
     SessionSetup,
     LoginFailure,
-    /// DFS referral request.
     Referral,
     /// Refused because another open or lock conflicts.
     Conflict,
@@ -67,7 +57,6 @@ facts! {
     Refusal,
     /// Completed change notification.
     Notified,
-    /// Oplock or lease break.
     Break,
     /// Delayed by a retransmission.
     Resent,
@@ -81,7 +70,6 @@ facts! {
     SmallFile,
     /// Same, for a file already counted as [`Fact::SmallFile`].
     SmallFileAgain,
-    /// Encrypted frame.
     Encrypted,
 }
 
@@ -119,7 +107,6 @@ pub(crate) const SMALL_TRANSFER: u64 = 8 << 10;
 /// Upper limit for small files, and for a command without large MTU (MS-SMB2 3.3.5.4).
 pub(crate) const SIXTY_FOUR_K: u64 = 64 << 10;
 
-/// Classifies an exchange.
 pub(crate) fn facts_of(exchange: &Exchange) -> FactSet {
     let mut facts = FactSet::default();
     if exchange.outcome == ExchangeOutcome::ServerInitiated {
@@ -160,7 +147,6 @@ fn is_held_back(half: &Half) -> bool {
     half.packets >= 2 && half.bytes <= SMALL && half.transfer().is_some_and(late)
 }
 
-/// Adds the facts that follow from the request.
 fn add_kind(facts: &mut FactSet, exchange: &Exchange, is_smb1: bool) {
     let negotiates = matches!(
         exchange.command,
@@ -220,7 +206,6 @@ fn add_transfer(facts: &mut FactSet, exchange: &Exchange) {
     facts.add_if(exchange.signed, Fact::SignedTransfer);
 }
 
-/// Adds the facts that follow from the status.
 fn add_status(facts: &mut FactSet, exchange: &Exchange) {
     let Some(ResponseStatus::Nt(status)) = exchange.status else { return };
     match status {
@@ -247,7 +232,6 @@ fn failed(exchange: &Exchange) -> bool {
     exchange.status.is_none_or(|status| status.is_error())
 }
 
-/// Returns true if the exchange opens or creates a file or directory.
 pub(crate) fn is_open(exchange: &Exchange) -> bool {
     exchange.group == CommandGroup::OpenClose && groups::opens(exchange.command)
 }
@@ -275,14 +259,12 @@ fn is_break(exchange: &Exchange) -> bool {
     )
 }
 
-/// Returns true for Office documents and their owner files (`~$report.docx`).
 fn is_office(name: &str) -> bool {
     const EXTENSIONS: [&str; 13] =
         ["doc", "docx", "docm", "dotx", "xls", "xlsx", "xlsm", "xlsb", "ppt", "pptx", "pptm", "odt", "ods"];
     has_extension(name, &EXTENSIONS)
 }
 
-/// Returns true if the name has one of these extensions, ignoring case.
 pub(crate) fn has_extension(name: &str, known: &[&str]) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     known.iter().any(|known| extension.eq_ignore_ascii_case(known))

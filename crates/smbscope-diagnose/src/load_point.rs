@@ -22,7 +22,6 @@ pub const P95_UNDER_LOAD: [(CommandGroup, Nanos); 8] = [
 /// Limit for a single command (Miller, AFIPS 1968).
 pub const LONGEST_UNDER_LOAD: Nanos = Nanos(1_000 * MS);
 
-/// Measurements of the load client at one load point.
 #[derive(Debug, Clone, Default)]
 pub struct LoadPointFacts {
     pub median: Option<Nanos>,

@@ -6,7 +6,6 @@ use smbscope_model::{CaptureInfo, Nanos};
 
 /// Maximum number of captures listed in a command; more are replaced by a placeholder.
 const NAMED_MAX: usize = 4;
-/// Approximate number of bins that a timeline should have.
 const BINS: i64 = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +43,6 @@ impl SuggestedCommand {
     }
 }
 
-/// Returns the quoted names of the captures, or `FILE` if there are too many or one can't be quoted.
 fn files(captures: &[CaptureInfo]) -> String {
     let names: Option<Vec<String>> = captures.iter().map(|capture| file(&capture.name)).collect();
     match names {
@@ -53,7 +51,6 @@ fn files(captures: &[CaptureInfo]) -> String {
     }
 }
 
-/// Returns a bin width, in `--interval` syntax, that makes a readable timeline of this length.
 pub(crate) fn interval(elapsed: Nanos) -> &'static str {
     const WIDTHS: [(&str, i64); 8] = [
         ("10ms", 10),
@@ -77,7 +74,6 @@ pub fn file(name: &str) -> Option<String> {
     Some(if name.starts_with('-') { quoted(&format!("./{name}")) } else { quoted(name) })
 }
 
-/// Formats a duration without spaces, as options and filters accept it.
 pub fn time(time: Nanos) -> String {
     time.to_string().replace(' ', "")
 }

@@ -18,15 +18,12 @@ const SHARE: u32 = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slow {
-    /// Lost time in a single episode.
     pub wait: Nanos,
     /// Mean lost time per episode, required if no single episode loses [`Slow::wait`].
     pub each: Nanos,
-    /// Minimum lost time, in percent of the active time.
     pub share: u32,
     /// Limits for the 95th percentile of response time, by group. Set only by the user.
     p95: [Option<Nanos>; CommandGroup::ALL.len()],
-    /// Limit for the response time of a single command. Set only by the user.
     pub longest: Option<Nanos>,
 }
 
@@ -36,7 +33,6 @@ impl Default for Slow {
     }
 }
 
-/// Returns the key of a group in `--slow`.
 fn name(group: CommandGroup) -> &'static str {
     match group {
         CommandGroup::OpenClose => "open",
@@ -52,13 +48,11 @@ fn name(group: CommandGroup) -> &'static str {
     }
 }
 
-/// Yields the groups that users wait for.
 fn groups() -> impl Iterator<Item = (usize, CommandGroup)> {
     CommandGroup::ALL.into_iter().enumerate().filter(|(_, group)| group.in_headline())
 }
 
 impl Slow {
-    /// Returns the user's limit for the 95th percentile of a group.
     pub fn p95(&self, group: CommandGroup) -> Option<Nanos> {
         groups().find(|(_, known)| *known == group).and_then(|(at, _)| self.p95[at])
     }
@@ -105,7 +99,6 @@ impl FromStr for Slow {
     }
 }
 
-/// Writes the syntax of `--slow`.
 impl fmt::Display for Slow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |time: Nanos| units::exact_duration(time);

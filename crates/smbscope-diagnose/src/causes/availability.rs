@@ -35,7 +35,6 @@ pub(super) const SERVER_RESTART: Detector = Detector {
     detect: Detect::Server(server_restart),
 };
 
-/// Client that lost its connection and reconnected later.
 struct Away {
     client: IpAddr,
     from: Timestamp,
@@ -222,7 +221,6 @@ fn network_outage(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
     )
 }
 
-/// Returns the total duration of outages in ns, overlaps counted once.
 fn total_outage(mut outages: Vec<Outage>) -> i64 {
     outages.sort_by_key(|outage| outage.from);
     let mut covered = Covered::default();
@@ -274,7 +272,6 @@ fn server_hang(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding
         let to = wait.answered?;
         match silences.last_mut() {
             Some(last) if wait.sent < last.to => {
-                // The first response ends the silence.
                 last.to = last.to.min(to);
                 last.waits.push((client, wait));
             }

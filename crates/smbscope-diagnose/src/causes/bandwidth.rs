@@ -30,10 +30,8 @@ pub(super) const BANDWIDTH_LIMITED: Detector = Detector {
     detect: Detect::Pair(bandwidth_limited),
 };
 
-/// Transfers of a client that run at a steady rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plateau {
-    /// Bytes per second.
     pub(super) rate: f64,
     /// Fraction of the bytes transferred at about this rate.
     pub(super) flat: f64,
@@ -57,7 +55,6 @@ impl Plateau {
         }
         let mut moved: Vec<u64> = bins.iter().map(|(_, bin)| if is_upload { bin.up } else { bin.down }).collect();
         moved.sort_unstable();
-        // Rate at which the median byte was transferred.
         let mut seen = 0;
         let median = moved.iter().copied().find(|bin| {
             seen += bin;
@@ -123,10 +120,8 @@ pub(super) const QUEUEING: Detector = Detector {
     detect: Detect::All(queueing),
 };
 
-/// Client whose transfer saturates the link.
 struct Filler<'f, 'a> {
     pair: &'f Pair<'a>,
-    /// Bytes per second.
     rate: f64,
     /// Starts of the saturated bins.
     full: BTreeSet<i64>,

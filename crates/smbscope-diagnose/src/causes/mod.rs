@@ -30,7 +30,6 @@ pub(crate) struct Detector {
     pub(crate) id: &'static str,
     pub(crate) culprit: Culprit,
     pub(crate) title: &'static str,
-    /// Condition of the report, with thresholds quoted by name.
     pub(crate) condition: &'static str,
     pub(crate) advice: &'static str,
     pub(crate) source: &'static str,
@@ -41,21 +40,14 @@ pub(crate) struct Detector {
     pub(crate) detect: Detect,
 }
 
-/// Scope of a detector.
 pub(crate) enum Detect {
-    /// Client on a server.
     Pair(fn(&Pair<'_>) -> Option<Finding>),
-    /// Path that a client used on a server.
     Path(fn(&Pair<'_>, &PathKey, &PathFacts) -> Option<Finding>),
-    /// Client on a server, compared with other clients.
     Peer(fn(&DiagnosisFacts<'_>, &Pair<'_>) -> Option<Finding>),
-    /// Server with all its clients.
     Server(fn(&DiagnosisFacts<'_>, SocketAddr) -> Option<Finding>),
-    /// Whole capture.
     All(fn(&DiagnosisFacts<'_>) -> Vec<Finding>),
 }
 
-/// Result of a detector.
 #[derive(Debug, Clone)]
 pub(crate) struct Finding {
     what: String,
@@ -71,7 +63,6 @@ pub(crate) struct Finding {
     sufferers: Sufferers,
     /// The lost time is outside the active time: nothing was outstanding, or only an expected wait.
     outside: bool,
-    /// Operations failed: reported whatever time it cost.
     failed: bool,
 }
 
@@ -144,7 +135,6 @@ impl Finding {
         self
     }
 
-    /// Adds the first counted packet as evidence.
     pub(crate) fn first_of(self, count: &Count) -> Finding {
         self.from(count.first.as_ref().map(|(stamp, _)| *stamp))
     }
@@ -153,7 +143,6 @@ impl Finding {
         Finding { share: share.clone(), path: path.clone(), ..self }
     }
 
-    /// Appends a condition to the display filter.
     pub(crate) fn filter(self, condition: &str) -> Finding {
         Finding { filter: format!("{}{condition}", self.filter), ..self }
     }
@@ -162,22 +151,18 @@ impl Finding {
         Finding { culprit: Some(culprit), ..self }
     }
 
-    /// Replaces the cause's general advice.
     pub(crate) fn advice(self, advice: &'static str) -> Finding {
         Finding { advice: Some(advice), ..self }
     }
 
-    /// Sets clients and server if they differ from the detector's scope.
     pub(crate) fn about(self, sufferers: Sufferers) -> Finding {
         Finding { sufferers, ..self }
     }
 
-    /// Counts the lost time in addition to the active time.
     pub(crate) fn outside(self) -> Finding {
         Finding { outside: true, ..self }
     }
 
-    /// Converts to a cause with the finding's own clients and server.
     fn into_cause_of_its_own(self, detector: &Detector, facts: &DiagnosisFacts<'_>) -> Cause {
         let Sufferers { client, clients, server, .. } = &self.sufferers;
         let client = client.as_ref().filter(|_| *clients <= 1).and_then(|client| client.parse().ok());
@@ -230,7 +215,6 @@ fn evidence(stamp: Stamp) -> Evidence {
 }
 
 impl Default for Catalogue {
-    /// Returns the causes of all detectors with their default thresholds.
     fn default() -> Catalogue {
         Catalogue::new(DETECTORS.iter().map(|detector| {
             let definition = CauseDefinition {
@@ -246,7 +230,6 @@ impl Default for Catalogue {
     }
 }
 
-/// Runs all detectors, in the order of the registry.
 pub(crate) fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
     for detector in DETECTORS {

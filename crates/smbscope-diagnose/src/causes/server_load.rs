@@ -22,7 +22,7 @@ pub(super) const SERVER_SATURATION: Detector = Detector {
 };
 
 fn server_saturation(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
-    // Maximum coefficient of variation of regular pauses.
+    // Response time against load is known only for the capture as a whole.
     if facts.servers().len() > 1 {
         return None;
     }
@@ -33,7 +33,7 @@ fn server_saturation(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<F
     let (low, high) = (loads.first()?, loads.last()?);
     let (few, many) = (low.response_time.p50?, high.response_time.p50?);
     let grown = many.0 as f64 / few.0.max(1) as f64;
-    // Requests answered within 20 ms of each other waited for the same pause.
+    // Clients that wait mainly for the server itself.
     let slow = |pair: &&Pair<'_>| {
         let server = pair.part(TimePart::Server).0 as f64;
         server > 0.5 * pair.whole.waited.0 as f64 && pair.transfer_share() < 0.4
@@ -82,7 +82,7 @@ pub(super) const THROTTLED: Detector = Detector {
     detect: Detect::Server(throttled),
 };
 
-/// The pauses must not be explained by one kind of command.
+/// Maximum coefficient of variation of regular pauses.
 const REGULAR: f64 = 0.35;
 
 fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
@@ -97,7 +97,7 @@ fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> 
         })
         .collect();
     waits.sort_by_key(|wait| (wait.to.map(|to| to.time), wait.from.time));
-    // TCP timeouts are regular, too.
+    // Requests answered within 20 ms of each other waited for the same pause.
     let mut pauses: Vec<(&Wait, Nanos)> = Vec::new();
     for wait in waits {
         let Some(to) = wait.to else { continue };
@@ -117,7 +117,7 @@ fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> 
     let n = pauses.len() as f64;
     let mean = pauses.iter().map(|(_, length)| length.0 as f64).sum::<f64>() / n;
     let spread = (pauses.iter().map(|(_, length)| (length.0 as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
-    // No one kind of command explains it.
+    // One kind of command must not explain the pauses.
     let most = kinds.into_values().max()?;
     let mut all = ServerTimeHistogram::default();
     facts.of_server(server).for_each(|pair| all.merge(&pair.facts.served_together(&CommandClass::ALL)));
@@ -125,7 +125,7 @@ fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> 
     if spread > REGULAR * mean || !is_fast_between || most as f64 > 0.9 * n {
         return None;
     }
-    // Time-outs of TCP are regular, too.
+    // TCP timeouts are regular, too.
     let (segments, lost) =
         facts.of_server(server).map(|pair| pair.segments()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     if lost * 1_000 > segments {

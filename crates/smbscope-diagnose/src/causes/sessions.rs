@@ -167,7 +167,6 @@ fn negotiate_churn(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-/// Returns the peak number of concurrent connections.
 fn at_once(pair: &Pair<'_>) -> usize {
     let mut events: Vec<(smbscope_model::Timestamp, i32)> = Vec::new();
     pair.connections.iter().for_each(|connection| events.extend([(connection.first, 1), (connection.last, -1)]));

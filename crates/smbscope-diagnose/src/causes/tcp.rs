@@ -106,7 +106,6 @@ fn window_limited(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-/// Returns the counts of the direction received by the client or the server.
 pub(super) fn received_by(connection: &ConnectionSummary, is_client: bool) -> &DirectionCounts {
     if is_client { &connection.to_client } else { &connection.to_server }
 }

@@ -15,7 +15,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Maximum number of causes, and of notes, in an answer.
 const LISTED_MAX: usize = 100;
 /// A specific cause replaces a general one if it explains at least this fraction of its time.
 const EXPLAINS: f64 = 0.5;
@@ -30,7 +29,6 @@ const HEALTHY_SERVER: Nanos = Nanos(2_000_000);
 /// Sample size below which figures are treated as unreliable.
 const FEW: u64 = 20;
 
-/// Diagnoses the collected exchanges.
 pub fn answer(collector: &Collector, context: &DiagnosisContext<'_>) -> Answer {
     let gathered = CollectedFacts::new(collector);
     let facts = DiagnosisFacts::new(&gathered, context);
@@ -54,7 +52,6 @@ pub fn answer(collector: &Collector, context: &DiagnosisContext<'_>) -> Answer {
     }
 }
 
-/// Returns the noticeable causes, ranked, and the notes.
 fn told(facts: &DiagnosisFacts<'_>) -> (Vec<Cause>, Vec<Cause>) {
     let mut found = causes::detect(facts);
     if let Some(least) = facts.least_time() {
@@ -95,7 +92,6 @@ fn is_shared(facts: &DiagnosisFacts<'_>, shared: &ServerEventImpact, cause: &Cau
     all.is_some_and(|(clients, lost)| *clients > 1 && *lost >= wait) && cause.best().0 >= wait / 2
 }
 
-/// Returns true if users notice the cost of a cause.
 fn is_noticed(facts: &DiagnosisFacts<'_>, cause: &Cause) -> bool {
     let slow: &Slow = facts.context.slow;
     let lost = cause.best();
@@ -110,7 +106,6 @@ fn is_noticed(facts: &DiagnosisFacts<'_>, cause: &Cause) -> bool {
     sufferer(facts, cause).is_none_or(|pair| is_noticed_by(slow, pair, lost))
 }
 
-/// Returns the affected client with the first of its servers.
 fn sufferer<'f, 'a>(facts: &'f DiagnosisFacts<'a>, cause: &Cause) -> Option<&'f Pair<'a>> {
     facts.of_client(cause.subject.client.as_ref()?.parse().ok()?)
 }
@@ -228,9 +223,7 @@ fn rank(causes: &mut [Cause]) {
 struct HeadlineVerdict<'f, 'a> {
     culprit: Culprit,
     headline: String,
-    /// Client whose time the headline quotes.
     pair: Option<&'f Pair<'a>>,
-    /// The headline states the first cause.
     is_by_cause: bool,
 }
 
@@ -323,7 +316,6 @@ fn single_wait<'f, 'a>(facts: &'f DiagnosisFacts<'a>) -> Option<HeadlineVerdict<
     Some(HeadlineVerdict { culprit: Culprit::Server, headline, pair: Some(pair), is_by_cause: false })
 }
 
-/// Returns true if the client exceeds a limit set by the user.
 fn exceeds(slow: &Slow, pair: &Pair<'_>) -> bool {
     let Some(times) = pair.times() else { return false };
     let by_group = times.groups.iter().any(|(group, figures)| over_limit(slow, *group, figures).is_some());
@@ -334,7 +326,6 @@ fn over_limit(slow: &Slow, group: CommandGroup, figures: &DurationStatistics) ->
     slow.p95(group).zip(figures.p95).filter(|(limit, p95)| p95 > limit)
 }
 
-/// Builds a headline from the largest part of the time split.
 fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> HeadlineVerdict<'f, 'a> {
     let server = pair.part(TimePart::Server);
     let transfers = pair.transfers();
@@ -461,7 +452,6 @@ fn split_sentence(pair: &Pair<'_>) -> Option<String> {
     Some(format!("Time of {} on {}: {}.", pair.client, server_name(pair.server), shares.join(", ")))
 }
 
-/// Compares with the other clients.
 fn others(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, causes: &[Cause]) -> Option<String> {
     let mut clients: Vec<IpAddr> = facts.pairs.iter().map(|pair| pair.client).collect();
     clients.sort_unstable();
@@ -561,7 +551,6 @@ fn caveats(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes
     sentences
 }
 
-/// Suggests at most two commands, depending on the cause.
 fn next(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<SuggestedCommand> {
     let context = facts.context;
     if context.aggregate.count == 0 {
@@ -589,7 +578,6 @@ fn next(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &
     }
 }
 
-/// Returns title and advice of a cause.
 pub fn describe(id: &str) -> Option<(&'static str, &'static str)> {
     detector(id).map(|detector| (detector.title, detector.advice))
 }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// Number of hashes kept. Fewer names are counted exactly.
 const EXACT: usize = 64;
 
-/// Smallest hashes of the names, in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Distinct(Vec<u64>);
 
@@ -53,7 +52,6 @@ mod tests {
     fn few_names_are_exact_and_many_are_near() {
         let of = |n: usize| {
             let mut distinct = Distinct::default();
-            // Each name twice.
             (0..2 * n).for_each(|i| distinct.add(&format!("dir\\file{}", i % n)));
             distinct.count()
         };

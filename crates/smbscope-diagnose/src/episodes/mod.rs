@@ -19,40 +19,27 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Pause that separates two episodes.
 pub const GAP: Nanos = Nanos(2_000_000_000);
-/// Maximum number of episodes per client.
 pub const EPISODES_MAX: usize = 64;
-/// Maximum number of clients whose episodes are kept.
 pub const EPISODE_CLIENTS_MAX: usize = 512;
-/// Minimum number of commands of a reported episode.
 const COMMANDS_LEAST: u64 = 10;
 
-/// Burst of work of one client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Episode {
     pub client: IpAddr,
-    /// First packet of the first request.
     pub start: Timestamp,
-    /// Last packet of the last response.
     pub end: Timestamp,
-    /// Kind of work, judged by the files touched.
     pub kind: EpisodeKind,
-    /// Program, document or settings file that it is mainly about.
     pub about: Option<Arc<str>>,
     /// Number of commands; sequential ones cost a round trip each.
     pub commands: u64,
-    /// Opens of files and directories.
     pub opens: u64,
     /// Number of distinct paths opened. An estimate above 64.
     pub files: u64,
-    /// File data read, in bytes.
     pub bytes_read: u64,
-    /// File data written, in bytes.
     pub bytes_written: u64,
     /// Time with a command outstanding, summed over connections.
     pub waited: Nanos,
-    /// Sum of response times.
     pub response_time: Nanos,
 }
 
@@ -61,30 +48,24 @@ impl Episode {
         self.end - self.start
     }
 
-    /// Returns the client's own time.
     pub fn think(&self) -> Nanos {
         Nanos((self.duration().0 - self.waited.0).max(0))
     }
 }
 
-/// Distribution of a client's waits over its episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EpisodeWaits {
     pub(crate) episodes: u64,
-    /// Time with a command outstanding, summed over connections and episodes.
     pub(crate) waited: Nanos,
-    /// Largest part in one episode.
     pub(crate) longest: Nanos,
 }
 
 impl EpisodeWaits {
-    /// Returns the worst episode's share of all waits.
     pub(crate) fn worst_share(&self) -> f64 {
         if self.waited.0 > 0 { self.longest.0 as f64 / self.waited.0 as f64 } else { 1.0 }
     }
 }
 
-/// Episodes of all clients while they are being found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Episodes(#[serde(deserialize_with = "clients")] BottomKTable<IpAddr, ClientEpisodes>);
 
@@ -124,12 +105,10 @@ impl Episodes {
         }
     }
 
-    /// Merges episodes found on other connections.
     pub(crate) fn merge(&mut self, other: Episodes) {
         self.0.merge(other.0, ClientEpisodes::merge, |_, _| {});
     }
 
-    /// Returns the distribution of each client's waits.
     pub(crate) fn paces(&self) -> Vec<(IpAddr, EpisodeWaits)> {
         let pace = |episodes: &ClientEpisodes| {
             let waits = episodes.spans.values().map(|span| span.work.waited);
@@ -139,7 +118,6 @@ impl Episodes {
         self.0.iter().map(|(client, episodes)| (*client, pace(episodes))).collect()
     }
 
-    /// Returns the episodes worth reporting, in order of time.
     pub(crate) fn finish(&self) -> Vec<Episode> {
         let mut all: Vec<Episode> = Vec::new();
         for (client, episodes) in self.0.iter() {
@@ -151,11 +129,9 @@ impl Episodes {
     }
 }
 
-/// Episodes of a client by start time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ClientEpisodes {
     gap: Nanos,
-    /// Determine the gap.
     pauses: Pauses,
     spans: BTreeMap<Timestamp, UnfinishedEpisode>,
 }
@@ -226,7 +202,6 @@ impl ClientEpisodes {
     }
 }
 
-/// Episode without its start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct UnfinishedEpisode {
     end: Timestamp,
@@ -256,7 +231,6 @@ impl UnfinishedEpisode {
     }
 }
 
-/// Totals of an episode.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct EpisodeTotals {
     commands: u64,
@@ -315,12 +289,10 @@ impl EpisodeTotals {
 struct Pauses(BTreeMap<i64, Nanos>);
 
 impl Pauses {
-    /// Adds a pause of a connection.
     fn add(&mut self, end: Timestamp, pause: Nanos, gap: Nanos) {
         self.keep(end.0.div_euclid(gap.0), pause);
     }
 
-    /// Returns the number of stretches in which a pause ends.
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -333,7 +305,6 @@ impl Pauses {
         }
     }
 
-    /// Adapts to a doubled gap.
     fn widen(&mut self, from: Nanos, gap: Nanos) {
         let all = std::mem::take(self);
         self.merge(&all, from, gap);

@@ -8,21 +8,15 @@ use smbscope_wire::smb2;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of names remembered of each kind.
 const NAMES_MAX: usize = 16;
 /// Minimum number of files in a copy of little data; each is opened about once.
 const COPY_FILES: u64 = 10;
 /// Minimum number of written documents in an upload; fewer are a save.
 const UPLOAD_DOCUMENTS: usize = 3;
-/// Maximum number of renamed open files followed at once.
 const RENAMES_MAX: usize = 16;
-/// Minimum number of files in a logon.
 const PROFILE_FILES: u64 = 30;
-/// Minimum number of bytes in a copy of few files.
 const COPY_BYTES: u64 = 10_000_000;
-/// Minimum number of libraries opened at program start.
 const LIBRARIES: u64 = 3;
-/// Minimum number of directory listings in a search.
 const SEARCH_LISTS: u64 = 20;
 
 /// Kind of work in an episode.
@@ -52,13 +46,11 @@ pub enum EpisodeKind {
     Other,
 }
 
-/// Counts by the names of files touched.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Touched {
     pub(super) lists: u64,
     profile: u64,
     libraries: u64,
-    /// Opens of programs, documents and settings files.
     programs: OpensByPath,
     documents: OpensByPath,
     settings: OpensByPath,
@@ -84,7 +76,6 @@ impl OpensByPath {
         other.0.iter().for_each(|(path, times)| self.add(path, *times));
     }
 
-    /// Returns the path opened most often, with its count.
     fn most(&self) -> Option<(&Arc<str>, u64)> {
         self.0.iter().max_by_key(|(path, times)| (**times, std::cmp::Reverse(*path))).map(|(path, n)| (path, *n))
     }
@@ -119,7 +110,6 @@ impl Touched {
         self.renamed.truncate(RENAMES_MAX);
     }
 
-    /// Follows writes and renames of documents.
     pub(super) fn outcome(&mut self, exchange: &Exchange) {
         if exchange.status.is_none_or(|status| status.is_error()) {
             return;
@@ -144,7 +134,6 @@ impl Touched {
         }
     }
 
-    /// Returns kind and main file.
     pub(super) fn name(
         &self,
         commands: u64,
@@ -178,7 +167,6 @@ impl Touched {
     }
 }
 
-/// Returns true for much data or many files.
 fn is_copy(opens: u64, files: u64, bytes: u64) -> bool {
     bytes >= COPY_BYTES || files >= COPY_FILES && opens <= files * 2 && bytes > 0
 }

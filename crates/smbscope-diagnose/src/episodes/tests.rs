@@ -84,7 +84,6 @@ fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Smb2Command,
     }
 }
 
-/// Opens, reads or writes, and closes a file.
 fn moved(at: i64, path: &str, group: CommandGroup) -> Vec<Exchange> {
     use smbscope_wire::smb2::Smb2Command;
     let transfer = if group == CommandGroup::Write { Smb2Command::WRITE } else { Smb2Command::READ };

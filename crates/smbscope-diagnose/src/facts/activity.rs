@@ -5,17 +5,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, Nanos, Timestamp};
 use smbscope_stats::bins::{BinTable, BinValue};
 
-/// Initial bin width for a client on a server.
 const PAIR_WIDTH: Nanos = Nanos(50_000_000);
 const PAIR_BINS: usize = 256;
-/// Initial bin width for the union of a client's connections.
 const BUSY_WIDTH: Nanos = Nanos(1_000_000);
 const BUSY_BINS: usize = 1_024;
-/// Initial bin width for a server.
 const SERVER_WIDTH: Nanos = Nanos(125_000_000);
 const SERVER_BINS: usize = 2_048;
 
-/// Traffic of a client on a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Traffic {
     /// Bytes of responses (`down`) and requests (`up`), spread over their transfer times.
@@ -93,7 +89,6 @@ over_time!(
 over_time!(ResponsesOverTime, ResponseCount, SERVER_WIDTH, SERVER_BINS, "Responses of a server over time.");
 
 impl TrafficOverTime {
-    /// Adds a complete exchange.
     #[inline]
     pub(crate) fn record(&mut self, exchange: &Exchange, light_service: Option<Nanos>) {
         let (request, response) = (&exchange.request, &exchange.response);
@@ -110,7 +105,6 @@ impl TrafficOverTime {
         }
     }
 
-    /// Spreads bytes over the duration of their transfer.
     fn carry(&mut self, from: Timestamp, to: Timestamp, bytes: u64, add: impl Fn(&mut Traffic, u64)) {
         let length = (to - from).0;
         if length <= 0 {

@@ -21,13 +21,10 @@ use std::sync::Arc;
 /// Shorter pauses come from programs: the simplest human reaction takes 105 to 380 ms (Card, Moran and Newell, "The
 /// Psychology of Human-Computer Interaction", 1983).
 const PERSON_LEAST: Nanos = Nanos(100_000_000);
-/// Pauses from this length on come from users.
 const USER_PAUSE: Nanos = Nanos(700_000_000);
-/// Maximum number of client-server pairs.
 pub(crate) const PAIRS_MAX: usize = 4_096;
 /// Maximum number of clients, and of client-server pairs, with a timeline.
 pub(crate) const TIMELINES_MAX: usize = 512;
-/// Maximum number of servers with a timeline.
 pub(crate) const SERVERS_MAX: usize = 256;
 /// Maximum number of reopened or listed paths, over all clients.
 pub(crate) const PATHS_MAX: usize = 16_384;
@@ -47,7 +44,6 @@ pub(crate) struct PathKey {
     pub(crate) path: Arc<str>,
 }
 
-/// Accumulates what detectors need from the exchanges.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Collector {
     /// Open connections. Not serialized; see [`Collector::is_settled`].
@@ -107,7 +103,6 @@ fn no_paths() -> BottomKTable<PathKey, PathFacts> {
     BottomKTable::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX)
 }
 
-/// Snapshot of a collector, sorted by key.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) pairs: Vec<(PairKey, PairFacts)>,
@@ -121,7 +116,6 @@ pub(crate) struct Collected {
 #[derive(Debug, Clone)]
 struct FlowFacts {
     pair: PairKey,
-    /// Time covered by commands, by fact.
     covered: [Covered; Fact::ALL.len()],
     paths: RecentPaths,
     attempted: Attempted,
@@ -216,7 +210,6 @@ impl Collector {
         }
     }
 
-    /// Closes a connection and folds its facts into the totals.
     pub fn closed(&mut self, connection: &ConnectionSummary) {
         if let Some(flow) = self.flows.remove(&connection.flow) {
             self.settle(*flow);
@@ -234,7 +227,6 @@ impl Collector {
         flow.paths.finish(&mut |share, path, facts| keep(paths, pair, share, path, facts));
     }
 
-    /// Merges a collector that saw other connections.
     pub fn merge(&mut self, other: Collector) {
         self.flows.extend(other.flows);
         self.episodes.merge(other.episodes);
@@ -248,12 +240,10 @@ impl Collector {
         self.flows.is_empty()
     }
 
-    /// Returns the episodes worth reporting, in order of time.
     pub fn episodes(&self) -> Vec<Episode> {
         self.episodes.finish()
     }
 
-    /// Returns a snapshot that includes open connections.
     pub(crate) fn finish(&self) -> Collected {
         let mut all = self.clone();
         let mut open: Vec<(FlowId, Box<FlowFacts>)> = all.flows.drain().collect();
@@ -271,7 +261,6 @@ impl Collector {
 }
 
 impl Timelines {
-    /// Records the wait and the traffic of a complete exchange.
     fn record(&mut self, pair: PairKey, exchange: &Exchange, light: Option<Nanos>, waited: (Timestamp, Nanos)) {
         if exchange.group == CommandGroup::Waiting || !exchange.is_complete() {
             return;
@@ -305,7 +294,6 @@ fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
     exchange.time(TimeKind::ServiceTime).filter(|_| is_light)
 }
 
-/// Records oplock breaks, and requests that may release byte ranges.
 #[inline]
 fn note_events(counts: &mut PairFacts, exchange: &Exchange) {
     match exchange.command {

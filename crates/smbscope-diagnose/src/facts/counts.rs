@@ -8,17 +8,13 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
-/// Occurrences of a fact and the time that the client waited for them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Count {
     pub(crate) count: u64,
-    /// Bytes requested.
     pub(crate) bytes: u64,
-    /// Sum of response times in ns.
     pub(crate) response_time: i64,
     /// Time in ns with at least one of them outstanding, summed over connections.
     pub(crate) outstanding: i64,
-    /// Longest response time in ns.
     pub(crate) longest: i64,
     /// First packet and path of the earliest one.
     pub(crate) first: Option<(Stamp, Option<Arc<str>>)>,
@@ -31,9 +27,7 @@ pub(crate) struct ExchangeSample<'e> {
     pub(crate) start: Option<Stamp>,
     /// Last packet of the response, or first packet if there is no response.
     pub(crate) end: Timestamp,
-    /// Response time in ns.
     pub(crate) took: Option<i64>,
-    /// Bytes read or written.
     pub(crate) bytes: u64,
     pub(crate) path: &'e Option<Arc<str>>,
 }
@@ -90,7 +84,6 @@ impl Count {
         self.last = self.last.max(other.last);
     }
 
-    /// Returns the time from the start of the first to the end of the last.
     pub(crate) fn span(&self) -> Nanos {
         match (&self.first, self.last) {
             (Some((first, _)), Some(last)) => (last - first.time).max(Nanos(0)),
@@ -116,7 +109,6 @@ fn earlier(a: &Stamp, b: &Stamp) -> bool {
 pub(crate) struct PeakWindowCount {
     start: Timestamp,
     count: u32,
-    /// Peak of all windows.
     pub(crate) most: u32,
 }
 
@@ -136,7 +128,6 @@ impl PeakWindowCount {
     }
 }
 
-/// Maximum number of events kept for a client on a server.
 const EVENTS_MAX: usize = 64;
 
 /// Times of events on files. The earliest ones are kept.
@@ -162,26 +153,20 @@ impl Events {
     }
 }
 
-/// Facts about a client on a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PairFacts {
     counts: Box<[Count]>,
     served: Box<[ServerTimeHistogram]>,
     pub(crate) waits: Waits,
     pub(crate) refused: [Refused; RefusalReason::COUNT],
-    /// Oplock and lease breaks sent by the server.
     pub(crate) breaks: Events,
     /// LOCK and CLOSE requests that may have released a range that another client waited for.
     pub(crate) releases: Events,
-    /// Small files per minute.
     pub(crate) small_files: PeakWindowCount,
-    /// Notifications per second.
     pub(crate) notified: PeakWindowCount,
     /// Sum in ns of pauses too short for a human reaction.
     pub(crate) quick_think: i64,
-    /// Number of pauses long enough for a user's.
     pub(crate) user_pauses: u64,
-    /// Write stream that lost most time by slowing down.
     pub(crate) slowdown: Option<Slowdown>,
 }
 
@@ -224,7 +209,6 @@ impl PairFacts {
         &mut self.served[kind as usize]
     }
 
-    /// Merges the histograms of several classes.
     pub(crate) fn served_together(&self, kinds: &[CommandClass]) -> ServerTimeHistogram {
         let mut all = ServerTimeHistogram::default();
         kinds.iter().for_each(|kind| all.merge(self.served(*kind)));

@@ -18,34 +18,26 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Maximum length of a file name in a sentence.
 const NAME_MAX: usize = 60;
-/// Maximum number of users listed.
 const USERS_MAX: usize = 8;
 
-/// Inputs of a diagnosis besides the collected exchanges.
 #[derive(Debug, Clone, Copy)]
 pub struct DiagnosisContext<'a> {
     pub catalogue: &'a Catalogue,
     pub slow: &'a Slow,
     pub aggregate: &'a Aggregate,
     pub connections: &'a [ConnectionSummary],
-    /// Failed connection attempts.
     pub attempts: &'a ConnectAttempts,
     pub quality: &'a Quality,
     /// Commands that could not be timed, in percent.
     pub not_timed: UntimedShare,
     pub captures: &'a [CaptureInfo],
-    /// Timestamp of the last packet of all captures.
     pub last: Option<Timestamp>,
-    /// Filter expression, if the user restricted the exchanges.
     pub filter: Option<&'a str>,
 }
 
-/// Waits of a client machine over all its servers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientWaits {
-    /// Time with a request outstanding on any connection.
     pub(crate) waited: Nanos,
     /// `waited` plus the think time in between.
     pub(crate) active: Nanos,
@@ -63,12 +55,10 @@ pub(crate) struct Pair<'a> {
     pub(crate) paths: &'a [(PathKey, PathFacts)],
     pub(crate) traffic: Option<&'a TrafficOverTime>,
     pub(crate) connections: Vec<&'a ConnectionSummary>,
-    /// Sum over the pair's connections.
     pub(crate) split: TimeSplit,
     pub(crate) whole: ClientWaits,
 }
 
-/// Everything that detectors look at.
 #[derive(Debug)]
 pub(crate) struct DiagnosisFacts<'a> {
     pub(crate) context: &'a DiagnosisContext<'a>,
@@ -179,7 +169,6 @@ fn sum(context: &DiagnosisContext<'_>, connections: &[&ConnectionSummary]) -> Ti
     sum
 }
 
-/// Computes the waits of every client, counting overlapping connections once.
 fn clients(collected: &Collected, context: &DiagnosisContext<'_>) -> BTreeMap<IpAddr, ClientWaits> {
     let mut connections: BTreeMap<IpAddr, u64> = BTreeMap::new();
     for connection in context.connections {
@@ -201,7 +190,6 @@ fn clients(collected: &Collected, context: &DiagnosisContext<'_>) -> BTreeMap<Ip
     clients
 }
 
-/// Returns waited and active time of a client with several connections.
 fn union(busy: &super::activity::BusyOverTime, split: &TimeSplit) -> (Nanos, Nanos) {
     let width = busy.0.width().0;
     let bins = busy.0.finish();
@@ -239,12 +227,10 @@ impl<'a> Pair<'a> {
         Nanos((time.0 as f64 * self.whole.scale) as i64)
     }
 
-    /// Returns a part of the time split, overlaps counted once.
     pub(crate) fn part(&self, part: TimePart) -> Nanos {
         self.once(self.split.part(part))
     }
 
-    /// Returns transfer time, overlaps counted once.
     pub(crate) fn transfers(&self) -> Nanos {
         Nanos(self.part(TimePart::RequestTransfer).0.saturating_add(self.part(TimePart::ResponseTransfer).0))
     }
@@ -255,12 +241,10 @@ impl<'a> Pair<'a> {
         if busy > 0.0 { self.split.outstanding.0 as f64 / busy } else { 0.0 }
     }
 
-    /// Returns the share of the waits spent in transfers.
     pub(crate) fn transfer_share(&self) -> f64 {
         self.split.transfers().0 as f64 / self.split.waited().0.max(1) as f64
     }
 
-    /// Returns the median round trip of the pair's connections.
     pub(crate) fn round_trip(&self) -> Option<Nanos> {
         let mut trips: Vec<Nanos> = self.connections.iter().filter_map(|connection| connection.round_trip()).collect();
         trips.sort_unstable();
@@ -302,12 +286,10 @@ impl<'a> Pair<'a> {
         self.waited_in(|wait| self.is_held_up_by_itself(wait))
     }
 
-    /// Returns the time of requests blocked by open handles of any client.
     pub(crate) fn held_up_by_handles(&self) -> Nanos {
         self.waited_in(|wait| self.is_held_up_by_handles(wait))
     }
 
-    /// Returns true if an open handle of any client blocked the request.
     pub(crate) fn is_held_up_by_handles(&self, wait: &Wait) -> bool {
         wait.is_conflict() || self.is_held_up_by_itself(wait)
     }
@@ -338,7 +320,6 @@ impl<'a> Pair<'a> {
         (end.unwrap_or_default() - wait.from.time).max(Nanos(0))
     }
 
-    /// Returns the time that connections stalled because of lost segments.
     pub(crate) fn resend_delay(&self) -> Nanos {
         let delays =
             self.connections.iter().map(|one| one.to_server.resend_delay_ns.0.max(one.to_client.resend_delay_ns.0));
@@ -350,7 +331,6 @@ impl<'a> Pair<'a> {
         clients.iter().find(|(client, _)| *client == self.client).map(|(_, entity)| entity)
     }
 
-    /// Returns the numbers of segments and of lost segments.
     pub(crate) fn segments(&self) -> (u64, u64) {
         let counts = self.connections.iter().flat_map(|connection| [&connection.to_server, &connection.to_client]);
         counts.fold((0, 0), |(all, lost), counts| {
@@ -386,7 +366,6 @@ pub(crate) fn server_name(server: SocketAddr) -> String {
     }
 }
 
-/// Returns a Wireshark display filter for an address.
 pub(crate) fn address_filter(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => format!("ip.addr == {address}"),
@@ -406,12 +385,10 @@ pub(crate) fn named(path: &str) -> String {
     }
 }
 
-/// Formats the file of a command for a sentence; "a file" if unknown.
 pub(crate) fn file_name(path: &Option<Arc<str>>) -> String {
     path.as_deref().map_or_else(|| "a file".to_owned(), named)
 }
 
-/// Formats a fraction as a percentage.
 pub(crate) fn percent(share: f64) -> String {
     prose_percent((share.clamp(0.0, 1.0) * 1e6).round() as u64, 1_000_000)
 }
@@ -420,7 +397,6 @@ pub(crate) fn bytes(count: u64) -> String {
     unbroken(short_bytes(count as f64))
 }
 
-/// Formats bytes per second as bits per second.
 pub(crate) fn bit_rate(bytes_per_second: f64) -> String {
     let bits = bytes_per_second * 8.0;
     unbroken(match bits {

@@ -13,11 +13,9 @@ use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Maximum number of paths remembered per connection.
 pub(crate) const RECENT_PATHS_MAX: usize = 32;
 /// Opens or listings of the same path within this time form one pattern.
 pub(crate) const REPEAT_WINDOW: Nanos = Nanos(10_000_000_000);
-/// Window for counting small files.
 pub(crate) const COPY_WINDOW: Nanos = Nanos(60_000_000_000);
 
 /// Operations on a path of one connection; merged, of several.
@@ -25,11 +23,8 @@ pub(crate) const COPY_WINDOW: Nanos = Nanos(60_000_000_000);
 pub(crate) struct PathFacts {
     pub(crate) opens: u64,
     pub(crate) opens_window: PeakWindowCount,
-    /// Number of commands, opens included.
     pub(crate) commands: u64,
-    /// Sum of response times in ns.
     pub(crate) response_time: i64,
-    /// Time in ns with at least one command outstanding.
     pub(crate) outstanding: i64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
@@ -37,15 +32,12 @@ pub(crate) struct PathFacts {
     pub(crate) extent: u64,
     pub(crate) first: Option<Stamp>,
     pub(crate) last: Option<Timestamp>,
-    /// Number of complete listings of the directory.
     pub(crate) listings: u64,
     pub(crate) listings_window: PeakWindowCount,
     /// Listing commands and the bytes of their responses.
     pub(crate) list_commands: u64,
     pub(crate) list_bytes: u64,
-    /// Largest listing response in bytes.
     pub(crate) list_bytes_max: u64,
-    /// Time in ns waited for listings.
     pub(crate) list_wait: i64,
     /// Entries of the directory that were opened and closed without any data, and the ns waited for it.
     pub(crate) looked_at: u64,
@@ -82,7 +74,6 @@ impl PathFacts {
         self.looked_at_wait = self.looked_at_wait.saturating_add(other.looked_at_wait);
     }
 
-    /// Returns the time from the start of the first command to the end of the last.
     pub(crate) fn span(&self) -> Nanos {
         match (self.first, self.last) {
             (Some(first), Some(last)) => (last - first.time).max(Nanos(0)),
@@ -142,19 +133,15 @@ fn ends_listing(exchange: &Exchange) -> bool {
 struct RecentPathState {
     share: Option<Arc<str>>,
     facts: PathFacts,
-    /// Time covered by commands on the path.
     covered: Covered,
     /// Bytes transferred and ns waited since the last open.
     moved: u64,
     waited: i64,
-    /// Closed before, after data was transferred.
     used_before: bool,
 }
 
 pub(crate) struct Closed {
-    /// Bytes read or written since the open.
     pub(crate) moved: u64,
-    /// Time waited since the open, in ns.
     pub(crate) waited: i64,
     /// The file was used before and must not count as another one.
     pub(crate) again: bool,
@@ -164,14 +151,11 @@ pub(crate) struct Closed {
 #[derive(Debug, Clone)]
 struct RecentPathEntry {
     path: Arc<str>,
-    /// Hash of the path, compared before the path itself.
     hash: u64,
-    /// A listed directory.
     is_listed: bool,
     recent: Box<RecentPathState>,
 }
 
-/// Recently used paths, most recent last.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecentPaths(VecDeque<RecentPathEntry>);
 

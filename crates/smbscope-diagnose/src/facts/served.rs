@@ -8,12 +8,10 @@ use smbscope_wire::{smb1, smb2};
 
 /// Half octaves from 16 µs to 16 s, plus one open bucket at each end.
 const BUCKETS: usize = 42;
-/// Upper edge of the first bucket in ns.
 const FIRST_EDGE: u64 = 16_000;
 /// Encrypted frames larger than this carry file data.
 const ENCRYPTED_DATA: u64 = 4 << 10;
 
-/// Commands with comparable server time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandClass {
     Open,
@@ -24,13 +22,10 @@ pub(crate) enum CommandClass {
     Query,
     List,
     Lock,
-    /// NEGOTIATE and SESSION_SETUP.
     Session,
     TreeConnect,
     Other,
-    /// Encrypted frame with a large response.
     EncryptedRead,
-    /// Encrypted frame with a large request.
     EncryptedWrite,
     EncryptedOther,
 }
@@ -95,7 +90,6 @@ impl CommandClass {
     }
 }
 
-/// Distribution of server times of one class.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct ServerTimeHistogram {
     pub(crate) count: u64,
@@ -158,7 +152,6 @@ impl ServerTimeHistogram {
     }
 }
 
-/// Returns the index of the half octave that contains a time in ns.
 fn bucket(time: i64) -> usize {
     let scaled = time as u64 / (FIRST_EDGE / 16);
     if scaled < 16 {
@@ -169,7 +162,6 @@ fn bucket(time: i64) -> usize {
     (1 + 2 * octave + upper_half as usize).min(BUCKETS - 1)
 }
 
-/// Returns the middle of a bucket in ns.
 fn middle(bucket: usize) -> f64 {
     match bucket {
         0 => FIRST_EDGE as f64 / 2.0,

@@ -8,12 +8,9 @@ use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Maximum number of waits kept for a client on a server; the longest ones stay.
 pub(crate) const WAITS_MAX: usize = 64;
-/// Shorter waits are not kept individually.
 pub(crate) const WAIT_LEAST: Nanos = Nanos(100_000_000);
 
-/// Request with a long response time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Wait {
     pub(crate) flow: FlowId,
@@ -21,19 +18,14 @@ pub(crate) struct Wait {
     pub(crate) group: CommandGroup,
     pub(crate) share: Option<Arc<str>>,
     pub(crate) path: Option<Arc<str>>,
-    /// First packet of the request.
     pub(crate) from: Stamp,
-    /// Last packet of the request.
     pub(crate) sent: Timestamp,
-    /// First packet of the response.
     pub(crate) answered: Option<Timestamp>,
     /// Last packet of the response. Absent if the request was never answered.
     pub(crate) to: Option<Stamp>,
     /// True if the server's TCP acknowledged the request. Unknown if the capture does not show it.
     pub(crate) acknowledged: Option<bool>,
-    /// Number of retransmitted segments of the request.
     pub(crate) retransmitted: u32,
-    /// Offset and length of a LOCK.
     pub(crate) range: Option<(u64, u64)>,
     pub(crate) status: Option<ResponseStatus>,
 }
@@ -74,7 +66,6 @@ impl Wait {
         self.status.is_some_and(|status| status.is_error())
     }
 
-    /// Returns true if another open or lock caused the refusal.
     pub(crate) fn is_conflict(&self) -> bool {
         RefusalReason::from_status(self.status) == Some(RefusalReason::Conflict)
     }
@@ -85,7 +76,6 @@ impl Wait {
     }
 }
 
-/// Longest waits, in descending order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Waits(Vec<Wait>);
 
@@ -109,18 +99,14 @@ impl Waits {
     }
 }
 
-/// Maximum number of refused files followed per connection.
 const OPEN_MAX: usize = 16;
 /// Pauses longer than this mean that the client abandoned the request.
 const GIVE_UP: Nanos = Nanos(10_000_000_000);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RefusalReason {
-    /// Another open or lock conflicts.
     Conflict,
-    /// Disk full or quota exceeded.
     Full,
-    /// Session expired.
     Session,
 }
 
@@ -140,7 +126,6 @@ impl RefusalReason {
     }
 }
 
-/// Refusals for one reason.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Refused {
     pub(crate) count: u64,
@@ -151,7 +136,6 @@ pub(crate) struct Refused {
     pub(crate) longest: Option<FileRetries>,
 }
 
-/// Attempts at one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FileRetries {
     pub(crate) share: Option<Arc<str>>,
@@ -191,7 +175,6 @@ impl Refused {
     }
 }
 
-/// Files of a connection that are currently refused, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attempted(VecDeque<(RefusalReason, CommandGroup, FileRetries)>);
 

@@ -8,23 +8,18 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
-/// Maximum number of slots in a stream.
 pub(crate) const SLOTS_MAX: usize = 32;
-/// Initial size of a slot.
 const SLOT_BYTES: u64 = 1 << 20;
 /// A pause of this length ends the stream, as for episodes.
 const PAUSE: Nanos = Nanos(2_000_000_000);
 /// Minimum number of slots per phase: a single slow moment is not a phase.
 const PHASE_SLOTS: usize = 4;
 
-/// Consecutive writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct WriteSlot {
     bytes: u64,
     writes: u64,
-    /// Sum of response times in ns.
     response_time: i64,
-    /// End of the last write.
     end: Timestamp,
 }
 
@@ -37,12 +32,10 @@ impl WriteSlot {
     }
 }
 
-/// Fast or slow phase of a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WritePhase {
     pub(crate) bytes: u64,
     pub(crate) elapsed: Nanos,
-    /// Mean response time of a write.
     pub(crate) write_time: Nanos,
 }
 
@@ -55,7 +48,6 @@ impl WritePhase {
         WritePhase { bytes: sum.bytes, elapsed, write_time }
     }
 
-    /// Returns bytes per second.
     pub(crate) fn rate(&self) -> f64 {
         self.bytes as f64 * 1e9 / self.elapsed.0.max(1) as f64
     }
@@ -64,7 +56,6 @@ impl WritePhase {
 /// Write stream whose throughput dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Slowdown {
-    /// First write of the stream and its file.
     pub(crate) first: Stamp,
     pub(crate) path: Option<Arc<str>>,
     pub(crate) share: Option<Arc<str>>,
@@ -79,12 +70,10 @@ impl Slowdown {
         Nanos((self.slow.elapsed.0 as f64 - expected).max(0.0) as i64)
     }
 
-    /// Returns the fast phase's throughput relative to the slow one's.
     pub(crate) fn throughput_ratio(&self) -> f64 {
         self.fast.rate() / self.slow.rate().max(1.0)
     }
 
-    /// Returns the slow phase's mean response time relative to the fast one's.
     pub(crate) fn time_ratio(&self) -> f64 {
         self.slow.write_time.0 as f64 / self.fast.write_time.0.max(1) as f64
     }
@@ -102,7 +91,6 @@ impl Slowdown {
     }
 }
 
-/// Current write stream of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct WriteStream {
     first: Stamp,

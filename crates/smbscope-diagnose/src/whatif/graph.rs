@@ -11,7 +11,6 @@ use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, Nanos, Tim
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Stage of a command that others can depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DependencyEvent {
     Started,
@@ -49,7 +48,6 @@ pub(super) struct CommandNode {
     pub(super) lane: usize,
     pub(super) task: usize,
     pub(super) dependencies: Vec<Dependency>,
-    /// Absent for a handshake.
     pub(super) kind: Option<Command>,
     pub(super) file: Option<FileId>,
     pub(super) opens: bool,
@@ -75,14 +73,11 @@ pub(super) struct Task {
     pub(super) end: i64,
 }
 
-/// Thread of the client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientLane {
-    /// Connections in the order of first use.
     pub(super) flows: Vec<FlowId>,
     /// Tasks that only this lane can do, in order.
     pub(super) bound: Vec<usize>,
-    /// Pool that supplies further tasks.
     pub(super) pool: Option<usize>,
     /// Alternates between otherwise unrelated connections.
     pub(super) is_joined: bool,
@@ -95,7 +90,6 @@ pub(super) struct Graph {
     pub(super) nodes: Vec<CommandNode>,
     pub(super) tasks: Vec<Task>,
     pub(super) lanes: Vec<ClientLane>,
-    /// Tasks of each pool, in order.
     pub(super) pools: Vec<Vec<usize>>,
 }
 
@@ -158,7 +152,6 @@ impl Graph {
         }
     }
 
-    /// Finds responses that queued for others on their connection.
     fn find_queues(&mut self) {
         let mut by_flow: HashMap<FlowId, Vec<usize>> = HashMap::new();
         for at in 0..self.nodes.len() {
@@ -201,7 +194,6 @@ fn started(exchange: &Exchange) -> Option<Timestamp> {
     Some(exchange.request.first?.time)
 }
 
-/// Returns the handshakes that lie within the episode.
 fn handshakes(nodes: &[(CommandNode, Option<usize>)], paths: &FlowPaths, begin: Timestamp) -> Vec<CommandNode> {
     let mut first: BTreeMap<FlowId, i64> = BTreeMap::new();
     for (node, _) in nodes {
@@ -268,7 +260,6 @@ impl CommandNode {
         })
     }
 
-    /// Returns the time of an event in the capture.
     pub(super) fn at(&self, event: DependencyEvent) -> i64 {
         match event {
             DependencyEvent::Started => self.start,

@@ -1,5 +1,5 @@
-//! Division of an episode into the client's threads (lanes), their tasks, and pools of workers that take their files from
-//! one list.
+//! Division of an episode into the client's threads (lanes), their tasks, and pools of workers that take their files
+//! from one list.
 
 use super::graph::{ClientLane, Graph, Item, Task};
 use smbscope_model::{CommandGroup, Exchange, FileId, FlowId};
@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum number of lanes on one connection.
 const LANES_MAX: usize = 64;
 /// Number of files that must move between connections before they are treated as one pool.
 const HANDED_LEAST: usize = 3;
@@ -78,7 +77,6 @@ impl Graph {
         }
     }
 
-    /// Returns the time from first request to last response of each connection.
     fn spans(&self) -> HashMap<FlowId, Range<i64>> {
         let mut found: HashMap<FlowId, Range<i64>> = HashMap::new();
         for node in &self.nodes {
@@ -151,7 +149,6 @@ impl Graph {
         }
     }
 
-    /// Returns the first file that each connection reads or writes.
     fn first_items(&self) -> HashMap<FlowId, Item> {
         let mut found = HashMap::new();
         for node in &self.nodes {
@@ -200,7 +197,6 @@ impl Graph {
         }
     }
 
-    /// Divides lanes into tasks.
     pub(super) fn find_tasks(&mut self) {
         for lane in 0..self.lanes.len() {
             let order = std::mem::take(&mut self.lanes[lane].nodes);
@@ -356,7 +352,6 @@ impl Graph {
     }
 }
 
-/// Kind of work on the files of a folder.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct FolderWork {
     server: SocketAddr,
@@ -366,7 +361,6 @@ struct FolderWork {
     groups: Vec<CommandGroup>,
 }
 
-/// Lane that proceeds directly from file to file.
 #[derive(Debug)]
 struct PoolWorker {
     lane: usize,

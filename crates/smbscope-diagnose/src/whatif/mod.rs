@@ -23,10 +23,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use tcp::Behavior;
 
-/// Maximum number of commands in a prediction.
 pub const COMMANDS_MAX: usize = 200_000;
 
-/// Changed conditions of a prediction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scenario {
     pub round_trip: Option<Nanos>,
@@ -34,7 +32,6 @@ pub struct Scenario {
     pub server: Option<f64>,
     /// Serve opens, reads and closes of files that were opened before and not written since from a client cache.
     pub cache_opens: bool,
-    /// Prefetch files that are read sequentially, one read at a time.
     pub read_ahead: bool,
 }
 
@@ -80,30 +77,22 @@ impl fmt::Display for Scenario {
     }
 }
 
-/// Predicted duration of an episode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
     pub scenario: Scenario,
     /// Measured duration, from first request to last response.
     pub now: Nanos,
-    /// Lower bound of the prediction.
     pub low: Nanos,
-    /// Best estimate of the prediction.
     pub then: Nanos,
-    /// Upper bound of the prediction.
     pub high: Nanos,
     /// Present round trip, on the connection with the longest.
     pub round_trip: Option<Nanos>,
-    /// Number of commands in the episode.
     pub commands: u64,
-    /// Number of commands that would be avoided.
     pub saved: u64,
 }
 
-/// Properties of a connection.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Path {
-    /// Shortest round trip between client and server.
     pub round_trip: Option<Nanos>,
     /// First packet of the handshake, if captured.
     pub opened: Option<Timestamp>,
@@ -188,7 +177,6 @@ pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -
     })
 }
 
-/// Identifies an exchange within an episode.
 type EpisodeExchangeKey = (FlowId, Option<u64>, Timestamp);
 
 fn key(exchange: &Exchange) -> Option<EpisodeExchangeKey> {
@@ -198,7 +186,6 @@ fn key(exchange: &Exchange) -> Option<EpisodeExchangeKey> {
 /// Returns reads that continue a sequential pattern, from the third one on: by then a client has recognised it. Only
 /// reads sent after the previous response count.
 fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<EpisodeExchangeKey> {
-    /// Number of reads that establish the pattern.
     const KNOWN_AFTER: u32 = 2;
     let mut in_order: Vec<&Exchange> =
         exchanges.iter().filter(|exchange| exchange.group == CommandGroup::Read).collect();

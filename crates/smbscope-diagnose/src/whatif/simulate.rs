@@ -20,14 +20,12 @@ pub(super) struct Assumptions {
     pub(super) waited: f64,
     /// Quantile of times for the same command that hosts reach under a shorter round trip, because they sleep less.
     pub(super) warm: Option<f64>,
-    /// Share of the round trip by which hosts may have been late.
     pub(super) late: f64,
 }
 
 /// Minimum sample size for a quantile.
 const SAMPLES_LEAST: usize = 8;
 
-/// Scenario with the commands it affects.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conditions<'a> {
     pub(super) scenario: &'a Scenario,
@@ -36,7 +34,6 @@ pub(super) struct Conditions<'a> {
     pub(super) assumptions: Assumptions,
 }
 
-/// Returns the time from first request to last response in ns.
 pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<'_>) -> i64 {
     let transfers = match conditions.scenario.round_trip {
         Some(_) => {
@@ -51,7 +48,6 @@ pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<
     Simulation::new(graph, paths, conditions, &transfers).run()
 }
 
-/// Indices of the two directions.
 const TO_SERVER: usize = 0;
 const TO_CLIENT: usize = 1;
 
@@ -129,28 +125,21 @@ fn sender(flow: FlowId, paths: &FlowPaths, direction: usize, tcp: Behavior) -> S
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SimulationEvent {
-    /// Response fully received.
     Ends,
-    /// Server starts its response.
     Answers,
-    /// Request sent.
     Starts,
 }
 
-/// State of a command during the replay.
 #[derive(Debug, Clone, Default)]
 struct Played {
     /// Number of unmet dependencies, including a free lane.
     missing: usize,
     /// Earliest start allowed by the dependencies met so far.
     ready: i64,
-    /// Commands that depend on this one.
     waiting: Vec<(usize, DependencyEvent, i64)>,
-    /// Connection it is sent on.
     flow: Option<FlowId>,
 }
 
-/// Typical think and server times of a kind of command.
 #[derive(Debug, Clone, Copy)]
 struct Usual {
     think: i64,
@@ -192,7 +181,6 @@ fn waited_trip(node: &CommandNode, Conditions { scenario, assumptions, .. }: Con
     ((trip as f64 * longest) as i64).min(service)
 }
 
-/// Returns the server's own time in the capture.
 fn server_time(node: &CommandNode, conditions: Conditions<'_>) -> i64 {
     (node.first - node.sent - waited_trip(node, conditions) - node.queued).max(0)
 }
@@ -203,13 +191,10 @@ struct Simulation<'a> {
     conditions: Conditions<'a>,
     explained: &'a [[Explained; 2]],
     played: Vec<Played>,
-    /// Number of unfinished commands of each task.
     left: Vec<usize>,
-    /// Lane assigned to each task.
     lane_of: Vec<usize>,
     bound: Vec<VecDeque<usize>>,
     pools: Vec<VecDeque<usize>>,
-    /// Typical times, by command.
     usual: Vec<Usual>,
     senders: [HashMap<FlowId, Sender>; 2],
     steps: BinaryHeap<Reverse<(i64, SimulationEvent, usize)>>,
@@ -285,7 +270,6 @@ impl<'a> Simulation<'a> {
         self.comes(first, ready);
     }
 
-    /// Returns the client's own time before a command.
     fn think(&self, at: usize, lag: i64) -> i64 {
         self.own(self.warm(at, lag, self.usual[at].think))
     }
@@ -303,7 +287,6 @@ impl<'a> Simulation<'a> {
         (time as f64 * self.conditions.assumptions.own) as i64
     }
 
-    /// Marks one dependency of a command as met.
     fn comes(&mut self, at: usize, ready: i64) {
         let played = &mut self.played[at];
         played.missing = played.missing.saturating_sub(1);
@@ -359,7 +342,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Returns the round trip that a command waits for under the scenario.
     fn trip(&self, node: &CommandNode) -> i64 {
         let Conditions { scenario, ahead, assumptions, .. } = self.conditions;
         let waited = waited_trip(node, self.conditions);
@@ -373,7 +355,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Returns the server's own time under the scenario.
     fn server(&self, at: usize) -> i64 {
         let time = server_time(&self.graph.nodes[at], self.conditions);
         self.scaled(self.warm(at, time, self.usual[at].server))
@@ -384,7 +365,6 @@ impl<'a> Simulation<'a> {
         self.own((time as f64 * factor) as i64)
     }
 
-    /// Returns the end of a transfer that is ready at this time.
     fn transfer(&mut self, at: usize, direction: usize, ready: i64) -> i64 {
         let node = &self.graph.nodes[at];
         let MeasuredTransfer { first, last, bytes } = measured(node, direction);

@@ -13,10 +13,8 @@ const INITIAL_WINDOW: f64 = 10.0 * SEGMENT;
 const WINDOW_MAX: f64 = 6e6;
 /// Minimum retransmission timeout of Linux. An idle connection halves its window after each timeout.
 const TIMEOUT_LEAST: i64 = 200_000_000;
-/// Number of pieces into which a window is divided for sending.
 const PIECES: f64 = 8.0;
 
-/// Sender behavior.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behavior {
     /// Start with the initial window, which grows with acknowledgments.
@@ -27,7 +25,6 @@ pub(super) struct Behavior {
     pub(super) growth: f64,
 }
 
-/// Limits on the transfer of one message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TransferLimits {
     /// ns per byte: bandwidth of the path and of both hosts.
@@ -47,7 +44,6 @@ pub(super) struct Sender {
     /// Peak of bytes in flight since the connection was last idle.
     used: f64,
     sent: i64,
-    /// End of the last message.
     free: i64,
 }
 
@@ -71,7 +67,6 @@ impl Sender {
         self.free
     }
 
-    /// Moves the end of the last message to a known time.
     pub(super) fn ends_at(&mut self, time: i64) {
         self.free = self.free.max(time);
         self.sent = self.sent.max(time);

@@ -22,7 +22,6 @@ fn predicted(exchanges: &[Exchange], trip: i64, scenario: &str) -> (i64, i64) {
     (found.now.0 / 1_000, found.then.0 / 1_000)
 }
 
-/// Predicts with connections of these round trips in ms.
 fn prediction(exchanges: &[Exchange], trips: &[i64], scenario: &str) -> Prediction {
     let path = |trip: &i64| Path { round_trip: Some(Nanos(trip * MS)), ..Path::default() };
     let paths: FlowPaths = (0..).map(FlowId).zip(trips.iter().map(path)).collect();
@@ -79,7 +78,6 @@ fn a_large_response_needs_a_round_trip_for_each_doubling_of_the_window() {
     assert_eq!(found.low.0 / 1_000, 1_800 + 10_000);
 }
 
-/// Opens, reads and closes a file in 3 ms.
 fn file(flow: u64, start: i64, number: u64) -> Vec<Exchange> {
     let steps = [
         (smbscope_wire::smb2::Smb2Command::CREATE, CommandGroup::OpenClose),

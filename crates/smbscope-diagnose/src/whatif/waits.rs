@@ -54,7 +54,6 @@ impl Graph {
         }
     }
 
-    /// Returns a dependency on the end of another command, with the lag of the capture.
     fn after(&self, at: usize, other: Option<usize>) -> Vec<Dependency> {
         let lag = |on: usize| self.nodes[at].start - self.nodes[on].end;
         other.map(|on| Dependency { on, event: DependencyEvent::Ended, lag: lag(on) }).into_iter().collect()
@@ -69,7 +68,6 @@ impl Graph {
         let interval = usual.filter(|usual| *usual < gap / 5 * 4).unwrap_or(gap);
         let mut found = vec![Dependency { on: before, event: DependencyEvent::Started, lag: interval }];
         let pool = self.pool_of(at);
-        // First file of the pool.
         let of_pool = self.lanes.iter().filter(|lane| pool.is_some() && lane.pool == pool);
         let firsts = of_pool.filter_map(|lane| lane.bound.last()).filter_map(|task| self.tasks[*task].nodes.first());
         let first = firsts.copied().min_by_key(|first| (self.nodes[*first].start, *first));
@@ -90,7 +88,6 @@ impl Graph {
         known.into_iter()
     }
 
-    /// Returns the median time between handshakes.
     fn handshake_gap(&self) -> Option<i64> {
         let starts = self.nodes.iter().filter(|node| node.key.is_none()).map(|node| node.start);
         let mut gaps: Vec<i64> = starts.clone().zip(starts.skip(1)).map(|(one, next)| next - one).collect();
@@ -98,7 +95,6 @@ impl Graph {
         gaps.get(gaps.len() / 2).copied()
     }
 
-    /// Returns the pool that uses the command's connection.
     fn pool_of(&self, at: usize) -> Option<usize> {
         let flow = self.nodes[at].flow;
         self.lanes.iter().filter(|lane| lane.flows.contains(&flow)).find_map(|lane| lane.pool)
@@ -125,7 +121,6 @@ impl Graph {
         self.tasks[task].lag = self.tasks[task].lag.map(|own| own.min(lag));
     }
 
-    /// Marks tasks during which no other task ran.
     fn tasks_without_others(&self) -> Vec<bool> {
         let mut order: Vec<usize> = (0..self.tasks.len()).collect();
         order.sort_by_key(|task| (self.tasks[*task].start, self.tasks[*task].end));
@@ -142,7 +137,6 @@ impl Graph {
         alone
     }
 
-    /// Finds the dependencies between commands of a lane.
     fn chain(&mut self, lane: usize, tight: bool) {
         let order = std::mem::take(&mut self.lanes[lane].nodes);
         let runs = self.runs(&order);
@@ -197,7 +191,6 @@ impl Graph {
         found.into_iter().map(|(on, event)| Dependency { on, event, lag }).collect()
     }
 
-    /// Divides a lane into runs of the same command on the same file.
     fn runs(&self, order: &[usize]) -> Vec<CommandRun> {
         let mut runs: Vec<CommandRun> = Vec::new();
         let mut outstanding: BinaryHeap<Reverse<i64>> = BinaryHeap::new();
@@ -225,15 +218,12 @@ impl Graph {
     }
 }
 
-/// Consecutive commands of one kind on one file.
 #[derive(Debug, Default)]
 struct CommandRun {
     nodes: Vec<usize>,
-    /// Peak number outstanding at once.
     window: usize,
 }
 
-/// Commands of a lane that ended by a given time.
 #[derive(Debug, Default)]
 struct LaneCompletions {
     outstanding: BinaryHeap<Reverse<(i64, usize)>>,
