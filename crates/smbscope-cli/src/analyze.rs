@@ -59,12 +59,9 @@ fn sources(arguments: &AnalyzeArguments, inputs: &[CaptureInput]) -> Sources {
     sources
 }
 
-/// Finished analysis.
 pub(crate) struct AnalysisOutcome {
     pub(crate) report: Report,
-    /// Lines for standard error.
     pub(crate) notes: Vec<String>,
-    /// Ended early by Ctrl-C.
     pub(crate) interrupted: bool,
 }
 
@@ -85,7 +82,6 @@ fn done(
     Ok(AnalysisOutcome { report: analysis.into_report(options).map_err(error)?, notes, interrupted })
 }
 
-/// Returns lines for standard error: facts that the output omits or does not show prominently.
 fn notes(found: &AnalyzedCaptures, format: AnalyzeFormat) -> Vec<String> {
     let truncations = found.truncations().filter(|_| format != AnalyzeFormat::Text);
     truncations.chain(found.notes()).collect()
@@ -95,7 +91,6 @@ pub(crate) fn inputs(arguments: &AnalyzeArguments) -> Vec<CaptureInput> {
     arguments.files.iter().map(CaptureInput::from_argument).collect()
 }
 
-/// Converts the arguments to options.
 pub(crate) fn options(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOptions> {
     Ok(AnalysisOptions {
         ports: arguments.ports.clone(),
@@ -116,7 +111,6 @@ pub(crate) fn options(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOp
     })
 }
 
-/// Returns the treatment of names in cells.
 fn cell_style(arguments: &AnalyzeArguments, output: &Output) -> CellStyle {
     CellStyle { raw: arguments.csv_raw, terminal: output.is_terminal() }
 }
@@ -146,7 +140,6 @@ fn write_table(
     if found.interrupted { Err(InterruptedError::said().into()) } else { Ok(()) }
 }
 
-/// Shows the reading progress, and lets Ctrl-C stop it.
 pub(crate) struct Watcher {
     quiet: bool,
     progress: Option<ReadProgressBar>,

@@ -102,7 +102,6 @@ fn studies(
     output.settle(result)
 }
 
-/// Reads files or directories.
 fn contents(arguments: &CompareArguments, places: &[PathBuf]) -> anyhow::Result<Vec<(String, ComparableDocument)>> {
     places.iter().map(|place| Ok((place.display().to_string(), content(arguments, place)?))).collect()
 }
@@ -136,7 +135,6 @@ fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Comparab
     Ok(content)
 }
 
-/// Reads a saved report or ramp, or analyzes a capture.
 fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableDocument> {
     let name = file.display().to_string();
     if file.is_dir() {
@@ -202,7 +200,6 @@ fn names(files: &[impl AsRef<Path>], wanted: &[String]) -> Vec<String> {
     names
 }
 
-/// Extensions of captures and reports.
 const ENDINGS: [&str; 11] = ["gz", "zst", "lz4", "xz", "pcap", "pcapng", "cap", "snoop", "dmp", "ntar", "json"];
 
 fn stem(file: &Path) -> String {
@@ -212,7 +209,6 @@ fn stem(file: &Path) -> String {
     // Resolves `.` and paths that end with `..`.
     let whole = file.file_name().is_none().then(|| file.canonicalize().ok()).flatten();
     let file = whole.as_deref().unwrap_or(file);
-    // A run is named after its directory.
     let file = match file.parent() {
         Some(directory) if file.ends_with(RUN) && directory.file_name().is_some() => directory,
         _ => file,
@@ -311,7 +307,6 @@ mod tests {
         let loads: Vec<u64> =
             ramps["points"].as_array().unwrap().iter().map(|p| p["users"].as_u64().unwrap()).collect();
         assert_eq!(loads, [1, 8, 16]);
-        // The figures at 8 users are the same in both.
         assert_eq!(ramps["points"][1]["total"][1]["ratios"]["p50"]["value"], 1.0);
         assert!(ramps["points"][2]["total"][0].is_null());
     }

@@ -1,5 +1,5 @@
-//! The program that embeds the command line: how to start it again, and how to start load generators on other hosts. The
-//! binary itself can't start any: the Python package, which embeds it, does so through Ray.
+//! The program that embeds the command line: how to start it again, and how to start load generators on other hosts.
+//! The binary itself can't start any: the Python package, which embeds it, does so through Ray.
 
 use crate::BadArguments;
 use smbscope_load::engine::{Host, OnLostHost};
@@ -14,13 +14,11 @@ pub type HostSource = dyn Fn(&str, u16) -> Result<Vec<Host>, String> + Send + Sy
 /// Set only if the caller can start load generators.
 static SOURCE: OnceLock<Box<HostSource>> = OnceLock::new();
 
-/// Registers the function that starts load generators.
 pub(crate) fn set_source(source: Box<HostSource>) {
     // Only the first call counts; the process has just one.
     let _ = SOURCE.set(source);
 }
 
-/// Returns the hosts of a run, which are started later.
 pub(crate) fn hosts(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cluster, BadArguments> {
     let Some(source) = SOURCE.get() else {
         let what = "--cluster needs the Python package: pip install 'smbscope[ray]', and give the option to the command that it \
@@ -37,12 +35,10 @@ static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
 /// Registers the command that starts this program. An empty one stands for the running executable.
 pub(crate) fn set_program(program: Vec<OsString>) {
     if !program.is_empty() {
-        // Only the first call counts; the process has just one.
         let _ = PROGRAM.set(program);
     }
 }
 
-/// Returns the command and initial arguments that start this program again.
 pub(crate) fn program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
     match PROGRAM.get().map(Vec::as_slice) {
         Some([program, first @ ..]) => Ok((program.into(), first.to_vec())),

@@ -17,7 +17,6 @@ impl LimitExceeded {
         3
     }
 
-    /// Returns one line per condition, with the measured value and the limit.
     pub fn lines(&self) -> &[String] {
         &self.0
     }
@@ -42,7 +41,6 @@ pub(crate) fn settle(command: &str, judged: Vec<Judgement>, junit: Option<JunitF
     if lines.is_empty() { Ok(()) } else { Err(LimitExceeded(lines).into()) }
 }
 
-/// Open output file for the results.
 pub(crate) struct JunitFile(Output);
 
 impl JunitFile {

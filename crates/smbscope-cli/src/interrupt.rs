@@ -14,11 +14,9 @@ pub(crate) const STATUS: u8 = 128 + SIGINT as u8;
 /// Flag of the work in progress, set by the handler. Without one, a signal ends the process.
 static CURRENT: Mutex<Option<InterruptFlag>> = Mutex::new(None);
 
-/// Called before a signal ends the process.
 static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
 
 struct InterruptFlag {
-    /// Signals that set the flag.
     by: &'static [i32],
     flag: Arc<AtomicBool>,
 }
@@ -70,7 +68,6 @@ pub(crate) fn any_end_sets(flag: &Arc<AtomicBool>) {
     set_by(&[SIGINT, SIGTERM, SIGHUP], flag);
 }
 
-/// Removes unfinished files before a signal ends the process.
 pub(crate) fn removes_unfinished_files() {
     install();
 }
@@ -85,7 +82,6 @@ pub(crate) fn is_left_to_others() {
     let _ = signal_hook::flag::register(SIGINT, Arc::default());
 }
 
-/// Has the effect of Ctrl-C if the terminal delivers it as a key.
 pub(crate) fn as_by_ctrl_c() {
     let _ = signal_hook::low_level::raise(SIGINT);
 }

@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Port of direct TCP (MS-SMB2 2.1).
 const PORT: u16 = 445;
 
 pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
@@ -42,7 +41,6 @@ pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
     how_it_ended(&document)
 }
 
-/// Converts the arguments to options.
 pub(crate) fn options(arguments: &LaunchArguments) -> anyhow::Result<LaunchOptions> {
     let until = match arguments {
         LaunchArguments { window: Some(text), .. } => Until::Window(text.clone()),
@@ -100,7 +98,6 @@ fn address(server: &str) -> anyhow::Result<SocketAddr> {
     found.next().with_context(|| format!("--server {server}: it has no address"))
 }
 
-/// Prints progress lines.
 struct LaunchProgressPrinter {
     quiet: bool,
     of: u32,

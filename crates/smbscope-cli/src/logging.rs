@@ -24,7 +24,6 @@ pub(crate) fn start(verbosity: u8) -> Result<(), String> {
         let filter = EnvFilter::try_new(&directives).map_err(|error| format!("{VARIABLE}={directives}: {error}"))?;
         Box::new(filter)
     };
-    // Fails if a subscriber is already installed.
     let _ = tracing::subscriber::set_global_default(registry().with(filter).with(StandardError));
     Ok(())
 }

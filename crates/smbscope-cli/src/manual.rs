@@ -1,4 +1,5 @@
-//! `smbscope man` and `smbscope completions`: generate manual pages and shell completions from the definition of the command line.
+//! `smbscope man` and `smbscope completions`: generate manual pages and shell completions from the definition of the
+//! command line.
 //!
 //! clap_mangen writes title, synopsis and options. The text after the options in `--help` becomes separate sections:
 //! a paragraph that starts with `Examples:` is the section EXAMPLES.
@@ -33,7 +34,6 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
 
 const ROOT: &str = "smbscope";
 
-/// Manual page `smbscope` or `smbscope-VERB`.
 struct ManualPage {
     name: String,
     roff: Vec<u8>,
@@ -49,7 +49,6 @@ fn pages() -> io::Result<Vec<ManualPage>> {
     commands.into_iter().map(|command| page(command, &names)).collect()
 }
 
-/// Collects a command and its subcommands.
 fn with_verbs(command: &Command, commands: &mut Vec<Command>) {
     commands.push(command.clone());
     command.get_subcommands().filter(|verb| !verb.is_hide_set()).for_each(|verb| with_verbs(verb, commands));
@@ -109,7 +108,6 @@ fn section(roff: &mut Roff, paragraph: &str) {
     }
 }
 
-/// Writes the list of other pages.
 fn see_also(roff: &mut Roff, own: &str, names: &[String]) {
     let mut line: Vec<Inline> = Vec::new();
     for other in names.iter().filter(|name| *name != own) {
@@ -124,7 +122,6 @@ fn see_also(roff: &mut Roff, own: &str, names: &[String]) {
     }
 }
 
-/// Prints a shell completion script, generated from the definition of the command line.
 pub(crate) fn completions(arguments: &CompletionsArguments) -> anyhow::Result<()> {
     // Generated in memory, because the generator panics on write errors.
     let mut script = Vec::new();

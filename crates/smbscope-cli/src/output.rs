@@ -22,7 +22,6 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Opens standard output for a command without inputs.
     pub(crate) fn stdout() -> anyhow::Result<Output> {
         Output::open(None, &Sources::default())
     }
@@ -74,7 +73,6 @@ impl Output {
         columns.map_or(DEFAULT_WIDTH, usize::from)
     }
 
-    /// Returns true if the output uses colour.
     pub(crate) fn takes_color(&self, choice: ColorChoice) -> bool {
         match choice {
             ColorChoice::Always => true,
@@ -91,7 +89,6 @@ impl Output {
         Ok(())
     }
 
-    /// Returns true if both go to the same file or stream.
     pub(crate) fn is_same_as(&self, other: &Output) -> bool {
         match (&self.file, &other.file) {
             (Some(file), Some(other)) => file.has_place_of(other),
@@ -110,7 +107,6 @@ impl Output {
         }
     }
 
-    /// Writes a text and completes the output.
     pub(crate) fn print(mut self, text: &str) -> anyhow::Result<()> {
         let result = self.writer.write_all(text.as_bytes());
         self.settle(result)

@@ -80,7 +80,6 @@ fn of_episode(arguments: &RecordArguments, inputs: &[CaptureInput], number: u32)
     found.map(|(filter, _)| filter).map_err(analyze::error)
 }
 
-/// Returns the name of the workload.
 fn name(arguments: &RecordArguments) -> String {
     let stem = || arguments.output.as_deref().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
     arguments.name.clone().unwrap_or_else(|| stem().map_or_else(|| "recorded".to_owned(), |stem| stem.into_owned()))
@@ -95,12 +94,10 @@ fn from(arguments: &RecordArguments, names: &[String]) -> String {
     }
 }
 
-/// Returns a random key if names have to be replaced.
 fn key(arguments: &RecordArguments) -> anyhow::Result<Option<PseudonymKey>> {
     arguments.anonymize.then(random_key).transpose()
 }
 
-/// Returns a random key.
 pub(crate) fn random_key() -> anyhow::Result<PseudonymKey> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).context("no random bytes for the key of --anonymize")?;

@@ -73,7 +73,6 @@ fn write(
     Ok(summary)
 }
 
-/// Returns the anonymisation options with their key.
 fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
     if !arguments.anonymize {
         return Ok(None);
@@ -89,7 +88,6 @@ fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
     }))
 }
 
-/// Reads a key file.
 fn key_of(path: &Path) -> anyhow::Result<PseudonymKey> {
     let name = || path.display().to_string();
     let bytes = bounded::read(path, KEY_MOST).with_context(|| format!("cannot read {}", name()))?;
@@ -103,7 +101,6 @@ fn key_of(path: &Path) -> anyhow::Result<PseudonymKey> {
     Ok(PseudonymKey::of_bytes(&bytes))
 }
 
-/// Prints the result, with warnings.
 fn say(summary: &SlimSummary, output: &Path) {
     let packets = counted(summary.packets, "packet", "packets");
     let written = std::fs::metadata(output).map_or(0, |written| written.len());

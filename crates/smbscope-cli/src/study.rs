@@ -22,7 +22,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum bytes of the user's answer.
 const ANSWER_BYTES: u64 = 16;
 
 pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
@@ -77,7 +76,6 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     }
 }
 
-/// Lists the runs in order.
 fn plan(study: &Study, variants: &[PlannedVariant]) -> String {
     let turns = study.turns(variants.len());
     let rows = turns.iter().map(|turn| {
@@ -140,7 +138,6 @@ fn be_allowed(file: &Path, commands: &[[String; 2]]) -> anyhow::Result<()> {
     }
 }
 
-/// Options of a run, by kind.
 enum VariantRunOptions {
     Load(Box<RunOptions>),
     Launch(Box<LaunchOptions>),
@@ -202,7 +199,6 @@ fn load(
     Ok(options)
 }
 
-/// Configures a private server for the variant.
 fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result<()> {
     match (server, variant.options.lab_option()) {
         (ServerUnderTest::Private(private), _) => {
@@ -219,7 +215,6 @@ fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result
     Ok(())
 }
 
-/// Returns the server settings of a variant.
 fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
     let line = ["smbscope", "lab", "up"].into_iter().map(str::to_owned).chain(variant.options.lab_arguments());
     match parsed(line)? {

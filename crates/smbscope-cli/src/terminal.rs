@@ -16,7 +16,6 @@ pub fn say(text: &str) {
     line(&format!("smbscope: {text}"));
 }
 
-/// Writes warnings to standard error.
 pub(crate) fn warn(notes: &[String]) {
     for note in notes {
         say(&format!("warning: {}", crate::readable_name(note)));
@@ -28,7 +27,6 @@ pub(crate) fn line(text: &str) {
     let _ = writeln!(stderr(), "{}", clean(&one_line(text)));
 }
 
-/// Replaces line ends with blanks.
 pub(crate) fn one_line(text: &str) -> String {
     text.replace("\r\n", " ").replace('\n', " ")
 }
@@ -48,7 +46,6 @@ pub fn exit(error: &clap::Error) -> ! {
 /// Terminal writer that passes only lines, tabs, and the styles of reports.
 pub(crate) struct SanitizingWriter<W> {
     terminal: W,
-    /// Incomplete character or style.
     rest: Vec<u8>,
 }
 
@@ -104,14 +101,10 @@ impl<W: Write> Write for SanitizingWriter<W> {
     }
 }
 
-/// First token of a byte string.
 enum TerminalToken {
     Char(char),
-    /// One of [`STYLES`], with its length.
     Style(usize),
-    /// Invalid UTF-8, with its length.
     Invalid(usize),
-    /// Incomplete.
     Unknown,
 }
 
@@ -137,7 +130,6 @@ pub(crate) struct ReadProgressBar {
 }
 
 impl ReadProgressBar {
-    /// Creates a bar, hidden if quiet or without a terminal.
     pub(crate) fn new(quiet: bool) -> ReadProgressBar {
         let visible = !quiet && std::io::stderr().is_terminal();
         ReadProgressBar { bar: visible.then(|| ProgressBar::new(0).with_style(style(false))) }
@@ -155,7 +147,6 @@ impl ReadProgressBar {
         }
     }
 
-    /// Removes the bar.
     pub(crate) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

@@ -41,7 +41,6 @@ fn socket(folder: &Path) -> PathBuf {
     folder.join("clamd.sock")
 }
 
-/// Returns the lines for smb.conf.
 pub(crate) fn samba_lines(settings: &LabServerSettings, folder: &Path) -> Vec<String> {
     match settings.antivirus {
         None => Vec::new(),
@@ -55,7 +54,6 @@ pub(crate) fn samba_lines(settings: &LabServerSettings, folder: &Path) -> Vec<St
     }
 }
 
-/// Starts the scanner and waits until it answers.
 pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> Result<Child, LabError> {
     let own = folder.join("signatures");
     let temporary = folder.join("clamd.tmp");
@@ -74,7 +72,6 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
         "LogTime yes".to_owned(),
         "Foreground yes".to_owned(),
         "FixStaleSocket yes".to_owned(),
-        // Enough for the number of files that clients open at once.
         "MaxThreads 50".to_owned(),
         "MaxQueue 1000".to_owned(),
         // The signatures never change.
@@ -106,7 +103,6 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
     Ok(child)
 }
 
-/// Returns true if clamd(8) answers PING.
 fn answers(socket: &Path) -> bool {
     let ask = || {
         let mut stream = UnixStream::connect(socket)?;

@@ -15,7 +15,6 @@ const PERIOD: Duration = Duration::from_millis(10);
 /// Threads per core for a load of 100%. A single thread would share the core equally with a server.
 const STARVING: usize = 4;
 
-/// Background load that ends when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct CpuStressor(Arc<AtomicBool>);
 
@@ -46,7 +45,6 @@ impl Drop for CpuStressor {
     }
 }
 
-/// Returns the cores available to this process.
 #[cfg(target_os = "linux")]
 fn cores() -> io::Result<Vec<usize>> {
     use rustix::thread::{CpuSet, sched_getaffinity};
@@ -91,7 +89,6 @@ fn work(percent: u8, done: &AtomicBool) {
     }
 }
 
-/// Returns the CPU time of the calling thread.
 fn own_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs().try_into().unwrap_or(0))

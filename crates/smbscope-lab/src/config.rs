@@ -5,19 +5,15 @@ use crate::settings::{ENCRYPTED_SHARE, ExtraLine, LabServerSettings, SHARE};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Folders that Samba needs inside the server's folder.
 pub(crate) const FOLDERS: [&str; 7] = ["private", "lock", "state", "cache", "pid", "log", "ncalrpc"];
 
-/// Location, access rights and network of the shares.
 #[derive(Debug)]
 pub(crate) struct SambaShareConfig<'a> {
     pub(crate) folder: &'a Path,
     /// Account that all users access the files as. Absent if each uses its own.
     pub(crate) accessed_as: Option<&'a str>,
     pub(crate) guest: &'a str,
-    /// True if this Samba has Unix extensions for SMB3.
     pub(crate) has_smb3_unix_extensions: bool,
-    /// Network that leads to the server. Absent if it is the loopback interface.
     pub(crate) network: Option<&'a EmulatedNetwork>,
 }
 

@@ -3,31 +3,25 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Reason why a server could not be started, found or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// This machine can't run Samba, or not with these settings.
     #[error("{0}")]
     Unavailable(String),
 
-    /// Inconsistent settings.
     #[error("{0}")]
     Settings(String),
 
-    /// Name of a running server.
     #[error("a server named {0} runs already: choose another name, or stop that one with `smbscope lab down {0}`")]
     Taken(String),
 
     /// Name that no running server has.
     #[error("no server named {name} runs; {known}")]
     Unknown {
-        /// Requested name.
         name: String,
         /// Names of running servers, as a sentence.
         known: String,
     },
 
-    /// The server belongs to a process and ends with it.
     #[error("the server {name} belongs to process {pid} and ends with it: end that process instead")]
     Owned { name: String, pid: u32 },
 
@@ -47,23 +41,18 @@ pub enum LabError {
         error: io::Error,
     },
 
-    /// Error reported by the keeper process.
     #[error("{0}")]
     Keeper(String),
 
-    /// A program failed or reported a problem.
     #[error("{program}: {said}")]
     Program {
         program: String,
-        /// Relevant line of its output.
         said: String,
     },
 
-    /// The server did not answer in time.
     #[error("the server does not answer after {seconds} s: {said}")]
     Silent {
         seconds: u64,
-        /// Last line of its log.
         said: String,
     },
 }

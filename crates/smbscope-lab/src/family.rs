@@ -13,14 +13,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Folder of the server that a process belongs to.
 const MARK: &str = "SMBSCOPE_LAB_SERVER";
-/// Folder of the server that a process keeps.
 const KEEPER: &str = "SMBSCOPE_LAB_KEEPER";
-/// Role of a process within its server.
 const PART: &str = "SMBSCOPE_LAB_PART";
 
-/// Role of a server's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabProcessRole {
     Samba,
@@ -42,12 +38,10 @@ impl LabProcessRole {
     }
 }
 
-/// Marks a command before it is spawned.
 pub(crate) fn mark(command: &mut Command, folder: &Path, part: LabProcessRole) {
     command.env(MARK, folder).env(PART, part.name()).env_remove(KEEPER);
 }
 
-/// Marks a keeper's command before it is spawned.
 pub(crate) fn mark_keeper(command: &mut Command, folder: &Path) {
     command.env(KEEPER, folder);
 }
@@ -66,7 +60,6 @@ fn environment_has(file: &str, variable: &[u8]) -> bool {
     fs::read(file).is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == variable))
 }
 
-/// Returns the ids of living members, sorted.
 pub(crate) fn members(folder: &Path, part: Option<LabProcessRole>) -> Vec<Pid> {
     let mark = entry(MARK, folder.as_os_str().as_bytes());
     let part = part.map(|part| entry(PART, part.name().as_bytes()));
@@ -82,12 +75,10 @@ pub(crate) fn members(folder: &Path, part: Option<LabProcessRole>) -> Vec<Pid> {
     members
 }
 
-/// Returns a variable as it appears in an environment block.
 fn entry(name: &str, value: &[u8]) -> Vec<u8> {
     [name.as_bytes(), b"=", value].concat()
 }
 
-/// Yields all process ids.
 fn processes() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())

@@ -14,10 +14,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Message to the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 enum KeeperRequest {
-    /// First message: starts a server.
     Start { state: PathBuf, name: String, settings: Box<LabServerSettings>, detached: bool },
     /// Keep the server after the pipe closes.
     Stay,
@@ -27,20 +25,15 @@ enum KeeperRequest {
     Stop,
 }
 
-/// Message from the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 enum KeeperResponse {
     /// Response to [`KeeperRequest::Start`]: the server answers.
     Started(Box<ServerRecord>),
-    /// Cleanup is complete.
     Stopped,
-    /// Error message of one line.
     Failed(String),
-    /// Problem with the settings.
     Refused(String),
 }
 
-/// Parent's handle to a keeper.
 #[derive(Debug)]
 pub(crate) struct KeeperProcess {
     child: Child,
@@ -50,7 +43,6 @@ pub(crate) struct KeeperProcess {
 }
 
 impl KeeperProcess {
-    /// Starts the keeper with this command and waits until the server answers.
     pub(crate) fn start(
         mut command: Command,
         state: &StateFolder,
@@ -98,7 +90,6 @@ impl KeeperProcess {
         Ok(())
     }
 
-    /// Ends the server and the keeper.
     pub(crate) fn stop(mut self) -> Result<(), LabError> {
         self.end()
     }
@@ -210,14 +201,12 @@ async fn until_the_end(mut requests: mpsc::UnboundedReceiver<KeeperRequest>, sig
                 Some(KeeperRequest::TakeAlong(process)) => along.push(process),
                 Some(KeeperRequest::Stop) => return Vec::new(),
                 Some(KeeperRequest::Start { .. }) => {}
-                // The pipe was closed.
                 None => return along,
             },
         }
     }
 }
 
-/// Forwards the requests on standard input.
 fn requests() -> io::Result<mpsc::UnboundedReceiver<KeeperRequest>> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let listen = move || {

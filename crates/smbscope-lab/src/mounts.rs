@@ -14,7 +14,6 @@ use std::process::Stdio;
 /// List of the mounts visible to this process (proc_pid_mountinfo(5)).
 const LIST: &str = "/proc/self/mountinfo";
 
-/// Maximum number of stacked mounts on one folder.
 const STACKED_MAX: usize = 16;
 
 /// Unmounts the folder lazily (`MNT_DETACH`): processes that use it keep it until they close it. Does nothing if it
@@ -31,7 +30,6 @@ pub fn unmount(folder: &Path) -> Result<(), LabError> {
     Err(failed(io::Error::other("something is mounted there again and again")))
 }
 
-/// Returns the mount points at or below the folder.
 pub(crate) fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(real) = real(folder)? else { return Ok(Vec::new()) };
     let list = match fs::read(LIST) {
@@ -55,7 +53,6 @@ fn real(folder: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// Yields the mount points of a list.
 fn points(list: &[u8]) -> impl Iterator<Item = PathBuf> {
     let lines = list.split(|byte| *byte == b'\n');
     lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped)
@@ -128,7 +125,6 @@ mod linux {
     use smbscope_model::units;
     use std::ffi::CString;
 
-    /// Mounts a tmpfs of this size on the folder.
     pub(crate) fn mount_tmpfs(folder: &Path, bytes: u64) -> Result<(), LabError> {
         let options = CString::new(format!("size={bytes},mode=0755")).expect("a number has no zero byte");
         let flags = MountFlags::NODEV | MountFlags::NOSUID;

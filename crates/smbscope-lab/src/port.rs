@@ -6,7 +6,6 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Returns the loopback addresses of this machine.
 pub(crate) fn loopbacks() -> Vec<std::net::IpAddr> {
     let mut addresses = vec![Ipv4Addr::LOCALHOST.into()];
     if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
@@ -37,7 +36,6 @@ fn try_listen(port: u16) -> io::Result<Vec<TcpListener>> {
     Ok(listeners)
 }
 
-/// Returns a port that is free at this moment.
 pub(crate) fn free(port: Option<u16>) -> Result<u16, LabError> {
     let listeners = listen(port)?;
     let address = listeners.first().map(TcpListener::local_addr);
@@ -80,7 +78,6 @@ pub(crate) fn negotiate(address: SocketAddr, patience: Duration) -> io::Result<(
     }
 }
 
-/// Returns SMB_COM_NEGOTIATE in a direct TCP frame.
 fn request() -> Vec<u8> {
     let mut message = vec![0xff, b'S', b'M', b'B', 0x72];
     message.extend([0; 4]); // Status
@@ -107,7 +104,6 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// Accepts one connection and answers with these bytes.
     fn answering(answer: &'static [u8]) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");

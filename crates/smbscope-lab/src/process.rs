@@ -16,16 +16,13 @@ pub struct Process {
     pub start: u64,
 }
 
-/// Fields of proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     /// Program name, truncated to 15 characters.
     name: String,
-    /// Parent process id.
     pub(crate) parent: u64,
     /// Sum of utime, stime, cutime and cstime.
     ticks: u64,
-    /// Clock ticks since boot.
     start: u64,
     /// All threads have ended, but the process was not reaped.
     pub(crate) zombie: bool,
@@ -80,7 +77,6 @@ impl Process {
     }
 }
 
-/// Environment variable that holds the user's password.
 pub const PASSWORD_VARIABLE: &str = "SMBSCOPE_PASSWORD";
 
 /// Returns a command that does not inherit the user's password, which the child would pass on to its own children.
@@ -113,7 +109,6 @@ pub fn is_abandoned(name: &str, prefix: &str) -> bool {
     owner().is_some_and(|(place, process)| here() == Some(place) && !process.lives())
 }
 
-/// Returns boot id and PID namespace, or `None` if the system does not provide them.
 fn here() -> Option<(String, u64)> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let boot: String = boot.chars().filter(char::is_ascii_hexdigit).take(BOOT_CHARS).collect();

@@ -30,9 +30,7 @@ const SMB_PORT: u16 = 445;
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) record: ServerRecord,
-    /// In the order of the users.
     pub(crate) passwords: Vec<Password>,
-    /// Processes to reap, in the order of their start.
     children: Vec<Child>,
     proxy: Option<Proxy>,
     network: Option<EmulatedNetwork>,
@@ -95,7 +93,6 @@ impl Running {
         Ok(running)
     }
 
-    /// Creates the network of a slow link, or falls back to a proxy.
     fn lay_network(&mut self) -> Result<(), LabError> {
         let Some(shape) = LinkImpairments::from_settings(&self.record.settings) else { return Ok(()) };
         self.record.link = Some(match EmulatedNetwork::make(&self.record.folder, shape) {
@@ -114,7 +111,6 @@ impl Running {
         self.record.write()
     }
 
-    /// Creates folders, configuration and users.
     fn furnish(&mut self, tools: &Tools, accounts: &SystemAccounts) -> Result<(), LabError> {
         let ServerRecord { folder, settings, .. } = &self.record;
         for name in config::FOLDERS {
@@ -163,7 +159,6 @@ impl Running {
         Ok(())
     }
 
-    /// Mounts the slow disk. Returns the mount point.
     fn mount_slow_disk(&mut self, below: &Path) -> Result<PathBuf, LabError> {
         let at = if self.record.settings.share_folder.is_none() {
             let at = self.record.folder.join(SHARE_FOLDER);
@@ -206,14 +201,12 @@ impl Running {
         }
     }
 
-    /// Starts Samba on the loopback interface. Returns the port.
     fn launch_on_loopback(&mut self, tools: &Tools, port: Option<u16>) -> Result<u16, LabError> {
         let _lock = StateFolder::port_lock()?;
         let port = port::free(port)?;
         self.launch(tools, SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(|()| port)
     }
 
-    /// Starts Samba on this address and waits until it answers.
     fn launch(&mut self, tools: &Tools, address: SocketAddr) -> Result<(), LabError> {
         let port = address.port();
         let folder = &self.record.folder;
@@ -252,7 +245,6 @@ impl Running {
         }
     }
 
-    /// Ends the server and removes its files.
     pub(crate) fn stop(mut self) -> Result<(), LabError> {
         self.clean()
     }

@@ -19,7 +19,6 @@ pub fn available() -> Result<(), String> {
     Tools::find().and_then(|_| SystemAccounts::read()).map(drop).map_err(|error| error.to_string())
 }
 
-/// Options for starting a server: state folder, name and keeper.
 #[derive(Debug, Clone, Default)]
 pub struct Launcher {
     state: StateFolder,
@@ -28,7 +27,6 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Uses the default state folder, a unique name, and no keeper.
     pub fn new() -> Launcher {
         Launcher::default()
     }
@@ -97,12 +95,9 @@ pub struct LabServer {
     hold: Hold,
 }
 
-/// Process that runs the server.
 #[derive(Debug)]
 enum Hold {
-    /// This process.
     Own(Box<Running>),
-    /// A keeper.
     Keeper { keeper: KeeperProcess, record: Box<ServerRecord>, passwords: Vec<Password> },
 }
 
@@ -136,7 +131,6 @@ impl LabServer {
         self.record().address()
     }
 
-    /// Returns the port of [`LabServer::address`].
     pub fn port(&self) -> u16 {
         self.record().port
     }
@@ -145,7 +139,6 @@ impl LabServer {
         settings::SHARE
     }
 
-    /// Returns the share of the same files that requires encryption.
     pub fn encrypted_share(&self) -> &'static str {
         settings::ENCRYPTED_SHARE
     }
@@ -163,12 +156,10 @@ impl LabServer {
         users.zip(self.passwords().iter().map(Password::reveal))
     }
 
-    /// Returns the server's own folder: configuration, users, logs.
     pub fn folder(&self) -> &Path {
         &self.record().folder
     }
 
-    /// Returns the shared files as seen by this machine.
     pub fn share_folder(&self) -> &Path {
         &self.record().share_folder
     }
@@ -183,7 +174,6 @@ impl LabServer {
         self.record().cpu_time()
     }
 
-    /// Returns the CPU time of the virus scanner, if there is one.
     pub fn scanner_cpu_time(&self) -> Option<Duration> {
         self.record().scanner_cpu_time()
     }
@@ -195,12 +185,10 @@ impl LabServer {
         self.resume();
     }
 
-    /// Suspends the server (SIGSTOP).
     pub fn pause(&self) {
         self.record().signal(rustix::process::Signal::STOP);
     }
 
-    /// Resumes the server (SIGCONT).
     pub fn resume(&self) {
         self.record().signal(rustix::process::Signal::CONT);
     }
@@ -214,7 +202,6 @@ impl LabServer {
     pub fn takes_along(&mut self, pid: u32) -> Result<(), LabError> {
         match (&mut self.hold, Process::find(pid)) {
             (Hold::Keeper { keeper, .. }, Some(process)) => keeper.takes_along(process),
-            // It has already ended.
             (Hold::Keeper { .. }, None) => Ok(()),
             (Hold::Own(_), _) => {
                 let text = "a server without a process that takes care of it can't end others";

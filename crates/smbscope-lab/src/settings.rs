@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Share without further requirements.
 pub(crate) const SHARE: &str = "share";
 /// Share of the same files that requires encryption.
 pub(crate) const ENCRYPTED_SHARE: &str = "enc";
@@ -18,18 +17,12 @@ pub(crate) const ENCRYPTED_SHARE: &str = "enc";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabServerSettings {
-    /// Oldest dialect offered.
     pub min_dialect: LabDialect,
-    /// Newest dialect offered.
     pub max_dialect: LabDialect,
     pub signing: ServerSigningPolicy,
-    /// Require encryption on every share, not only on the encrypted one.
     pub encrypt: bool,
-    /// Grant leases and oplocks.
     pub leases: bool,
-    /// Forbid changes on the shares.
     pub read_only: bool,
-    /// Number of users with a password: `bench`, `bench2`, …
     pub users: u16,
     /// Admit guests: everybody on this machine, without a password. Excludes `share_folder`.
     pub guests: bool,
@@ -38,15 +31,12 @@ pub struct LabServerSettings {
     pub share_folder: Option<PathBuf>,
     /// Size in bytes of a private disk below the share. Requires root.
     pub disk: Option<u64>,
-    /// Limits of the storage below the share.
     pub storage: Storage,
     /// Virus scanner for files that are opened or were written.
     pub antivirus: Option<Antivirus>,
-    /// Competing CPU load, in percent of every core.
     pub cpu_load: Option<u8>,
     /// Bandwidth of the link in bits per second, in each direction.
     pub bandwidth: Option<u64>,
-    /// One-way latency of the link.
     pub delay: Option<Duration>,
     /// Packet loss of the link as a fraction, in each direction. Requires root, because packets can only be lost
     /// below TCP.
@@ -82,7 +72,6 @@ impl Default for LabServerSettings {
 }
 
 impl LabServerSettings {
-    /// Checks consistency before anything is started.
     pub(crate) fn check(&self) -> Result<(), LabError> {
         if self.min_dialect > self.max_dialect {
             let (min, max) = (self.min_dialect, self.max_dialect);
@@ -139,19 +128,14 @@ impl fmt::Display for LabServerSettings {
     }
 }
 
-/// Limits of the storage below a share. Unlimited by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Storage {
-    /// Latency of each request.
     pub latency: Option<Duration>,
-    /// Requests per second.
     pub iops: Option<u32>,
-    /// Bytes per second.
     pub bandwidth: Option<u64>,
 }
 
 impl Storage {
-    /// Returns true if there is any limit.
     pub fn is_slow(&self) -> bool {
         *self != Storage::default()
     }
@@ -223,7 +207,6 @@ named! {
 }
 
 impl ServerSigningPolicy {
-    /// Returns the value of `server signing`.
     pub(crate) fn samba_name(self) -> &'static str {
         match self {
             ServerSigningPolicy::Off => "disabled",
@@ -248,17 +231,14 @@ impl Antivirus {
     }
 }
 
-/// Additional line of smb.conf.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExtraLine<'a> {
     /// Share it applies to, or all.
     pub(crate) share: Option<&'static str>,
-    /// `name = value`.
     pub(crate) line: &'a str,
 }
 
 impl<'a> ExtraLine<'a> {
-    /// Parses `name = value` or `[share] name = value`.
     pub(crate) fn parse(text: &'a str) -> Result<ExtraLine<'a>, LabError> {
         let wrong = |why: &str| Err(LabError::Settings(format!("the setting {text:?} {why}")));
         if text.contains(['\n', '\r']) || text.trim_end().ends_with('\\') {
@@ -302,7 +282,6 @@ pub fn parse_bandwidth(text: &str) -> Result<u64, String> {
     bits.ok_or_else(|| "expected 8kbit to 1000gbit, such as 100mbit".to_owned())
 }
 
-/// Parses a time: `5ms`, `250us`, `1s`.
 pub fn parse_delay(text: &str) -> Result<Duration, String> {
     let delay = units::time(text)?;
     if delay <= DELAY_MAX { Ok(delay) } else { Err("expected 0us to 60s, such as 5ms".to_owned()) }
@@ -314,19 +293,16 @@ pub fn parse_loss(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected 0% to 50%, such as 0.5%".to_owned())
 }
 
-/// Parses a size in bytes: `64M`, `2G`.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let bytes = units::size(text).ok().filter(|bytes| DISKS.contains(bytes));
     bytes.ok_or_else(|| "expected 64K or more, such as 64M or 2G".to_owned())
 }
 
-/// Parses a time: `8ms`, `100us`.
 pub fn parse_storage_latency(text: &str) -> Result<Duration, String> {
     let latency = units::time(text)?;
     if latency <= STORAGE_LATENCY_MAX { Ok(latency) } else { Err("expected 0us to 10s, such as 8ms".to_owned()) }
 }
 
-/// Parses requests per second: `120`.
 pub fn parse_iops(text: &str) -> Result<u32, String> {
     let iops = units::rate(text).ok().filter(|iops| iops.fract() == 0.0 && STORAGE_IOPS.contains(iops));
     iops.map(|iops| iops as u32).ok_or_else(|| "expected 1 to 10000000, such as 120".to_owned())

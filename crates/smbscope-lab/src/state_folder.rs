@@ -22,10 +22,8 @@ use std::time::{Duration, Instant, SystemTime};
 /// `private/msg.sock/4194304` below the folder.
 const LONGEST_FOLDER: usize = 80;
 
-/// Name of the share's folder inside the server's.
 pub(crate) const SHARE_FOLDER: &str = "share";
 
-/// Folder that contains the servers' folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateFolder(PathBuf);
 
@@ -43,7 +41,6 @@ impl Default for StateFolder {
 }
 
 impl StateFolder {
-    /// Uses another folder, which is created when needed.
     pub fn new(folder: &Path) -> Result<StateFolder, LabError> {
         std::path::absolute(folder).map(StateFolder).map_err(LabError::file("find", folder))
     }
@@ -57,7 +54,6 @@ impl StateFolder {
         Ok(self.records()?.into_iter().filter(|record| record.owner.lives()).collect())
     }
 
-    /// Ends a detached server and removes its files.
     pub fn stop(&self, name: &str) -> Result<(), LabError> {
         let servers = self.servers()?;
         let Some(record) = servers.iter().find(|record| record.name == name) else {
@@ -110,7 +106,6 @@ impl StateFolder {
         Ok(records)
     }
 
-    /// Creates the folder of a new server with its record.
     pub(crate) fn claim(&self, record: &mut ServerRecord) -> Result<(), LabError> {
         let name = &record.name;
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -148,7 +143,6 @@ impl StateFolder {
         trust::is_own_folder(&self.0).map(drop)
     }
 
-    /// Locks the creation and removal of servers' folders.
     fn lock(&self) -> Result<OwnedFd, LabError> {
         lock(&self.0.join(".lock"))
     }
@@ -178,7 +172,6 @@ pub(crate) fn end_process(process: Process) {
     for (signal, patience) in [(Signal::TERM, Duration::from_secs(20)), (Signal::KILL, Duration::from_secs(5))] {
         let patience = Instant::now() + patience;
         if process.lives() {
-            // It may just have ended.
             let _ = kill_process(pid, signal);
         }
         while process.lives() && Instant::now() < patience {
@@ -187,7 +180,6 @@ pub(crate) fn end_process(process: Process) {
     }
 }
 
-/// Ends the processes of a server and removes its mounts and its folder.
 pub(crate) fn clean(record: &ServerRecord) -> Result<(), LabError> {
     let folder = &record.folder;
     if !family::end(folder) {
@@ -217,27 +209,20 @@ pub(crate) fn clean(record: &ServerRecord) -> Result<(), LabError> {
     }
 }
 
-/// Persistent record of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerRecord {
-    /// Name, unique within the state folder.
     pub name: String,
-    /// Folder that holds all files of the server.
     pub folder: PathBuf,
-    /// Folder with the shared files.
     pub share_folder: PathBuf,
     /// Account that accesses the files of a given folder. Absent if each user has its own.
     #[serde(default)]
     pub accessed_as: Option<String>,
-    /// Process that cleans up.
     pub owner: Process,
     /// Outlives the process that started it.
     #[serde(default)]
     pub detached: bool,
-    /// Emulated slow link.
     #[serde(default)]
     pub link: Option<LinkEmulation>,
-    /// Mount point of the slow disk below the share.
     #[serde(default)]
     pub storage_mount: Option<PathBuf>,
     /// Main process of Samba. Absent during the start.
@@ -252,7 +237,6 @@ pub struct ServerRecord {
 }
 
 impl ServerRecord {
-    /// Returns the address for clients.
     pub fn address(&self) -> SocketAddr {
         let address = match self.link {
             Some(LinkEmulation::Network { server, .. }) => server,
@@ -273,12 +257,10 @@ impl ServerRecord {
         self.users.first().map_or("", |user| &user.name)
     }
 
-    /// Returns the target URL for `bench`.
     pub fn url(&self) -> String {
         self.url_of(SHARE)
     }
 
-    /// Returns the URL of the share that requires encryption.
     pub fn encrypted_url(&self) -> String {
         self.url_of(ENCRYPTED_SHARE)
     }
@@ -292,7 +274,6 @@ impl ServerRecord {
         self.folder.join(PASSWORD_FILE)
     }
 
-    /// Returns the time since the start.
     pub fn uptime(&self) -> Duration {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         now.saturating_sub(Duration::from_secs(self.started))
@@ -304,7 +285,6 @@ impl ServerRecord {
         members.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
     }
 
-    /// Returns the number of connections, each of which has a process.
     pub fn sessions(&self) -> usize {
         let Some(smbd) = self.smbd else { return 0 };
         family::sessions(&family::members(&self.folder, Some(LabProcessRole::Samba)), smbd)
@@ -318,23 +298,19 @@ impl ServerRecord {
         family::cpu_time(&members, self.smbd.filter(Process::lives))
     }
 
-    /// Returns the CPU time of the virus scanner, if there is one.
     pub fn scanner_cpu_time(&self) -> Option<Duration> {
         let is_there = self.settings.antivirus.is_some();
         is_there.then(|| family::cpu_time(&family::members(&self.folder, Some(LabProcessRole::Antivirus)), None))
     }
 
-    /// Returns the statistics of the slow disk, if there is one.
     pub fn storage(&self) -> Option<StorageFigures> {
         self.settings.storage.is_slow().then(|| storage::figures(&self.folder)).flatten()
     }
 
-    /// Sends a signal to Samba's processes.
     pub(crate) fn signal(&self, signal: Signal) {
         family::signal(&self.folder, Some(LabProcessRole::Samba), signal);
     }
 
-    /// File name in the server's folder.
     const FILE: &str = "state.json";
 
     /// Reads the record of a folder. `None` if there is none, if it is invalid, or if it was not written by the

@@ -1,7 +1,7 @@
 //! Programs that a server needs, and Samba's own statistics: profile and clients, read with smbstatus(1).
 //!
-//! The profile counts operations and sums up their time inside smbd from request to response, including waits for the disk
-//! (`smbd profiling level = on`, smb.conf(5)). Times are in microseconds.
+//! The profile counts operations and sums up their time inside smbd from request to response, including waits for the
+//! disk (`smbd profiling level = on`, smb.conf(5)). Times are in microseconds.
 
 use crate::LabError;
 use crate::process::Stat;
@@ -27,7 +27,6 @@ pub fn version() -> Option<String> {
     Some(said.trim().strip_prefix("Version ")?.to_owned())
 }
 
-/// Paths of the programs.
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) smbd: PathBuf,
@@ -37,7 +36,6 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// Searches PATH and the usual folders of distributions.
     pub(crate) fn find() -> Result<Tools, LabError> {
         if !Path::new("/proc/self/stat").exists() {
             let text = "a lab server needs Linux with /proc mounted: that is how its processes are found again";
@@ -62,7 +60,6 @@ impl Tools {
     }
 }
 
-/// Searches PATH and the further folders for a program.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(FURTHER.iter().map(PathBuf::from));
@@ -107,11 +104,8 @@ named! {
         Read = "read",
         Write = "write",
         Flush = "flush",
-        /// Query of file or file system attributes.
         QueryInfo = "query_info",
-        /// Change of attributes, rename or removal.
         SetInfo = "set_info",
-        /// Directory listing.
         QueryDirectory = "query_directory",
         Lock = "lock",
         Ioctl = "ioctl",
@@ -119,7 +113,6 @@ named! {
 }
 
 impl SambaOperation {
-    /// Names of its counters in the profile.
     fn counters(self) -> &'static [&'static str] {
         match self {
             SambaOperation::Create => {
@@ -140,7 +133,6 @@ impl SambaOperation {
     }
 }
 
-/// Totals of an operation since Samba was started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SambaCount {
     pub count: u64,
@@ -148,17 +140,14 @@ pub struct SambaCount {
     pub time: Duration,
 }
 
-/// Current use of Samba.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SambaClients {
     pub sessions: u64,
     /// Number of opens; one file can have several.
     pub open_files: u64,
-    /// Number of byte-range locks.
     pub locks: u64,
 }
 
-/// Result of a call of smbstatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmbstatusReading<T> {
     pub value: T,
@@ -259,7 +248,6 @@ fn profile(said: &str) -> Option<BTreeMap<SambaOperation, SambaCount>> {
     keeps.then(|| SambaOperation::ALL.into_iter().map(|operation| (operation, of(operation))).collect())
 }
 
-/// Subset of the JSON output.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct SmbstatusOutput {

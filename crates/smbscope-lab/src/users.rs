@@ -16,17 +16,13 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// File with the first user's password, for `--password-file`.
 pub(crate) const PASSWORD_FILE: &str = "password";
 /// File with a line `user:password` for each user.
 const PASSWORDS_FILE: &str = "passwords";
 
-/// User of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabUser {
-    /// Name for clients.
     pub name: String,
-    /// System account of the user.
     pub account: String,
 }
 
@@ -35,7 +31,6 @@ pub struct LabUser {
 pub(crate) struct Password(String);
 
 impl Password {
-    /// Generates 128 random bits.
     fn generate() -> Result<Password, LabError> {
         let mut bytes = [0; 16];
         let filled = getrandom::fill(&mut bytes);
@@ -97,7 +92,6 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Password>, LabError> {
     Ok(passwords.map(|(_, password)| Password(password.to_owned())).collect())
 }
 
-/// Creates a file that only the owner can read.
 fn write_secret(path: &Path, text: &str) -> Result<(), LabError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(LabError::file("write", path))
@@ -112,7 +106,6 @@ pub(crate) struct SystemAccounts {
     all: Vec<PasswdEntry>,
 }
 
-/// Entry of passwd(5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PasswdEntry {
     pub(crate) name: String,
@@ -121,7 +114,6 @@ pub(crate) struct PasswdEntry {
 }
 
 impl SystemAccounts {
-    /// Reads `/etc/passwd`.
     pub(crate) fn read() -> Result<SystemAccounts, LabError> {
         let file = Path::new("/etc/passwd");
         let text = std::fs::read_to_string(file).map_err(LabError::file("read", file))?;

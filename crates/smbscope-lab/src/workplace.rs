@@ -13,9 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Prefix of all names.
 const PREFIX: &str = "smbscope-work-";
-/// Lock file.
 const LOCK: &str = ".lock";
 /// Attempts to create one: another process may remove a folder before it is locked.
 const ATTEMPTS: u32 = 8;
@@ -24,7 +22,6 @@ const ATTEMPTS: u32 = 8;
 #[derive(Debug)]
 pub struct Workplace {
     folder: PathBuf,
-    /// Number of abandoned folders removed at the start.
     swept: usize,
     _lock: OwnedFd,
 }
@@ -55,22 +52,18 @@ impl Workplace {
         Err(LabError::file("make a folder in", &above)(io::Error::other("another process keeps removing it")))
     }
 
-    /// Returns the folder, which only this user can enter.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the number of abandoned folders removed when this one was opened.
     pub fn swept(&self) -> usize {
         self.swept
     }
 
-    /// Marks a command before it is spawned: it ends with the folder, and so do its children.
     pub fn mark(&self, command: &mut Command) {
         family::mark(command, &self.folder, LabProcessRole::Work);
     }
 
-    /// Ends all marked processes and their children.
     pub fn end_processes(&self) {
         let _ = family::end(&self.folder);
     }
@@ -82,7 +75,6 @@ impl Drop for Workplace {
     }
 }
 
-/// Removes abandoned folders and returns their number.
 fn sweep(above: &Path) -> usize {
     let entries = fs::read_dir(above).into_iter().flatten().filter_map(Result::ok);
     let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)));
@@ -109,7 +101,6 @@ fn lock(folder: &Path, create: OFlags) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Returns true if it is gone.
 fn remove_or_tell(folder: &Path) -> bool {
     remove(folder).inspect_err(|error| tracing::warn!("{error}")).is_ok()
 }
@@ -122,7 +113,6 @@ fn remove(folder: &Path) -> Result<(), LabError> {
     }
     let mut mounted = mounts::below(folder).map_err(LabError::file("look at", folder))?;
     mounted.sort();
-    // Innermost first.
     mounted.iter().rev().try_for_each(|mount| mounts::unmount(mount))?;
     // Files on foreign mounts must not be removed.
     if let Some(mount) = mounts::below(folder).map_err(LabError::file("look at", folder))?.first() {
@@ -147,7 +137,6 @@ mod tests {
         folder
     }
 
-    /// Creates a folder of a killed owner: the lock is free.
     fn abandoned(above: &Path, name: &str) -> PathBuf {
         let folder = folder(above, name);
         fs::write(folder.join(LOCK), "").expect("it can be written");

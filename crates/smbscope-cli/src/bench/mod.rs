@@ -28,7 +28,6 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     }
 }
 
-/// Runs the load points and prints the report.
 fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     let options = run_options(arguments)?;
     let mut output = Output::open(None, &options.sources)?;
@@ -65,7 +64,6 @@ pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
     }
 }
 
-/// Converts an interruption before the first load point.
 fn or_interrupted(error: BenchError) -> anyhow::Error {
     match error {
         BenchError::Interrupted => {
@@ -89,7 +87,6 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Lists the built-in workloads or prints one.
 fn workloads(name: Option<&str>) -> anyhow::Result<()> {
     let text = match name {
         Some(name) => match Workload::builtin_text(name) {

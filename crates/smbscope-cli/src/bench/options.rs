@@ -20,7 +20,6 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// Converts all arguments and reads the workload.
 pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
     let workload = workload(arguments)?;
     fits(arguments, &workload)?;
@@ -52,7 +51,6 @@ fn cluster(arguments: &BenchArguments) -> Result<Option<Cluster>, BadArguments> 
     address.map(|address| embedding::hosts(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
 }
 
-/// Returns the connection options.
 pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
@@ -72,7 +70,6 @@ pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     connect
 }
 
-/// Reads the workload.
 fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
     if let Some(file) = &arguments.loadfile {
         return Ok(thinking(arguments, Workload::loadfile(file)?)?);
@@ -116,7 +113,6 @@ fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArgume
     Ok(())
 }
 
-/// Returns the input files of a run, which must not be overwritten.
 fn sources(arguments: &BenchArguments) -> Sources {
     let workload = Some(Path::new(&arguments.workload)).filter(|_| arguments.loadfile.is_none());
     let files = [workload, arguments.loadfile.as_deref(), arguments.connect.password_file.as_deref()];
@@ -232,7 +228,6 @@ fn to_repeat(line: impl IntoIterator<Item = OsString>) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// Returns the values of an argument, quoted for a shell.
 fn values(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
     let Ok(Some(values)) = matches.try_get_raw(id) else { return Some(Vec::new()) };
     values.map(|value| value.to_str().map(quoted)).collect()

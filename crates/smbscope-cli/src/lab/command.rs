@@ -48,7 +48,6 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     if status.success() { Ok(()) } else { Err(CommandEnded(status).into()) }
 }
 
-/// Passes the server's address and credentials in the environment.
 fn tell(command: &mut Command, server: &LabServer) {
     let record = server.record();
     command.env("SMBSCOPE_LAB_URL", record.url());

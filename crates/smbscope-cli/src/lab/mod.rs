@@ -33,7 +33,6 @@ pub(crate) fn kept() -> anyhow::Result<Launcher> {
     Ok(Launcher::new().kept_by(program, first.into_iter().chain(KEEP.map(OsString::from))))
 }
 
-/// Returns a launcher with a keeper process and this state folder.
 fn launcher(state: &StateArguments) -> anyhow::Result<Launcher> {
     Ok(kept()?.state(state_folder(state)?))
 }
@@ -53,7 +52,6 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     write(&text)
 }
 
-/// Reads the first user's password.
 fn password(record: &ServerRecord) -> anyhow::Result<Option<String>> {
     let file = record.password_file();
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -142,7 +140,6 @@ fn status(arguments: &StatusArguments) -> anyhow::Result<()> {
     })
 }
 
-/// Formats one line per server with aligned columns.
 fn table(servers: &[ServerRecord]) -> String {
     let heading = ["NAME", "DIALECTS", "PORT", "PID", "SESSIONS", "UPTIME", "STATE", "SETTINGS"].map(str::to_owned);
     let row = |server: &ServerRecord| {
@@ -161,7 +158,6 @@ fn table(servers: &[ServerRecord]) -> String {
     listed(&std::iter::once(heading).chain(servers.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// Returns the range of dialects.
 fn dialects(server: &ServerRecord) -> String {
     let (min, max) = (server.settings.min_dialect, server.settings.max_dialect);
     if min == max { min.to_string() } else { format!("{min} to {max}") }
@@ -185,7 +181,6 @@ fn uptime(time: Duration) -> String {
     }
 }
 
-/// Returns the JSON form of a server.
 fn document(server: &ServerRecord) -> Value {
     serde_json::json!({
         "name": server.name,

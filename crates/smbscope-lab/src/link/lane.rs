@@ -8,12 +8,10 @@ use std::time::{Duration, Instant};
 const ROOM: usize = 16 << 20;
 /// Time by which the link accepts bytes early, so that it is not idle while a thread wakes up.
 const AHEAD: Duration = Duration::from_millis(1);
-/// Maximum bytes accepted from a sender at once.
 const PIECE_MAX: usize = 64 << 10;
 /// Payload of an Ethernet frame.
 const PIECE_MIN: usize = 1460;
 
-/// Bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rate(u64);
 
@@ -50,7 +48,6 @@ impl Carrier {
         self.free_at.map_or(Duration::ZERO, |free| free.saturating_duration_since(now))
     }
 
-    /// Returns the time needed for this many bytes.
     pub(crate) fn time_for(&self, bytes: usize) -> Duration {
         self.rate.time_for(bytes)
     }
@@ -69,12 +66,10 @@ impl Carrier {
     }
 }
 
-/// Bytes in transit.
 #[derive(Debug)]
 pub(crate) struct DelayLine {
     delay: Duration,
     pieces: VecDeque<DelayedChunk>,
-    /// Total bytes in `pieces`.
     bytes: usize,
     /// Arrival of the end of the stream, once it was sent.
     end: Option<Instant>,
@@ -93,40 +88,33 @@ impl DelayLine {
         DelayLine { delay, pieces: VecDeque::new(), bytes: 0, end: None }
     }
 
-    /// Returns the bytes to accept from the sender at once.
     pub(crate) fn piece(carrier: Option<&Carrier>) -> usize {
         carrier.map_or(PIECE_MAX, Carrier::piece)
     }
 
-    /// Returns true if the sender may send more.
     pub(crate) fn is_open(&self) -> bool {
         self.end.is_none() && self.bytes < ROOM
     }
 
-    /// Adds bytes that left the sender at this time.
     pub(crate) fn push(&mut self, left: Instant, data: &[u8]) {
         self.bytes += data.len();
         self.pieces.push_back(DelayedChunk { due: left + self.delay, data: data.to_vec(), done: 0 });
     }
 
-    /// Marks the end of the stream.
     pub(crate) fn finish(&mut self, now: Instant) {
         let last = self.pieces.back().map_or(now, |piece| piece.due);
         self.end.get_or_insert(last.max(now + self.delay));
     }
 
-    /// Returns the arrival of the next bytes or of the end.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.pieces.front().map(|piece| piece.due).or(self.end)
     }
 
-    /// Returns bytes that have arrived.
     pub(crate) fn arrived(&self, now: Instant) -> Option<&[u8]> {
         let piece = self.pieces.front().filter(|piece| piece.due <= now)?;
         piece.data.get(piece.done..)
     }
 
-    /// Removes bytes that the receiver accepted.
     pub(crate) fn delivered(&mut self, bytes: usize) {
         self.bytes -= bytes;
         if let Some(piece) = self.pieces.front_mut() {
@@ -137,7 +125,6 @@ impl DelayLine {
         }
     }
 
-    /// Returns true if everything has arrived, including the end.
     pub(crate) fn has_ended(&self, now: Instant) -> bool {
         self.pieces.is_empty() && self.end.is_some_and(|end| end <= now)
     }
@@ -145,16 +132,13 @@ impl DelayLine {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LinkImpairments {
-    /// One-way latency.
     pub(crate) delay: Duration,
-    /// Bandwidth of each direction.
     pub(crate) rate: Option<Rate>,
     /// Fraction of packets lost in each direction. A proxy can't lose any.
     pub(crate) loss: f64,
 }
 
 impl LinkImpairments {
-    /// Returns true if the link is not impaired.
     #[cfg(target_os = "linux")]
     pub(super) fn is_plain(&self) -> bool {
         *self == LinkImpairments { delay: Duration::ZERO, rate: None, loss: 0.0 }

@@ -26,7 +26,6 @@ use std::thread;
 /// Stack size of a connection's thread; the buffers are on the heap.
 const STACK: usize = 128 << 10;
 
-/// Implementation of a slow link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkEmulation {
@@ -34,9 +33,7 @@ pub enum LinkEmulation {
     Network {
         /// Interface of this machine, where a client's packets can be captured.
         interface: String,
-        /// Address of that interface.
         client: Ipv4Addr,
-        /// Address of the server.
         server: Ipv4Addr,
     },
     /// Proxy that terminates TCP: a capture at the client attributes the delay to the server.
@@ -89,7 +86,6 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Relays connections from the listeners to the server.
     pub(crate) fn start(
         listeners: Vec<TcpListener>,
         server: SocketAddr,
@@ -113,7 +109,6 @@ impl Proxy {
                         // An error on one side has ended both.
                         let _ = Relay::new([client, server], link.delay, carriers).and_then(|relay| relay.run(&stop));
                     };
-                    // Without a thread the connection closes.
                     let _ = thread::Builder::new().name("lab-link".to_owned()).stack_size(STACK).spawn(relay);
                 }
             };

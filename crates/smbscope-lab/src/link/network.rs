@@ -35,19 +35,14 @@ use std::time::{Duration, Instant};
 /// 198.18.0.0/15, divided into networks of four addresses, of which the middle two are used.
 const FIRST_ADDRESS: u32 = 0xc612_0000;
 const PAIRS: u32 = 1 << 15;
-/// Attempts to find a free pair.
 const TRIES: u32 = 16;
 /// Receive buffer of a packet socket, for frames that arrive while the thread is not running.
 const SOCKET_BUFFER: usize = 8 << 20;
 
-/// Running network, removed on drop.
 #[derive(Debug)]
 pub(crate) struct EmulatedNetwork {
-    /// Interface of this machine.
     pub(crate) interface: String,
-    /// Address of the interface.
     pub(crate) client: Ipv4Addr,
-    /// Address of the server.
     pub(crate) server: Ipv4Addr,
     ip: PathBuf,
     /// Closing this pipe stops the wire. Absent before the start and with a bridge.
@@ -141,13 +136,11 @@ impl Drop for EmulatedNetwork {
     }
 }
 
-/// Removes an interface left by a server, if it exists.
 pub(crate) fn remove(interface: &str) {
     let Some(ip) = tools::find("ip") else { return };
     let _ = run(&ip, &format!("link del {interface}"));
 }
 
-/// Network namespace, held by a process.
 #[derive(Debug)]
 struct Namespace {
     holder: Child,
@@ -230,7 +223,6 @@ fn packets_of(interface: &str) -> Result<OwnedFd, String> {
     Ok(socket)
 }
 
-/// Returns the first address of an unused pair.
 fn free_pair(ip: &Path) -> Result<Ipv4Addr, String> {
     let taken =
         tools::run(command_for(ip).args(["-o", "-4", "addr", "show"]), "").map_err(|error| error.to_string())?;
@@ -257,7 +249,6 @@ const QUEUE_MAX: Duration = Duration::from_millis(100);
 const QUEUE_BYTES_MIN: usize = 64 << 10;
 /// Maximum bytes in flight per direction: 1 Gbit/s for half a second. Further frames are dropped.
 const UNDER_WAY_MAX: usize = 64 << 20;
-/// Maximum frames received from one side before due frames are sent.
 const BURST_MAX: usize = 64;
 /// EtherTypes of IPv4 and IPv6. Only these are dropped: a lost ARP request costs a second, which a distant network
 /// never causes.
@@ -270,7 +261,6 @@ pub(super) struct WireDirection {
     loss: f64,
     chance: Chance,
     frames: VecDeque<(Instant, Vec<u8>)>,
-    /// Total bytes in `frames`.
     bytes: usize,
 }
 
@@ -282,7 +272,6 @@ impl WireDirection {
         WireDirection { delay: shape.delay, carrier, loss: shape.loss, chance: Chance(seed), frames, bytes }
     }
 
-    /// Accepts or drops a frame.
     pub(super) fn take(&mut self, now: Instant, frame: &[u8]) {
         let is_ip = frame.get(12..14).is_some_and(|kind| IP.iter().any(|ip| ip == kind));
         if (is_ip && self.chance.next() < self.loss) || self.bytes + frame.len() > UNDER_WAY_MAX {
@@ -297,7 +286,6 @@ impl WireDirection {
         self.frames.push_back((left + self.delay, frame.to_vec()));
     }
 
-    /// Returns a frame that has arrived.
     pub(super) fn arrived(&mut self, now: Instant) -> Option<Vec<u8>> {
         let (due, _) = self.frames.front()?;
         if *due > now {
@@ -308,7 +296,6 @@ impl WireDirection {
         Some(frame)
     }
 
-    /// Returns the next arrival time.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.frames.front().map(|(due, _)| *due)
     }
@@ -330,7 +317,6 @@ impl Chance {
     }
 }
 
-/// Carries frames between two packet sockets until the pipe closes.
 pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &StopPipe) {
     let mut directions = [WireDirection::new(shape, 1), WireDirection::new(shape, 2)];
     let mut buffer = vec![0; FRAME_MAX];
@@ -382,7 +368,6 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Returns an IPv4 frame of this length.
     fn frame(length: usize) -> Vec<u8> {
         let mut frame = vec![0; length];
         frame[12..14].copy_from_slice(&IP[0]);

@@ -8,7 +8,6 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Signals a thread to end.
 #[derive(Debug, Clone)]
 pub(crate) struct StopPipe(Arc<PipeReader>);
 
@@ -39,11 +38,9 @@ impl StopPipe {
 #[derive(Debug)]
 pub(super) struct Relay {
     sockets: [TcpStream; 2],
-    /// By sending side.
     lanes: [DelayLine; 2],
     /// Throttled link, by sending side.
     carriers: [Option<Arc<Mutex<Carrier>>>; 2],
-    /// The receiver of this lane was told that the stream has ended.
     closed: [bool; 2],
     buffer: Vec<u8>,
 }
@@ -123,7 +120,6 @@ impl Relay {
             };
         }
         if lane.has_ended(now) && !std::mem::replace(&mut self.closed[side], true) {
-            // The receiver may be gone.
             let _ = receiver.shutdown(Shutdown::Write);
             return Ok(true);
         }

@@ -7,7 +7,6 @@ use std::net::Shutdown;
 use std::time::Duration;
 use std::time::Instant;
 
-/// Starts an echo server.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
@@ -16,7 +15,6 @@ fn echo() -> SocketAddr {
             let mut stream = stream.expect("the proxy connects");
             thread::spawn(move || {
                 let mut reader = stream.try_clone().expect("a socket can be cloned");
-                // The client may be gone.
                 let _ = io::copy(&mut reader, &mut stream).and_then(|_| stream.shutdown(Shutdown::Write));
             });
         }

@@ -8,7 +8,6 @@ use crate::settings::Storage;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Request to the disk, with its length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DiskRequest {
     Read(u64),
@@ -33,9 +32,7 @@ pub struct StorageFigures {
     pub reads: u64,
     pub writes: u64,
     pub flushes: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
     /// Requests queued or in service now.
     pub outstanding: u64,
@@ -74,7 +71,6 @@ impl Device {
         start + self.storage.latency.unwrap_or_default() + transfer
     }
 
-    /// Counts a completed request.
     pub(crate) fn end(&mut self, now: Duration, request: DiskRequest) {
         self.count(now);
         self.figures.outstanding = self.figures.outstanding.saturating_sub(1);
@@ -91,7 +87,6 @@ impl Device {
         }
     }
 
-    /// Returns the statistics up to now.
     pub(crate) fn figures(&mut self, now: Duration) -> StorageFigures {
         self.count(now);
         self.figures
@@ -102,7 +97,6 @@ impl Device {
         self.counted = self.counted.max(now);
         if self.figures.outstanding > 0 {
             self.figures.busy += passed;
-            // The number of outstanding requests fits into 32 bits.
             self.figures.weighted += passed * u32::try_from(self.figures.outstanding).unwrap_or(u32::MAX);
         }
     }

@@ -24,7 +24,6 @@ const XATTR_BYTES_MAX: u32 = 65_536;
 
 pub(super) type ErrnoResult<T> = Result<T, Errno>;
 
-/// Process that sent the request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caller {
     pub(super) uid: u32,
@@ -32,13 +31,11 @@ pub(super) struct Caller {
     pub(super) umask: u32,
 }
 
-/// File and its inode number.
 pub(super) struct FuseEntry {
     pub(super) number: u64,
     pub(super) metadata: Metadata,
 }
 
-/// Directory entry.
 #[derive(Debug)]
 pub(super) struct FuseDirEntry {
     pub(super) number: u64,
@@ -257,7 +254,6 @@ impl Folder {
     }
 }
 
-/// Extended attribute, or its length.
 pub(super) enum Sized {
     Length(u32),
     Value(Vec<u8>),
@@ -301,7 +297,6 @@ pub(super) fn allocate(file: &File, mode: i32, offset: u64, length: u64) -> Errn
     rustix::fs::fallocate(file, FallocateFlags::from_bits_retain(mode.cast_unsigned()), offset, length)
 }
 
-/// Opens an entry without following links.
 fn at(folder: &File, name: &OsStr) -> ErrnoResult<File> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file: OwnedFd = rustix::fs::openat(folder, name, flags, Mode::empty())?;
@@ -336,13 +331,11 @@ pub(super) struct Inodes(Mutex<InodeTable>);
 struct InodeTable {
     nodes: HashMap<u64, FuseInode>,
     numbers: HashMap<DeviceInode, u64>,
-    /// File system of the folder.
     device: u64,
     /// Last number given to a foreign file.
     foreign: u64,
 }
 
-/// File system and inode number.
 type DeviceInode = (u64, u64);
 
 #[derive(Debug)]

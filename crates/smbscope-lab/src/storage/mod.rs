@@ -29,9 +29,7 @@ pub(crate) const BELOW: &str = "storage";
 /// Socket in the server's folder that returns the statistics to every client that connects.
 const SOCKET: &str = "storage.sock";
 
-/// Time limit for the statistics.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Maximum size of the statistics.
 const FIGURES_BYTES_MAX: u64 = 4096;
 
 /// Reads the disk statistics of the server in this folder. `None` if nothing answers.

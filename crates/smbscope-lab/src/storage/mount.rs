@@ -15,13 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-/// Kernel interface for user-space file systems.
 const DEVICE: &str = "/dev/fuse";
 
 /// Threads that receive requests. They wait only for the underlying folder, never for the emulated disk.
 const THREADS: usize = 4;
 
-/// Mounted slow disk, unmounted on drop.
 #[derive(Debug)]
 pub(crate) struct SlowDisk {
     queue: Arc<DiskQueue>,
@@ -103,7 +101,6 @@ fn open_many_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Returns the statistics to every client of the socket.
 fn tell_figures(queue: &Arc<DiskQueue>, socket: &Path, stop: StopPipe) -> io::Result<()> {
     let listener = UnixListener::bind(socket)?;
     listener.set_nonblocking(true)?;
@@ -112,7 +109,6 @@ fn tell_figures(queue: &Arc<DiskQueue>, socket: &Path, stop: StopPipe) -> io::Re
         while stop.or_readable(&listener) {
             let Ok((mut asker, _)) = listener.accept() else { continue };
             let said = serde_json::to_vec(&queue.figures()).unwrap_or_default();
-            // The client may be gone.
             let _ = asker.set_write_timeout(Some(PATIENCE)).and_then(|()| asker.write_all(&said));
         }
     };

@@ -33,7 +33,6 @@ struct DiskQueueState {
     waiting: BinaryHeap<PendingDiskRequest>,
     /// Number of requests so far. Breaks ties between equal due times.
     count: u64,
-    /// Bytes held by pending requests.
     bytes: usize,
     /// Requests complete immediately.
     closed: bool,
@@ -48,7 +47,6 @@ struct PendingDiskRequest {
 }
 
 impl DiskQueue {
-    /// Starts the thread.
     pub(super) fn start(storage: Storage) -> io::Result<Arc<DiskQueue>> {
         let state = DiskQueueState {
             device: Device::new(storage),
@@ -100,7 +98,6 @@ impl DiskQueue {
         self.room.notify_all();
     }
 
-    /// Runs until closed and empty.
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -164,7 +161,6 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// Number and completion time of requests.
     type Answers = mpsc::Receiver<(u32, Instant)>;
 
     /// Returns a queue, a function that submits requests, and their completions.

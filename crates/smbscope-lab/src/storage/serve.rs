@@ -26,10 +26,8 @@ const REMEMBERED: Duration = Duration::from_secs(1);
 /// Maximum read or write of the kernel. Linux is limited to 256 pages (`fs.fuse.max_pages_limit`).
 const REQUEST_BYTES_MAX: u32 = 1 << 20;
 
-/// Maximum number of concurrent parts of large requests.
 const BACKGROUND_MAX: u16 = 1024;
 
-/// Flag of open(2): fail if the file exists.
 const EXCLUSIVE: i32 = rustix::fs::OFlags::EXCL.bits().cast_signed();
 
 #[derive(Debug)]
@@ -463,7 +461,6 @@ fn system_time(seconds: i64, nanoseconds: i64) -> SystemTime {
     start.unwrap_or(UNIX_EPOCH) + Duration::from_nanos(nanoseconds.unsigned_abs())
 }
 
-/// Inverse of [`system_time`].
 fn timespec(time: TimeOrNow) -> Timespec {
     let time = match time {
         TimeOrNow::Now => return Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },

@@ -1,8 +1,7 @@
 //! Progress display of a run: a dashboard on a terminal, otherwise plain lines per interval and load point.
 //!
-//! [`DashboardState`] holds the content, [`view`] draws it, [`Screen`] owns the terminal, and [`interval_line`] formats lines
-//! of the same state. The run passes a [`RampSnapshot`] every second and waits in the display for the rest of the
-//! second, until the user wants to stop.
+//! [`DashboardState`] holds the content, [`view`] draws it, and [`Screen`] owns the terminal. The run passes a
+//! [`RampSnapshot`] every second and waits in the display for the rest of the second, until the user wants to stop.
 
 mod screen;
 mod state;
@@ -19,7 +18,6 @@ use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Requested kind of display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Dashboard if there is a terminal, otherwise lines.
@@ -152,7 +150,6 @@ fn interval_line(state: &DashboardState, snapshot: &RampSnapshot) -> Option<Stri
     Some(line)
 }
 
-/// Returns a line about a finished load point.
 fn load_point_line(finished: &FinishedLoadPoint) -> String {
     let FinishedLoadPoint { users, per_second, p50, p95, errors, unexpected, limited } = *finished;
     let users = counted(users.into(), "user", "users");

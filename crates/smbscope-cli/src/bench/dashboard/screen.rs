@@ -16,7 +16,6 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Maximum time between checks of the window size.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The terminal is in raw mode.
@@ -89,7 +88,6 @@ fn wait_for_input(longest: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Restores the terminal if it is in raw mode.
 fn give_back() {
     if TAKEN.swap(false, Ordering::Relaxed) {
         let _ = ratatui::try_restore();

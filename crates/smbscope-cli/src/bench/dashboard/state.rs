@@ -10,14 +10,11 @@ use std::collections::{BTreeMap, VecDeque};
 /// Intervals kept: ten minutes of seconds, more than the width of any terminal.
 const HISTORY_MAX: usize = 600;
 
-/// Maximum number of error statuses kept.
 const STATUSES_MAX: usize = 64;
 
-/// Results of a finished load point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FinishedLoadPoint {
     pub(crate) users: u32,
-    /// Commands per second.
     pub(crate) per_second: f64,
     pub(crate) p50: Option<Nanos>,
     pub(crate) p95: Option<Nanos>,
@@ -45,18 +42,14 @@ impl FinishedLoadPoint {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DashboardState {
     pub(crate) heading: Heading,
-    /// Preparation progress, before the first load point.
     pub(crate) preparing: Option<String>,
     pub(crate) now: RampSnapshot,
     /// Commands per second and p95 of each snapshot, newest last.
     pub(crate) history: VecDeque<(f64, Option<Nanos>)>,
-    /// Error responses in this load point.
     pub(crate) errors: u64,
     /// Operations of this load point with an unexpected result.
     pub(crate) unexpected: u64,
-    /// Errors by status.
     pub(crate) statuses: BTreeMap<String, u64>,
-    /// Failed sessions in this load point.
     pub(crate) failures: u64,
     pub(crate) finished: Vec<FinishedLoadPoint>,
 }
@@ -66,7 +59,6 @@ impl DashboardState {
         DashboardState { heading, ..DashboardState::default() }
     }
 
-    /// Adds the latest interval.
     pub(crate) fn update(&mut self, snapshot: RampSnapshot) {
         if snapshot.point.number != self.now.point.number {
             (self.errors, self.unexpected, self.failures) = (0, 0, 0);
@@ -92,12 +84,10 @@ impl DashboardState {
         self.now = snapshot;
     }
 
-    /// Sets the progress of creating the workload's files.
     pub(crate) fn prepare(&mut self, made: &prepare::PrepareProgress) {
         self.preparing = Some(format!("file {} of {}", made.files, made.of_files));
     }
 
-    /// Returns the name of the current phase, e.g. `measuring`.
     pub(crate) fn phase_name(&self) -> &str {
         match &self.preparing {
             Some(what) => what,

@@ -152,7 +152,6 @@ fn errors_are_those_of_the_load_point() {
 #[test]
 fn errors_that_are_not_listed_are_added_up() {
     let mut state = DashboardState::new(heading());
-    // Statuses without a name.
     let statuses = (1..=7).map(|kind| (NtStatus(0xc000_0ab0 | kind), kind.into())).collect();
     // Three errors have no known status.
     let live = engine::EngineSnapshot { statuses, errors: 28 + 3, ..second(0).live };
@@ -208,7 +207,6 @@ fn child_that_takes_the_terminal_over() {
     }
 }
 
-/// Fails while the dashboard is shown.
 fn fails(mut screen: Screen) -> io::Result<()> {
     screen.draw(&state())?;
     Err(io::Error::other("on purpose"))

@@ -10,13 +10,10 @@ use smbscope_load::engine::EnginePhase;
 use smbscope_model::CommandGroup;
 use smbscope_report::{clean, counted, or_dash, rate};
 
-/// Rows of each sparkline.
 const SPARK_HEIGHT: u16 = 3;
 
-/// Maximum number of statuses shown.
 const STATUSES_LISTED: usize = 5;
 
-/// Styles, with or without colours.
 #[derive(Clone, Copy)]
 struct Look {
     color: bool,
@@ -52,7 +49,6 @@ pub(super) fn draw(frame: &mut Frame, state: &DashboardState, color: bool) {
     let errors = error_lines(state, look);
     let done = finished_lines(state, width);
     let lines_over_time = u16::from(!state.history.is_empty()) * (1 + SPARK_HEIGHT);
-    // Parts in screen order, with their heights.
     let mut parts = [
         ("header", header(state, look, width).len() as u16),
         ("groups", if groups.is_empty() { 0 } else { groups.len() as u16 + 2 }),
@@ -161,7 +157,6 @@ fn header(state: &DashboardState, look: Look, width: u16) -> Vec<Line<'static>> 
     lines
 }
 
-/// Returns name, rate and percentiles of each group.
 fn group_rows(state: &DashboardState) -> Vec<[String; 5]> {
     let now = &state.now;
     now.live
@@ -232,7 +227,6 @@ fn error_lines(state: &DashboardState, look: Look) -> Vec<Line<'static>> {
     listed.into_iter().map(|(status, count)| Line::styled(format!("{count:>10}  {}", clean(status)), style)).collect()
 }
 
-/// Lists the finished load points, newest last.
 fn finished_lines(state: &DashboardState, width: u16) -> Vec<Line<'static>> {
     let lines = state.finished.iter().map(|point| {
         let users = counted(point.users.into(), "user", "users");
@@ -249,7 +243,6 @@ fn finished_lines(state: &DashboardState, width: u16) -> Vec<Line<'static>> {
     lines.collect()
 }
 
-/// Keeps the newest lines that fit below their heading.
 fn newest(mut lines: Vec<Line<'static>>, height: u16) -> Vec<Line<'static>> {
     let room = usize::from(height.saturating_sub(2));
     lines.drain(..lines.len().saturating_sub(room));
