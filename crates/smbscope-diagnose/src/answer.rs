@@ -27,7 +27,6 @@ pub enum Culprit {
 }
 
 impl Culprit {
-    /// Returns the opening words of a headline.
     pub fn title(self) -> &'static str {
         match self {
             Culprit::Server => "Server",
@@ -222,7 +221,6 @@ impl Cause {
         self.lost_ns.map_or(Nanos(0), |lost| lost.best)
     }
 
-    /// Returns the description followed by the cost.
     pub fn in_full(&self) -> String {
         match self.cost.is_empty() {
             true => self.sentence.clone(),
@@ -273,7 +271,6 @@ fn cost(cause: &Cause) -> String {
 }
 
 impl Answer {
-    /// Returns the cause stated in the headline.
     pub fn stated(&self) -> Option<&Cause> {
         self.causes.first().filter(|_| self.states_first_cause)
     }

@@ -19,7 +19,6 @@ pub struct CauseDefinition {
     pub condition: &'static str,
     pub advice: &'static str,
     pub source: &'static str,
-    /// Values at or above which it is reported, by name.
     pub(crate) thresholds: BTreeMap<String, Threshold>,
 }
 
@@ -66,7 +65,6 @@ pub(crate) fn built_in(thresholds: &[(&str, &str)]) -> BTreeMap<String, Threshol
 }
 
 impl TomlThreshold {
-    /// Parses the notation that detectors use: a plain number or a value with a unit.
     fn from_text(text: &str) -> TomlThreshold {
         match text.parse::<f64>() {
             Ok(number) => TomlThreshold::Decimal(number),

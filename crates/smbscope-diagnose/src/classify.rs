@@ -21,11 +21,8 @@ macro_rules! facts {
 }
 
 facts! {
-    /// Command of a headline group.
     Command,
-    /// SMB1 command other than NEGOTIATE.
     Smb1,
-    /// Command that moves no file data.
     Metadata,
     /// Successful read or write of file data.
     Transfer,
@@ -38,9 +35,7 @@ facts! {
     Write,
     Flush,
     Open,
-    /// Open or query by path.
     Lookup,
-    /// Lookup of a name that does not exist.
     Missing,
     MacName,
     OfficeOpen,
@@ -51,20 +46,16 @@ facts! {
     SessionSetup,
     LoginFailure,
     Referral,
-    /// Refused because another open or lock conflicts.
     Conflict,
-    /// Refused because the server lacks resources.
     Refusal,
     /// Completed change notification.
     Notified,
     Break,
-    /// Delayed by a retransmission.
     Resent,
     /// Small request whose later segment waited for a delayed acknowledgment.
     HeldRequest,
     /// Small response whose later segment waited for a delayed acknowledgment.
     HeldResponse,
-    /// Command of the locking group.
     Lock,
     /// File opened, read or written by at most 64 KiB, and closed. Counted at its CLOSE.
     SmallFile,

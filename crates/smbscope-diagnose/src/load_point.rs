@@ -72,7 +72,6 @@ impl LoadPointFacts {
         format!("{}:{median} the slowest command took {}.", Culprit::Nothing.title(), unbroken(self.longest))
     }
 
-    /// Lists exceeded limits, e.g. `p95 of Read 45.2 ms, above 20.0 ms`.
     fn exceeded(&self) -> Vec<String> {
         let groups = self.groups.iter().filter_map(|(group, p95)| {
             let (_, limit) = P95_UNDER_LOAD.iter().find(|(known, _)| known == group)?;
@@ -93,7 +92,6 @@ impl LoadPointFacts {
         unbroken(prose_percent(part.0.unsigned_abs(), self.whole().0.unsigned_abs()))
     }
 
-    /// Names the largest part, e.g. `service time took 95% of all response times (7 min 42 s)`.
     fn largest(&self) -> String {
         let transfers = Nanos(self.request_transfer.0.saturating_add(self.response_transfer.0));
         let (name, part) =

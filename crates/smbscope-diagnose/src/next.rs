@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::prose::clean;
 use smbscope_model::{CaptureInfo, Nanos};
 
-/// Maximum number of captures listed in a command; more are replaced by a placeholder.
 const NAMED_MAX: usize = 4;
 const BINS: i64 = 20;
 

@@ -22,7 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// MD5 and length of the EICAR test file (eicar.org), in clamd's `.hdb` format.
 const SIGNATURE: &str = "44d88612fea8a8f36de82e1278abb02f:68:Eicar-Test-Signature\n";
 
-/// Returns the path of clamd. Fails if clamd or Samba's virusfilter module is missing.
 pub(crate) fn find(smbd: &Path) -> Result<PathBuf, LabError> {
     let missing = |what: &str, package: &str| {
         let text = format!("--antivirus clamav needs {what}: install it (Debian, Ubuntu: apt install {package})");

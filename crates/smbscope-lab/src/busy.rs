@@ -83,7 +83,6 @@ fn work(percent: u8, done: &AtomicBool) {
         period += PERIOD;
         match period.checked_duration_since(Instant::now()) {
             Some(rest) => thread::sleep(rest),
-            // Work that did not fit into a period is not made up for.
             None => period = Instant::now(),
         }
     }

@@ -14,13 +14,8 @@ pub enum LabError {
     #[error("a server named {0} runs already: choose another name, or stop that one with `smbscope lab down {0}`")]
     Taken(String),
 
-    /// Name that no running server has.
     #[error("no server named {name} runs; {known}")]
-    Unknown {
-        name: String,
-        /// Names of running servers, as a sentence.
-        known: String,
-    },
+    Unknown { name: String, known: String },
 
     #[error("the server {name} belongs to process {pid} and ends with it: end that process instead")]
     Owned { name: String, pid: u32 },
@@ -45,20 +40,13 @@ pub enum LabError {
     Keeper(String),
 
     #[error("{program}: {said}")]
-    Program {
-        program: String,
-        said: String,
-    },
+    Program { program: String, said: String },
 
     #[error("the server does not answer after {seconds} s: {said}")]
-    Silent {
-        seconds: u64,
-        said: String,
-    },
+    Silent { seconds: u64, said: String },
 }
 
 impl LabError {
-    /// Returns a closure for `map_err` after an operation on a path.
     pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LabError {
         let path = path.to_owned();
         move |error| LabError::File { what, path, error }

@@ -21,7 +21,6 @@ const PART: &str = "SMBSCOPE_LAB_PART";
 pub(crate) enum LabProcessRole {
     Samba,
     Antivirus,
-    /// Holds a network namespace open.
     Network,
     /// Helper program of a [`Workplace`](crate::Workplace), with its children.
     Work,
@@ -93,7 +92,6 @@ pub(crate) fn signal(folder: &Path, part: Option<LabProcessRole>, signal: Signal
             return;
         }
         for pid in new {
-            // The process may just have ended.
             let _ = rustix::process::kill_process(pid, signal);
             reached.push(pid);
         }

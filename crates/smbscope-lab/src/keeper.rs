@@ -16,18 +16,20 @@ use tokio::sync::mpsc;
 
 #[derive(Debug, Serialize, Deserialize)]
 enum KeeperRequest {
-    Start { state: PathBuf, name: String, settings: Box<LabServerSettings>, detached: bool },
-    /// Keep the server after the pipe closes.
+    Start {
+        state: PathBuf,
+        name: String,
+        settings: Box<LabServerSettings>,
+        detached: bool,
+    },
     Stay,
     /// End this process, too, if the pipe closes without a `Stop`.
     TakeAlong(Process),
-    /// Orderly end: no other process is ended.
     Stop,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 enum KeeperResponse {
-    /// Response to [`KeeperRequest::Start`]: the server answers.
     Started(Box<ServerRecord>),
     Stopped,
     Failed(String),
@@ -37,7 +39,6 @@ enum KeeperResponse {
 #[derive(Debug)]
 pub(crate) struct KeeperProcess {
     child: Child,
-    /// Absent once the keeper was told to stop or to stay.
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
@@ -72,7 +73,6 @@ impl KeeperProcess {
             Ok(KeeperResponse::Stopped) => LabError::Keeper("the server was stopped while it started".to_owned()),
             Err(error) => error,
         };
-        // It has cleaned up and ends by itself.
         keeper.requests = None;
         let _ = keeper.child.wait();
         Err(error)
@@ -221,7 +221,6 @@ fn requests() -> io::Result<mpsc::UnboundedReceiver<KeeperRequest>> {
     Ok(receiver)
 }
 
-/// Sends a response. The reader may be gone.
 fn answer(answer: &KeeperResponse) {
     let _ = write_line(&mut io::stdout().lock(), answer);
 }

@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// List of the mounts visible to this process (proc_pid_mountinfo(5)).
 const LIST: &str = "/proc/self/mountinfo";
 
 const STACKED_MAX: usize = 16;

@@ -14,7 +14,6 @@ pub(crate) fn loopbacks() -> Vec<std::net::IpAddr> {
     addresses
 }
 
-/// Listens on every loopback address, on this port or on the same free one.
 pub(crate) fn listen(port: Option<u16>) -> Result<Vec<TcpListener>, LabError> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     // A port that is free for IPv4 may be taken for IPv6.

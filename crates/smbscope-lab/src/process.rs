@@ -8,7 +8,6 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::Duration;
 
-/// Process id that a successor can't be mistaken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     pub pid: u32,
@@ -18,7 +17,6 @@ pub struct Process {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// Program name, truncated to 15 characters.
     name: String,
     pub(crate) parent: u64,
     /// Sum of utime, stime, cutime and cstime.
@@ -59,7 +57,6 @@ impl Stat {
 }
 
 impl Process {
-    /// Returns the process with this id unless it is a zombie.
     pub fn find(pid: u32) -> Option<Process> {
         let stat = Stat::read(i32::try_from(pid).ok()?).filter(|stat| !stat.zombie)?;
         Some(Process { pid, start: stat.start })
@@ -67,7 +64,6 @@ impl Process {
 
     pub(crate) fn own() -> Process {
         let pid = std::process::id();
-        // The calling process is alive.
         Process::find(pid).unwrap_or(Process { pid, start: 0 })
     }
 

@@ -36,12 +36,10 @@ pub(crate) struct Running {
     network: Option<EmulatedNetwork>,
     busy: Option<CpuStressor>,
     slow_disk: Option<SlowDisk>,
-    /// The folder was claimed and needs cleanup.
     claimed: bool,
 }
 
 impl Running {
-    /// Starts the server and waits until it answers.
     pub(crate) fn start(
         state: &StateFolder,
         name: &str,
@@ -177,7 +175,6 @@ impl Running {
         Ok(at)
     }
 
-    /// Starts Samba and the link to it on the requested port or a free one.
     fn connect(&mut self, tools: &Tools) -> Result<(), LabError> {
         let port = self.record.settings.port;
         let shape = LinkImpairments::from_settings(&self.record.settings);
@@ -299,7 +296,6 @@ fn make(folder: &Path) -> Result<(), LabError> {
     fs::set_permissions(folder, Permissions::from_mode(0o755)).map_err(LabError::file("make", folder))
 }
 
-/// Returns the last line of Samba's log that is a message and not a source location.
 fn last_words(log: &Path) -> String {
     let files = ["log.smbd", "smbd.out"].map(|name| fs::read_to_string(log.join(name)).unwrap_or_default());
     let lines = files.iter().flat_map(|text| text.lines()).map(str::trim);

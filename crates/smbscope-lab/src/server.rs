@@ -53,7 +53,6 @@ impl Launcher {
         Launcher { keeper: Some((program.into(), arguments)), ..self }
     }
 
-    /// Starts a server that ends with the value, and waits until it answers.
     pub fn start(&self, settings: &LabServerSettings) -> Result<LabServer, LabError> {
         let name = self.name_or_unique();
         let Some(command) = self.command() else {
@@ -89,7 +88,6 @@ impl Launcher {
     }
 }
 
-/// Private Samba server, ended and removed on drop.
 #[derive(Debug)]
 pub struct LabServer {
     hold: Hold,
@@ -164,12 +162,10 @@ impl LabServer {
         &self.record().share_folder
     }
 
-    /// Returns Samba's processes: the main one, one per connection, and helpers.
     pub fn pids(&self) -> Vec<u32> {
         self.record().pids()
     }
 
-    /// Returns user and system time of Samba's processes, ended connections included.
     pub fn cpu_time(&self) -> Duration {
         self.record().cpu_time()
     }
@@ -210,7 +206,6 @@ impl LabServer {
         }
     }
 
-    /// Ends the server and removes its files. Unlike dropping the value, reports errors.
     pub fn stop(self) -> Result<(), LabError> {
         match self.hold {
             Hold::Own(running) => running.stop(),

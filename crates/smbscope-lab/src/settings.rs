@@ -10,7 +10,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub(crate) const SHARE: &str = "share";
-/// Share of the same files that requires encryption.
 pub(crate) const ENCRYPTED_SHARE: &str = "enc";
 
 /// Server settings. Defaults are Samba's: every dialect, signing at the client's request, leases.
@@ -32,7 +31,6 @@ pub struct LabServerSettings {
     /// Size in bytes of a private disk below the share. Requires root.
     pub disk: Option<u64>,
     pub storage: Storage,
-    /// Virus scanner for files that are opened or were written.
     pub antivirus: Option<Antivirus>,
     pub cpu_load: Option<u8>,
     /// Bandwidth of the link in bits per second, in each direction.
@@ -102,7 +100,6 @@ impl LabServerSettings {
     }
 }
 
-/// Lists deviations from the defaults, except the dialects.
 impl fmt::Display for LabServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();
@@ -151,10 +148,8 @@ impl fmt::Display for Storage {
 }
 
 named! {
-    /// SMB dialect, in order of age.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum LabDialect {
-        /// SMB1, `NT LM 0.12`.
         #[serde(rename = "nt1")]
         Nt1 = "nt1",
         #[serde(rename = "2.0.2")]
@@ -199,7 +194,6 @@ named! {
     pub enum ServerSigningPolicy {
         /// SMB1 is never signed. SMB2 and later are signed if the client requires it, as the protocol demands.
         Off = "off",
-        /// Sign at the client's request.
         #[default]
         On = "on",
         Required = "required",
@@ -233,7 +227,6 @@ impl Antivirus {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExtraLine<'a> {
-    /// Share it applies to, or all.
     pub(crate) share: Option<&'static str>,
     pub(crate) line: &'a str,
 }
@@ -264,16 +257,12 @@ impl<'a> ExtraLine<'a> {
 /// Upper limit for packet loss: beyond it TCP makes no progress.
 const LOSS_MAX: f64 = 0.5;
 const DELAY_MAX: Duration = Duration::from_secs(60);
-/// Bits per second.
 const BANDWIDTHS: RangeInclusive<u64> = 8_000..=1_000_000_000_000;
-/// Bytes.
 const DISKS: RangeInclusive<u64> = 64 << 10..=1_000_000_000_000_000;
 
 /// Upper limit for the added latency of one storage request, slower than a tape.
 const STORAGE_LATENCY_MAX: Duration = Duration::from_secs(10);
-/// Requests per second.
 const STORAGE_IOPS: RangeInclusive<f64> = 1.0..=10_000_000.0;
-/// Bytes per second.
 const STORAGE_BANDWIDTHS: RangeInclusive<u64> = 1_000..=1_000_000_000_000;
 
 /// Parses bits per second in the notation of tc(8): `100mbit`, `1gbit`, `512kbit`.

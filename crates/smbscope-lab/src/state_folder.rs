@@ -28,7 +28,6 @@ pub(crate) const SHARE_FOLDER: &str = "share";
 pub struct StateFolder(PathBuf);
 
 impl Default for StateFolder {
-    /// Returns `smbscope-lab` in `$XDG_RUNTIME_DIR`, or `/tmp/smbscope-lab-UID`.
     fn default() -> StateFolder {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let runtime =
@@ -156,7 +155,6 @@ impl StateFolder {
     }
 }
 
-/// Waits for an exclusive lock, which ends with the value.
 fn lock(file: &Path) -> Result<OwnedFd, LabError> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let open = rustix::fs::open(file, flags, Mode::RUSR | Mode::WUSR);
@@ -227,11 +225,9 @@ pub struct ServerRecord {
     pub storage_mount: Option<PathBuf>,
     /// Main process of Samba. Absent during the start.
     pub smbd: Option<Process>,
-    /// Port for clients. 0 during the start.
     pub port: u16,
     /// Start time, in seconds since 1970.
     pub started: u64,
-    /// Users, the first one being [`LabServer::user`](crate::LabServer::user).
     pub users: Vec<LabUser>,
     pub settings: LabServerSettings,
 }
@@ -245,7 +241,6 @@ impl ServerRecord {
         SocketAddr::from((address, self.port))
     }
 
-    /// Returns the interface on which a client's packets can be captured.
     pub fn interface(&self) -> &str {
         match &self.link {
             Some(LinkEmulation::Network { interface, .. }) => interface,
@@ -279,7 +274,6 @@ impl ServerRecord {
         now.saturating_sub(Duration::from_secs(self.started))
     }
 
-    /// Returns Samba's processes: the main one, one per connection, and helpers.
     pub fn pids(&self) -> Vec<u32> {
         let members = family::members(&self.folder, Some(LabProcessRole::Samba));
         members.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
@@ -319,7 +313,6 @@ impl ServerRecord {
         serde_json::from_slice(&trust::read_own(&folder.join(ServerRecord::FILE))?).ok()
     }
 
-    /// Replaces the record atomically.
     pub(crate) fn write(&self) -> Result<(), LabError> {
         let file = self.folder.join(ServerRecord::FILE);
         let new = self.folder.join("state.json.new");
@@ -365,7 +358,6 @@ mod tests {
         state.claim(&mut record("live", own)).expect("the name is free");
         fs::create_dir(directory.path().join("foreign")).expect("a folder can be made");
         fs::write(directory.path().join("foreign/state.json"), "{}").expect("a file can be written");
-        // The second claim has already swept.
         assert_eq!(state.sweep().expect("the folder can be read"), Vec::<String>::new());
         let left = |name: &str| directory.path().join(name).exists();
         assert_eq!((left("dead"), left("live"), left("foreign")), (false, true, true));

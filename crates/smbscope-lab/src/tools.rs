@@ -31,7 +31,6 @@ pub fn version() -> Option<String> {
 pub(crate) struct Tools {
     pub(crate) smbd: PathBuf,
     pub(crate) pdbedit: PathBuf,
-    /// Optional: checks smb.conf.
     pub(crate) testparm: Option<PathBuf>,
 }
 
@@ -136,14 +135,12 @@ impl SambaOperation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SambaCount {
     pub count: u64,
-    /// Sum of the time inside smbd.
     pub time: Duration,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SambaClients {
     pub sessions: u64,
-    /// Number of opens; one file can have several.
     pub open_files: u64,
     pub locks: u64,
 }
@@ -151,7 +148,6 @@ pub struct SambaClients {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmbstatusReading<T> {
     pub value: T,
-    /// CPU time of the call.
     pub cpu: Duration,
 }
 
@@ -161,7 +157,6 @@ impl<T> SmbstatusReading<T> {
     }
 }
 
-/// Samba installation on this machine that can be queried.
 #[derive(Debug, Clone)]
 pub struct SambaStatus {
     program: PathBuf,
@@ -227,7 +222,6 @@ fn cpu_at_end(child: &Child) -> Duration {
     Stat::read(pid.as_raw_nonzero().get()).map_or(Duration::ZERO, |stat| stat.cpu_time())
 }
 
-/// Parses lines such as `smb2_read_count:   17` and `smb2_read_time:   4711`.
 fn profile(said: &str) -> Option<BTreeMap<SambaOperation, SambaCount>> {
     let counters: BTreeMap<&str, u64> = said
         .lines()
@@ -296,7 +290,6 @@ mod tests {
         assert_eq!(super::profile("Profiling data unavailable\nsmb2_read_count:   0\n"), None);
     }
 
-    /// Two opens of one file, one of another. Real output has more fields and sections.
     #[test]
     fn sessions_opens_and_locks_are_counted() {
         let said = r#"{"version": "4.17.12", "tcons": {"7": {}}, "sessions": {"1": {"uid": 1}, "2": {}},

@@ -17,7 +17,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 pub(crate) const PASSWORD_FILE: &str = "password";
-/// File with a line `user:password` for each user.
 const PASSWORDS_FILE: &str = "passwords";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +25,6 @@ pub struct LabUser {
     pub account: String,
 }
 
-/// Password, hidden from debug output.
 #[derive(Clone)]
 pub(crate) struct Password(String);
 
@@ -84,7 +82,6 @@ pub(crate) fn enroll(folder: &Path, users: &[LabUser], tools: &Tools) -> Result<
     Ok(passwords)
 }
 
-/// Reads the passwords of a server that another process started, in the order of its users.
 pub(crate) fn read(folder: &Path) -> Result<Vec<Password>, LabError> {
     let file = folder.join(PASSWORDS_FILE);
     let text = fs::read_to_string(&file).map_err(LabError::file("read", &file))?;
@@ -120,7 +117,6 @@ impl SystemAccounts {
         SystemAccounts::choose(&text, rustix::process::geteuid().as_raw())
     }
 
-    /// Chooses accounts for a server run by this user id.
     fn choose(passwd: &str, uid: u32) -> Result<SystemAccounts, LabError> {
         let all: Vec<PasswdEntry> = passwd.lines().filter_map(account).collect();
         let name = |account: &PasswdEntry| account.name.clone();

@@ -18,7 +18,6 @@ const LOCK: &str = ".lock";
 /// Attempts to create one: another process may remove a folder before it is locked.
 const ATTEMPTS: u32 = 8;
 
-/// Folder of this process. Dropping it ends its processes and removes it.
 #[derive(Debug)]
 pub struct Workplace {
     folder: PathBuf,
@@ -105,7 +104,6 @@ fn remove_or_tell(folder: &Path) -> bool {
     remove(folder).inspect_err(|error| tracing::warn!("{error}")).is_ok()
 }
 
-/// Ends the processes, removes the mounts, then removes the folder.
 fn remove(folder: &Path) -> Result<(), LabError> {
     if !family::end(folder) {
         let said = format!("some of the processes that it started can't be ended, and {} stays", folder.display());

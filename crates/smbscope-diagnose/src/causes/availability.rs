@@ -197,7 +197,6 @@ fn network_outage(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
     let clients: BTreeSet<IpAddr> = outages.iter().map(|(client, _)| *client).collect();
     let mut lost: BTreeMap<IpAddr, i64> = BTreeMap::new();
     for client in &clients {
-        // Connections of one client fail together.
         let of_client = outages.iter().filter(|(other, _)| other == client).map(|(_, outage)| *outage);
         lost.insert(*client, total_outage(of_client.collect()));
     }

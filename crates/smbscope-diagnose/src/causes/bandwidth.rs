@@ -33,7 +33,6 @@ pub(super) const BANDWIDTH_LIMITED: Detector = Detector {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plateau {
     pub(super) rate: f64,
-    /// Fraction of the bytes transferred at about this rate.
     pub(super) flat: f64,
     pub(super) bytes: u64,
     pub(super) is_upload: bool,
@@ -123,7 +122,6 @@ pub(super) const QUEUEING: Detector = Detector {
 struct Filler<'f, 'a> {
     pair: &'f Pair<'a>,
     rate: f64,
-    /// Starts of the saturated bins.
     full: BTreeSet<i64>,
     width: Nanos,
 }

@@ -33,7 +33,6 @@ pub(crate) struct Detector {
     pub(crate) condition: &'static str,
     pub(crate) advice: &'static str,
     pub(crate) source: &'static str,
-    /// Names and default values of the thresholds, in TOML notation.
     pub(crate) thresholds: &'static [(&'static str, &'static str)],
     /// More general causes that this one replaces if it explains the same seconds.
     pub(crate) covers: &'static [&'static str],
@@ -116,7 +115,6 @@ impl Finding {
         }
     }
 
-    /// Marks failed operations, which are reported even without a lost time.
     pub(crate) fn failed(self) -> Finding {
         Finding { failed: true, ..self }
     }

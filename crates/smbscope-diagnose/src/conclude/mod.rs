@@ -26,7 +26,6 @@ const UNTIMED_MAX: f64 = 50.0;
 const NOT_TIMED_TOLD: f64 = 10.0;
 /// Upper limit for the mean server time of a healthy server.
 const HEALTHY_SERVER: Nanos = Nanos(2_000_000);
-/// Sample size below which figures are treated as unreliable.
 const FEW: u64 = 20;
 
 pub fn answer(collector: &Collector, context: &DiagnosisContext<'_>) -> Answer {
@@ -151,7 +150,6 @@ fn concerns(one: &Cause, other: &Cause) -> bool {
     same_server && (one.clients > 1 || other.clients > 1 || one.client == other.client)
 }
 
-/// Merges the same cause of several clients unless one client stands out.
 fn grouped(causes: Vec<Cause>) -> Vec<Cause> {
     let mut by_id: BTreeMap<(String, Option<String>), Vec<Cause>> = BTreeMap::new();
     for cause in causes {
@@ -250,7 +248,6 @@ impl<'f, 'a> HeadlineVerdict<'f, 'a> {
     }
 }
 
-/// Returns a headline if too few commands could be timed for an answer.
 fn untellable(facts: &DiagnosisFacts<'_>) -> Option<String> {
     let aggregate = facts.context.aggregate;
     let title = Culprit::Capture.title();
@@ -356,7 +353,6 @@ fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> HeadlineVerdic
     HeadlineVerdict { culprit, headline, pair: Some(pair), is_by_cause: false }
 }
 
-/// Builds a headline such as `Nothing is slow: 450 commands took 224 µs (median), p95 732 µs; …`
 fn nothing(facts: &DiagnosisFacts<'_>) -> String {
     let title = Culprit::Nothing.title();
     let aggregate = facts.context.aggregate;
@@ -429,7 +425,6 @@ fn limits_exceeded(slow: &Slow, pair: &Pair<'_>) -> Option<String> {
     (!all.is_empty()).then(|| format!("{}: {}.", pair.client, all.join("; ")))
 }
 
-/// Builds a sentence such as `Time of 10.0.0.7 on 10.0.0.1: server 71%, transfers 20%, client 9%.`
 fn split_sentence(pair: &Pair<'_>) -> Option<String> {
     let active = pair.split.active();
     if active.0 <= 0 {
@@ -473,7 +468,6 @@ fn others(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, causes: &[Cause]) -> Opti
     })
 }
 
-/// Lists causes that this capture would have shown.
 fn ruled_out(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(pair) = verdict.pair else { return sentences };

@@ -6,7 +6,6 @@ use smbscope_model::Nanos;
 
 const S: i64 = 1_000_000_000;
 
-/// Builds a cause that cost a client `lost` of 10 s.
 fn cause(id: &str, client: &str, lost: i64) -> Cause {
     Cause {
         id: id.to_owned(),

@@ -38,7 +38,6 @@ pub struct Episode {
     pub files: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
-    /// Time with a command outstanding, summed over connections.
     pub waited: Nanos,
     pub response_time: Nanos,
 }
@@ -297,7 +296,6 @@ impl Pauses {
         self.0.len()
     }
 
-    /// Merges pauses of other connections, recorded with the same gap or one doubled less often.
     fn merge(&mut self, other: &Pauses, their_gap: Nanos, gap: Nanos) {
         let stretches = gap.0 / their_gap.0;
         for (stretch, pause) in other.0.iter().filter(|(_, pause)| **pause >= gap) {

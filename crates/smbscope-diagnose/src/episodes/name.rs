@@ -54,7 +54,6 @@ pub(super) struct Touched {
     programs: OpensByPath,
     documents: OpensByPath,
     settings: OpensByPath,
-    /// Documents that were written, or that a file was renamed to.
     saved: OpensByPath,
     /// Renamed files that are still open: their CLOSE shows the new name.
     renamed: Vec<(FlowId, FileId)>,
@@ -181,7 +180,6 @@ fn file_name(path: &str) -> &str {
     path.rsplit('\\').next().unwrap_or(path)
 }
 
-/// Excludes owner files (`~$report.docx`).
 fn is_document(name: &str) -> bool {
     const EXTENSIONS: [&str; 13] =
         ["docx", "doc", "docm", "xlsx", "xls", "xlsm", "pptx", "ppt", "odt", "ods", "pdf", "dwg", "vsdx"];

@@ -26,9 +26,7 @@ pub(crate) const PAIRS_MAX: usize = 4_096;
 /// Maximum number of clients, and of client-server pairs, with a timeline.
 pub(crate) const TIMELINES_MAX: usize = 512;
 pub(crate) const SERVERS_MAX: usize = 256;
-/// Maximum number of reopened or listed paths, over all clients.
 pub(crate) const PATHS_MAX: usize = 16_384;
-/// Maximum total bytes of these paths and their share names.
 pub(crate) const PATH_NAMES_MAX: usize = 4 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -329,7 +327,6 @@ impl FlowFacts {
         }
     }
 
-    /// Adds a write of file data. Returns the previous stream if this write starts a new one.
     fn write(&mut self, write: &Exchange) -> Option<Box<WriteStream>> {
         if self.writes.as_mut().is_some_and(|stream| stream.takes(write)) {
             return None;

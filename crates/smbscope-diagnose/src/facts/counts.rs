@@ -104,7 +104,6 @@ fn earlier(a: &Stamp, b: &Stamp) -> bool {
     (a.time, a.packet) < (b.time, b.packet)
 }
 
-/// Peak number of events in a window of fixed length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PeakWindowCount {
     start: Timestamp,
@@ -215,7 +214,6 @@ impl PairFacts {
         all
     }
 
-    /// Returns a ratio of two counts, 0 if the divisor is 0.
     pub(crate) fn share(&self, part: Fact, whole: Fact) -> f64 {
         match self.count(whole) {
             0 => 0.0,

@@ -29,7 +29,6 @@ pub struct DiagnosisContext<'a> {
     pub connections: &'a [ConnectionSummary],
     pub attempts: &'a ConnectAttempts,
     pub quality: &'a Quality,
-    /// Commands that could not be timed, in percent.
     pub not_timed: UntimedShare,
     pub captures: &'a [CaptureInfo],
     pub last: Option<Timestamp>,
@@ -129,7 +128,6 @@ impl<'a> DiagnosisFacts<'a> {
         self.of_server(server).find(|pair| pair.client == client)
     }
 
-    /// Returns the client with the first of its servers.
     pub(crate) fn of_client(&self, client: IpAddr) -> Option<&Pair<'a>> {
         self.pairs.iter().find(|pair| pair.client == client)
     }
@@ -142,7 +140,6 @@ impl<'a> DiagnosisFacts<'a> {
         servers
     }
 
-    /// Returns request and response bytes of a server within an interval, in whole bins.
     pub(crate) fn bytes_between(&self, server: SocketAddr, from: Timestamp, to: Timestamp) -> u64 {
         let of_pair = |pair: &Pair<'_>| -> u64 {
             let Some(traffic) = pair.traffic else { return 0 };
@@ -153,7 +150,6 @@ impl<'a> DiagnosisFacts<'a> {
         self.of_server(server).map(of_pair).sum()
     }
 
-    /// Returns the number of responses of a server within an interval, in whole bins.
     pub(crate) fn responses_between(&self, server: SocketAddr, from: Timestamp, to: Timestamp) -> u64 {
         let Some((width, bins)) = self.responses.get(&server) else { return 0 };
         let inside = |start: Timestamp| start >= from && Timestamp(start.0.saturating_add(width.0)) <= to;
@@ -235,7 +231,6 @@ impl<'a> Pair<'a> {
         Nanos(self.part(TimePart::RequestTransfer).0.saturating_add(self.part(TimePart::ResponseTransfer).0))
     }
 
-    /// Returns the mean number of outstanding requests while there was any, over all connections.
     pub(crate) fn depth(&self) -> f64 {
         let busy = self.split.busy.0 as f64 * self.whole.scale;
         if busy > 0.0 { self.split.outstanding.0 as f64 / busy } else { 0.0 }
@@ -274,7 +269,6 @@ impl<'a> Pair<'a> {
         bytes_per_second >= 0.4 * allowed
     }
 
-    /// Returns bytes per second of transfer time, counting the busier direction of each connection.
     pub(crate) fn transfer_rate(&self) -> f64 {
         let bytes: u64 =
             self.connections.iter().map(|connection| connection.to_server.bytes.max(connection.to_client.bytes)).sum();

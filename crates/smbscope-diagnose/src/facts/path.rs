@@ -18,7 +18,6 @@ pub(crate) const RECENT_PATHS_MAX: usize = 32;
 pub(crate) const REPEAT_WINDOW: Nanos = Nanos(10_000_000_000);
 pub(crate) const COPY_WINDOW: Nanos = Nanos(60_000_000_000);
 
-/// Operations on a path of one connection; merged, of several.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PathFacts {
     pub(crate) opens: u64,
@@ -34,7 +33,6 @@ pub(crate) struct PathFacts {
     pub(crate) last: Option<Timestamp>,
     pub(crate) listings: u64,
     pub(crate) listings_window: PeakWindowCount,
-    /// Listing commands and the bytes of their responses.
     pub(crate) list_commands: u64,
     pub(crate) list_bytes: u64,
     pub(crate) list_bytes_max: u64,
@@ -45,7 +43,6 @@ pub(crate) struct PathFacts {
 }
 
 impl PathFacts {
-    /// Returns true if the path was reopened or listed, so that a detector may report it.
     fn is_of_interest(&self) -> bool {
         self.opens > 1 || self.listings > 0 || self.list_commands > 1 || self.looked_at > 1
     }
@@ -159,11 +156,9 @@ struct RecentPathEntry {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecentPaths(VecDeque<RecentPathEntry>);
 
-/// Callback for paths that are evicted from the list.
 pub(crate) type Leaves<'a> = &'a mut dyn FnMut(&Option<Arc<str>>, &Arc<str>, &PathFacts);
 
 impl RecentPaths {
-    /// Adds an exchange with a path. Returns the file if this closes one.
     pub(crate) fn record(
         &mut self,
         exchange: &Exchange,

@@ -9,7 +9,6 @@ use smbscope_wire::{smb1, smb2};
 /// Half octaves from 16 µs to 16 s, plus one open bucket at each end.
 const BUCKETS: usize = 42;
 const FIRST_EDGE: u64 = 16_000;
-/// Encrypted frames larger than this carry file data.
 const ENCRYPTED_DATA: u64 = 4 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

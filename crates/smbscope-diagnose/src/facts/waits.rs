@@ -31,7 +31,6 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Returns the exchange as a wait, or `None` if it was answered in less than [`WAIT_LEAST`].
     pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Wait> {
         if exchange.is_subscription() {
             return None;
@@ -179,7 +178,6 @@ impl Refused {
 pub(crate) struct Attempted(VecDeque<(RefusalReason, CommandGroup, FileRetries)>);
 
 impl Attempted {
-    /// Adds a finished exchange. Completed retries go to `refused`.
     pub(crate) fn record(&mut self, exchange: &Exchange, refused: &mut [Refused; RefusalReason::COUNT]) {
         let refusal = RefusalReason::from_status(exchange.status);
         if refusal.is_none() && self.0.is_empty() {

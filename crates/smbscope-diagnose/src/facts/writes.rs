@@ -53,7 +53,6 @@ impl WritePhase {
     }
 }
 
-/// Write stream whose throughput dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Slowdown {
     pub(crate) first: Stamp,
@@ -173,7 +172,6 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Builds a stream of sequential 1 MiB writes with these durations in ms.
     fn stream(times: impl IntoIterator<Item = i64>) -> WriteStream {
         let mut now = 0;
         let mut stream: Option<WriteStream> = None;

@@ -62,7 +62,6 @@ pub(super) struct CommandNode {
 /// User, share and path.
 pub(super) type Item = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
-/// Commands of a lane between two points at which it holds no file open.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Task {
     pub(super) nodes: Vec<usize>,
@@ -76,7 +75,6 @@ pub(super) struct Task {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientLane {
     pub(super) flows: Vec<FlowId>,
-    /// Tasks that only this lane can do, in order.
     pub(super) bound: Vec<usize>,
     pub(super) pool: Option<usize>,
     /// Alternates between otherwise unrelated connections.
@@ -94,7 +92,6 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph without dependencies. Returns `None` if there is no command.
     pub(super) fn new(exchanges: &[Exchange], paths: &FlowPaths) -> Option<Graph> {
         let begin = exchanges.iter().filter(|exchange| counts(exchange)).filter_map(started).min()?;
         let mut of_nodes: Vec<(CommandNode, Option<usize>)> = Vec::new();

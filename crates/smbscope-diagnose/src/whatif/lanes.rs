@@ -16,7 +16,6 @@ const HANDED_LEAST: usize = 3;
 const TURNS_LEAST: u32 = 8;
 
 impl Graph {
-    /// Marks opens of files that are read or written.
     pub(super) fn find_files(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
         let of_node = |at: usize| origins[at].map(|origin: usize| &exchanges[origin]);
         let mut worked_on: HashSet<Item> = HashSet::new();
@@ -233,7 +232,6 @@ impl Graph {
         }
     }
 
-    /// Returns opens whose lane opens nothing else before it closes the file.
     fn files_without_others(&self, order: &[usize]) -> HashSet<usize> {
         let mut last: Option<(usize, FlowId, FileId)> = None;
         let mut found = HashSet::new();

@@ -28,7 +28,6 @@ pub const COMMANDS_MAX: usize = 200_000;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scenario {
     pub round_trip: Option<Nanos>,
-    /// Factor applied to server time.
     pub server: Option<f64>,
     /// Serve opens, reads and closes of files that were opened before and not written since from a client cache.
     pub cache_opens: bool,
@@ -85,7 +84,6 @@ pub struct Prediction {
     pub low: Nanos,
     pub then: Nanos,
     pub high: Nanos,
-    /// Present round trip, on the connection with the longest.
     pub round_trip: Option<Nanos>,
     pub commands: u64,
     pub saved: u64,
@@ -94,7 +92,6 @@ pub struct Prediction {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Path {
     pub round_trip: Option<Nanos>,
-    /// First packet of the handshake, if captured.
     pub opened: Option<Timestamp>,
     /// Receive windows that the sender filled, in bytes: the server's, the client's.
     pub filled_windows: [Option<u32>; 2],

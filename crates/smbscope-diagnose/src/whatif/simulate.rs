@@ -12,7 +12,6 @@ use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Assumptions {
     pub(super) tcp: Behavior,
-    /// Factor for the time of client and server themselves.
     pub(super) own: f64,
     /// Factor for the new round trip: queues and timers add to it.
     pub(super) trip: f64,
@@ -23,7 +22,6 @@ pub(super) struct Assumptions {
     pub(super) late: f64,
 }
 
-/// Minimum sample size for a quantile.
 const SAMPLES_LEAST: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +49,6 @@ pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<
 const TO_SERVER: usize = 0;
 const TO_CLIENT: usize = 1;
 
-/// Model parameters that reproduce a transfer of the capture.
 #[derive(Debug, Clone, Copy, Default)]
 struct Explained {
     /// ns per byte in addition to the round trips of a window.
@@ -132,9 +129,7 @@ enum SimulationEvent {
 
 #[derive(Debug, Clone, Default)]
 struct Played {
-    /// Number of unmet dependencies, including a free lane.
     missing: usize,
-    /// Earliest start allowed by the dependencies met so far.
     ready: i64,
     waiting: Vec<(usize, DependencyEvent, i64)>,
     flow: Option<FlowId>,

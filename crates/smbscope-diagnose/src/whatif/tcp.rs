@@ -29,7 +29,6 @@ pub(super) struct Behavior {
 pub(super) struct TransferLimits {
     /// ns per byte: bandwidth of the path and of both hosts.
     pub(super) byte: f64,
-    /// Round trip in ns after which a window is acknowledged.
     pub(super) trip: i64,
 }
 

@@ -43,7 +43,6 @@ impl Carrier {
         self.free_at.and_then(|free| free.checked_sub(AHEAD)).map_or(now, |time| time.max(now))
     }
 
-    /// Returns the time needed for the bytes accepted so far.
     pub(crate) fn backlog(&self, now: Instant) -> Duration {
         self.free_at.map_or(Duration::ZERO, |free| free.saturating_duration_since(now))
     }
@@ -71,7 +70,6 @@ pub(crate) struct DelayLine {
     delay: Duration,
     pieces: VecDeque<DelayedChunk>,
     bytes: usize,
-    /// Arrival of the end of the stream, once it was sent.
     end: Option<Instant>,
 }
 
@@ -79,7 +77,6 @@ pub(crate) struct DelayLine {
 struct DelayedChunk {
     due: Instant,
     data: Vec<u8>,
-    /// Bytes already delivered.
     done: usize,
 }
 
@@ -144,7 +141,6 @@ impl LinkImpairments {
         *self == LinkImpairments { delay: Duration::ZERO, rate: None, loss: 0.0 }
     }
 
-    /// Returns `None` if the settings ask for no link emulation.
     pub(crate) fn from_settings(settings: &LabServerSettings) -> Option<LinkImpairments> {
         let LabServerSettings { delay, bandwidth, loss, .. } = settings;
         let is_slow = delay.is_some() || bandwidth.is_some() || loss.is_some();
@@ -190,7 +186,6 @@ mod tests {
         assert!(!lane.has_ended(start + 7 * MS) && lane.has_ended(start + 8 * MS));
     }
 
-    /// 8 Mbit/s are 1,000 bytes per millisecond.
     #[test]
     fn a_link_carries_one_byte_after_the_other() {
         let start = Instant::now();

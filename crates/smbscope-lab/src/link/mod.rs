@@ -23,7 +23,6 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Stack size of a connection's thread; the buffers are on the heap.
 const STACK: usize = 128 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,10 +36,7 @@ pub enum LinkEmulation {
         server: Ipv4Addr,
     },
     /// Proxy that terminates TCP: a capture at the client attributes the delay to the server.
-    Proxy {
-        /// Reason why there is no network.
-        why: String,
-    },
+    Proxy { why: String },
 }
 
 impl LinkEmulation {
@@ -55,7 +51,6 @@ impl LinkEmulation {
     }
 }
 
-/// Stub: network namespaces exist only on Linux.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) struct EmulatedNetwork {

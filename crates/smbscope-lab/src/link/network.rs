@@ -52,7 +52,6 @@ pub(crate) struct EmulatedNetwork {
 }
 
 impl EmulatedNetwork {
-    /// Creates the network. The error explains why that is impossible here.
     pub(crate) fn make(folder: &Path, shape: LinkImpairments) -> Result<EmulatedNetwork, String> {
         if !rustix::process::geteuid().is_root() {
             return Err("only root can make a network that delays packets".to_owned());
@@ -118,7 +117,6 @@ impl EmulatedNetwork {
         Ok(())
     }
 
-    /// Connects both sides in the kernel, for a network that is not slow.
     fn bridge(&self) -> Result<(), String> {
         let ip = |line: &str| run(&self.ip, line);
         self.between.run(|| {
@@ -170,7 +168,6 @@ impl Namespace {
         Ok(Namespace { holder, file })
     }
 
-    /// Runs a closure in the namespace, on a separate thread.
     fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         let enter = || {
             move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -206,7 +203,6 @@ fn plain(ethtool: &Path, interface: &str) -> Result<(), String> {
     tools::run(command_for(ethtool).args(off), "").map(drop).map_err(|error| error.to_string())
 }
 
-/// Opens a socket for whole frames of an interface in the calling thread's namespace.
 fn packets_of(interface: &str) -> Result<OwnedFd, String> {
     let failed = |what: &str| format!("packets of {interface} can't be carried ({what})");
     let flags = SockFlag::SOCK_CLOEXEC;
@@ -306,7 +302,6 @@ impl WireDirection {
 struct Chance(u64);
 
 impl Chance {
-    /// Returns a number from 0 inclusive to 1 exclusive.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

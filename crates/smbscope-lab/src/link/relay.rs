@@ -19,7 +19,6 @@ impl StopPipe {
     /// Waits until the socket is readable. Returns false if the thread has to end.
     pub(crate) fn or_readable(&self, socket: &impl AsFd) -> bool {
         let mut descriptors = [self.poll(), PollFd::new(socket, PollFlags::IN)];
-        // Interrupted by a signal: the caller tries again.
         let _ = poll(&mut descriptors, None);
         !self.came(&descriptors)
     }
@@ -39,7 +38,6 @@ impl StopPipe {
 pub(super) struct Relay {
     sockets: [TcpStream; 2],
     lanes: [DelayLine; 2],
-    /// Throttled link, by sending side.
     carriers: [Option<Arc<Mutex<Carrier>>>; 2],
     closed: [bool; 2],
     buffer: Vec<u8>,
@@ -131,7 +129,6 @@ impl Relay {
         carrier.map_or(now, |carrier| carrier.lock().unwrap_or_else(PoisonError::into_inner).takes_at(now))
     }
 
-    /// Waits for a socket or the next due time. Returns false when the proxy ends.
     fn wait(&self, stop: &StopPipe) -> io::Result<bool> {
         let now = Instant::now();
         let mut wanted = [PollFlags::empty(); 2];

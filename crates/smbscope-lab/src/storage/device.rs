@@ -12,7 +12,6 @@ use std::time::Duration;
 pub(crate) enum DiskRequest {
     Read(u64),
     Write(u64),
-    /// Write cached data to the medium.
     Flush,
 }
 
@@ -36,9 +35,7 @@ pub struct StorageFigures {
     pub bytes_written: u64,
     /// Requests queued or in service now.
     pub outstanding: u64,
-    /// Time with at least one outstanding request.
     pub busy: Duration,
-    /// Sum of the times of all requests.
     pub weighted: Duration,
 }
 
@@ -57,7 +54,6 @@ impl Device {
         Device { storage, free: Duration::ZERO, figures: StorageFigures::default(), counted: Duration::ZERO }
     }
 
-    /// Accepts a request at a time counted from the caller's epoch. Returns its completion time.
     pub(crate) fn begin(&mut self, now: Duration, request: DiskRequest) -> Duration {
         self.count(now);
         self.figures.outstanding += 1;

@@ -185,7 +185,6 @@ impl Folder {
         rustix::fs::fstatvfs(&*self.inodes.get(ROOT)?)
     }
 
-    /// Returns the value of an extended attribute, or its length if `size` is 0.
     pub(super) fn attribute(&self, number: u64, name: &OsStr, size: u32) -> ErrnoResult<Sized> {
         let file = self.inodes.get(number)?;
         sized(size, |buffer| match buffer {
@@ -269,7 +268,6 @@ fn sized(size: u32, mut call: impl FnMut(Option<&mut [u8]>) -> ErrnoResult<usize
     Ok(Sized::Value(value))
 }
 
-/// Reads until the buffer is full or the file ends.
 pub(super) fn read(file: &File, offset: u64, size: u32) -> ErrnoResult<Vec<u8>> {
     let mut data = vec![0; size as usize];
     let mut filled = 0;
@@ -316,7 +314,6 @@ fn errno(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// Inode number of the shared folder.
 pub(super) const ROOT: u64 = 1;
 
 /// Lower bound of the numbers for files of other file systems mounted below the folder, whose own numbers may collide.
@@ -342,7 +339,6 @@ type DeviceInode = (u64, u64);
 struct FuseInode {
     file: Arc<File>,
     identity: DeviceInode,
-    /// Number of lookups minus those the kernel has forgotten.
     lookups: u64,
 }
 
@@ -379,7 +375,6 @@ impl Inodes {
         number
     }
 
-    /// Drops lookups; a file without any is removed.
     pub(super) fn forget(&self, number: u64, lookups: u64) {
         let mut table = self.lock();
         let Some(node) = table.nodes.get_mut(&number).filter(|_| number != ROOT) else { return };

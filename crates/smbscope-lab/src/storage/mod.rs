@@ -26,7 +26,6 @@ use std::time::Duration;
 
 /// Folder with the files inside the server's folder, if the share itself is the mount point.
 pub(crate) const BELOW: &str = "storage";
-/// Socket in the server's folder that returns the statistics to every client that connects.
 const SOCKET: &str = "storage.sock";
 
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,7 +40,6 @@ pub(crate) fn figures(folder: &Path) -> Option<StorageFigures> {
     serde_json::from_slice(&said).ok()
 }
 
-/// Stub: FUSE is only used on Linux.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) struct SlowDisk;

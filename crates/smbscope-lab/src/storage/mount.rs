@@ -30,7 +30,6 @@ pub(crate) struct SlowDisk {
 }
 
 impl SlowDisk {
-    /// Mounts the content of `below` on the empty folder `at`. `folder` is the server's own.
     pub(crate) fn mount(storage: Storage, below: &Path, at: &Path, folder: &Path) -> Result<SlowDisk, LabError> {
         can_be_served()?;
         let failed = |error: io::Error| LabError::Unavailable(format!("slow storage can't be mounted: {error}"));

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 /// Maximum bytes read for requests that are not yet completed.
 const MAX_READ_BYTES: usize = 256 << 20;
 
-/// Completes a request. Called on the queue's thread.
 pub(super) type DiskCompletion = Box<dyn FnOnce() + Send>;
 
 /// Queue of the disk, ended by [`DiskQueue::close`].
@@ -21,9 +20,7 @@ pub(super) type DiskCompletion = Box<dyn FnOnce() + Send>;
 pub(crate) struct DiskQueue {
     started: Instant,
     state: Mutex<DiskQueueState>,
-    /// A request is due earlier than the thread expects.
     changed: Condvar,
-    /// Space for read data is available.
     room: Condvar,
 }
 
@@ -34,7 +31,6 @@ struct DiskQueueState {
     /// Number of requests so far. Breaks ties between equal due times.
     count: u64,
     bytes: usize,
-    /// Requests complete immediately.
     closed: bool,
 }
 
@@ -163,7 +159,6 @@ mod tests {
 
     type Answers = mpsc::Receiver<(u32, Instant)>;
 
-    /// Returns a queue, a function that submits requests, and their completions.
     fn queue(storage: Storage) -> (Arc<DiskQueue>, impl Fn(u32), Answers) {
         let queue = DiskQueue::start(storage).expect("there is a thread");
         let (sender, answers) = mpsc::channel();

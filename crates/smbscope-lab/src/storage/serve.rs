@@ -74,7 +74,6 @@ impl FuseFileSystem {
         }
     }
 
-    /// Returns the listing of a handle, re-read at offset 0.
     fn listing(&self, number: u64, handle: FileHandle, offset: u64) -> ErrnoResult<Arc<Vec<FuseDirEntry>>> {
         if offset > 0
             && let Some(FuseHandle::Listing(listing)) = self.open().handles.get(&handle.0)
