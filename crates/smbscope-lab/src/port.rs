@@ -16,7 +16,7 @@ pub(crate) fn loopbacks() -> Vec<std::net::IpAddr> {
 
 pub(crate) fn listen(port: Option<u16>) -> Result<Vec<TcpListener>, LabError> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
-    // A port that is free for IPv4 may be taken for IPv6.
+    // A port that is free for IPv4 may be in use for IPv6.
     for _ in 0..if port.is_some() { 1 } else { 50 } {
         match try_listen(port.unwrap_or(0)) {
             Ok(listeners) => return Ok(listeners),

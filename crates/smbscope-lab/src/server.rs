@@ -174,7 +174,7 @@ impl LabServer {
         self.record().scanner_cpu_time()
     }
 
-    /// Suspends the server for this time and blocks meanwhile. Connections stay open, requests are not answered.
+    /// Suspends the server and blocks for this time. Connections stay open, requests are not answered.
     pub fn stall(&self, time: Duration) {
         self.pause();
         std::thread::sleep(time);

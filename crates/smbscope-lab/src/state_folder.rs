@@ -135,7 +135,7 @@ impl StateFolder {
         record.write()
     }
 
-    /// Creates the folder if necessary, and rejects one that another user created in `/tmp`.
+    /// Creates the folder if necessary, and rejects a folder that another user created in `/tmp`.
     fn make(&self) -> Result<(), LabError> {
         let make = LabError::file("make", &self.0);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(make)?;

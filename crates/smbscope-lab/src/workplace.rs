@@ -26,7 +26,7 @@ pub struct Workplace {
 }
 
 impl Workplace {
-    /// Creates one in the temporary folder, after removing those of dead processes of this user.
+    /// Creates one in the temporary folder, after removing the folders of dead processes of this user.
     pub fn open() -> Result<Workplace, LabError> {
         Workplace::open_in(&std::env::temp_dir())
     }

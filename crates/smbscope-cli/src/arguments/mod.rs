@@ -87,7 +87,7 @@ pub(crate) fn parsed<T: Into<OsString> + Clone>(line: impl Iterator<Item = T>) -
         Ok(arguments) => Ok(arguments.verb),
         Err(error) => {
             let text = error.to_string();
-            // Omit the usage, which is that of another command.
+            // Omit the usage line, which describes another command.
             let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
             let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
             anyhow::bail!("{}", said.join("; ").trim_start_matches("error: "))
@@ -330,7 +330,7 @@ impl CommonArguments {
         MemoryBudget::for_memory(self.memory_bytes())
     }
 
-    /// Returns the number of threads, by default that of the cores.
+    /// Returns the number of threads, by default one per core.
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)

@@ -32,7 +32,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// 198.18.0.0/15, divided into networks of four addresses, of which the middle two are used.
+/// 198.18.0.0/15, divided into networks of four addresses, using the middle two.
 const FIRST_ADDRESS: u32 = 0xc612_0000;
 const PAIRS: u32 = 1 << 15;
 const TRIES: u32 = 16;
