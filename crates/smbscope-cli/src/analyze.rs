@@ -1,11 +1,10 @@
-//! `smbscope analyze`: the arguments become options, the results a report or a table.
+//! `smbscope analyze`: turns arguments into options, and results into a report or a table.
 
 use crate::arguments::{AnalyzeArguments, AnalyzeFormat};
+use crate::fail_if::{self, JunitFile};
 use crate::interrupt::{self, InterruptedError};
-use crate::junit::JunitFile;
 use crate::output::Output;
-use crate::progress::ReadProgressBar;
-use crate::{fail_if, readable_name, terminal};
+use crate::terminal::{self, ReadProgressBar};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::ReportTextOptions;
@@ -18,7 +17,6 @@ use smbscope_run::files::Sources;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs = inputs(arguments);
     let mut watcher = Watcher::new(arguments.common.quiet);
@@ -46,31 +44,28 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
         }
     };
     output.settle(result)?;
-    say(&notes);
+    terminal::warn(&notes);
     if interrupted {
-        // Half a capture may hide what would have failed.
+        // Limits may hold in half a capture and fail in the whole.
         return Err(InterruptedError::said().into());
     }
     fail_if::settle("analyze", arguments.fail_if.iter().map(|condition| condition.judge(&report)).collect(), junit)
 }
 
-/// The files that it reads: none of them is written.
+/// Returns the input files, which must not be overwritten.
 fn sources(arguments: &AnalyzeArguments, inputs: &[CaptureInput]) -> Sources {
     let mut sources = Sources::of_inputs(inputs);
     arguments.thresholds.iter().for_each(|file| sources.add(file));
     sources
 }
 
-/// An analysis that is over.
 pub(crate) struct AnalysisOutcome {
     pub(crate) report: Report,
-    /// Lines for standard error.
     pub(crate) notes: Vec<String>,
-    /// Ended early by Ctrl-C.
     pub(crate) interrupted: bool,
 }
 
-/// The report on a capture, for who has another use for it than to print it.
+/// Returns the report on a capture for further processing.
 pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOutcome> {
     let (inputs, options) = (inputs(arguments), options(arguments)?);
     let analysis =
@@ -87,18 +82,15 @@ fn done(
     Ok(AnalysisOutcome { report: analysis.into_report(options).map_err(error)?, notes, interrupted })
 }
 
-/// Lines for standard error: what the output does not say, or does not say loud enough.
 fn notes(found: &AnalyzedCaptures, format: AnalyzeFormat) -> Vec<String> {
     let truncations = found.truncations().filter(|_| format != AnalyzeFormat::Text);
     truncations.chain(found.notes()).collect()
 }
 
-/// The captures that the arguments name.
 pub(crate) fn inputs(arguments: &AnalyzeArguments) -> Vec<CaptureInput> {
     arguments.files.iter().map(CaptureInput::from_argument).collect()
 }
 
-/// What the arguments ask for.
 pub(crate) fn options(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOptions> {
     Ok(AnalysisOptions {
         ports: arguments.ports.clone(),
@@ -119,12 +111,10 @@ pub(crate) fn options(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOp
     })
 }
 
-/// How names are written into cells.
 fn cell_style(arguments: &AnalyzeArguments, output: &Output) -> CellStyle {
     CellStyle { raw: arguments.csv_raw, terminal: output.is_terminal() }
 }
 
-/// Writes the exchange table.
 fn write_table(
     arguments: &AnalyzeArguments,
     inputs: &[CaptureInput],
@@ -144,13 +134,12 @@ fn write_table(
     if result.is_err() {
         return output.settle(result);
     }
-    say(&notes(&found, arguments.format()));
+    terminal::warn(&notes(&found, arguments.format()));
     found.refuse_without_smb(options).map_err(error)?;
     output.settle(result)?;
     if found.interrupted { Err(InterruptedError::said().into()) } else { Ok(()) }
 }
 
-/// Shows how far the reading is, and lets Ctrl-C end it.
 pub(crate) struct Watcher {
     quiet: bool,
     progress: Option<ReadProgressBar>,
@@ -181,18 +170,11 @@ impl AnalysisObserver for Watcher {
     }
 }
 
-/// An error of the analysis as one of the command line, which ends with another status where it was interrupted.
+/// Converts an error of the analysis. Interruptions get an exit status of their own.
 pub(crate) fn error(error: analysis::AnalysisError) -> anyhow::Error {
     match error {
         analysis::AnalysisError::Interrupted(_) => InterruptedError::with(error.to_string()).into(),
         error => error.into(),
-    }
-}
-
-/// Writes lines to standard error.
-pub(crate) fn say(notes: &[String]) {
-    for note in notes {
-        terminal::say(&format!("warning: {}", readable_name(note)));
     }
 }
 

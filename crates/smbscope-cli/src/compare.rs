@@ -1,12 +1,12 @@
-//! `smbscope compare`: captures, saved reports and ramps → one comparison.
+//! `smbscope compare`: reads captures, saved reports and ramps, and writes one comparison.
 
 use crate::BadArguments;
 use crate::analyze::{self, AnalysisOutcome};
 use crate::arguments::{CompareArguments, CompareFormat};
-use crate::fail_if;
+use crate::fail_if::{self, JunitFile};
 use crate::interrupt::InterruptedError;
-use crate::junit::JunitFile;
 use crate::output::Output;
+use crate::terminal;
 use anyhow::{Context, bail};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_report::bench::{self, BenchDocument};
@@ -20,15 +20,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes at which a file is no saved report any more: they have bounded lists and take some ten megabytes at most.
+/// Maximum size of a saved report. Their lists are bounded, so that they take some ten megabytes at most.
 const SAVED_MAX: u64 = 256 << 20;
-/// Bytes that tell a saved report from a capture.
+/// Bytes that distinguish a saved report from a capture.
 const HEAD: u64 = 64;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let sides = arguments.sides();
-    // Said before anything is read.
+    // Report missing files before anything is read.
     for file in sides.iter().flatten().filter(|file| file.as_os_str() != "-") {
         file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
     }
@@ -45,7 +44,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
     let mut inputs = Vec::new();
     for (files, name) in sides.iter().zip(names) {
-        // The variants of a study are sides of their own.
+        // Each variant of a study is a side.
         if let [file] = files.as_slice()
             && SavedStudy::is_in(file)
         {
@@ -76,7 +75,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     fail_if::settle("compare", judged, junit)
 }
 
-/// Studies beside each other, variant by variant: what comes of it is a study, too.
+/// Compares studies variant by variant; the result is a study.
 fn studies(
     arguments: &CompareArguments,
     directories: &[&Path],
@@ -103,12 +102,11 @@ fn studies(
     output.settle(result)
 }
 
-/// What is in these files or directories.
 fn contents(arguments: &CompareArguments, places: &[PathBuf]) -> anyhow::Result<Vec<(String, ComparableDocument)>> {
     places.iter().map(|place| Ok((place.display().to_string(), content(arguments, place)?))).collect()
 }
 
-/// The run directories in a directory that is none itself, in the order of their numbers.
+/// Returns the run directories in a directory that is not one itself, in numeric order.
 fn repetitions(directory: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     if !directory.is_dir() || directory.join(RUN).exists() {
         return Ok(None);
@@ -126,7 +124,7 @@ fn repetitions(directory: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     Ok((!runs.is_empty()).then_some(runs))
 }
 
-/// A file, or what is in a directory; it has to have the slices that are asked for.
+/// Reads a file or directory, and checks that it has the requested slices.
 fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableDocument> {
     let content = read(arguments, file)?;
     let by: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
@@ -137,7 +135,6 @@ fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Comparab
     Ok(content)
 }
 
-/// The report on a file, which may be one, or the ramp in it or in the directory.
 fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableDocument> {
     let name = file.display().to_string();
     if file.is_dir() {
@@ -160,12 +157,11 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableD
         return Err(InterruptedError::with(format!("interrupted while reading {name}; nothing was compared")).into());
     }
     let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
-    analyze::say(&notes.iter().map(named).collect::<Vec<_>>());
+    terminal::warn(&notes.iter().map(named).collect::<Vec<_>>());
     Ok(ComparableDocument::Report(Box::new(ComparableReport::from_report(&report))))
 }
 
-/// The contents of a file that begins as JSON does; nothing of any other, and nothing of a pipe, which cannot be read
-/// again.
+/// Reads a file that starts like JSON. Returns `None` for any other file, and for pipes, which can't be read twice.
 fn saved(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
     if file.as_os_str() == "-" || !file.is_file() {
         return Ok(None);
@@ -184,13 +180,12 @@ fn saved(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(text))
 }
 
-/// An object, after blanks. What begins with the block type of pcapng is a capture, although that is made of line ends.
+/// Returns true for an object after optional blanks. A pcapng block type consists of line ends, but is not JSON.
 fn begins_as_json(head: &[u8]) -> bool {
     !head.starts_with(b"\n\r\r\n") && head.trim_ascii_start().first() == Some(&b'{')
 }
 
-/// What the columns are called: as asked for, otherwise by the file without directory and endings. A name that is
-/// taken gets a number.
+/// Returns the column titles: as requested, or file names without directory and extensions. Duplicates get a number.
 fn names(files: &[impl AsRef<Path>], wanted: &[String]) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names = Vec::new();
@@ -205,17 +200,15 @@ fn names(files: &[impl AsRef<Path>], wanted: &[String]) -> Vec<String> {
     names
 }
 
-/// Endings of captures and reports.
 const ENDINGS: [&str; 11] = ["gz", "zst", "lz4", "xz", "pcap", "pcapng", "cap", "snoop", "dmp", "ntar", "json"];
 
 fn stem(file: &Path) -> String {
     if file.as_os_str() == "-" {
         return "standard input".to_owned();
     }
-    // `.` and what ends with `..` have a name all the same.
+    // Resolves `.` and paths that end with `..`.
     let whole = file.file_name().is_none().then(|| file.canonicalize().ok()).flatten();
     let file = whole.as_deref().unwrap_or(file);
-    // A run is called by its directory.
     let file = match file.parent() {
         Some(directory) if file.ends_with(RUN) && directory.file_name().is_some() => directory,
         _ => file,
@@ -258,7 +251,7 @@ mod tests {
         assert_eq!(names(&["."], &[]), [here.as_ref()]);
     }
 
-    /// A ramp as bench writes it, with five commands at each load point.
+    /// Returns a ramp as bench writes it, with five commands at each load point.
     fn ramp(users: &[u32]) -> serde_json::Value {
         let times = json!({ "count": 5, "p50": 50_000 });
         let total = json!({ "client": times });
@@ -287,7 +280,7 @@ mod tests {
         })
     }
 
-    /// Runs the command line, with the comparison as JSON.
+    /// Runs the command line and returns the comparison as JSON.
     fn compared(place: &Path, files: [&str; 2]) -> anyhow::Result<serde_json::Value> {
         let out = place.join("out.json");
         let options = ["smbscope", "compare", "--format", "json", "--output"].map(PathBuf::from);
@@ -314,7 +307,6 @@ mod tests {
         let loads: Vec<u64> =
             ramps["points"].as_array().unwrap().iter().map(|p| p["users"].as_u64().unwrap()).collect();
         assert_eq!(loads, [1, 8, 16]);
-        // The same figures at 8 users in both.
         assert_eq!(ramps["points"][1]["total"][1]["ratios"]["p50"]["value"], 1.0);
         assert!(ramps["points"][2]["total"][0].is_null());
     }
@@ -329,7 +321,7 @@ mod tests {
                 fs::write(directory.join(RUN), ramp(&[8]).to_string()).unwrap();
             }
         }
-        // What no run was kept in is none.
+        // A directory without a run is ignored.
         fs::create_dir(place.path().join("new/6")).unwrap();
         let order: Vec<PathBuf> = repetitions(&place.path().join("old")).unwrap().expect("there are runs");
         assert!(order[3].ends_with("old/10") && order[4].ends_with("old/11"), "{order:?}");
@@ -355,7 +347,7 @@ mod tests {
     #[test]
     fn a_report_is_told_from_a_capture_by_its_first_character() {
         assert!(begins_as_json(b"{\"schema\"") && begins_as_json(b"\n  {"));
-        // pcapng whose first block is 0x7b000000 bytes long in one byte order; pcap; nothing.
+        // pcapng whose first block has a length of 0x7b000000 in one byte order; pcap; an empty file.
         assert!(![&b"\n\r\r\n{\0\0\0"[..], b"\xd4\xc3\xb2\xa1", b"", b"[]"].into_iter().any(begins_as_json));
     }
 }

@@ -1,4 +1,4 @@
-//! Signals that end the work: the first one with what was measured so far, a further one the process.
+//! Signal handling: the first signal ends the work in progress and keeps the results, another one ends the process.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -8,46 +8,43 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Exit status of a command that a signal ended early, with what was measured until then written.
+/// Exit status of a command that a signal ended early, after its results so far were written.
 pub(crate) const STATUS: u8 = 128 + SIGINT as u8;
 
-/// What the handler sets: the flag of the work in progress. Without one, a signal ends the process.
+/// Flag of the work in progress, set by the handler. Without one, a signal ends the process.
 static CURRENT: Mutex<Option<InterruptFlag>> = Mutex::new(None);
 
-/// What cannot wait when a signal ends the process at once.
 static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
 
 struct InterruptFlag {
-    /// The signals that set it.
     by: &'static [i32],
     flag: Arc<AtomicBool>,
 }
 
-/// Signals that come together are one wish: `timeout` sends its own to the process and to its group, a terminal that is
-/// closed to both, too.
+/// Signals within this time count as one: `timeout` signals both the process and its group, and so does a closing
+/// terminal.
 const TOGETHER: Duration = Duration::from_millis(500);
 
-/// The work ended early, and what was measured until then is written.
+/// The work ended early, and its results so far were written.
 #[derive(Debug)]
 pub struct InterruptedError(Option<String>);
 
 impl InterruptedError {
-    /// It has been said already.
+    /// The user was already told.
     pub(crate) fn said() -> InterruptedError {
         InterruptedError(None)
     }
 
-    /// What is still to be said.
+    /// The text has to be shown to the user.
     pub(crate) fn with(text: impl Into<String>) -> InterruptedError {
         InterruptedError(Some(text.into()))
     }
 
-    /// How the process ends.
     pub fn status(&self) -> u8 {
         STATUS
     }
 
-    /// Whether nobody has said so yet.
+    /// Returns true if the user was not told yet.
     pub fn is_to_be_said(&self) -> bool {
         self.0.is_some()
     }
@@ -61,32 +58,30 @@ impl std::fmt::Display for InterruptedError {
 
 impl std::error::Error for InterruptedError {}
 
-/// From now on, Ctrl-C sets this flag. Where the handler cannot be installed, Ctrl-C does what it did.
+/// Makes Ctrl-C set this flag. If the handler can't be installed, Ctrl-C keeps its effect.
 pub(crate) fn sets(flag: &Arc<AtomicBool>) {
     set_by(&[SIGINT], flag);
 }
 
-/// From now on, Ctrl-C, SIGTERM and the end of the terminal set this flag; the latter not under `nohup`.
+/// Makes Ctrl-C, SIGTERM and a closing terminal set this flag; not the latter under `nohup`.
 pub(crate) fn any_end_sets(flag: &Arc<AtomicBool>) {
     set_by(&[SIGINT, SIGTERM, SIGHUP], flag);
 }
 
-/// From now on, a signal that ends the process removes unfinished files first.
 pub(crate) fn removes_unfinished_files() {
     install();
 }
 
-/// From now on, a signal that ends the process calls this first; of several, the first that was given.
+/// Calls this function before a signal ends the process. Only the first registration counts.
 pub(crate) fn calls_before_the_end(last: fn()) {
     let _ = BEFORE_THE_END.set(last);
 }
 
-/// From now on, Ctrl-C does nothing to this process: another one on the same terminal decides what it means.
+/// Makes this process ignore Ctrl-C, and leaves the reaction to another one on the same terminal.
 pub(crate) fn is_left_to_others() {
     let _ = signal_hook::flag::register(SIGINT, Arc::default());
 }
 
-/// Does what Ctrl-C does, where the terminal makes no signal of it.
 pub(crate) fn as_by_ctrl_c() {
     let _ = signal_hook::low_level::raise(SIGINT);
 }
@@ -96,13 +91,13 @@ fn set_by(by: &'static [i32], flag: &Arc<AtomicBool>) {
     install();
 }
 
-/// Installs the handler, once a process.
+/// Installs the handler, once per process.
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let ignored = fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(SIGHUP, &status));
         let wanted: &[i32] = if ignored { &[SIGINT, SIGTERM] } else { &[SIGINT, SIGTERM, SIGHUP] };
-        // A limit of file sizes (setrlimit(2)) is an error of writing then, as a full disk is.
+        // Exceeding a file size limit (setrlimit(2)) is then a write error, like a full disk.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
         let Ok(signals) = Signals::new(wanted) else { return };
         let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(move || follow(signals));
@@ -131,12 +126,14 @@ fn follow(mut signals: Signals) {
     }
 }
 
-/// Whether a signal is the second wish to end. A terminal closes once, however many signals come of it.
+/// Returns true for a second, separate request to end. A closing terminal counts once, however many signals it
+/// causes.
 fn ends_the_process(signal: i32, was_set: bool, since_the_first: Duration) -> bool {
     was_set && since_the_first >= TOGETHER && signal != SIGHUP
 }
 
-/// Whether a process ignores a signal, by its file `status` (proc(5)): a mask in which signal 1 is the lowest bit.
+/// Returns true if a process ignores a signal, according to its `status` file (proc(5)): signal 1 is the lowest bit
+/// of the mask.
 fn is_ignored(signal: i32, status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
@@ -149,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_nohup_ignores_is_seen() {
-        // As Linux shows a process under nohup, and one whose parent ignores SIGINT and SIGQUIT.
+        // Masks under nohup on Linux, and of a process whose parent ignores SIGINT and SIGQUIT.
         assert!(is_ignored(SIGHUP, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000001\n"));
         let background = "SigIgn:\t0000000000000006\n";
         assert!(!is_ignored(SIGHUP, background) && is_ignored(SIGINT, background));

@@ -1,4 +1,4 @@
-//! `smbscope launch`: a program, launched again and again, and what it waits for.
+//! `smbscope launch`: measures repeated launches of a program.
 
 use crate::arguments::{BenchFormat, LaunchArguments, LaunchTarget};
 use crate::bench::{how_it_ended, password, print};
@@ -17,10 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The port of direct TCP (MS-SMB2 2.1).
 const PORT: u16 = 445;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
     let options = options(arguments)?;
     let mut output = Output::open(None, &options.sources)?;
@@ -43,7 +41,6 @@ pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
     how_it_ended(&document)
 }
 
-/// What the arguments ask for.
 pub(crate) fn options(arguments: &LaunchArguments) -> anyhow::Result<LaunchOptions> {
     let until = match arguments {
         LaunchArguments { window: Some(text), .. } => Until::Window(text.clone()),
@@ -94,14 +91,13 @@ fn files(arguments: &LaunchArguments) -> anyhow::Result<ProgramFilesLocation> {
     Ok(ProgramFilesLocation::Share(Box::new(OnShare { server, connect, mounter: arguments.mount })))
 }
 
-/// The address of `HOST` or `HOST:PORT`.
+/// Resolves `HOST` or `HOST:PORT`.
 fn address(server: &str) -> anyhow::Result<SocketAddr> {
     let found = server.to_socket_addrs().or_else(|_| (server.trim_matches(['[', ']']), PORT).to_socket_addrs());
     let mut found = found.with_context(|| format!("--server {server}: expected a host, or host:port"))?;
     found.next().with_context(|| format!("--server {server}: it has no address"))
 }
 
-/// Says how the series gets on.
 struct LaunchProgressPrinter {
     quiet: bool,
     of: u32,

@@ -1,26 +1,23 @@
-//! What the `smbscope` command does: [`run`] is the binary without the process around it, so that tests call the
-//! same code.
+//! Commands of `smbscope`. [`run`] is the binary without its process, so that tests call the same code. Each command
+//! has a module; `arguments` defines the command line.
 
 #![forbid(unsafe_code)]
-// What goes to a terminal goes through `terminal`, which cleans it.
+// All terminal output goes through `terminal`, which sanitizes it.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod analyze;
 mod arguments;
 mod bench;
-mod cluster;
 mod compare;
-mod completions;
+mod embedding;
 mod entry;
 mod fail_if;
 mod interrupt;
-mod junit;
 mod lab;
 mod launch;
 mod logging;
 mod manual;
 mod output;
-mod progress;
 mod record;
 mod slim;
 mod study;
@@ -39,14 +36,14 @@ pub use arguments::{
 };
 pub use arguments::{KeptOfNames, LaunchArguments, LaunchTarget, RecordArguments, SlimArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
-pub use cluster::HostSource;
+pub use embedding::HostSource;
 pub use entry::{analysis, main};
 pub use fail_if::LimitExceeded;
 pub use interrupt::InterruptedError;
 pub use lab::CommandEnded;
 pub use terminal::{exit, say};
 
-/// Arguments that go together badly, as only shows when what they name is read.
+/// Contradictory arguments, detected only when the files they name are read.
 #[derive(Debug)]
 pub struct BadArguments(String);
 
@@ -58,17 +55,17 @@ impl std::fmt::Display for BadArguments {
 
 impl std::error::Error for BadArguments {}
 
-/// An error with its causes in one line. What a cause repeats is said once.
+/// Formats an error with its causes as one line. Repetitions among the causes are omitted.
 pub fn one_line(error: &anyhow::Error) -> String {
     readable_name(&smbscope_run::one_line(error.as_ref()))
 }
 
-/// Standard input, which is `-` in tables, by its name in messages.
+/// Replaces `-`, the name of standard input in tables, by words.
 fn readable_name(message: &str) -> String {
     message.strip_prefix("-: ").map_or(message.to_owned(), |rest| format!("standard input: {rest}"))
 }
 
-/// Does what the arguments ask for. An error is one line: what, where, what to do.
+/// Runs a command. Errors are one line: what failed, where, and how to fix it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
         Verb::Analyze(arguments) => analyze::run(arguments),
@@ -79,7 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Record(arguments) => record::run(arguments),
         Verb::Slim(arguments) => slim::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
-        Verb::Completions(arguments) => completions::run(arguments),
+        Verb::Completions(arguments) => manual::completions(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     }
 }

@@ -1,4 +1,4 @@
-//! Events of the libraries on standard error: warnings by default, more with `-v` or `SMBSCOPE_LOG`.
+//! Log events on standard error: warnings by default, more with `-v` or `SMBSCOPE_LOG`.
 
 use crate::terminal;
 use std::fmt::{Debug, Write as _};
@@ -12,19 +12,18 @@ use tracing_subscriber::{Layer, registry};
 /// Environment variable with directives of tracing's `EnvFilter`, such as `debug` or `smbscope_lab=trace`.
 const VARIABLE: &str = "SMBSCOPE_LOG";
 
-/// Starts to write events of the whole process: warnings, with one `-v` information, with two all of them. `SMBSCOPE_LOG`
-/// overrules both. Does nothing if the process already writes events, as a program that embeds this one may. Returns the
-/// error of directives that can't be parsed, as one line.
+/// Installs the log of the process: warnings, with one `-v` also information, with two everything. `SMBSCOPE_LOG`
+/// overrides both. Does nothing if the process has a log, as programs that embed this one may. An invalid directive
+/// is an error of one line.
 pub(crate) fn start(verbosity: u8) -> Result<(), String> {
     let directives = std::env::var(VARIABLE).unwrap_or_default();
     let filter: Box<dyn Layer<_> + Send + Sync> = if directives.is_empty() {
-        // Libraries of others have nothing to say to a user.
+        // Hides events of other libraries.
         Box::new(Targets::new().with_target("smbscope", level(verbosity)))
     } else {
         let filter = EnvFilter::try_new(&directives).map_err(|error| format!("{VARIABLE}={directives}: {error}"))?;
         Box::new(filter)
     };
-    // Fails if there is a subscriber.
     let _ = tracing::subscriber::set_global_default(registry().with(filter).with(StandardError));
     Ok(())
 }
@@ -37,7 +36,7 @@ fn level(verbosity: u8) -> LevelFilter {
     }
 }
 
-/// Writes each event as one line: `smbscope: ` and the message, then the fields as `name=value`.
+/// Writes each event as one line: `smbscope: `, the message, then the fields as `name=value`.
 struct StandardError;
 
 impl<S: Subscriber> Layer<S> for StandardError {

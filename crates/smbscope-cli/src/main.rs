@@ -1,4 +1,4 @@
-//! The `smbscope` binary: arguments in, exit status out.
+//! The `smbscope` binary.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,10 @@
-//! `smbscope man`: the manual pages, made from the definition of the command line.
+//! `smbscope man` and `smbscope completions`: generate manual pages and shell completions from the definition of the
+//! command line.
 //!
-//! Title, synopsis and options are clap's. What stands behind the options in `--help` becomes sections of its own: a
-//! paragraph that begins with `Examples:` is the section EXAMPLES.
+//! clap_mangen writes title, synopsis and options. The text after the options in `--help` becomes separate sections:
+//! a paragraph that starts with `Examples:` is the section EXAMPLES.
 
-use crate::arguments::{Arguments, ManArguments};
+use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
 use crate::output::{self, Output};
 use anyhow::{Context, bail};
 use clap::{Command, CommandFactory};
@@ -11,7 +12,6 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 use std::io;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
     let pages = pages()?;
     if let Some(directory) = &arguments.output {
@@ -34,13 +34,12 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
 
 const ROOT: &str = "smbscope";
 
-/// A page: `smbscope` or `smbscope-VERB`, as the file is called without `.1`.
 struct ManualPage {
     name: String,
     roff: Vec<u8>,
 }
 
-/// All of them, the command's own first.
+/// Returns all pages, the program's own first.
 fn pages() -> io::Result<Vec<ManualPage>> {
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
@@ -50,7 +49,6 @@ fn pages() -> io::Result<Vec<ManualPage>> {
     commands.into_iter().map(|command| page(command, &names)).collect()
 }
 
-/// A command, and the verbs that it has.
 fn with_verbs(command: &Command, commands: &mut Vec<Command>) {
     commands.push(command.clone());
     command.get_subcommands().filter(|verb| !verb.is_hide_set()).for_each(|verb| with_verbs(verb, commands));
@@ -64,7 +62,7 @@ fn page(command: Command, names: &[String]) -> io::Result<ManualPage> {
     let name = name(&command);
     let behind = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
     let has_verbs = command.has_subcommands();
-    // No date: the same version gives the same pages.
+    // No date, so that a version always generates the same pages.
     let man = Man::new(command).source(format!("{ROOT} {}", env!("CARGO_PKG_VERSION"))).manual("smbscope manual");
     let mut roff = Vec::new();
     man.render_title(&mut roff)?;
@@ -82,8 +80,8 @@ fn page(command: Command, names: &[String]) -> io::Result<ManualPage> {
     Ok(ManualPage { name, roff })
 }
 
-/// Writes `Title: text` as a section; lines that are indented stay lines. A paragraph without title goes on with the
-/// section before.
+/// Writes `Title: text` as a section; indented lines are examples. A paragraph without a title continues the previous
+/// section.
 fn section(roff: &mut Roff, paragraph: &str) {
     let is_title = |title: &str| title.len() < 30 && title.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
     let text = match paragraph.split_once(':').filter(|(title, _)| is_title(title)) {
@@ -110,7 +108,6 @@ fn section(roff: &mut Roff, paragraph: &str) {
     }
 }
 
-/// The other pages.
 fn see_also(roff: &mut Roff, own: &str, names: &[String]) {
     let mut line: Vec<Inline> = Vec::new();
     for other in names.iter().filter(|name| *name != own) {
@@ -123,4 +120,13 @@ fn see_also(roff: &mut Roff, own: &str, names: &[String]) {
         roff.control("SH", ["SEE ALSO"]);
         roff.text(line);
     }
+}
+
+pub(crate) fn completions(arguments: &CompletionsArguments) -> anyhow::Result<()> {
+    // Generated in memory, because the generator panics on write errors.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "smbscope", &mut script);
+    let mut output = Output::stdout()?;
+    let result = output.writer().write_all(&script);
+    output.settle(result)
 }

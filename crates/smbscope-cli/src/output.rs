@@ -1,4 +1,4 @@
-//! Where results go: a file or standard output, made sure of before any work is done.
+//! Output to a file or to standard output, opened before any work is done.
 
 use crate::arguments::ColorChoice;
 use crate::interrupt;
@@ -10,10 +10,10 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Columns of a page that does not go to a terminal.
+/// Width of text that does not go to a terminal.
 const DEFAULT_WIDTH: usize = 100;
 
-/// An open output. A file is as it was before until [`Output::settle`] puts the new one in its place.
+/// Open output. An existing file is only replaced by [`Output::settle`].
 pub(crate) struct Output {
     writer: Box<dyn Write + Send>,
     name: String,
@@ -22,12 +22,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Standard output of a command that reads nothing.
     pub(crate) fn stdout() -> anyhow::Result<Output> {
         Output::open(None, &Sources::default())
     }
 
-    /// Opens the file, or standard output. An input is never overwritten by what is made of it.
+    /// Opens a file or standard output. Refuses to overwrite an input.
     pub(crate) fn open(path: Option<&Path>, sources: &Sources) -> anyhow::Result<Output> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
             let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
@@ -62,19 +61,18 @@ impl Output {
         Output { writer, name, is_terminal, file: None }
     }
 
-    /// Whether a person sees it at once.
+    /// Returns true if the output is displayed immediately.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Columns of a page: those asked for, or the terminal's.
+    /// Returns the width of text in columns: as requested, or the terminal's.
     pub(crate) fn width(&self, wanted: Option<u16>) -> usize {
         let terminal = self.is_terminal.then(terminal_size::terminal_size).flatten();
         let columns = wanted.or(terminal.map(|(width, _)| width.0));
         columns.map_or(DEFAULT_WIDTH, usize::from)
     }
 
-    /// Whether to use colour.
     pub(crate) fn takes_color(&self, choice: ColorChoice) -> bool {
         match choice {
             ColorChoice::Always => true,
@@ -83,7 +81,7 @@ impl Output {
         }
     }
 
-    /// An error where a person would have to look at bytes.
+    /// Fails if binary data or markup would go to a terminal.
     pub(crate) fn refuse_terminal(&self, format: &str) -> anyhow::Result<()> {
         if self.is_terminal {
             bail!("cannot write {format} to a terminal; name a file with -o, or send the output to a file or program");
@@ -91,7 +89,6 @@ impl Output {
         Ok(())
     }
 
-    /// Returns true if both go to the same file or stream.
     pub(crate) fn is_same_as(&self, other: &Output) -> bool {
         match (&self.file, &other.file) {
             (Some(file), Some(other)) => file.has_place_of(other),
@@ -99,8 +96,8 @@ impl Output {
         }
     }
 
-    /// Ends the output, given how the writing went, and puts a file in its place. A reader that went away (`| head`) is
-    /// no failure.
+    /// Completes the output, given the result of the writes, and puts the file in its place. A closed pipe (`| head`)
+    /// is not an error.
     pub(crate) fn settle(mut self, result: io::Result<()>) -> anyhow::Result<()> {
         let result = result.and_then(|()| self.writer.flush());
         let result = result.and_then(|()| self.file.take().map_or(Ok(()), Replacement::finish));
@@ -110,19 +107,17 @@ impl Output {
         }
     }
 
-    /// Writes all of a text, and ends the output.
     pub(crate) fn print(mut self, text: &str) -> anyhow::Result<()> {
         let result = self.writer.write_all(text.as_bytes());
         self.settle(result)
     }
 
-    /// The writer.
     pub(crate) fn writer(&mut self) -> &mut (dyn Write + Send) {
         &mut self.writer
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub(crate) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
     interrupt::removes_unfinished_files();
     files::write_file(path, contents).with_context(|| format!("cannot write {}", path.display()))

@@ -1,11 +1,10 @@
-//! `smbscope record`: a capture becomes a workload that `bench` replays.
+//! `smbscope record`: converts a capture to a workload that `bench` replays.
 
 use crate::analyze::{self, Watcher};
 use crate::arguments::RecordArguments;
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
-use crate::progress::ReadProgressBar;
-use crate::terminal;
+use crate::terminal::{self, ReadProgressBar};
 use anyhow::{Context, bail};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
@@ -19,7 +18,6 @@ use smbscope_run::record::{RecordingOptions, WorkloadRecorder};
 use smbscope_stats::filter::Filter;
 use std::sync::atomic::Ordering;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
@@ -73,7 +71,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The filter with which an episode is recorded: one that `analyze` lists for the same captures.
+/// Returns the filter for an episode, numbered as `analyze` lists them for the same captures.
 fn of_episode(arguments: &RecordArguments, inputs: &[CaptureInput], number: u32) -> anyhow::Result<Filter> {
     let common = &arguments.common;
     let (filter, memory, threads) = (arguments.filter.clone(), common.memory_bytes(), common.threads());
@@ -82,13 +80,12 @@ fn of_episode(arguments: &RecordArguments, inputs: &[CaptureInput], number: u32)
     found.map(|(filter, _)| filter).map_err(analyze::error)
 }
 
-/// What the workload is called.
 fn name(arguments: &RecordArguments) -> String {
     let stem = || arguments.output.as_deref().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
     arguments.name.clone().unwrap_or_else(|| stem().map_or_else(|| "recorded".to_owned(), |stem| stem.into_owned()))
 }
 
-/// What it was recorded from; an anonymous recording does not tell how the capture is called.
+/// Returns the source of the recording. Anonymised recordings do not contain the capture's name.
 fn from(arguments: &RecordArguments, names: &[String]) -> String {
     match (arguments.anonymize, names) {
         (true, _) => "a capture, with other names".to_owned(),
@@ -97,12 +94,10 @@ fn from(arguments: &RecordArguments, names: &[String]) -> String {
     }
 }
 
-/// A key that nobody knows, where names are to be replaced.
 fn key(arguments: &RecordArguments) -> anyhow::Result<Option<PseudonymKey>> {
     arguments.anonymize.then(random_key).transpose()
 }
 
-/// A key that nobody knows.
 pub(crate) fn random_key() -> anyhow::Result<PseudonymKey> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).context("no random bytes for the key of --anonymize")?;

@@ -1,11 +1,10 @@
-//! `smbscope slim`: captures become one that holds what the analysis needs, and nothing else.
+//! `smbscope slim`: reduces captures to the data that the analysis needs.
 
 use crate::arguments::{KeptOfNames, SlimArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
-use crate::progress::ReadProgressBar;
 use crate::record::random_key;
-use crate::terminal;
+use crate::terminal::{self, ReadProgressBar};
 use anyhow::{Context, bail};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_analyze::slim::{self, Anonymize, SlimOptions, SlimSummary};
@@ -18,11 +17,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Bytes of a key: fewer could be guessed, more are not read.
+/// Limits for the size of a key: shorter ones can be guessed, longer ones are not read.
 const KEY_LEAST: usize = 16;
 const KEY_MOST: u64 = 1 << 20;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
     let options = SlimOptions { limits: arguments.common.limits(), anonymize: anonymize(arguments)? };
@@ -75,7 +73,6 @@ fn write(
     Ok(summary)
 }
 
-/// What is hidden, and with which key.
 fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
     if !arguments.anonymize {
         return Ok(None);
@@ -91,7 +88,6 @@ fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
     }))
 }
 
-/// The key in a file.
 fn key_of(path: &Path) -> anyhow::Result<PseudonymKey> {
     let name = || path.display().to_string();
     let bytes = bounded::read(path, KEY_MOST).with_context(|| format!("cannot read {}", name()))?;
@@ -105,7 +101,6 @@ fn key_of(path: &Path) -> anyhow::Result<PseudonymKey> {
     Ok(PseudonymKey::of_bytes(&bytes))
 }
 
-/// Tells what was done, and what could not be.
 fn say(summary: &SlimSummary, output: &Path) {
     let packets = counted(summary.packets, "packet", "packets");
     let written = std::fs::metadata(output).map_or(0, |written| written.len());
@@ -121,13 +116,11 @@ fn say(summary: &SlimSummary, output: &Path) {
     if summary.undecided > 0 {
         let count = counted(summary.undecided, "packet", "packets");
         terminal::say(&format!(
-            "warning: {count} lost their SMB headers: too many waited for bytes that were not captured"
+            "warning: {count} lost their SMB headers: too many were waiting for bytes that were not captured"
         ));
     }
     if summary.moved > 0 {
         let count = counted(summary.moved, "packet", "packets");
-        terminal::say(&format!(
-            "warning: {count} have another number than in their file, which is far from time order"
-        ));
+        terminal::say(&format!("warning: {count} were renumbered because their file is far from time order"));
     }
 }

@@ -1,11 +1,11 @@
-//! `smbscope study`: the runs of a study, one after the other, and their results.
+//! `smbscope study`: executes the runs of a study and prints the results.
 
 use crate::arguments::{
     BenchArguments, ClusterArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed,
 };
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
-use crate::{BadArguments, bench, cluster, launch, terminal};
+use crate::{BadArguments, bench, embedding, launch, terminal};
 use anyhow::bail;
 use smbscope_client::Secret;
 use smbscope_lab::LabServerSettings;
@@ -22,10 +22,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of an answer that are read.
 const ANSWER_BYTES: u64 = 16;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     let mut study = Study::load(&arguments.file, arguments.quick)?;
     if let Some(repetitions) = arguments.repetitions {
@@ -33,7 +31,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     }
     study.at_targets(&arguments.targets).map_err(BadArguments)?;
     let variants = study.variants();
-    // A mistake in the last variant is not told after hours.
+    // Validate every variant first: a mistake in the last one should not show up after hours.
     let mut commands: Vec<[String; 2]> = Vec::new();
     for variant in &variants {
         let work = options(variant, Path::new(""), &arguments.cluster).map_err(|error| {
@@ -78,7 +76,6 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     }
 }
 
-/// The runs in their order.
 fn plan(study: &Study, variants: &[PlannedVariant]) -> String {
     let turns = study.turns(variants.len());
     let rows = turns.iter().map(|turn| {
@@ -88,7 +85,7 @@ fn plan(study: &Study, variants: &[PlannedVariant]) -> String {
     listed(&rows.collect::<Vec<_>>())
 }
 
-/// What the file of the study has run around a run of the variant and in it: when, and what.
+/// Lists the commands that the study file runs around and in a run of the variant, each with its occasion.
 fn commands_of(variant: &PlannedVariant, work: &VariantRunOptions) -> Vec<[String; 2]> {
     let (launch, server) = match work {
         VariantRunOptions::Load(options) => (None, Some(&options.server)),
@@ -111,12 +108,13 @@ fn commands_of(variant: &PlannedVariant, work: &VariantRunOptions) -> Vec<[Strin
     before.chain(settings).chain(program).chain(variant.after.iter().map(|command| when("after", command))).collect()
 }
 
-/// The commands of the file, behind the list of runs.
+/// Formats the commands of the file for display below the list of runs.
 fn shown(commands: &[[String; 2]]) -> String {
     if commands.is_empty() { String::new() } else { format!("\nCommands of the file:\n{}", listed(commands)) }
 }
 
-/// Asks whether the commands of a file may be run, where somebody can be asked: it may come from anywhere.
+/// Asks for permission to run the commands of a file, which may come from anywhere. Fails if there is no terminal to
+/// ask on.
 fn be_allowed(file: &Path, commands: &[[String; 2]]) -> anyhow::Result<()> {
     let Some([_, first]) = commands.first() else { return Ok(()) };
     let name = file.display();
@@ -140,13 +138,12 @@ fn be_allowed(file: &Path, commands: &[[String; 2]]) -> anyhow::Result<()> {
     }
 }
 
-/// What a run of a variant is.
 enum VariantRunOptions {
     Load(Box<RunOptions>),
     Launch(Box<LaunchOptions>),
 }
 
-/// What a run of a variant is made from: the options of its file, read as those of the command line are.
+/// Builds the options of a run by parsing the variant's options like a command line.
 fn options(
     variant: &PlannedVariant,
     directory: &Path,
@@ -158,7 +155,7 @@ fn options(
             load(variant, arguments, directory, cluster).map(|options| VariantRunOptions::Load(Box::new(options)))
         }
         Verb::Launch(_) if cluster.address.is_some() => {
-            bail!("a launch is that of a program on this machine: leave --cluster out")
+            bail!("launches run on this machine only: omit --cluster")
         }
         Verb::Launch(arguments) => {
             launching(variant, *arguments, directory).map(|options| VariantRunOptions::Launch(Box::new(options)))
@@ -193,8 +190,8 @@ fn load(
         if arguments.capture || !arguments.by.is_empty() {
             bail!("--capture and --by are not for several hosts: leave them or --cluster out");
         }
-        // A run of fewer users than it says would not compare.
-        options.cluster = Some(cluster::hosts(address, *slots, OnLostHost::Stop)?);
+        // A run that continued with fewer users would not be comparable.
+        options.cluster = Some(embedding::hosts(address, *slots, OnLostHost::Stop)?);
     }
     options.title = Some(variant.name.clone());
     options.command = Some(variant.command());
@@ -202,7 +199,6 @@ fn load(
     Ok(options)
 }
 
-/// Makes a private server as the variant wants it.
 fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result<()> {
     match (server, variant.options.lab_option()) {
         (ServerUnderTest::Private(private), _) => {
@@ -213,13 +209,12 @@ fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result
         (ServerUnderTest::Named(target @ TargetUrl::Share(_)), Some(option)) => {
             bail!("{option} is an option of a private server, and the work is done on {target}")
         }
-        // A folder stands beside private servers, as their baseline.
+        // A local folder serves as a baseline for private servers.
         (ServerUnderTest::Named(_), _) => {}
     }
     Ok(())
 }
 
-/// How the private server of a variant is to be.
 fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
     let line = ["smbscope", "lab", "up"].into_iter().map(str::to_owned).chain(variant.options.lab_arguments());
     match parsed(line)? {
@@ -231,7 +226,7 @@ fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
     }
 }
 
-/// A run that lost a host is none of the study.
+/// Rejects a run that lost a load host.
 fn lost_hosts(document: &BenchDocument) -> anyhow::Result<()> {
     match document.runs.iter().flat_map(|run| run.lost_hosts()).next() {
         Some((host, lost)) => bail!("the load host {} was lost: {}", host.host, lost.why),
@@ -239,17 +234,17 @@ fn lost_hosts(document: &BenchDocument) -> anyhow::Result<()> {
     }
 }
 
-/// The runs of a study, each as `smbscope bench` does it.
+/// Executes runs like `smbscope bench` or `smbscope launch`.
 struct Runs<'a> {
     stop: Arc<AtomicBool>,
     quiet: bool,
     cluster: &'a ClusterArguments,
-    /// By target, so that nobody is asked twice; a user may have another password on another server.
+    /// By target, so that each is asked for once; a user may have different passwords on different servers.
     passwords: Arc<Mutex<HashMap<String, Secret>>>,
 }
 
 impl Runs<'_> {
-    /// The options of a run, which asks for a password that no run before it asked for.
+    /// Returns the options of a run. Its password prompt reuses answers of earlier runs.
     fn options(&self, variant: &PlannedVariant, directory: &Path) -> anyhow::Result<VariantRunOptions> {
         let mut options = options(variant, directory, self.cluster)?;
         match &mut options {
@@ -315,7 +310,7 @@ impl Conductor for Runs<'_> {
     fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&BenchDocument, (&str, bool)>) {
         if let Err((why, again)) = result {
             let then = if again { "it is tried again" } else { "the study goes on without it" };
-            // Also of a quiet study: what is missing is to be known.
+            // Shown even if quiet: the run's results are missing.
             terminal::say(&format!("run {}: {} failed: {why}; {then}", place.number, place.variant.name));
         }
     }

@@ -1,31 +1,38 @@
-//! Whatever goes to a terminal, cleaned: no name from a capture, a server, a saved report or a state file moves the cursor,
-//! sets a title, hides text or turns it around.
+//! Sanitized terminal output: names from captures, servers, saved reports or state files can't move the cursor, set
+//! the title, hide text or reverse it.
 //!
-//! Lines for standard error go through [`say`] and [`line`], standard output through [`Cleaned`] where it is a terminal.
+//! Lines for standard error go through [`say`] and [`line`], standard output through [`SanitizingWriter`] if it is a
+//! terminal.
 
+use indicatif::{ProgressBar, ProgressStyle};
 use smbscope_report::{STYLES, clean};
-use std::io::{self, Write, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
 
-/// Bytes of the longest sequence that [`STYLES`] has.
+/// Length of the longest sequence in [`STYLES`].
 const STYLE_MAX: usize = 8;
 
-/// Writes a line of this program to standard error. A terminal that is gone is no reason to stop, or to panic.
+/// Writes a message of this program to standard error. Errors are ignored: the terminal may be gone.
 pub fn say(text: &str) {
     line(&format!("smbscope: {text}"));
 }
 
-/// Writes a line to standard error; line ends within it become blanks.
+pub(crate) fn warn(notes: &[String]) {
+    for note in notes {
+        say(&format!("warning: {}", crate::readable_name(note)));
+    }
+}
+
+/// Writes a line to standard error. Line ends within it become blanks.
 pub(crate) fn line(text: &str) {
     let _ = writeln!(stderr(), "{}", clean(&one_line(text)));
 }
 
-/// Line ends as blanks.
 pub(crate) fn one_line(text: &str) -> String {
     text.replace("\r\n", " ").replace('\n', " ")
 }
 
-/// Prints what clap says about the arguments, and ends the process as clap would. An argument may be a file name that a
-/// shell put there; where one is not clean, all is one line without colour.
+/// Prints an error of clap and ends the process as clap would. Arguments may be file names inserted by a shell: if
+/// one contains control characters, the message is printed on one line without colour.
 pub fn exit(error: &clap::Error) -> ! {
     let arguments = std::env::args_os();
     let mut unclean = arguments.filter_map(|argument| argument.into_string().ok()).filter(|text| clean(text) != *text);
@@ -36,10 +43,9 @@ pub fn exit(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code());
 }
 
-/// A terminal that only clean text gets to: lines, tabs, and the styles of reports.
+/// Terminal writer that passes only lines, tabs, and the styles of reports.
 pub(crate) struct SanitizingWriter<W> {
     terminal: W,
-    /// The beginning of a character or style whose rest is still to come.
     rest: Vec<u8>,
 }
 
@@ -48,7 +54,7 @@ impl<W: Write> SanitizingWriter<W> {
         SanitizingWriter { terminal, rest: Vec::new() }
     }
 
-    /// Cleans what is whole; `end` says that nothing follows.
+    /// Sanitizes all complete tokens. `end` means that no more bytes follow.
     fn pass(&mut self, end: bool) -> io::Result<()> {
         let mut text = String::with_capacity(self.rest.len());
         let mut at = 0;
@@ -95,14 +101,10 @@ impl<W: Write> Write for SanitizingWriter<W> {
     }
 }
 
-/// What stands at the beginning of some bytes.
 enum TerminalToken {
     Char(char),
-    /// One of [`STYLES`], so long.
     Style(usize),
-    /// No UTF-8, so many bytes of it.
     Invalid(usize),
-    /// The bytes that follow decide.
     Unknown,
 }
 
@@ -123,6 +125,44 @@ fn next(bytes: &[u8]) -> TerminalToken {
     valid.chars().next().map_or(TerminalToken::Invalid(1), TerminalToken::Char)
 }
 
+pub(crate) struct ReadProgressBar {
+    bar: Option<ProgressBar>,
+}
+
+impl ReadProgressBar {
+    pub(crate) fn new(quiet: bool) -> ReadProgressBar {
+        let visible = !quiet && std::io::stderr().is_terminal();
+        ReadProgressBar { bar: visible.then(|| ProgressBar::new(0).with_style(style(false))) }
+    }
+
+    /// Updates the bar with the bytes done and their total. `progress` is only called if the bar is visible.
+    pub(crate) fn show(&mut self, progress: impl FnOnce() -> (u64, Option<u64>)) {
+        if let Some(bar) = &self.bar {
+            let (done, total) = progress();
+            if let Some(total) = total.filter(|total| Some(*total) != bar.length()) {
+                bar.set_style(style(true));
+                bar.set_length(total);
+            }
+            bar.set_position(done);
+        }
+    }
+
+    pub(crate) fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(length_known: bool) -> ProgressStyle {
+    let template = if length_known {
+        "{bar:40} {percent:>3}%  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left"
+    } else {
+        "{spinner} {bytes}  {bytes_per_sec}"
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,7 +178,7 @@ mod tests {
 
     #[test]
     fn nothing_but_text_and_styles_of_reports_reaches_a_terminal() {
-        // A title (OSC), the alternate screen (CSI), concealed text (SGR 8), C1 and a mark of direction.
+        // Title (OSC), alternate screen (CSI), concealed text (SGR 8), C1 and a direction mark.
         let hostile = "a\u{1b}]0;owned\u{7}b\u{1b}[?1049hc\u{1b}[8md\u{9b}31me\u{202e}f\u{7f}\r\n\tg";
         let expected = "a�]0;owned�b�[?1049hc�[8md�31me�f��\n\tg";
         assert_eq!(cleaned(&[hostile.as_bytes()]), expected);

@@ -1,4 +1,4 @@
-//! The answer: why users wait, whose it is, and what to do next. Every surface shows this value; none decides anything.
+//! The diagnosis result. Every output format renders this value; none draws conclusions of its own.
 
 use crate::next::SuggestedCommand;
 use serde::{Deserialize, Serialize};
@@ -6,28 +6,27 @@ use smbscope_model::prose::{counted, prose_percent, span, time_of_day, unbroken}
 use smbscope_model::{Nanos, Timestamp};
 use std::sync::Arc;
 
-/// Who has to act.
+/// Party that has to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Culprit {
-    /// The server, its storage or what inspects its files.
+    /// The server, its storage, or software that inspects its files.
     Server,
-    /// The network: distance, bandwidth, loss.
+    /// The network: distance, bandwidth or loss.
     Network,
-    /// A client machine: its network stack, its processor, or a lock that it holds.
+    /// A client machine: its network stack, its CPU, or a lock that it holds.
     Client,
-    /// The way a program uses the share.
+    /// The way an application uses the share.
     Application,
-    /// The capture can't tell.
+    /// The capture is inconclusive.
     Capture,
-    /// Nobody: nothing is slow.
+    /// Nothing is slow.
     #[default]
     Nothing,
 }
 
 impl Culprit {
-    /// How a headline begins.
     pub fn title(self) -> &'static str {
         match self {
             Culprit::Server => "Server",
@@ -39,7 +38,7 @@ impl Culprit {
         }
     }
 
-    /// As JSON and `--fail-if` write it.
+    /// Returns the identifier used in JSON and by `--fail-if`.
     pub fn key(self) -> &'static str {
         match self {
             Culprit::Server => "server",
@@ -51,101 +50,101 @@ impl Culprit {
         }
     }
 
-    /// All of them.
     pub const ALL: [Culprit; 6] =
         [Culprit::Server, Culprit::Network, Culprit::Client, Culprit::Application, Culprit::Capture, Culprit::Nothing];
 }
 
-/// Why users wait.
+/// Diagnosis of a capture.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
-    /// Whose it is.
+    /// Party that has to act.
     pub culprit: Culprit,
-    /// The answer in a sentence or two.
+    /// Diagnosis in one or two sentences.
     pub headline: String,
-    /// The headline states the first cause; otherwise whose time it was, or that nothing is slow.
+    /// True if the headline states the first cause. Otherwise it names the party that took most of the time, or says
+    /// that nothing is slow.
     pub states_first_cause: bool,
-    /// What supports the headline, a sentence each.
+    /// Facts that support the headline, one sentence each.
     pub evidence: Vec<String>,
-    /// Causes of waits that a person notices, the worst first.
+    /// Causes of noticeable waits, most severe first.
     pub causes: Vec<Cause>,
-    /// Things to know that cost nobody a noticeable time.
+    /// Findings that cost no noticeable time.
     pub notes: Vec<Cause>,
-    /// What is not the cause, a sentence each.
+    /// Causes ruled out by the capture, one sentence each.
     pub ruled_out: Vec<String>,
-    /// What limits the answer, a sentence each.
+    /// Limits of the diagnosis, one sentence each.
     pub caveats: Vec<String>,
-    /// Commands that look closer.
+    /// Suggested commands for a closer look.
     pub next: Vec<SuggestedCommand>,
-    /// What counted as slow, as `--slow` takes it.
+    /// Limits in force, in the syntax of `--slow`.
     pub slow: String,
 }
 
-/// One explanation of a wait.
+/// Explanation of a wait.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
-    /// Key of the cause; docs/causes.md describes each.
+    /// Identifier of the cause, as listed in docs/causes.md.
     pub id: String,
-    /// Who has to act.
+    /// Party that has to act.
     pub culprit: Culprit,
     /// Short name.
     pub title: String,
-    /// What happened.
+    /// Description of what happened.
     pub sentence: String,
-    /// What it cost whom; empty where a capture can't tell.
+    /// Cost and who bore it. Empty if the capture does not show it.
     pub cost: String,
-    /// Whom and what it is about.
+    /// Clients, server and file concerned.
     pub subject: Subject,
-    /// The time that would go away without the cause; null where a capture can't tell.
+    /// Time that would be saved without the cause. Null if the capture does not show it.
     pub lost_ns: Option<LostTime>,
-    /// Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+    /// Active time of the affected clients: time with a request outstanding on any connection, plus the think time in
+    /// between.
     pub active_ns: Nanos,
     /// Lost time as a share of active time, 0 to 1.
     pub share: Option<f64>,
-    /// How sure it is.
+    /// Reliability of the explanation.
     pub confidence: Confidence,
-    /// Packets to look at.
+    /// Packets that show the cause.
     pub evidence: Vec<Evidence>,
-    /// Display filter for Wireshark.
+    /// Wireshark display filter.
     pub wireshark: String,
-    /// What to do.
+    /// Recommended action.
     pub advice: String,
-    /// Where thresholds and advice come from.
+    /// Source of the thresholds and the advice.
     pub source: String,
     /// Titles of more general causes that explain the same seconds.
     pub also: Vec<String>,
-    /// The longest part of the lost time in one piece, where it is an event.
+    /// Longest single part of the lost time. Present only if the cause is an event.
     #[serde(skip)]
     pub(crate) longest: Option<Nanos>,
-    /// Operations failed, whatever time that cost.
+    /// Operations failed: reported whatever time it cost.
     #[serde(skip)]
     pub(crate) failed: bool,
-    /// What the sufferers waited in all.
+    /// Total time that the affected clients waited.
     #[serde(skip)]
     pub(crate) waited: Nanos,
 }
 
-/// A time as an interval.
+/// Duration with bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostTime {
-    /// At least this.
+    /// Lower bound.
     pub low: Nanos,
-    /// Most likely this.
+    /// Best estimate.
     pub best: Nanos,
-    /// At most this.
+    /// Upper bound.
     pub high: Nanos,
 }
 
 impl LostTime {
-    /// A time that was measured.
     pub fn exactly(time: Nanos) -> LostTime {
         LostTime { low: time, best: time, high: time }
     }
 
-    /// A time with its bounds, put in order.
+    /// Raises `best` and `high` where necessary so that 0 ≤ low ≤ best ≤ high.
     pub fn between(low: Nanos, best: Nanos, high: Nanos) -> LostTime {
         let low = low.max(Nanos(0));
         let best = best.max(low);
@@ -162,25 +161,25 @@ impl LostTime {
     }
 }
 
-/// Whom and what a cause is about; what is null it is not about.
+/// Clients, server and file that a cause concerns. Null fields do not apply.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Subject {
-    /// Address of the client that suffers, or suffers most.
+    /// Address of the client, or of the most affected one.
     pub client: Option<String>,
-    /// Clients that suffer.
+    /// Number of affected clients.
     pub clients: u64,
     /// Address and port of the server.
     pub server: Option<String>,
     /// Users on the client's connections.
     pub users: Vec<Arc<str>>,
-    /// The share.
+    /// Share name.
     pub share: Option<Arc<str>>,
-    /// The file or directory below the share.
+    /// Path of the file or directory, relative to the share.
     pub path: Option<Arc<str>>,
 }
 
-/// A packet to look at.
+/// Packet that shows a cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
@@ -192,22 +191,21 @@ pub struct Evidence {
     pub time_ns: Timestamp,
 }
 
-/// How sure a cause is.
+/// Reliability of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Default, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// One of several explanations.
+    /// One of several possible explanations.
     #[default]
     Low,
     /// The usual explanation.
     Medium,
-    /// Seen in the packets themselves.
+    /// Observed directly in the packets.
     High,
 }
 
 impl Confidence {
-    /// For a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Confidence::Low => "low confidence: one of several explanations",
@@ -218,12 +216,11 @@ impl Confidence {
 }
 
 impl Cause {
-    /// The most likely lost time; zero where a capture can't tell.
+    /// Returns the best estimate of the lost time, or zero if it is unknown.
     pub fn best(&self) -> Nanos {
         self.lost_ns.map_or(Nanos(0), |lost| lost.best)
     }
 
-    /// What happened and what it cost.
     pub fn in_full(&self) -> String {
         match self.cost.is_empty() {
             true => self.sentence.clone(),
@@ -231,7 +228,7 @@ impl Cause {
         }
     }
 
-    /// Brings share and cost in line with the lost and the active time.
+    /// Caps the lost time at the active time and derives `share` and `cost` from the two.
     pub(crate) fn settle(mut self) -> Cause {
         if self.active_ns.0 > 0 {
             self.lost_ns = self.lost_ns.map(|lost| lost.at_most(self.active_ns));
@@ -245,7 +242,7 @@ impl Cause {
     }
 }
 
-/// `10.0.0.7 lost 6.27 s of 6.80 s (92%).`
+/// Formats the cost, e.g. `10.0.0.7 lost 6.27 s of 6.80 s (92%).`
 fn cost(cause: &Cause) -> String {
     let Some(lost) = cause.lost_ns.filter(|lost| lost.best.0 > 0) else { return String::new() };
     let who = match (&cause.subject.client, cause.subject.clients) {
@@ -274,12 +271,11 @@ fn cost(cause: &Cause) -> String {
 }
 
 impl Answer {
-    /// The cause that the headline states.
     pub fn stated(&self) -> Option<&Cause> {
         self.causes.first().filter(|_| self.states_first_cause)
     }
 
-    /// Without the marks that keep numbers and their units on one line of text.
+    /// Replaces the no-break spaces between numbers and units with ordinary spaces.
     pub fn into_plain(mut self) -> Answer {
         let plain = |text: &mut String| *text = text.replace(smbscope_model::prose::NO_BREAK, " ");
         plain(&mut self.headline);

@@ -1,49 +1,39 @@
-//! Thresholds of the causes: built in with each of them, and overridden by a file of the user.
+//! Catalogue of causes with their thresholds, which a TOML file can override.
 
 use crate::answer::Culprit;
-use crate::causes::DETECTORS;
 use serde::Deserialize;
 use smbscope_model::{Nanos, units};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// All causes by their keys, with the thresholds that are in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Catalogue {
     entries: BTreeMap<String, CauseDefinition>,
 }
 
-/// What is known of a cause before any capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CauseDefinition {
-    /// Whose it usually is.
     pub culprit: Culprit,
-    /// Short name.
     pub title: &'static str,
-    /// When it is a cause; thresholds stand in it by their names.
+    /// Condition under which it is reported, with thresholds quoted by name.
     pub condition: &'static str,
-    /// What to do about it.
     pub advice: &'static str,
-    /// Where the advice or the thresholds come from.
     pub source: &'static str,
-    /// By name; from which value on it is a cause.
-    thresholds: BTreeMap<String, Threshold>,
+    pub(crate) thresholds: BTreeMap<String, Threshold>,
 }
 
 impl CauseDefinition {
-    /// Names and values of its thresholds, as TOML writes them.
     pub fn thresholds(&self) -> impl Iterator<Item = (&str, &str)> {
         self.thresholds.iter().map(|(name, threshold)| (name.as_str(), threshold.text.as_str()))
     }
 }
 
-/// A number, a share, a duration in nanoseconds or a size in bytes.
+/// Number, fraction, duration in ns, size in bytes, or rate in bytes per second.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "TomlThreshold")]
-struct Threshold {
+pub(crate) struct Threshold {
     value: f64,
     kind: ThresholdKind,
-    /// As it is written.
     text: String,
 }
 
@@ -53,11 +43,10 @@ enum ThresholdKind {
     Share,
     Duration,
     Size,
-    /// Bytes a second, written as bits.
+    /// Stored in bytes per second, written in bits per second.
     Rate,
 }
 
-/// A threshold as TOML has it.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum TomlThreshold {
@@ -66,8 +55,16 @@ enum TomlThreshold {
     Text(String),
 }
 
+/// Parses the thresholds of a detector. Panics if one is invalid.
+pub(crate) fn built_in(thresholds: &[(&str, &str)]) -> BTreeMap<String, Threshold> {
+    let parsed = thresholds.iter().map(|(name, text)| {
+        let threshold = Threshold::try_from(TomlThreshold::from_text(text));
+        ((*name).to_owned(), threshold.expect("a test reads the thresholds of all detectors"))
+    });
+    parsed.collect()
+}
+
 impl TomlThreshold {
-    /// A threshold as detectors write it.
     fn from_text(text: &str) -> TomlThreshold {
         match text.parse::<f64>() {
             Ok(number) => TomlThreshold::Decimal(number),
@@ -108,16 +105,13 @@ impl TryFrom<TomlThreshold> for Threshold {
     }
 }
 
-/// Why a file of thresholds cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogueError {
-    /// Not a file of thresholds.
     NotReadable(String),
-    /// No cause has this key.
     UnknownCause(String),
-    /// The cause has no such threshold; it has these.
+    /// Cause, unknown threshold, and the thresholds that the cause has.
     UnknownThreshold(String, String, Vec<String>),
-    /// The threshold is of another kind.
+    /// Cause, threshold, and the kind of value expected.
     OtherKind(String, String, &'static str),
 }
 
@@ -139,29 +133,12 @@ impl fmt::Display for CatalogueError {
 
 impl std::error::Error for CatalogueError {}
 
-impl Default for Catalogue {
-    fn default() -> Catalogue {
-        let entry = |detector: &&crate::causes::Detector| {
-            let thresholds = detector.thresholds.iter().map(|(name, text)| {
-                let threshold = Threshold::try_from(TomlThreshold::from_text(text));
-                ((*name).to_owned(), threshold.expect("thresholds of detectors are read by a test"))
-            });
-            let entry = CauseDefinition {
-                culprit: detector.culprit,
-                title: detector.title,
-                condition: detector.condition,
-                advice: detector.advice,
-                source: detector.source,
-                thresholds: thresholds.collect(),
-            };
-            (detector.id.to_owned(), entry)
-        };
-        Catalogue { entries: DETECTORS.iter().map(entry).collect() }
-    }
-}
-
 impl Catalogue {
-    /// The built-in catalogue with the thresholds of a TOML file: a table a finding, a value a threshold.
+    pub(crate) fn new(causes: impl IntoIterator<Item = (&'static str, CauseDefinition)>) -> Catalogue {
+        Catalogue { entries: causes.into_iter().map(|(id, cause)| (id.to_owned(), cause)).collect() }
+    }
+
+    /// Returns the built-in catalogue with overrides from a TOML file: one table per cause, one key per threshold.
     pub fn with_thresholds(text: &str) -> Result<Catalogue, CatalogueError> {
         let given: BTreeMap<String, BTreeMap<String, Threshold>> =
             toml::from_str(text).map_err(|error| CatalogueError::NotReadable(in_one_line(&error)))?;
@@ -188,29 +165,25 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Every cause by its key.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &CauseDefinition)> {
         self.entries.iter().map(|(id, entry)| (id.as_str(), entry))
     }
 
-    /// An existing cause.
     pub(crate) fn entry(&self, id: &str) -> &CauseDefinition {
         self.entries.get(id).expect("detectors name causes of the registry: a test runs all of them")
     }
 
-    /// A threshold in nanoseconds, bytes, bytes a second, parts of one, or as a number.
+    /// Returns a threshold in ns, bytes, bytes per second, as a fraction, or as a plain number.
     pub(crate) fn threshold(&self, id: &str, name: &str) -> f64 {
         let threshold = self.entry(id).thresholds.get(name);
         threshold.expect("detectors name their own thresholds: a test runs all of them").value
     }
 
-    /// A threshold that is a time.
     pub(crate) fn time(&self, id: &str, name: &str) -> Nanos {
         Nanos(self.threshold(id, name) as i64)
     }
 }
 
-/// The first line of an error of the parser says where, the last one what.
 fn in_one_line(error: &toml::de::Error) -> String {
     let text = error.to_string();
     let place = text.lines().next().unwrap_or_default();

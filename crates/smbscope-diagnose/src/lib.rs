@@ -1,16 +1,18 @@
-//! Why users wait: the one engine that names the cause.
+//! Diagnosis engine: names the cause of slow SMB access.
 //!
-//! A [`Collector`] takes the exchanges as they end, each worker one of its own, and counts what detectors need (`facts`).
-//! [`answer()`] joins that with connections and statistics, runs the detectors (`causes`, one file each), and decides which
-//! causes a person notices, which explain the same seconds, and what the headline says (`conclude`). Start reading there.
+//! Each worker feeds its exchanges to its own [`Collector`], which counts what the detectors need (`facts`).
+//! [`answer()`] joins the merged counts with connections and statistics, runs the detectors (`causes`), and decides
+//! which causes a user notices, which overlap, and what the headline says (`conclude`). Start reading there.
 //!
-//! [`Episode`]s are the bursts of what a client does; [`mod@whatif`] predicts how long one would take otherwise.
+//! [`Episode`]s are bursts of client activity; [`mod@whatif`] predicts how long one would take under other
+//! conditions.
 //!
-//! The result does not depend on how connections were divided among workers.
+//! The result does not depend on how connections were distributed over workers.
 
 pub mod answer;
 pub mod catalogue;
 mod causes;
+mod classify;
 mod conclude;
 pub mod episodes;
 mod facts;

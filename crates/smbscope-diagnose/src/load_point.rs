@@ -1,5 +1,5 @@
-//! The answer on a load point of `bench`: is anything slow, and does the load client know whose it is? It can blame itself;
-//! it can't separate the server from the network.
+//! Diagnosis of one load point of `bench`. The load client can find itself to be the bottleneck, but it can't
+//! separate the server from the network.
 
 use crate::answer::{Answer, Culprit};
 use smbscope_model::prose::{prose_percent, span, unbroken};
@@ -7,8 +7,8 @@ use smbscope_model::{CommandGroup, Nanos};
 
 const MS: i64 = 1_000_000;
 
-/// A group is slow under load if its 95th percentile is longer. At 20 ms, 50 commands one after the other (a folder that
-/// is opened) take a second. A listing carries many names, a logon happens once, and control codes do work of their own.
+/// Limits for the 95th percentile by group. At 20 ms, the 50 sequential commands of opening a folder take a second.
+/// Listings return many names, logons are rare, and control codes do work of their own.
 pub const P95_UNDER_LOAD: [(CommandGroup, Nanos); 8] = [
     (CommandGroup::OpenClose, Nanos(20 * MS)),
     (CommandGroup::Attributes, Nanos(20 * MS)),
@@ -19,33 +19,26 @@ pub const P95_UNDER_LOAD: [(CommandGroup, Nanos); 8] = [
     (CommandGroup::Session, Nanos(500 * MS)),
     (CommandGroup::Control, Nanos(100 * MS)),
 ];
-/// A single command is slow if it takes longer (Miller, AFIPS 1968).
+/// Limit for a single command (Miller, AFIPS 1968).
 pub const LONGEST_UNDER_LOAD: Nanos = Nanos(1_000 * MS);
 
-/// What the client measured at a load point.
 #[derive(Debug, Clone, Default)]
 pub struct LoadPointFacts {
-    /// Median and 95th percentile of all commands.
     pub median: Option<Nanos>,
-    /// The same.
     pub p95: Option<Nanos>,
-    /// The longest command.
     pub longest: Nanos,
-    /// 95th percentile of each group.
     pub groups: Vec<(CommandGroup, Nanos)>,
-    /// Sums over all commands.
+    /// Sum over all commands, like the two fields below.
     pub request_transfer: Nanos,
-    /// The same.
     pub service: Nanos,
-    /// The same.
     pub response_transfer: Nanos,
-    /// Percent of a processor that the busiest client thread took, if that limited the load.
+    /// CPU use of the busiest client thread in percent. Present if it limited the load.
     pub client_limited: Option<f64>,
 }
 
-/// Returns the culprit of a program's launch time: nobody if the program is ready within [`LONGEST_UNDER_LOAD`], the
-/// application if less than half of the time was waits for the server. Otherwise only the capture of the launch tells the
-/// server from the network.
+/// Returns the party responsible for a program's launch time: none within [`LONGEST_UNDER_LOAD`], the application if
+/// waits for the server took less than half of it. Otherwise only the capture of the launch can separate server and
+/// network.
 pub fn whose_launch(elapsed: Nanos, waited: Option<Nanos>) -> Culprit {
     match waited {
         _ if elapsed <= LONGEST_UNDER_LOAD => Culprit::Nothing,
@@ -55,7 +48,6 @@ pub fn whose_launch(elapsed: Nanos, waited: Option<Nanos>) -> Culprit {
 }
 
 impl LoadPointFacts {
-    /// The answer.
     pub fn answer(&self) -> Answer {
         let slow = self.exceeded();
         let (culprit, headline) = match self.client_limited {
@@ -80,7 +72,6 @@ impl LoadPointFacts {
         format!("{}:{median} the slowest command took {}.", Culprit::Nothing.title(), unbroken(self.longest))
     }
 
-    /// `p95 of Read 45.2 ms, above 20.0 ms`
     fn exceeded(&self) -> Vec<String> {
         let groups = self.groups.iter().filter_map(|(group, p95)| {
             let (_, limit) = P95_UNDER_LOAD.iter().find(|(known, _)| known == group)?;
@@ -101,7 +92,6 @@ impl LoadPointFacts {
         unbroken(prose_percent(part.0.unsigned_abs(), self.whole().0.unsigned_abs()))
     }
 
-    /// `service time took 95% of all response times (7 min 42 s)`
     fn largest(&self) -> String {
         let transfers = Nanos(self.request_transfer.0.saturating_add(self.response_transfer.0));
         let (name, part) =

@@ -1,31 +1,27 @@
-//! What to look at next: commands filled in for the captures at hand, to paste.
+//! Suggested follow-up commands, filled in for the current captures and ready to paste.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::prose::clean;
 use smbscope_model::{CaptureInfo, Nanos};
 
-/// Captures named in a command; where there are more, a placeholder stands for them.
 const NAMED_MAX: usize = 4;
-/// Bins in which a time line shows a capture, about.
 const BINS: i64 = 20;
 
-/// A command that looks closer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuggestedCommand {
-    /// What it shows.
+    /// Subject of the command's output.
     pub label: String,
-    /// The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+    /// Command line, quoted for a shell. `FILE` stands for captures that cannot be named.
     pub command: String,
 }
 
 impl SuggestedCommand {
-    /// A command with its label.
     pub fn new(label: &str, command: String) -> SuggestedCommand {
         SuggestedCommand { label: label.to_owned(), command }
     }
 
-    /// `smbscope analyze --filter '…' --by file capture.pcap`, within what the user had chosen.
+    /// Builds `smbscope analyze --filter '…' --by file capture.pcap`, keeping the user's own filter and `--slow`.
     pub(crate) fn analyze(
         label: &str,
         (given, slow): (Option<&str>, Option<&str>),
@@ -46,7 +42,6 @@ impl SuggestedCommand {
     }
 }
 
-/// The captures by their names, where a line holds them and a shell takes them.
 fn files(captures: &[CaptureInfo]) -> String {
     let names: Option<Vec<String>> = captures.iter().map(|capture| file(&capture.name)).collect();
     match names {
@@ -55,7 +50,6 @@ fn files(captures: &[CaptureInfo]) -> String {
     }
 }
 
-/// The width of bins that makes a readable time line of this length.
 pub(crate) fn interval(elapsed: Nanos) -> &'static str {
     const WIDTHS: [(&str, i64); 8] = [
         ("10ms", 10),
@@ -71,7 +65,7 @@ pub(crate) fn interval(elapsed: Nanos) -> &'static str {
     WIDTHS.iter().find(|(_, width)| width * BINS * 3 >= elapsed).unwrap_or(&WIDTHS[WIDTHS.len() - 1]).0
 }
 
-/// A file by its name, where a line holds it and a shell takes it.
+/// Quotes a file name. Returns `None` for stdin and for names with unprintable or replaced characters.
 pub fn file(name: &str) -> Option<String> {
     if name.is_empty() || name == "-" || clean(name) != name || name.contains('\u{fffd}') {
         return None;
@@ -79,12 +73,11 @@ pub fn file(name: &str) -> Option<String> {
     Some(if name.starts_with('-') { quoted(&format!("./{name}")) } else { quoted(name) })
 }
 
-/// A time as options and filters take it, in one word.
 pub fn time(time: Nanos) -> String {
     time.to_string().replace(' ', "")
 }
 
-/// A word of a shell (POSIX.1-2024, Shell Command Language, 2.2.2).
+/// Quotes a word for a POSIX shell (POSIX.1-2024, Shell Command Language, 2.2.2).
 pub fn quoted(text: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "._/-+,:@%".contains(c);
     match !text.is_empty() && text.chars().all(is_safe) {

@@ -1,4 +1,4 @@
-//! What counts as slow: how long a wait has to be before a person notices, and what `--slow` changes.
+//! Limits above which a wait counts as slow, with the defaults that `--slow` overrides.
 
 use smbscope_model::units;
 use smbscope_model::{CommandGroup, Nanos};
@@ -7,27 +7,23 @@ use std::str::FromStr;
 
 const MS: i64 = 1_000_000;
 
-/// A wait of this length in one piece of work is slow: people lose their train of thought (Miller, "Response time in
+/// A wait of this length in one episode is slow: people lose their train of thought (Miller, "Response time in
 /// man-computer conversational transactions", AFIPS 1968).
 const WAIT: Nanos = Nanos(1_000 * MS);
-/// Waits that add up to [`WAIT`] are slow as well if each piece of work costs this much: more than feels instantaneous
-/// (Miller: 100 ms).
+/// Waits that add up to [`WAIT`] are slow only if each episode loses this much: above the 100 ms that feel
+/// instantaneous (Miller).
 const EACH: Nanos = Nanos(200 * MS);
-/// Less than this percentage of a client's active time is not slow, however long it was active.
+/// Losses below this percentage of a client's active time are not slow, however long it was active.
 const SHARE: u32 = 5;
 
-/// What counts as slow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slow {
-    /// Lost time in one episode.
     pub wait: Nanos,
-    /// Lost time per episode, where all of them together lost [`Slow::wait`].
+    /// Mean lost time per episode, required if no single episode loses [`Slow::wait`].
     pub each: Nanos,
-    /// Lost time in percent of the active time, at least.
     pub share: u32,
-    /// 95th percentile of the response time of a group; only what the user set.
+    /// Limits for the 95th percentile of response time, by group. Set only by the user.
     p95: [Option<Nanos>; CommandGroup::ALL.len()],
-    /// Response time of a single command; only if the user set it.
     pub longest: Option<Nanos>,
 }
 
@@ -37,7 +33,6 @@ impl Default for Slow {
     }
 }
 
-/// The name of a group in `--slow`.
 fn name(group: CommandGroup) -> &'static str {
     match group {
         CommandGroup::OpenClose => "open",
@@ -53,19 +48,17 @@ fn name(group: CommandGroup) -> &'static str {
     }
 }
 
-/// Groups that somebody waits for.
 fn groups() -> impl Iterator<Item = (usize, CommandGroup)> {
     CommandGroup::ALL.into_iter().enumerate().filter(|(_, group)| group.in_headline())
 }
 
 impl Slow {
-    /// The limit that the user set for the 95th percentile of a group.
     pub fn p95(&self, group: CommandGroup) -> Option<Nanos> {
         groups().find(|(_, known)| *known == group).and_then(|(at, _)| self.p95[at])
     }
 }
 
-/// `wait=2s,read=50ms,longest=5s,share=10%`: what is not named keeps its default. `p95=…` sets all groups.
+/// Parses `wait=2s,read=50ms,longest=5s,share=10%`. Omitted keys keep their defaults; `p95=…` sets all groups.
 impl FromStr for Slow {
     type Err = String;
 
@@ -106,7 +99,6 @@ impl FromStr for Slow {
     }
 }
 
-/// As `--slow` takes it.
 impl fmt::Display for Slow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |time: Nanos| units::exact_duration(time);

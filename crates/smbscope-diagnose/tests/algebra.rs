@@ -1,5 +1,5 @@
-//! Answers and episodes merge: whatever connections are divided into, in whatever order the parts are merged, and whether
-//! or not a part was serialized on the way.
+//! Answers and episodes do not depend on how connections are distributed over collectors, on the merge order, or on
+//! whether parts were serialized.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
@@ -15,7 +15,7 @@ use smbscope_wire::status::NtStatus;
 
 const MS: i64 = 1_000_000;
 
-/// What a command is, where it is counted, and how long it takes.
+/// Command, its group, and its duration in ms.
 const KINDS: [(smb2::Smb2Command, CommandGroup, i64); 8] = [
     (smb2::Smb2Command::CREATE, CommandGroup::OpenClose, 3),
     (smb2::Smb2Command::CLOSE, CommandGroup::OpenClose, 1),
@@ -49,7 +49,7 @@ fn exchange() -> impl Strategy<Value = Exchange> {
     )
 }
 
-/// Exchanges in the order in which they end, each with packets of its own.
+/// Sorts exchanges by their end and numbers their packets.
 fn in_order(mut exchanges: Vec<Exchange>) -> Vec<Exchange> {
     exchanges.sort_by_key(|exchange| exchange.response.last.map(|stamp| stamp.time));
     for (exchange, number) in exchanges.iter_mut().zip((1..).step_by(2)) {
@@ -112,7 +112,7 @@ fn told((collector, aggregator): &Both, exchanges: &[Exchange]) -> (Answer, Vec<
     (answer(collector, &context), collector.episodes())
 }
 
-/// Headline, causes and what is ruled out say the same.
+/// Checks that headline, causes and ruled-out causes agree.
 fn assert_consistent(answer: &Answer) {
     let Answer { culprit, headline, causes, ruled_out, .. } = answer;
     assert!(headline.starts_with(culprit.title()), "{culprit:?}: {headline}");
@@ -136,7 +136,7 @@ fn assert_consistent(answer: &Answer) {
     }
 }
 
-/// Merges any two of the parts, again and again; each of them travels before.
+/// Merges random pairs until one is left, serializing one of each pair first.
 fn merged(mut parts: Vec<Both>, rng: &mut TestRng) -> Both {
     while parts.len() > 1 {
         let theirs = parts.swap_remove(rng.random_range(0..parts.len()));
@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// Thousands of files that are opened again and again, with names of more bytes than are kept.
+/// Thousands of files opened repeatedly, with more bytes of names than are kept.
 #[test]
 fn parts_merge_to_the_whole_where_paths_are_too_many() {
     let open = |n: u64| {

@@ -1,5 +1,5 @@
-//! The book states what the program does: docs/causes.md lists every cause as the program has it, docs/figures.md and
-//! docs/bench.md state what counts as slow.
+//! Keeps the documentation in line with the code: docs/causes.md lists every cause with its current texts;
+//! docs/figures.md and docs/bench.md state the limits of slowness.
 
 #[path = "../examples/causes/page.rs"]
 mod page;

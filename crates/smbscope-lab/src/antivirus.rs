@@ -1,12 +1,12 @@
-//! An on-access virus scanner: Samba's virusfilter module with a ClamAV of the server's own.
+//! On-access virus scanner: Samba's virusfilter module with a private ClamAV.
 //!
-//! The scanner has one signature, of the EICAR test file, so that nothing needs to be downloaded. What a scan costs is
-//! the way to the scanner and the reading of the file; with a full set of signatures it costs more. One that is
-//! installed can be used instead.
+//! The scanner knows one signature, the EICAR test file, so nothing has to be downloaded. A scan then costs the round
+//! trip to the scanner and reading the file; a full set of signatures costs more. An installed set can be used
+//! instead.
 
 use crate::LabError;
-use crate::child::command_for;
 use crate::family::{self, LabProcessRole};
+use crate::process::command_for;
 use crate::settings::{Antivirus, LabServerSettings};
 use crate::tools;
 use std::fs::{self, File};
@@ -16,13 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long the scanner may load signatures: a full set takes half a minute.
+/// Time limit for loading signatures: a full set takes half a minute.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// MD5 and length of the EICAR test file (eicar.org), as clamd reads them from a `.hdb` file.
+/// MD5 and length of the EICAR test file (eicar.org), in clamd's `.hdb` format.
 const SIGNATURE: &str = "44d88612fea8a8f36de82e1278abb02f:68:Eicar-Test-Signature\n";
 
-/// What is needed to scan: the reason if it is not there.
 pub(crate) fn find(smbd: &Path) -> Result<PathBuf, LabError> {
     let missing = |what: &str, package: &str| {
         let text = format!("--antivirus clamav needs {what}: install it (Debian, Ubuntu: apt install {package})");
@@ -37,12 +36,10 @@ pub(crate) fn find(smbd: &Path) -> Result<PathBuf, LabError> {
     Ok(clamd)
 }
 
-/// The scanner's socket.
 fn socket(folder: &Path) -> PathBuf {
     folder.join("clamd.sock")
 }
 
-/// Lines of smb.conf.
 pub(crate) fn samba_lines(settings: &LabServerSettings, folder: &Path) -> Vec<String> {
     match settings.antivirus {
         None => Vec::new(),
@@ -50,13 +47,12 @@ pub(crate) fn samba_lines(settings: &LabServerSettings, folder: &Path) -> Vec<St
             "vfs objects = virusfilter".to_owned(),
             "virusfilter:scanner = clamav".to_owned(),
             format!("virusfilter:socket path = {}", socket(folder).display()),
-            // Samba's default looks at what is read only.
+            // By default, Samba scans only on open.
             "virusfilter:scan on close = yes".to_owned(),
         ],
     }
 }
 
-/// Starts the scanner, and returns when it answers.
 pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> Result<Child, LabError> {
     let own = folder.join("signatures");
     let temporary = folder.join("clamd.tmp");
@@ -75,10 +71,9 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
         "LogTime yes".to_owned(),
         "Foreground yes".to_owned(),
         "FixStaleSocket yes".to_owned(),
-        // As many files at once as clients may open.
         "MaxThreads 50".to_owned(),
         "MaxQueue 1000".to_owned(),
-        // The signatures don't change.
+        // The signatures never change.
         "SelfCheck 0".to_owned(),
     ];
     fs::write(&conf, lines.join("\n") + "\n").map_err(LabError::file("write", &conf))?;
@@ -107,7 +102,6 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
     Ok(child)
 }
 
-/// Whether clamd(8) answers PING.
 fn answers(socket: &Path) -> bool {
     let ask = || {
         let mut stream = UnixStream::connect(socket)?;

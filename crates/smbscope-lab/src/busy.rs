@@ -1,4 +1,4 @@
-//! Keeps every core busy for a share of its time, as other work on the server would.
+//! CPU load that competes with the server.
 
 use crate::LabError;
 use rustix::time::{ClockId, clock_gettime};
@@ -9,20 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The work of a period comes in one piece. The kernel's scheduler gives turns of a few milliseconds.
+/// Each period's work is done in one piece. The kernel's time slices are a few milliseconds.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Threads on a core that is to have no time left. One alone would share it fairly with a server: the scheduler gives
-/// each that is ready the same time.
+/// Threads per core for a load of 100%. A single thread would share the core equally with a server.
 const STARVING: usize = 4;
 
-/// Work that goes on while the value lives.
 #[derive(Debug)]
 pub(crate) struct CpuStressor(Arc<AtomicBool>);
 
 impl CpuStressor {
-    /// Takes `percent` of every core that this process may use: one thread for each, bound to it, and at 100 percent several,
-    /// so that a server has to wait for its turn behind them.
+    /// Uses `percent` of every core available to this process, with one pinned thread per core. At 100% there are
+    /// several per core, so that a server has to queue for its turn.
     pub(crate) fn start(percent: u8) -> Result<CpuStressor, LabError> {
         let failed = |error: io::Error| LabError::Unavailable(format!("cannot keep the cores busy: {error}"));
         let done = Arc::new(AtomicBool::new(false));
@@ -47,7 +45,6 @@ impl Drop for CpuStressor {
     }
 }
 
-/// Those that this process may use.
 #[cfg(target_os = "linux")]
 fn cores() -> io::Result<Vec<usize>> {
     use rustix::thread::{CpuSet, sched_getaffinity};
@@ -60,7 +57,7 @@ fn cores() -> io::Result<Vec<usize>> {
     Ok((0..thread::available_parallelism()?.get()).collect())
 }
 
-/// Keeps the calling thread on one core. One that has just gone leaves its work to the others.
+/// Pins the calling thread to a core. If the core has gone offline, the thread stays unpinned.
 #[cfg(target_os = "linux")]
 fn bind(core: usize) {
     let mut one = rustix::thread::CpuSet::new();
@@ -71,8 +68,8 @@ fn bind(core: usize) {
 #[cfg(not(target_os = "linux"))]
 fn bind(_core: usize) {}
 
-/// Uses that share of processor time in every period, measured by the thread's own clock: a core that has others to
-/// serve, too, still does this much work.
+/// Uses this share of CPU time in every period, measured by the thread's own clock, so that other load on the core
+/// does not reduce the work.
 fn work(percent: u8, done: &AtomicBool) {
     let share = PERIOD * u32::from(percent) / 100;
     let mut period = Instant::now();
@@ -86,13 +83,11 @@ fn work(percent: u8, done: &AtomicBool) {
         period += PERIOD;
         match period.checked_duration_since(Instant::now()) {
             Some(rest) => thread::sleep(rest),
-            // What the core could not do is not caught up with.
             None => period = Instant::now(),
         }
     }
 }
 
-/// Processor time of the calling thread.
 fn own_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs().try_into().unwrap_or(0))
@@ -116,12 +111,12 @@ mod tests {
                 (own_time() - begun).as_secs_f64() / started.elapsed().as_secs_f64()
             })
         };
-        // A fair scheduler gives it a fifth; other work on this machine takes from both alike.
+        // A fair scheduler gives it a fifth. Other load on this machine affects both sides alike.
         let share = measured().join().expect("it ends");
         assert!(share < 0.4, "{share}");
     }
 
-    /// 40% of 300 ms are 120 ms; less than all of it on a core that has time, and never more than a period above.
+    /// 40% of 300 ms are 120 ms: less on a busy core, and never more than one period above.
     #[test]
     fn a_share_of_the_time_is_used() {
         let done = Arc::new(AtomicBool::new(false));

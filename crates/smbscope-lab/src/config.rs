@@ -1,32 +1,25 @@
-//! The server's smb.conf(5).
+//! Generates smb.conf(5).
 
 use crate::link::EmulatedNetwork;
 use crate::settings::{ENCRYPTED_SHARE, ExtraLine, LabServerSettings, SHARE};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Folders that Samba wants of its own, below the server's.
 pub(crate) const FOLDERS: [&str; 7] = ["private", "lock", "state", "cache", "pid", "log", "ncalrpc"];
 
-/// Where the files are, who may do what with them, and from where.
 #[derive(Debug)]
 pub(crate) struct SambaShareConfig<'a> {
-    /// The shared folder.
     pub(crate) folder: &'a Path,
-    /// The account as which all users access it; each its own otherwise.
+    /// Account that all users access the files as. Absent if each uses its own.
     pub(crate) accessed_as: Option<&'a str>,
-    /// The account of guests.
     pub(crate) guest: &'a str,
-    /// Whether this Samba has Unix extensions for SMB3.
     pub(crate) has_smb3_unix_extensions: bool,
-    /// The network that leads to the server; the loopback interface otherwise.
     pub(crate) network: Option<&'a EmulatedNetwork>,
 }
 
-/// A parameter of newer versions of Samba: older ones warn, on every start of a program, that they don't know it.
+/// Known to newer versions of Samba only: older ones print a warning at every start of a program.
 pub(crate) const SMB3_UNIX_EXTENSIONS: &str = "smb3 unix extensions";
 
-/// The whole file.
 pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaShareConfig<'_>) -> String {
     let share_folder = files.folder.display();
     let at = folder.display();
@@ -40,7 +33,7 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     };
 
     line(format_args!("[global]"));
-    // A standalone server that touches nothing of the host's: every folder is its own.
+    // Standalone server with all folders of its own.
     for name in ["private", "state", "cache", "pid", "lock"] {
         let option = if name == "private" { "private dir".to_owned() } else { format!("{name} directory") };
         line(format_args!("    {option} = {at}/{name}"));
@@ -67,26 +60,26 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     line(format_args!("    printing = bsd"));
     line(format_args!("    printcap name = /dev/null"));
     line(format_args!("    disable spoolss = yes"));
-    // How long operations take inside smbd, for the load points of bench.
+    // Operation times inside smbd, shown for the load points of bench.
     line(format_args!("    smbd profiling level = on"));
-    // As many sessions as the machine bears.
+    // No limit on sessions.
     line(format_args!("    max smbd processes = 0"));
     line(format_args!("    server min protocol = {}", settings.min_dialect.samba_name()));
     line(format_args!("    server max protocol = {}", settings.max_dialect.samba_name()));
-    // smbclient with this file speaks every dialect, too.
+    // Lets smbclient use every dialect with this file.
     line(format_args!("    client min protocol = NT1"));
-    // SMB1 clients of old; NTLMv2 works all the same.
+    // Old SMB1 clients need NTLMv1; NTLMv2 still works.
     line(format_args!("    ntlm auth = ntlmv1-permitted"));
-    // Loopback is no border: everybody on this machine reaches the port.
+    // Loopback is not a security boundary: every user of this machine can reach the port.
     line(format_args!("    map to guest = {}", if settings.guests { "Bad User" } else { "Never" }));
     line(format_args!("    guest account = {}", files.guest));
-    // Through these, a client could make links out of the share, special files, and programs that run as their owner.
+    // These would let a client create links out of the share, special files, and set-user-id programs.
     line(format_args!("    unix extensions = no"));
     if files.has_smb3_unix_extensions {
         line(format_args!("    {SMB3_UNIX_EXTENSIONS} = no"));
     }
     line(format_args!("    wide links = no"));
-    // No set-user-id and set-group-id bits on what clients make.
+    // Strips set-user-id and set-group-id bits from new files.
     line(format_args!("    create mask = 0744"));
     line(format_args!("    directory mask = 0755"));
     line(format_args!("    server signing = {}", settings.signing.samba_name()));
@@ -97,7 +90,7 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     line(format_args!("    smb2 leases = {}", yes_or_no(settings.leases)));
     line(format_args!("    oplocks = {}", yes_or_no(settings.leases)));
     line(format_args!("    level2 oplocks = {}", yes_or_no(settings.leases)));
-    // Nobody but Samba accesses the files.
+    // No other process accesses the files.
     line(format_args!("    kernel oplocks = no"));
     line(format_args!("    read only = {}", yes_or_no(settings.read_only)));
     if let Some(account) = files.accessed_as {
@@ -124,7 +117,7 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     text
 }
 
-/// What testparm(1) complains about in a file that it could read: the first thing that the server would ignore.
+/// Returns the first setting in testparm(1)'s output that the server would ignore.
 pub(crate) fn complaint(said: &str) -> Option<&str> {
     let matters = ["Unknown parameter", "Ignoring unknown parameter", "Ignoring invalid value", "ERROR:"];
     said.lines().map(str::trim).find(|line| matters.iter().any(|start| line.contains(start)))

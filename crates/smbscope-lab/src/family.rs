@@ -1,8 +1,8 @@
-//! The processes of a server, found by a mark in their environment.
+//! Finds the processes of a server by a variable in their environment.
 //!
-//! Samba starts processes as it needs them: one for each connection, others for its named pipes that take themselves out
-//! of the process group and outlive their parent. All of them inherit the environment, so that a variable which holds
-//! the server's folder finds every one, and never a foreign process that has got a recycled id.
+//! Samba starts a process per connection, and helpers for named pipes that leave the process group and outlive their
+//! parent. All of them inherit the environment. A variable with the server's folder therefore identifies every one,
+//! and never an unrelated process with a recycled id.
 
 use crate::process::{Process, Stat};
 use rustix::process::{Pid, Signal, geteuid};
@@ -13,23 +13,16 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Holds the folder of the server that the process belongs to.
 const MARK: &str = "SMBSCOPE_LAB_SERVER";
-/// Holds the folder of the server that the process takes care of.
 const KEEPER: &str = "SMBSCOPE_LAB_KEEPER";
-/// Holds what part of it the process is.
 const PART: &str = "SMBSCOPE_LAB_PART";
 
-/// What a process of a server is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabProcessRole {
-    /// Samba itself.
     Samba,
-    /// The virus scanner.
     Antivirus,
-    /// What holds a network namespace.
     Network,
-    /// A program that works for this one, and what it starts.
+    /// Helper program of a [`Workplace`](crate::Workplace), with its children.
     Work,
 }
 
@@ -44,22 +37,21 @@ impl LabProcessRole {
     }
 }
 
-/// Marks a process before it is started.
 pub(crate) fn mark(command: &mut Command, folder: &Path, part: LabProcessRole) {
     command.env(MARK, folder).env(PART, part.name()).env_remove(KEEPER);
 }
 
-/// Marks the process that takes care of a server before it is started.
 pub(crate) fn mark_keeper(command: &mut Command, folder: &Path) {
     command.env(KEEPER, folder);
 }
 
-/// Whether this process lives, is the caller's, and was started to take care of the server in this folder.
+/// Returns true if the process is alive, belongs to the caller, and was started as the keeper of this folder's
+/// server.
 pub(crate) fn keeps(process: Process, folder: &Path) -> bool {
     let path = format!("/proc/{}", process.pid);
     let is_ours = fs::metadata(&path).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw());
     let marked = environment_has(&format!("{path}/environ"), &entry(KEEPER, folder.as_os_str().as_bytes()));
-    // Asked last: what was read before was this process's.
+    // Checked last: the environment read before then belonged to this process and not to a successor.
     is_ours && marked && process.lives()
 }
 
@@ -67,7 +59,6 @@ fn environment_has(file: &str, variable: &[u8]) -> bool {
     fs::read(file).is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == variable))
 }
 
-/// Those that live, by process id.
 pub(crate) fn members(folder: &Path, part: Option<LabProcessRole>) -> Vec<Pid> {
     let mark = entry(MARK, folder.as_os_str().as_bytes());
     let part = part.map(|part| entry(PART, part.name().as_bytes()));
@@ -83,18 +74,16 @@ pub(crate) fn members(folder: &Path, part: Option<LabProcessRole>) -> Vec<Pid> {
     members
 }
 
-/// A variable as it stands in an environment.
 fn entry(name: &str, value: &[u8]) -> Vec<u8> {
     [name.as_bytes(), b"=", value].concat()
 }
 
-/// Every process id there is.
 fn processes() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Sends a signal to all of them, those that appear meanwhile included.
+/// Sends a signal to all members, including those that appear meanwhile.
 pub(crate) fn signal(folder: &Path, part: Option<LabProcessRole>, signal: Signal) {
     let mut reached: Vec<Pid> = Vec::new();
     loop {
@@ -103,18 +92,17 @@ pub(crate) fn signal(folder: &Path, part: Option<LabProcessRole>, signal: Signal
             return;
         }
         for pid in new {
-            // One that has just ended needs no signal.
             let _ = rustix::process::kill_process(pid, signal);
             reached.push(pid);
         }
     }
 }
 
-/// Ends all of them, and returns when none is left; `false` if some can't be ended.
+/// Kills all members and waits until they are gone. Returns false if some remain after 5 s.
 pub(crate) fn end(folder: &Path) -> bool {
     let patience = Instant::now() + Duration::from_secs(5);
-    // A process that ends loses its environment first and its sockets later: those once found are asked for by id. One
-    // that is starting another program has no environment for a moment: only the second look counts.
+    // An ending process loses its environment before its sockets, so members once found are tracked by id. During
+    // execve a process briefly has no environment: only a second empty scan counts.
     let mut ending: Vec<Process> = Vec::new();
     let mut seen_none = false;
     loop {
@@ -138,8 +126,8 @@ pub(crate) fn end(folder: &Path) -> bool {
     }
 }
 
-/// User and system time of these processes, and of the children that they have waited for; of those, too, that have
-/// ended and that the first process has not waited for yet, which have no environment any more.
+/// Sums up user and system time of the members and their reaped children. Also includes unreaped children of `first`,
+/// which have no environment any more.
 pub(crate) fn cpu_time(members: &[Pid], first: Option<Process>) -> Duration {
     let children = first.map(|first| format!("/proc/{0}/task/{0}/children", first.pid));
     let children = children.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
@@ -150,8 +138,8 @@ pub(crate) fn cpu_time(members: &[Pid], first: Option<Process>) -> Duration {
     all.into_iter().filter_map(Stat::read).map(|stat| stat.cpu_time()).sum()
 }
 
-/// How many of these processes serve a connection: Samba starts one for each, and names its helpers (`smbd-notifyd`,
-/// `smbd-cleanupd`, `cleanupd`).
+/// Counts the members that serve a connection. Samba starts one per connection; helpers have other names
+/// (`smbd-notifyd`, `smbd-cleanupd`, `cleanupd`).
 pub(crate) fn sessions(members: &[Pid], smbd: Process) -> usize {
     let stats = members.iter().filter_map(|pid| Stat::read(pid.as_raw_nonzero().get()));
     let serves = |stat: &Stat| stat.parent == u64::from(smbd.pid) && !stat.zombie && stat.serves_a_connection();
@@ -162,7 +150,7 @@ pub(crate) fn sessions(members: &[Pid], smbd: Process) -> usize {
 mod tests {
     use super::*;
 
-    /// What is asked for by its environment alone is missed between the end of that and the end of its sockets.
+    /// A search by environment alone misses processes that have lost it but still hold their sockets.
     #[test]
     fn what_is_said_to_be_gone_is_gone() {
         let folder = tempfile::tempdir().expect("a temporary directory can be made");

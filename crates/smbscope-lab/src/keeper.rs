@@ -1,8 +1,8 @@
-//! A process that takes care of a server for another one, and outlives it for as long as cleaning up takes.
+//! Keeper: a separate process that runs a server for its parent and outlives the parent long enough to clean up.
 //!
-//! It holds the reading end of a pipe; the process that started it holds the only writing end, and the kernel closes
-//! that when the process ends, by whatever signal. Messages are lines of JSON: requests on its standard input, answers
-//! on its standard output.
+//! The keeper reads from a pipe whose only writing end belongs to the parent. The kernel closes it when the parent
+//! ends, whatever the cause. Messages are lines of JSON: requests on the keeper's standard input, responses on its
+//! standard output.
 
 use crate::running::Running;
 use crate::state_folder::end_process;
@@ -14,43 +14,36 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// To the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 enum KeeperRequest {
-    /// The first one: what to start.
-    Start { state: PathBuf, name: String, settings: Box<LabServerSettings>, detached: bool },
-    /// The server is to outlive the pipe.
+    Start {
+        state: PathBuf,
+        name: String,
+        settings: Box<LabServerSettings>,
+        detached: bool,
+    },
     Stay,
-    /// A process that is to end when the pipe does.
+    /// End this process, too, if the pipe closes without a `Stop`.
     TakeAlong(Process),
-    /// The end of the pipe is one in good order: nothing is taken along.
     Stop,
 }
 
-/// From the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 enum KeeperResponse {
-    /// To [`Request::Start`]; the server answers.
     Started(Box<ServerRecord>),
-    /// Everything is gone.
     Stopped,
-    /// What failed, in a line.
     Failed(String),
-    /// What is wrong with the settings.
     Refused(String),
 }
 
-/// The other process, as the one that started it sees it.
 #[derive(Debug)]
 pub(crate) struct KeeperProcess {
     child: Child,
-    /// Absent once the keeper has been told, or is to stay.
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
 impl KeeperProcess {
-    /// Starts it with this command, and waits for the server.
     pub(crate) fn start(
         mut command: Command,
         state: &StateFolder,
@@ -63,7 +56,7 @@ impl KeeperProcess {
         if let Some(folder) = &mut settings.share_folder {
             *folder = folder.canonicalize().map_err(LabError::file("share", folder))?;
         }
-        // Nothing of it must hold a terminal or a pipe that somebody waits for.
+        // The keeper must not hold a terminal, or a pipe that another process waits for.
         family::mark_keeper(&mut command, &state.path().join(name));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
@@ -80,25 +73,23 @@ impl KeeperProcess {
             Ok(KeeperResponse::Stopped) => LabError::Keeper("the server was stopped while it started".to_owned()),
             Err(error) => error,
         };
-        // It has cleaned up, and ends by itself.
         keeper.requests = None;
         let _ = keeper.child.wait();
         Err(error)
     }
 
-    /// A process that is to end when this one dies.
+    /// Ends the process, too, if this one dies.
     pub(crate) fn takes_along(&mut self, process: Process) -> Result<(), LabError> {
         self.tell(&KeeperRequest::TakeAlong(process))
     }
 
-    /// Lets it stay.
+    /// Detaches: the server outlives this process.
     pub(crate) fn leave(mut self) -> Result<(), LabError> {
         self.tell(&KeeperRequest::Stay)?;
         self.requests = None;
         Ok(())
     }
 
-    /// Ends the server, and the keeper with it.
     pub(crate) fn stop(mut self) -> Result<(), LabError> {
         self.end()
     }
@@ -149,14 +140,14 @@ fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<(
     writer.flush()
 }
 
-/// Takes care of one server, as the process on the other end of the standard input says: what the command given to
-/// [`Launcher::kept_by`](crate::Launcher::kept_by) has to call. Returns when the server is gone.
+/// Runs the keeper: must be called by the command passed to [`Launcher::kept_by`](crate::Launcher::kept_by). Returns
+/// when the server is gone.
 pub fn keep() -> Result<(), LabError> {
-    // Ctrl-C on a terminal is for the program that works with the server; the end of the terminal, too.
+    // Ctrl-C and a closing terminal concern the program that uses the server.
     let _ = rustix::process::setsid();
     std::env::set_current_dir("/").map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    // From here on signals are kept until somebody asks for them, also while the server is being started.
+    // Install the handlers first, so that signals during the start are not lost.
     let signals = {
         let _entered = runtime.enter();
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal)
@@ -185,7 +176,7 @@ pub fn keep() -> Result<(), LabError> {
     answer(&KeeperResponse::Started(Box::new(running.record.clone())));
 
     let along = runtime.block_on(until_the_end(requests, [terminate, interrupt, hangup]));
-    // The thread that reads standard input may be waiting: it is left alone.
+    // The thread that reads standard input may be blocked.
     runtime.shutdown_background();
     along.into_iter().for_each(end_process);
     let stopped = running.stop();
@@ -195,7 +186,7 @@ pub fn keep() -> Result<(), LabError> {
     stopped
 }
 
-/// Returns when the server is to end, with the processes that are to end with it.
+/// Waits until the server has to end. Returns the processes that have to end with it.
 async fn until_the_end(mut requests: mpsc::UnboundedReceiver<KeeperRequest>, signals: [Signal; 3]) -> Vec<Process> {
     let [mut terminate, mut interrupt, mut hangup] = signals;
     let mut along = Vec::new();
@@ -210,14 +201,12 @@ async fn until_the_end(mut requests: mpsc::UnboundedReceiver<KeeperRequest>, sig
                 Some(KeeperRequest::TakeAlong(process)) => along.push(process),
                 Some(KeeperRequest::Stop) => return Vec::new(),
                 Some(KeeperRequest::Start { .. }) => {}
-                // The end of the pipe.
                 None => return along,
             },
         }
     }
 }
 
-/// The lines of standard input, until its end.
 fn requests() -> io::Result<mpsc::UnboundedReceiver<KeeperRequest>> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let listen = move || {
@@ -232,7 +221,6 @@ fn requests() -> io::Result<mpsc::UnboundedReceiver<KeeperRequest>> {
     Ok(receiver)
 }
 
-/// Nobody may be there to read it.
 fn answer(answer: &KeeperResponse) {
     let _ = write_line(&mut io::stdout().lock(), answer);
 }

@@ -1,9 +1,9 @@
-//! What is mounted on a server's folders, and how it is taken away again.
+//! Finds and removes mounts on a server's folders, and mounts small file systems that can fill up.
 //!
-//! The list of mounts is read instead of the folders: a folder whose file system has died can't be looked at.
+//! Reads the kernel's list of mounts instead of the folders: a folder whose file system has died can't be inspected.
 
 use crate::LabError;
-use crate::child::command_for;
+use crate::process::command_for;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -11,13 +11,12 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Where the kernel lists the mounts that this process sees (proc_pid_mountinfo(5)).
 const LIST: &str = "/proc/self/mountinfo";
 
-/// Mounts that may lie on top of each other on one folder before it is said that something is wrong.
 const STACKED_MAX: usize = 16;
 
-/// Takes away what is mounted on the folder, if anything is. Who still looks into it keeps it until he leaves.
+/// Unmounts the folder lazily (`MNT_DETACH`): processes that use it keep it until they close it. Does nothing if it
+/// is not a mount point.
 pub fn unmount(folder: &Path) -> Result<(), LabError> {
     let failed = |error: io::Error| LabError::file("unmount", folder)(error);
     for _ in 0..STACKED_MAX {
@@ -30,19 +29,18 @@ pub fn unmount(folder: &Path) -> Result<(), LabError> {
     Err(failed(io::Error::other("something is mounted there again and again")))
 }
 
-/// What is mounted on the folder or below it.
 pub(crate) fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(real) = real(folder)? else { return Ok(Vec::new()) };
     let list = match fs::read(LIST) {
         Ok(list) => list,
-        // Without it, nothing was mounted either.
+        // Without the list, nothing was mounted either.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     Ok(points(&list).filter(|point| point.starts_with(&real)).collect())
 }
 
-/// The path without links, as the kernel lists it; `None` where the folder above is not there.
+/// Returns the path without links, as the kernel lists it, or `None` if the parent does not exist.
 fn real(folder: &Path) -> io::Result<Option<PathBuf>> {
     let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no folder of a server"));
@@ -54,13 +52,12 @@ fn real(folder: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// The mount points of a list.
 fn points(list: &[u8]) -> impl Iterator<Item = PathBuf> {
     let lines = list.split(|byte| *byte == b'\n');
     lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped)
 }
 
-/// Blanks, tabs, line ends and backslashes are written as three octal digits behind a backslash.
+/// Decodes octal escapes of blanks, tabs, newlines and backslashes.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -98,7 +95,7 @@ fn detach(folder: &Path) -> io::Result<()> {
     detach_as_user(folder)
 }
 
-/// What an ordinary user has mounted is taken away by the program that has mounted it for him (fusermount3(1)).
+/// Unmounts with fusermount3(1), which also mounted it for an unprivileged user.
 fn detach_as_user(folder: &Path) -> io::Result<()> {
     let helper = crate::tools::find("fusermount3").or_else(|| crate::tools::find("fusermount"));
     let helper = helper.ok_or_else(|| io::Error::new(io::ErrorKind::PermissionDenied, "only root may do that"))?;
@@ -111,11 +108,42 @@ fn detach_as_user(folder: &Path) -> io::Result<()> {
     Err(io::Error::other(String::from_utf8_lossy(output.stderr.trim_ascii()).into_owned()))
 }
 
+#[cfg(target_os = "linux")]
+pub(crate) use linux::mount_tmpfs;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn mount_tmpfs(_folder: &Path, _bytes: u64) -> Result<(), LabError> {
+    Err(LabError::Unavailable("a disk of its own needs Linux".to_owned()))
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::{LabError, Path};
+    use rustix::io::Errno;
+    use rustix::mount::MountFlags;
+    use smbscope_model::units;
+    use std::ffi::CString;
+
+    pub(crate) fn mount_tmpfs(folder: &Path, bytes: u64) -> Result<(), LabError> {
+        let options = CString::new(format!("size={bytes},mode=0755")).expect("a number has no zero byte");
+        let flags = MountFlags::NODEV | MountFlags::NOSUID;
+        rustix::mount::mount("smbscope-lab", folder, "tmpfs", flags, &*options).map_err(|error| {
+        let size = units::exact_size(bytes);
+        let why = match error {
+            Errno::PERM | Errno::ACCESS => "only root may mount one here".to_owned(),
+            other => other.to_string(),
+        };
+        let text = format!("a disk of {size} is a file system in memory, and it can't be mounted: {why}; run it as root, or share a folder on a small disk of your own with --share-folder");
+        LabError::Unavailable(text)
+    })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The line is that of the example in proc_pid_mountinfo(5), with a path that has to be escaped.
+    /// Example of proc_pid_mountinfo(5), with a path that has to be escaped.
     #[test]
     fn mount_points_with_blanks_and_backslashes_are_read() {
         let list = b"36 35 98:0 /mnt1 /mnt\\0402\\134x rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n\

@@ -1,30 +1,28 @@
-//! Processes, as proc_pid_stat(5) tells of them.
+//! Processes: their identity (proc_pid_stat(5)), child processes without the user's password, and folder names that
+//! identify their owner.
 
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
 use std::time::Duration;
 
-/// A process that can't be mistaken for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its id.
     pub pid: u32,
-    /// When it was started, in clock ticks since boot: ids are used again.
+    /// Start time in clock ticks since boot: ids are recycled.
     pub start: u64,
 }
 
-/// What is needed of proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// Of the program, cut off at 15 characters.
     name: String,
-    /// The process that started it.
     pub(crate) parent: u64,
-    /// utime, stime, cutime and cstime together.
+    /// Sum of utime, stime, cutime and cstime.
     ticks: u64,
-    /// Since boot.
     start: u64,
-    /// Ended with all its threads, and not waited for yet.
+    /// All threads have ended, but the process was not reaped.
     pub(crate) zombie: bool,
 }
 
@@ -33,48 +31,85 @@ impl Stat {
         Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// Returns the CPU time of the process and of its children that ended, in steps of a clock tick (10 ms).
+    /// Returns the CPU time of the process and its reaped children, in steps of a clock tick (10 ms).
     pub(crate) fn cpu_time(&self) -> Duration {
         let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         Duration::from_nanos(self.ticks.saturating_mul(tick))
     }
 
-    /// The name of the program, in parentheses, may hold anything.
+    /// Parses a line. The program name, in parentheses, may contain any character.
     fn parse(text: &str) -> Option<Stat> {
         let (start, end) = (text.find('(')?, text.rfind(')')?);
         let name = text.get(start + 1..end)?.to_owned();
         let fields: Vec<&str> = text[end + 1..].split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         let ticks = (14..=17).map(number).sum::<Option<u64>>()?;
-        // The first thread may have ended before the others, which hold the sockets still.
+        // The main thread may have ended before others, which still hold the sockets.
         let zombie = *fields.first()? == "Z" && number(20)? <= 1;
         Some(Stat { name, parent: number(4)?, ticks, start: number(22)?, zombie })
     }
 
-    /// Whether Samba has started it for a connection. Newer versions put the client's address behind the name.
+    /// Returns true if Samba started the process for a connection. Newer versions append the client's address to the
+    /// name.
     pub(crate) fn serves_a_connection(&self) -> bool {
         self.name.strip_prefix("smbd").is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', ':']))
     }
 }
 
 impl Process {
-    /// The process of this id, if it lives: one that has ended and is still to be waited for does not.
     pub fn find(pid: u32) -> Option<Process> {
         let stat = Stat::read(i32::try_from(pid).ok()?).filter(|stat| !stat.zombie)?;
         Some(Process { pid, start: stat.start })
     }
 
-    /// The calling process.
     pub(crate) fn own() -> Process {
         let pid = std::process::id();
-        // A process that asks lives.
         Process::find(pid).unwrap_or(Process { pid, start: 0 })
     }
 
-    /// Whether it lives, and is not another one that got its id.
+    /// Returns true if it is alive and its id was not recycled.
     pub fn lives(&self) -> bool {
         Process::find(self.pid).is_some_and(|found| found == *self)
     }
+}
+
+pub const PASSWORD_VARIABLE: &str = "SMBSCOPE_PASSWORD";
+
+/// Returns a command that does not inherit the user's password, which the child would pass on to its own children.
+pub fn command_for(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_remove(PASSWORD_VARIABLE);
+    command
+}
+
+/// Characters of the boot id: enough to distinguish the machines that use one share.
+const BOOT_CHARS: usize = 8;
+
+/// Returns a name for a folder of this process: prefix, boot, PID namespace, process id and start time.
+pub fn own_name(prefix: &str) -> String {
+    let (boot, namespace) = here().unwrap_or_default();
+    let Process { pid, start } = Process::own();
+    format!("{prefix}{boot}-{namespace:x}-{pid}-{start}")
+}
+
+/// Returns true if [`own_name`] made the name for a process of this boot and PID namespace that has ended. The state
+/// of processes elsewhere is unknown.
+pub fn is_abandoned(name: &str, prefix: &str) -> bool {
+    let owner = || {
+        let mut parts = name.strip_prefix(prefix)?.split('-');
+        let boot = parts.next()?.to_owned();
+        let namespace = u64::from_str_radix(parts.next()?, 16).ok()?;
+        let process = Process { pid: parts.next()?.parse().ok()?, start: parts.next()?.parse().ok()? };
+        parts.next().is_none().then_some(((boot, namespace), process))
+    };
+    owner().is_some_and(|(place, process)| here() == Some(place) && !process.lives())
+}
+
+fn here() -> Option<(String, u64)> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot: String = boot.chars().filter(char::is_ascii_hexdigit).take(BOOT_CHARS).collect();
+    let namespace = fs::metadata("/proc/self/ns/pid").ok()?.ino();
+    (boot.len() == BOOT_CHARS).then_some((boot, namespace))
 }
 
 #[cfg(test)]
@@ -103,5 +138,21 @@ mod tests {
         let own = Process::own();
         assert!(own.lives());
         assert!(!Process { start: own.start + 1, ..own }.lives());
+    }
+
+    #[test]
+    fn only_a_process_of_here_that_has_ended_abandons_its_folder() {
+        let own = own_name("x-");
+        assert!(!is_abandoned(&own, "x-"));
+        let (boot, namespace) = here().expect("there is /proc");
+        let Process { pid, start } = Process::own();
+        let named = |boot: &str, namespace: u64, start: u64| format!("x-{boot}-{namespace:x}-{pid}-{start}");
+        // Same process id with another start time: a recycled id.
+        assert!(is_abandoned(&named(&boot, namespace, start + 1), "x-"));
+        assert!(!is_abandoned(&named("00000000", namespace, start + 1), "x-"));
+        assert!(!is_abandoned(&named(&boot, namespace + 1, start + 1), "x-"));
+        for other in ["x-", "x-1234", "y-1", &format!("{}-1", named(&boot, namespace, start + 1))] {
+            assert!(!is_abandoned(other, "x-"), "{other}");
+        }
     }
 }

@@ -1,19 +1,16 @@
-//! Starting a server in this process: what it consists of, from its folder to its first answer.
+//! Starts and stops a server within this process, from its folder to its first answer.
 
-use crate::accounts::SystemAccounts;
 use crate::antivirus;
 use crate::busy::CpuStressor;
-use crate::child::command_for;
 use crate::config::SambaShareConfig;
 use crate::family::{self, LabProcessRole};
 use crate::link::{EmulatedNetwork, LinkImpairments, Proxy};
-use crate::process::Process;
-use crate::record::ServerRecord;
-use crate::state_folder::{SHARE_FOLDER, clean};
+use crate::process::{Process, command_for};
+use crate::state_folder::{SHARE_FOLDER, ServerRecord, clean};
 use crate::storage::{self, SlowDisk};
 use crate::tools::{self, Tools};
-use crate::users::{self, Password};
-use crate::{Antivirus, LabError, LabServerSettings, LinkEmulation, StateFolder, config, disk, port, probe};
+use crate::users::{self, Password, SystemAccounts};
+use crate::{Antivirus, LabError, LabServerSettings, LinkEmulation, StateFolder, config, mounts, port};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,30 +20,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a server may take until it answers. It takes a tenth of a second on a machine with nothing else to do.
+/// Time limit for the start. An idle machine needs a tenth of a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The port of SMB over TCP (MS-SMB2 2.1), which is free in a network of the server's own.
+/// Port of SMB over TCP (MS-SMB2 2.1), always free in a private network namespace.
 const SMB_PORT: u16 = 445;
 
-/// A server that is held by this process. Dropping it leaves nothing.
+/// Server run by this process. Dropping it removes everything.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) record: ServerRecord,
-    /// In the order of the users.
     pub(crate) passwords: Vec<Password>,
-    /// Processes to be waited for, in the order in which they were started.
     children: Vec<Child>,
     proxy: Option<Proxy>,
     network: Option<EmulatedNetwork>,
     busy: Option<CpuStressor>,
     slow_disk: Option<SlowDisk>,
-    /// There is something to clean up.
     claimed: bool,
 }
 
 impl Running {
-    /// Starts it, and returns when it answers.
     pub(crate) fn start(
         state: &StateFolder,
         name: &str,
@@ -98,7 +91,6 @@ impl Running {
         Ok(running)
     }
 
-    /// Makes the network of a slow link, or notes why it has to be a proxy.
     fn lay_network(&mut self) -> Result<(), LabError> {
         let Some(shape) = LinkImpairments::from_settings(&self.record.settings) else { return Ok(()) };
         self.record.link = Some(match EmulatedNetwork::make(&self.record.folder, shape) {
@@ -113,11 +105,10 @@ impl Running {
             }
             Err(why) => LinkEmulation::Proxy { why },
         });
-        // What sweeps up after us has to know of the interface.
+        // A later sweep needs to know the interface.
         self.record.write()
     }
 
-    /// Folders, configuration and users.
     fn furnish(&mut self, tools: &Tools, accounts: &SystemAccounts) -> Result<(), LabError> {
         let ServerRecord { folder, settings, .. } = &self.record;
         for name in config::FOLDERS {
@@ -134,11 +125,11 @@ impl Running {
             None => {
                 let share = folder.join(if settings.storage.is_slow() { storage::BELOW } else { SHARE_FOLDER });
                 make(&share)?;
-                settings.disk.map(|bytes| disk::mount(&share, bytes)).transpose()?;
+                settings.disk.map(|bytes| mounts::mount_tmpfs(&share, bytes)).transpose()?;
                 (share, Some(accounts.own.clone()))
             }
         };
-        // What Samba shares: the files themselves, or a slow disk before them.
+        // Samba shares the files themselves, or a slow disk on top of them.
         let shared = match settings.storage.is_slow() {
             true => self.mount_slow_disk(&share_folder)?,
             false => share_folder.clone(),
@@ -166,7 +157,6 @@ impl Running {
         Ok(())
     }
 
-    /// Mounts the slow disk; where.
     fn mount_slow_disk(&mut self, below: &Path) -> Result<PathBuf, LabError> {
         let at = if self.record.settings.share_folder.is_none() {
             let at = self.record.folder.join(SHARE_FOLDER);
@@ -178,14 +168,13 @@ impl Running {
             let made = tempfile::Builder::new().prefix("smbscope-lab-").tempdir_in(&place);
             made.map_err(LabError::file("make a folder in", &place))?.keep()
         };
-        // What sweeps up after us has to know of it.
+        // A later sweep needs to know the mount.
         self.record.storage_mount = Some(at.clone());
         self.record.write()?;
         self.slow_disk = Some(SlowDisk::mount(self.record.settings.storage, below, &at, &self.record.folder)?);
         Ok(at)
     }
 
-    /// Starts Samba, and the link before it, on the port that was asked for or any free one.
     fn connect(&mut self, tools: &Tools) -> Result<(), LabError> {
         let port = self.record.settings.port;
         let shape = LinkImpairments::from_settings(&self.record.settings);
@@ -209,14 +198,12 @@ impl Running {
         }
     }
 
-    /// The same on the loopback interface. Returns the port.
     fn launch_on_loopback(&mut self, tools: &Tools, port: Option<u16>) -> Result<u16, LabError> {
         let _lock = StateFolder::port_lock()?;
         let port = port::free(port)?;
         self.launch(tools, SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(|()| port)
     }
 
-    /// Starts Samba on this address, and waits until it answers.
     fn launch(&mut self, tools: &Tools, address: SocketAddr) -> Result<(), LabError> {
         let port = address.port();
         let folder = &self.record.folder;
@@ -237,14 +224,14 @@ impl Running {
         let child = self.children.last_mut().expect("it has just been pushed");
         self.record.smbd = Process::find(child.id());
 
-        // Two round trips, of which packets may be lost.
+        // Allows for two round trips and lost packets.
         let far = self.record.settings.delay.unwrap_or_default() * 8;
         let patience = Instant::now() + PATIENCE + far;
         loop {
             if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
                 return Err(failed(format!("ended at once ({status}): {}", last_words(&folder.join("log")))));
             }
-            if probe::negotiate(address, Duration::from_secs(5) + far).is_ok() {
+            if port::negotiate(address, Duration::from_secs(5) + far).is_ok() {
                 return Ok(());
             }
             if Instant::now() > patience {
@@ -255,7 +242,6 @@ impl Running {
         }
     }
 
-    /// Ends it and removes everything of it.
     pub(crate) fn stop(mut self) -> Result<(), LabError> {
         self.clean()
     }
@@ -266,7 +252,7 @@ impl Running {
         }
         (self.proxy, self.busy) = (None, None);
         self.slow_disk.iter().for_each(SlowDisk::release);
-        // Killed and waited for first, so that they start nothing new; Samba before its scanner.
+        // Kill and reap first, so that they start nothing new; Samba before its scanner.
         for child in self.children.iter_mut().rev() {
             let _ = child.kill();
             let _ = child.wait();
@@ -284,8 +270,8 @@ impl Drop for Running {
     }
 }
 
-/// Checks that files below this folder can be reached by this account, where root runs the server: tried in a process,
-/// since only the system knows all that counts.
+/// Checks that the account can reach files below the folder, by trying it in a process of that account: only the
+/// kernel knows all rules. Only relevant if root runs the server.
 fn can_enter(account: Option<&str>, folder: &Path, accounts: &SystemAccounts) -> Result<(), LabError> {
     let Some(account) = account.and_then(|name| accounts.find(name)) else { return Ok(()) };
     if account.uid == rustix::process::geteuid().as_raw() {
@@ -310,7 +296,6 @@ fn make(folder: &Path) -> Result<(), LabError> {
     fs::set_permissions(folder, Permissions::from_mode(0o755)).map_err(LabError::file("make", folder))
 }
 
-/// The last line that Samba wrote, of the messages that are not just the place in its source.
 fn last_words(log: &Path) -> String {
     let files = ["log.smbd", "smbd.out"].map(|name| fs::read_to_string(log.join(name)).unwrap_or_default());
     let lines = files.iter().flat_map(|text| text.lines()).map(str::trim);

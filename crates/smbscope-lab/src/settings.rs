@@ -1,58 +1,46 @@
-//! How a server is to be.
+//! Server settings, and parsers for their notation on the command line: `100mbit`, `5ms`, `64M`.
 
 use crate::LabError;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{named, units};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The share without demands.
 pub(crate) const SHARE: &str = "share";
-/// The same files, with encryption required.
 pub(crate) const ENCRYPTED_SHARE: &str = "enc";
 
-/// How a server is to be. The default is Samba's own: every dialect, signing where the client wants it, leases.
+/// Server settings. Defaults are Samba's: every dialect, signing at the client's request, leases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabServerSettings {
-    /// The oldest dialect that the server speaks.
     pub min_dialect: LabDialect,
-    /// The newest dialect that the server speaks.
     pub max_dialect: LabDialect,
-    /// Server signing policy.
     pub signing: ServerSigningPolicy,
-    /// Encryption is required on every share, and not only on the encrypted one.
     pub encrypt: bool,
-    /// Leases and oplocks are granted.
     pub leases: bool,
-    /// Nothing on the shares can be changed.
     pub read_only: bool,
-    /// Users with a password: `bench`, `bench2` and so on.
     pub users: u16,
-    /// Guests are let onto the share: everybody on this machine, without a password. Not with a given folder.
+    /// Admit guests: everybody on this machine, without a password. Excludes `share_folder`.
     pub guests: bool,
-    /// The port to listen on; a free one otherwise.
     pub port: Option<u16>,
-    /// A folder to share, which stays when the server goes; otherwise an empty one of its own.
+    /// Existing folder to share, which is kept. Otherwise an empty one is created.
     pub share_folder: Option<PathBuf>,
-    /// The size in bytes of the disk that the share is on, which needs root; otherwise that of the machine.
+    /// Size in bytes of a private disk below the share. Requires root.
     pub disk: Option<u64>,
-    /// What makes the storage below the share slow.
     pub storage: Storage,
-    /// The virus scanner that looks at files when they are opened, and when they were written.
     pub antivirus: Option<Antivirus>,
-    /// Percent of every core that other work takes.
     pub cpu_load: Option<u8>,
-    /// Bits a second that the link to the server carries in each direction.
+    /// Bandwidth of the link in bits per second, in each direction.
     pub bandwidth: Option<u64>,
-    /// How long a packet is on the link, each way.
     pub delay: Option<Duration>,
-    /// The share of packets that the link loses, each way; needs root, as packets can be lost only below TCP.
+    /// Packet loss of the link as a fraction, in each direction. Requires root, because packets can only be lost
+    /// below TCP.
     pub loss: Option<f64>,
-    /// Further lines of smb.conf, `name = value`; those that begin with `[share]` or `[enc]` are about that share, the
-    /// others are the default for all.
+    /// Additional lines of smb.conf, `name = value`. A prefix of `[share]` or `[enc]` applies a line to that share,
+    /// otherwise it is the default for all.
     pub extra: Vec<String>,
 }
 
@@ -82,7 +70,6 @@ impl Default for LabServerSettings {
 }
 
 impl LabServerSettings {
-    /// What is wrong before anything is started.
     pub(crate) fn check(&self) -> Result<(), LabError> {
         if self.min_dialect > self.max_dialect {
             let (min, max) = (self.min_dialect, self.max_dialect);
@@ -113,7 +100,6 @@ impl LabServerSettings {
     }
 }
 
-/// What differs from the default, in a few words; the dialects are apart.
 impl fmt::Display for LabServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();
@@ -139,19 +125,14 @@ impl fmt::Display for LabServerSettings {
     }
 }
 
-/// What makes the storage below a share slow. Nothing does by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Storage {
-    /// What every request takes at least.
     pub latency: Option<Duration>,
-    /// Requests a second.
     pub iops: Option<u32>,
-    /// Bytes a second.
     pub bandwidth: Option<u64>,
 }
 
 impl Storage {
-    /// Whether anything does.
     pub fn is_slow(&self) -> bool {
         *self != Storage::default()
     }
@@ -167,32 +148,25 @@ impl fmt::Display for Storage {
 }
 
 named! {
-    /// A dialect, oldest first.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum LabDialect {
-        /// SMB1, `NT LM 0.12`.
         #[serde(rename = "nt1")]
         Nt1 = "nt1",
-        /// 2.0.2
         #[serde(rename = "2.0.2")]
         Smb202 = "2.0.2",
-        /// 2.1
         #[serde(rename = "2.1")]
         Smb210 = "2.1",
-        /// 3.0
         #[serde(rename = "3.0")]
         Smb300 = "3.0",
-        /// 3.0.2
         #[serde(rename = "3.0.2")]
         Smb302 = "3.0.2",
-        /// 3.1.1
         #[serde(rename = "3.1.1")]
         Smb311 = "3.1.1",
     }
 }
 
 impl LabDialect {
-    /// What Samba calls it, in smb.conf and in the `-m` of its clients.
+    /// Returns Samba's name, as in smb.conf and for the `-m` option of its clients.
     pub fn samba_name(self) -> &'static str {
         match self {
             LabDialect::Nt1 => "NT1",
@@ -215,22 +189,18 @@ impl FromStr for LabDialect {
 }
 
 named! {
-    /// Server signing policy.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum ServerSigningPolicy {
-        /// SMB1 can't be signed; SMB2 and later are where the client requires it, as the protocol demands.
+        /// SMB1 is never signed. SMB2 and later are signed if the client requires it, as the protocol demands.
         Off = "off",
-        /// Where the client wants it.
         #[default]
         On = "on",
-        /// Always.
         Required = "required",
     }
 }
 
 impl ServerSigningPolicy {
-    /// The value of `server signing`.
     pub(crate) fn samba_name(self) -> &'static str {
         match self {
             ServerSigningPolicy::Off => "disabled",
@@ -240,16 +210,14 @@ impl ServerSigningPolicy {
     }
 }
 
-/// A virus scanner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Antivirus {
-    /// ClamAV, which knows the EICAR test file, or what is in this folder of signatures (`/var/lib/clamav`).
+    /// ClamAV with the EICAR signature, or with a folder of signatures such as `/var/lib/clamav`.
     ClamAv(Option<PathBuf>),
 }
 
 impl Antivirus {
-    /// As it is written on the command line.
     pub fn name(&self) -> &'static str {
         match self {
             Antivirus::ClamAv(_) => "clamav",
@@ -257,17 +225,13 @@ impl Antivirus {
     }
 }
 
-/// A line that the user adds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExtraLine<'a> {
-    /// The share that it is about; the default for all otherwise.
     pub(crate) share: Option<&'static str>,
-    /// `name = value`
     pub(crate) line: &'a str,
 }
 
 impl<'a> ExtraLine<'a> {
-    /// From `name = value` or `[share] name = value`.
     pub(crate) fn parse(text: &'a str) -> Result<ExtraLine<'a>, LabError> {
         let wrong = |why: &str| Err(LabError::Settings(format!("the setting {text:?} {why}")));
         if text.contains(['\n', '\r']) || text.trim_end().ends_with('\\') {
@@ -290,6 +254,55 @@ impl<'a> ExtraLine<'a> {
     }
 }
 
+/// Upper limit for packet loss: beyond it TCP makes no progress.
+const LOSS_MAX: f64 = 0.5;
+const DELAY_MAX: Duration = Duration::from_secs(60);
+const BANDWIDTHS: RangeInclusive<u64> = 8_000..=1_000_000_000_000;
+const DISKS: RangeInclusive<u64> = 64 << 10..=1_000_000_000_000_000;
+
+/// Upper limit for the added latency of one storage request, slower than a tape.
+const STORAGE_LATENCY_MAX: Duration = Duration::from_secs(10);
+const STORAGE_IOPS: RangeInclusive<f64> = 1.0..=10_000_000.0;
+const STORAGE_BANDWIDTHS: RangeInclusive<u64> = 1_000..=1_000_000_000_000;
+
+/// Parses bits per second in the notation of tc(8): `100mbit`, `1gbit`, `512kbit`.
+pub fn parse_bandwidth(text: &str) -> Result<u64, String> {
+    let bits = units::bit_rate(text).ok().filter(|bits| BANDWIDTHS.contains(bits));
+    bits.ok_or_else(|| "expected 8kbit to 1000gbit, such as 100mbit".to_owned())
+}
+
+pub fn parse_delay(text: &str) -> Result<Duration, String> {
+    let delay = units::time(text)?;
+    if delay <= DELAY_MAX { Ok(delay) } else { Err("expected 0us to 60s, such as 5ms".to_owned()) }
+}
+
+/// Parses a percentage of packets as a fraction: `1%`, `0.5%`.
+pub fn parse_loss(text: &str) -> Result<f64, String> {
+    let share = units::percentage(text).ok().filter(|share| *share <= LOSS_MAX);
+    share.ok_or_else(|| "expected 0% to 50%, such as 0.5%".to_owned())
+}
+
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let bytes = units::size(text).ok().filter(|bytes| DISKS.contains(bytes));
+    bytes.ok_or_else(|| "expected 64K or more, such as 64M or 2G".to_owned())
+}
+
+pub fn parse_storage_latency(text: &str) -> Result<Duration, String> {
+    let latency = units::time(text)?;
+    if latency <= STORAGE_LATENCY_MAX { Ok(latency) } else { Err("expected 0us to 10s, such as 8ms".to_owned()) }
+}
+
+pub fn parse_iops(text: &str) -> Result<u32, String> {
+    let iops = units::rate(text).ok().filter(|iops| iops.fract() == 0.0 && STORAGE_IOPS.contains(iops));
+    iops.map(|iops| iops as u32).ok_or_else(|| "expected 1 to 10000000, such as 120".to_owned())
+}
+
+/// Parses bytes per second: `150MB/s`.
+pub fn parse_storage_bandwidth(text: &str) -> Result<u64, String> {
+    let bytes = units::byte_rate(text).ok().filter(|bytes| STORAGE_BANDWIDTHS.contains(bytes));
+    bytes.ok_or_else(|| "expected 1kB/s to 1000GB/s, such as 150MB/s".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,5 +314,18 @@ mod tests {
         }
         let line = ExtraLine::parse(" [share]  strict sync=yes ").expect("it is well-formed");
         assert_eq!(line, ExtraLine { share: Some("share"), line: "strict sync=yes" });
+    }
+
+    #[test]
+    fn what_a_lab_can_not_be_is_refused() {
+        assert!(parse_bandwidth("7kbit").is_err() && parse_bandwidth("100").is_err());
+        assert!(parse_delay("61s").is_err() && parse_delay("-5ms").is_err() && parse_delay("2min").is_err());
+        assert!(parse_loss("51%").is_err() && parse_loss("1").is_err());
+        assert!(parse_size("63K").is_err());
+        assert!(parse_storage_latency("11s").is_err() && parse_storage_latency("8").is_err());
+        assert!(["0", "1.5", "10000001", "-1", "many"].iter().all(|text| parse_iops(text).is_err()));
+        assert!(parse_storage_bandwidth("150M").is_err() && parse_storage_bandwidth("1B/s").is_err());
+        assert_eq!((parse_iops("120"), parse_storage_bandwidth("150MB/s")), (Ok(120), Ok(150_000_000)));
+        assert_eq!(parse_delay("1min"), Ok(DELAY_MAX));
     }
 }

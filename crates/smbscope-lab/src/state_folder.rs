@@ -1,30 +1,33 @@
-//! The folder that holds the servers' folders, and what is left over in it.
+//! State folder: contains the servers' folders with their records (`state.json`, without passwords), and cleans up
+//! after dead servers.
 
+use crate::family::{self, LabProcessRole};
 use crate::process::Process;
-use crate::record::ServerRecord;
-use crate::{LabError, LinkEmulation, family, link, mounts, storage, trust};
+use crate::settings::{ENCRYPTED_SHARE, SHARE};
+use crate::users::{LabUser, PASSWORD_FILE};
+use crate::{LabError, LabServerSettings, LinkEmulation, StorageFigures, link, mounts, storage, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::{self, DirBuilder};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-/// Samba has sockets in its folder, whose paths are limited to 107 bytes (unix(7)); the longest is
-/// `private/msg.sock/4194304`, and there may be several servers' names before it.
+/// Maximum length of a server's folder. Samba's socket paths are limited to 107 bytes (unix(7)); the longest is
+/// `private/msg.sock/4194304` below the folder.
 const LONGEST_FOLDER: usize = 80;
 
-/// The share's own folder in that of the server.
 pub(crate) const SHARE_FOLDER: &str = "share";
 
-/// The folder that holds the servers' folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateFolder(PathBuf);
 
 impl Default for StateFolder {
-    /// `smbscope-lab` in `$XDG_RUNTIME_DIR`, or `/tmp/smbscope-lab-UID`.
     fn default() -> StateFolder {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let runtime =
@@ -37,22 +40,19 @@ impl Default for StateFolder {
 }
 
 impl StateFolder {
-    /// A folder of the caller's choice; it is made when it is needed.
     pub fn new(folder: &Path) -> Result<StateFolder, LabError> {
         std::path::absolute(folder).map(StateFolder).map_err(LabError::file("find", folder))
     }
 
-    /// The folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The servers that somebody takes care of, by name. An error where others could have written what is there.
+    /// Returns the running servers by name. Fails if others could have written to the folder.
     pub fn servers(&self) -> Result<Vec<ServerRecord>, LabError> {
         Ok(self.records()?.into_iter().filter(|record| record.owner.lives()).collect())
     }
 
-    /// Ends a server that was detached, and removes everything of it.
     pub fn stop(&self, name: &str) -> Result<(), LabError> {
         let servers = self.servers()?;
         let Some(record) = servers.iter().find(|record| record.name == name) else {
@@ -72,11 +72,11 @@ impl StateFolder {
             });
         }
         end_process(record.owner);
-        // It has cleaned up, unless it could not.
+        // The keeper has cleaned up, unless it failed.
         self.sweep().map(drop)
     }
 
-    /// Removes what servers have left whose owner is gone: processes, mounts, folders. Returns their names.
+    /// Removes processes, mounts and folders of servers whose owner is gone. Returns their names.
     pub fn sweep(&self) -> Result<Vec<String>, LabError> {
         if !trust::is_own_folder(&self.0)? {
             return Ok(Vec::new());
@@ -91,8 +91,7 @@ impl StateFolder {
         Ok(stale.into_iter().map(|record| record.name).collect())
     }
 
-    /// All records, by name. A folder counts only if its record says that it is this one: nothing else in the folder is
-    /// ever touched.
+    /// Returns all records by name. Folders whose record does not name them are ignored and never touched.
     fn records(&self) -> Result<Vec<ServerRecord>, LabError> {
         if !trust::is_own_folder(&self.0)? {
             return Ok(Vec::new());
@@ -106,7 +105,6 @@ impl StateFolder {
         Ok(records)
     }
 
-    /// Makes the folder of a new server and puts its record there.
     pub(crate) fn claim(&self, record: &mut ServerRecord) -> Result<(), LabError> {
         let name = &record.name;
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -122,7 +120,7 @@ impl StateFolder {
         self.make()?;
         let _lock = self.lock()?;
         self.sweep_locked()?;
-        // One that was interrupted between the next two steps has left an empty folder.
+        // An interrupted claim leaves an empty folder.
         let _ = fs::remove_dir(&record.folder);
         match DirBuilder::new().mode(0o700).create(&record.folder) {
             Ok(()) => {}
@@ -137,19 +135,19 @@ impl StateFolder {
         record.write()
     }
 
-    /// Makes the folder, if it is not there. In `/tmp`, somebody else might have made it.
+    /// Creates the folder if necessary, and rejects a folder that another user created in `/tmp`.
     fn make(&self) -> Result<(), LabError> {
         let make = LabError::file("make", &self.0);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(make)?;
         trust::is_own_folder(&self.0).map(drop)
     }
 
-    /// Held while folders appear and disappear.
     fn lock(&self) -> Result<OwnedFd, LabError> {
         lock(&self.0.join(".lock"))
     }
 
-    /// Held from the choice of a port until the server listens on it: Samba's sockets don't exclude one another.
+    /// Locks the time from the choice of a port until the server listens on it: Samba's sockets do not exclude each
+    /// other.
     pub(crate) fn port_lock() -> Result<OwnedFd, LabError> {
         let state = StateFolder::default();
         state.make()?;
@@ -157,7 +155,6 @@ impl StateFolder {
     }
 }
 
-/// Waits until nobody else has the lock; it ends with the value.
 fn lock(file: &Path) -> Result<OwnedFd, LabError> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let open = rustix::fs::open(file, flags, Mode::RUSR | Mode::WUSR);
@@ -167,13 +164,12 @@ fn lock(file: &Path) -> Result<OwnedFd, LabError> {
     Ok(descriptor)
 }
 
-/// Asks a process to end, and makes it end when it does not.
+/// Terminates a process, and kills it after 20 s.
 pub(crate) fn end_process(process: Process) {
     let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { return };
     for (signal, patience) in [(Signal::TERM, Duration::from_secs(20)), (Signal::KILL, Duration::from_secs(5))] {
         let patience = Instant::now() + patience;
         if process.lives() {
-            // It may have ended just now.
             let _ = kill_process(pid, signal);
         }
         while process.lives() && Instant::now() < patience {
@@ -182,7 +178,6 @@ pub(crate) fn end_process(process: Process) {
     }
 }
 
-/// Ends what runs of a server, and removes its folder.
 pub(crate) fn clean(record: &ServerRecord) -> Result<(), LabError> {
     let folder = &record.folder;
     if !family::end(folder) {
@@ -192,16 +187,16 @@ pub(crate) fn clean(record: &ServerRecord) -> Result<(), LabError> {
     if let Some(LinkEmulation::Network { interface, .. }) = &record.link {
         link::remove(interface);
     }
-    // The slow disk goes before what is below it.
+    // The slow disk is on top of the others.
     if let Some(at) = &record.storage_mount {
         mounts::unmount(at)?;
-        // It is in the server's folder, or empty.
+        // The mount point is in the server's folder, or an empty folder elsewhere.
         let _ = fs::remove_dir(at);
     }
     for name in [SHARE_FOLDER, storage::BELOW] {
         mounts::unmount(&folder.join(name))?;
     }
-    // Files of others must not be removed.
+    // Files on foreign mounts must not be removed.
     if let Some(mount) = mounts::below(folder).map_err(LabError::file("look at", folder))?.first() {
         let error = io::Error::other("something is still mounted on it");
         return Err(LabError::file("remove", mount)(error));
@@ -209,6 +204,124 @@ pub(crate) fn clean(record: &ServerRecord) -> Result<(), LabError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LabError::file("remove", folder)(error)),
         _ => Ok(()),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerRecord {
+    pub name: String,
+    pub folder: PathBuf,
+    pub share_folder: PathBuf,
+    /// Account that accesses the files of a given folder. Absent if each user has its own.
+    #[serde(default)]
+    pub accessed_as: Option<String>,
+    pub owner: Process,
+    /// Outlives the process that started it.
+    #[serde(default)]
+    pub detached: bool,
+    #[serde(default)]
+    pub link: Option<LinkEmulation>,
+    #[serde(default)]
+    pub storage_mount: Option<PathBuf>,
+    /// Main process of Samba. Absent during the start.
+    pub smbd: Option<Process>,
+    pub port: u16,
+    /// Start time, in seconds since 1970.
+    pub started: u64,
+    pub users: Vec<LabUser>,
+    pub settings: LabServerSettings,
+}
+
+impl ServerRecord {
+    pub fn address(&self) -> SocketAddr {
+        let address = match self.link {
+            Some(LinkEmulation::Network { server, .. }) => server,
+            Some(LinkEmulation::Proxy { .. }) | None => Ipv4Addr::LOCALHOST,
+        };
+        SocketAddr::from((address, self.port))
+    }
+
+    pub fn interface(&self) -> &str {
+        match &self.link {
+            Some(LinkEmulation::Network { interface, .. }) => interface,
+            Some(LinkEmulation::Proxy { .. }) | None => "lo",
+        }
+    }
+
+    pub fn user(&self) -> &str {
+        self.users.first().map_or("", |user| &user.name)
+    }
+
+    pub fn url(&self) -> String {
+        self.url_of(SHARE)
+    }
+
+    pub fn encrypted_url(&self) -> String {
+        self.url_of(ENCRYPTED_SHARE)
+    }
+
+    fn url_of(&self, share: &str) -> String {
+        format!("smb://{}@{}/{share}", self.user(), self.address())
+    }
+
+    /// Returns the file with the first user's password, readable only by the owner of the server.
+    pub fn password_file(&self) -> PathBuf {
+        self.folder.join(PASSWORD_FILE)
+    }
+
+    pub fn uptime(&self) -> Duration {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        now.saturating_sub(Duration::from_secs(self.started))
+    }
+
+    pub fn pids(&self) -> Vec<u32> {
+        let members = family::members(&self.folder, Some(LabProcessRole::Samba));
+        members.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
+    }
+
+    pub fn sessions(&self) -> usize {
+        let Some(smbd) = self.smbd else { return 0 };
+        family::sessions(&family::members(&self.folder, Some(LabProcessRole::Samba)), smbd)
+    }
+
+    /// Returns user and system time of Samba's processes, ended connections included. Readings in quick succession
+    /// may miss a connection that ends in between.
+    pub fn cpu_time(&self) -> Duration {
+        let members = family::members(&self.folder, Some(LabProcessRole::Samba));
+        // After Samba has ended, its id may belong to another process.
+        family::cpu_time(&members, self.smbd.filter(Process::lives))
+    }
+
+    pub fn scanner_cpu_time(&self) -> Option<Duration> {
+        let is_there = self.settings.antivirus.is_some();
+        is_there.then(|| family::cpu_time(&family::members(&self.folder, Some(LabProcessRole::Antivirus)), None))
+    }
+
+    pub fn storage(&self) -> Option<StorageFigures> {
+        self.settings.storage.is_slow().then(|| storage::figures(&self.folder)).flatten()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        family::signal(&self.folder, Some(LabProcessRole::Samba), signal);
+    }
+
+    const FILE: &str = "state.json";
+
+    /// Reads the record of a folder. `None` if there is none, if it is invalid, or if it was not written by the
+    /// caller.
+    pub(crate) fn read(folder: &Path) -> Option<ServerRecord> {
+        serde_json::from_slice(&trust::read_own(&folder.join(ServerRecord::FILE))?).ok()
+    }
+
+    pub(crate) fn write(&self) -> Result<(), LabError> {
+        let file = self.folder.join(ServerRecord::FILE);
+        let new = self.folder.join("state.json.new");
+        let text = serde_json::to_vec_pretty(self).expect("a record has only keys that are strings");
+        // Must not be writable by others whatever the umask, because it would then be rejected by
+        // [`ServerRecord::read`].
+        let file_of_ours = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+        file_of_ours.and_then(|mut file| file.write_all(&text)).map_err(LabError::file("write", &new))?;
+        std::fs::rename(&new, &file).map_err(LabError::file("write", &file))
     }
 }
 
@@ -240,12 +353,11 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
         let state = StateFolder::new(directory.path()).expect("the path is absolute");
         let own = Process::own();
-        // The same process id with another start time: what a recycled id looks like.
+        // Same process id with another start time: a recycled id.
         state.claim(&mut record("dead", Process { start: own.start + 1, ..own })).expect("the name is free");
         state.claim(&mut record("live", own)).expect("the name is free");
         fs::create_dir(directory.path().join("foreign")).expect("a folder can be made");
         fs::write(directory.path().join("foreign/state.json"), "{}").expect("a file can be written");
-        // The second claim has swept already.
         assert_eq!(state.sweep().expect("the folder can be read"), Vec::<String>::new());
         let left = |name: &str| directory.path().join(name).exists();
         assert_eq!((left("dead"), left("live"), left("foreign")), (false, true, true));

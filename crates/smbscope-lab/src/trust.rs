@@ -1,8 +1,8 @@
-//! Whether state on the disk may be believed.
+//! Decides if state on disk can be trusted.
 //!
-//! A record names processes to end, mounts to undo and folders to remove, and the command may run as root. So it counts
-//! only if nobody but the caller could have written it: neither the record, nor the folders above it, nor a link on the
-//! way there. A shared temporary directory is one where others make folders and links as they like.
+//! A record names processes to end, mounts to remove and folders to delete, and the command may run as root. It is
+//! only trusted if nobody but the caller could have written it: not the record, nor a folder above it, nor a link on
+//! the way. In a shared temporary directory others can create folders and links at will.
 
 use crate::LabError;
 use rustix::fs::{Mode, OFlags};
@@ -12,16 +12,16 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Longest record that is read; one of a server with 1,000 users has 60 KB.
+/// Maximum size of a record; one with 1,000 users takes 60 KB.
 const MAX_RECORD_BYTES: u64 = 1 << 20;
 
-/// Permission to write for the group, for others, and the bit that keeps others from renaming what is not theirs.
+/// Mode bits: write access for group and others, and the bit that prevents renaming other users' files.
 const GROUP_WRITE: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Checks that the folder is the caller's own and that nobody else can change it or put another one in its place;
-/// `false` if there is none.
+/// Checks that the folder belongs to the caller and that nobody else can change or replace it. Returns false if it
+/// does not exist.
 pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, LabError> {
     let metadata = match fs::symlink_metadata(folder) {
         Ok(metadata) => metadata,
@@ -40,7 +40,7 @@ pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, LabError> {
     if metadata.mode() & (GROUP_WRITE | OTHERS_WRITE) != 0 {
         return refused(folder, &format!("can be written to by others (mode {:o})", metadata.mode() & 0o7777));
     }
-    // Links on the way, and then the folders that the way really leads through.
+    // Check the links on the path, then the folders they lead through.
     let real = folder.canonicalize().map_err(LabError::file("read", folder))?;
     for above in folder.ancestors().chain(real.ancestors()).filter(|path| !path.as_os_str().is_empty()) {
         let metadata = fs::symlink_metadata(above).map_err(LabError::file("read", above))?;
@@ -52,19 +52,19 @@ pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, LabError> {
     Ok(true)
 }
 
-/// Whether only the caller and root can change what is in this folder, or where this link leads.
+/// Returns true if only the caller and root can change the folder's entries, or the link's target.
 fn is_trusted(metadata: &Metadata) -> bool {
     let owners = [geteuid().as_raw(), 0, root_owner()];
     if !owners.contains(&metadata.uid()) {
         return false;
     }
     let mode = metadata.mode();
-    // Many systems give every user a group of his own.
+    // Many systems give every user a private group.
     let group_writes = mode & GROUP_WRITE != 0 && metadata.gid() != getegid().as_raw() && metadata.gid() != 0;
     !metadata.is_dir() || mode & STICKY != 0 || (mode & OTHERS_WRITE == 0 && !group_writes)
 }
 
-/// Who owns `/`: not root in a user namespace, where root's files belong to nobody.
+/// Returns the owner of `/`. In a user namespace root's files appear to belong to nobody.
 fn root_owner() -> u32 {
     fs::metadata("/").map_or(0, |metadata| metadata.uid())
 }
@@ -77,7 +77,7 @@ fn refused<T>(folder: &Path, why: &str) -> Result<T, LabError> {
     Err(LabError::Unavailable(text))
 }
 
-/// The content of a file that only the caller can have written; `None` if there is none, or it is not such a file.
+/// Reads a file that only the caller can have written. Returns `None` for any other file, or if it does not exist.
 pub(crate) fn read_own(path: &Path) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -133,7 +133,7 @@ mod tests {
             assert!(why(&own).contains("can be written to by others"), "{mode:o}");
         }
         set_mode(&own, 0o700);
-        // Whoever may write to the folder above can rename ours and make another one, if no sticky bit forbids it.
+        // Without a sticky bit, everybody who may write to the parent can rename our folder and create another.
         set_mode(shared.path(), 0o777);
         assert!(why(&own).contains("can be replaced by others"));
     }
@@ -162,7 +162,7 @@ mod tests {
         }
         assert!(why(&theirs).contains("belongs to another user (user id 1)"));
         assert_eq!(read_own(&file), None);
-        // Below a folder of theirs, even one of ours can be replaced.
+        // Below another user's folder, even our own folder can be replaced.
         let below = theirs.join("below");
         fs::create_dir(&below).expect("root may");
         set_mode(&below, 0o700);

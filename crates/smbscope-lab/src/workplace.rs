@@ -1,8 +1,8 @@
-//! A folder for all that a process leaves if it is killed: temporary files, mounts, and processes that it started. The next
-//! one to be opened removes those whose owner is gone.
+//! Folder for everything that a killed process would leave behind: temporary files, mounts and child processes.
+//! Opening a new one removes those whose owner is gone.
 //!
-//! The owner holds a lock (flock(2)) that the kernel releases when it dies, by whatever signal and in whatever namespace. So
-//! no identifier that is used again can make a folder in use look abandoned, or the other way around.
+//! The owner holds a lock (flock(2)), which the kernel releases when it dies, whatever the cause and the namespace.
+//! Recycled ids can therefore not make a folder look abandoned or in use.
 
 use crate::family::{self, LabProcessRole};
 use crate::{LabError, mounts, trust};
@@ -13,30 +13,26 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How the names of all of them begin.
 const PREFIX: &str = "smbscope-work-";
-/// The file with the lock.
 const LOCK: &str = ".lock";
-/// Attempts to make one: another process may remove a folder that has no lock yet.
+/// Attempts to create one: another process may remove a folder before it is locked.
 const ATTEMPTS: u32 = 8;
 
-/// A folder of this process; dropping it ends and removes everything of it.
 #[derive(Debug)]
 pub struct Workplace {
     folder: PathBuf,
-    /// Nothing was left of others when it was opened.
     swept: usize,
     _lock: OwnedFd,
 }
 
 impl Workplace {
-    /// Makes one in the folder for temporary files, and removes those that killed processes of this user left there.
+    /// Creates one in the temporary folder, after removing the folders of dead processes of this user.
     pub fn open() -> Result<Workplace, LabError> {
         Workplace::open_in(&std::env::temp_dir())
     }
 
     fn open_in(above: &Path) -> Result<Workplace, LabError> {
-        // A path that is the same wherever a program works.
+        // A path that is valid in every working directory.
         let above = above.canonicalize().map_err(LabError::file("find", above))?;
         let swept = sweep(&above);
         for _ in 0..ATTEMPTS {
@@ -55,22 +51,18 @@ impl Workplace {
         Err(LabError::file("make a folder in", &above)(io::Error::other("another process keeps removing it")))
     }
 
-    /// The folder, which only this user can enter.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Number of abandoned ones that were removed when this one was opened.
     pub fn swept(&self) -> usize {
         self.swept
     }
 
-    /// Marks a process before it is started: it ends with the folder, and so does whatever it starts.
     pub fn mark(&self, command: &mut Command) {
         family::mark(command, &self.folder, LabProcessRole::Work);
     }
 
-    /// Ends every process that was marked and is still there, and those that they started.
     pub fn end_processes(&self) {
         let _ = family::end(&self.folder);
     }
@@ -82,23 +74,22 @@ impl Drop for Workplace {
     }
 }
 
-/// Removes what owners who are gone left in this folder; returns their number.
 fn sweep(above: &Path) -> usize {
     let entries = fs::read_dir(above).into_iter().flatten().filter_map(Result::ok);
     let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)));
-    // Others make folders and links as they like in a shared temporary directory.
+    // In a shared temporary directory others can create folders and links at will.
     let own = named.map(|entry| entry.path()).filter(|folder| trust::is_own_folder(folder).unwrap_or(false));
     own.filter(|folder| match lock(folder, OFlags::empty()) {
-        // Held until it is removed, so that only one process does that.
+        // The lock is held during removal, so that only one process removes the folder.
         Ok(Some(_lock)) => remove_or_tell(folder),
         Ok(None) => false,
-        // Its owner died, or has still to make the lock: it will make another folder.
+        // The owner died, or has not locked it yet and will create another one.
         Err(_) => fs::remove_dir(folder).is_ok(),
     })
     .count()
 }
 
-/// Takes the lock of a folder; nothing if its owner lives.
+/// Takes the lock of a folder. Returns `None` if its owner is alive.
 fn lock(folder: &Path, create: OFlags) -> io::Result<Option<OwnedFd>> {
     let flags = create | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = rustix::fs::open(folder.join(LOCK), flags, Mode::RUSR | Mode::WUSR)?;
@@ -109,12 +100,10 @@ fn lock(folder: &Path, create: OFlags) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Returns true if it is gone.
 fn remove_or_tell(folder: &Path) -> bool {
     remove(folder).inspect_err(|error| tracing::warn!("{error}")).is_ok()
 }
 
-/// Ends its processes, unmounts what is mounted in it, and removes it.
 fn remove(folder: &Path) -> Result<(), LabError> {
     if !family::end(folder) {
         let said = format!("some of the processes that it started can't be ended, and {} stays", folder.display());
@@ -122,9 +111,8 @@ fn remove(folder: &Path) -> Result<(), LabError> {
     }
     let mut mounted = mounts::below(folder).map_err(LabError::file("look at", folder))?;
     mounted.sort();
-    // The innermost first.
     mounted.iter().rev().try_for_each(|mount| mounts::unmount(mount))?;
-    // Files of others must not be removed.
+    // Files on foreign mounts must not be removed.
     if let Some(mount) = mounts::below(folder).map_err(LabError::file("look at", folder))?.first() {
         return Err(LabError::file("remove", mount)(io::Error::other("something is still mounted on it")));
     }
@@ -147,7 +135,6 @@ mod tests {
         folder
     }
 
-    /// One whose owner was killed: nobody holds the lock.
     fn abandoned(above: &Path, name: &str) -> PathBuf {
         let folder = folder(above, name);
         fs::write(folder.join(LOCK), "").expect("it can be written");
@@ -167,7 +154,7 @@ mod tests {
         let mut bystander = Command::new("sleep");
         live.mark(bystander.arg("1000"));
         let mut bystander = bystander.spawn().expect("there is a sleep(1)");
-        // Not one of ours: no lock but content, another name, a link to one, a folder that others may write to.
+        // Not ours: content without a lock, another name, a link, and a folder writable by others.
         let unlocked = folder(above.path(), "unlocked");
         fs::write(unlocked.join("kept"), "").expect("it can be written");
         let foreign = above.path().join("smbscope-else");

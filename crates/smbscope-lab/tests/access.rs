@@ -1,6 +1,5 @@
-//! Whom a server lets in, and what they can do to the machine: an attack by another user of it, with Samba's own client.
-//!
-//! Expected results: no user of the machine gets a right through the server that he has not without it.
+//! Access control: attacks by another user of the machine, with Samba's own client. No user may gain rights through
+//! the server that he lacks otherwise.
 
 mod common;
 
@@ -13,10 +12,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// `nobody`: neither root, nor an account that the server's users are.
+/// `nobody`: neither root nor an account of the server's users.
 const OTHER: u32 = 65534;
 
-/// Whether this is root, and so can act as another user; a line otherwise.
+/// Returns true as root, who can act as another user. Otherwise reports the test as skipped.
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -25,14 +24,14 @@ fn is_root() -> bool {
     is_root
 }
 
-/// Another user of the machine runs a program.
+/// Returns a command run by another user of the machine.
 fn as_other(program: &str) -> Command {
     let mut command = Command::new(program);
     command.uid(OTHER).gid(OTHER).current_dir("/").env("HOME", "/");
     command
 }
 
-/// What another user of the machine gets from the share of a server, `login` being what follows `--user`.
+/// Runs smbclient commands as another user of the machine. `login` is the argument of `--user`.
 fn attack(server: &LabServer, dialect: LabDialect, login: Option<&str>, commands: &str) -> Option<Output> {
     let mut client = as_other("smbclient");
     client.arg(format!("//127.0.0.1/{}", server.share())).args(["-p", &server.port().to_string(), "-c", commands]);
@@ -45,7 +44,7 @@ fn attack(server: &LabServer, dialect: LabDialect, login: Option<&str>, commands
     output.inspect_err(|_| skip::missing("smbclient is not installed")).ok()
 }
 
-/// A folder of root's that everybody may look into, with a secret in it.
+/// Creates a folder of root's that everybody can enter, with a secret in it.
 fn folder_with_secret() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory can be made");
     let secret = folder.path().join("secret");
@@ -89,8 +88,8 @@ fn without_the_password_nobody_gets_in() {
     }
 }
 
-/// The client has the password, and so the rights of an unprivileged account, and not those of root, who started the
-/// server: MS-SMB2 has no say in that, it is what the kernel allows this account.
+/// The client has the password, and thus the rights of an unprivileged account, but not those of root, who started
+/// the server. The expected results are the kernel's rules for that account, not MS-SMB2's.
 #[test]
 fn a_folder_that_root_shares_is_not_accessed_as_root() {
     if !is_root() {
@@ -109,11 +108,11 @@ fn a_folder_that_root_shares_is_not_accessed_as_root() {
         let Some(refused) = say(dialect, "get secret -; put /bin/sh upload; get out/hostname -") else { return };
         let denied = refused.matches("NT_STATUS_ACCESS_DENIED").count();
         assert!(!refused.contains("the secret") && denied >= 2, "{dialect}: {refused}");
-        // Out of the share, not even what everybody may read.
+        // Nothing outside the share is accessible, not even world-readable files.
         let hostname = fs::read_to_string("/etc/hostname").unwrap_or_default();
         assert!(hostname.trim().is_empty() || !refused.contains(hostname.trim()), "{dialect}: {refused}");
 
-        // Where everybody may write, so may the account; but nothing is root's, or runs as anybody else.
+        // The account may write to a world-writable folder, but no file becomes root's or runs as another user.
         set_mode(share, 0o1777);
         let commands = "put /bin/sh shell; posix; chmod 6755 shell; setmode shell +x; symlink /etc link; ls";
         let uploaded = say(dialect, commands).expect("smbclient was there");
@@ -130,7 +129,7 @@ fn a_folder_of_an_ordinary_user_is_accessed_as_that_user() {
         return;
     }
     let given = folder_with_secret();
-    // `games`, an account of every Debian: not the first one, which the server's user is.
+    // `games`, an account of every Debian system, but not the first one, which the server's user has.
     let games = 5;
     chown(given.path(), Some(games), None).expect("root may");
     let Some(server) = server(&sharing(given.path())) else { return };

@@ -1,4 +1,4 @@
-//! Real servers: each test starts its own, and skips where Samba is missing.
+//! Real servers, one per test. Skipped without Samba.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_server_leaves_no_process_and_no_folder() {
     let Some(server) = server(&LabServerSettings::default()) else { return };
-    // Samba starts helpers for its named pipes, which take themselves out of the process group.
+    // Samba starts helpers for its named pipes, which leave the process group.
     let user = As::User(server.user(), server.password());
     let _listing = smbclient(&server, "IPC$", user, LabDialect::Smb311, "help");
     let (folder, pids) = (server.folder().to_owned(), server.pids());
@@ -61,7 +61,7 @@ fn dialects_outside_the_range_are_refused() {
         (LabDialect::Smb202, false),
         (LabDialect::Smb210, true),
         (LabDialect::Smb300, true),
-        // What a client offers up to is no demand: the server chooses 3.0.
+        // A client's newest dialect is an offer: the server chooses 3.0.
         (LabDialect::Smb311, true),
     ] {
         let user = As::User(server.user(), server.password());
@@ -85,7 +85,7 @@ fn settings_reach_samba() {
     for (user, password) in server.users() {
         let who = As::User(user, password);
         let Some(output) = smbclient(&server, server.share(), who, LabDialect::Smb311, "mkdir x") else { return };
-        // The session is up: it is the share that can't be written to.
+        // The session works; only writing to the share fails.
         assert!(said(&output).contains("making remote directory"), "{user}: {}", said(&output));
         assert!(!server.share_folder().join("x").exists(), "{user}");
     }
@@ -154,7 +154,7 @@ fn a_killed_server_is_gone_and_its_folder_goes_with_the_value() {
     let (folder, port) = (server.folder().to_owned(), server.port());
     server.kill();
     assert!(common::eventually(|| server.pids().is_empty()));
-    // The system closes the socket a moment later, and a server of another test may have the port for a while.
+    // The system closes the socket a moment later, and another test's server may take the port for a while.
     assert!(common::eventually(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_err()));
     assert!(folder.exists());
     server.stop().expect("nothing is in the way");
@@ -179,7 +179,7 @@ fn the_same_port_is_open_for_both_versions_of_ip() {
     }
     for delay in [None, Some(Duration::from_millis(1))] {
         let Some(server) = server(&LabServerSettings { delay, ..LabServerSettings::default() }) else { return };
-        // A network of its own has one address.
+        // A private network has one address.
         if !server.address().ip().is_loopback() {
             continue;
         }

@@ -1,4 +1,5 @@
-//! What makes a real server slow, measured from outside; expected figures are arithmetic.
+//! Slow links, full disks, virus scans and CPU load of a real server, measured from outside. Expected figures follow
+//! from arithmetic.
 
 mod common;
 
@@ -8,7 +9,7 @@ use smbscope_testkit::skip;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Runs these commands of smbclient's as the server's user.
+/// Runs smbclient commands as the server's user.
 fn run(server: &LabServer, commands: &str) -> Option<(String, Duration)> {
     let user = As::User(server.user(), server.password());
     let started = Instant::now();
@@ -16,8 +17,8 @@ fn run(server: &LabServer, commands: &str) -> Option<(String, Duration)> {
     Some((said(&output), started.elapsed()))
 }
 
-/// A session takes at least negotiate, two legs of the session setup, and the tree connect; `cd` asks twice: 10 round
-/// trips of 2 × 20 ms or so, and at the very least 5 of them, which is 200 ms.
+/// A session takes negotiate, two session setups and a tree connect, and `cd` two queries: about 10 round trips of 2
+/// × 20 ms. At least 5 of them take 200 ms.
 #[test]
 fn a_delayed_server_answers_after_the_delay() {
     let settings = LabServerSettings { delay: Some(Duration::from_millis(20)), ..LabServerSettings::default() };
@@ -61,7 +62,7 @@ fn a_slow_link_ends_with_its_server() {
     let connects = || std::net::TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();
     assert!(connects());
     drop(server);
-    // Without its interface, the address of a network of its own is somewhere in the world, and may even answer.
+    // Without its interface, the private network's address is routed elsewhere and may even answer.
     let is_gone = || match interface.as_str() {
         "lo" => !connects(),
         network => !std::path::Path::new("/sys/class/net").join(network).exists(),
@@ -102,7 +103,7 @@ fn an_infected_file_is_refused_and_a_clean_one_is_not() {
         Err(LabError::Unavailable(why)) => return skip::missing(why),
         Err(error) => panic!("{error}"),
     };
-    // The test file of eicar.org in two halves, so that no scanner takes this source for it.
+    // EICAR test file in two halves, so that no scanner objects to this source.
     let infected = [r"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR", "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"].concat();
     for (name, content) in [("infected", infected.as_str()), ("clean", "nothing to see here, move along")] {
         fs::write(server.share_folder().join(name), content).expect("the share can be written to");
@@ -118,7 +119,8 @@ fn an_infected_file_is_refused_and_a_clean_one_is_not() {
     assert!(server.scanner_cpu_time().is_some());
 }
 
-/// A thread for each core, of which a container may be allowed to use the time of fewer. Without a keeper, the work is done by threads of this process; how much they do is tested where they are.
+/// One thread per core, although a container may have less CPU time. Without a keeper the threads run in this
+/// process. The amount of work is tested in `busy`.
 #[test]
 fn a_busy_server_is_busy_as_long_as_it_lives() {
     let Some(server) = server(&LabServerSettings { cpu_load: Some(50), ..LabServerSettings::default() }) else {

@@ -1,4 +1,4 @@
-//! Slow storage below a share, measured from outside, past Samba and through it; expected times are arithmetic.
+//! Slow storage, measured from outside, both directly and through Samba. Expected times follow from arithmetic.
 
 mod common;
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A server on such storage, or a line that says why the test is skipped.
+/// Starts a server with such storage, or reports the test as skipped.
 fn server(settings: LabServerSettings) -> Option<LabServer> {
     if let Err(why) = available() {
         skip::missing(why);
@@ -38,13 +38,13 @@ fn latency(milliseconds: u64) -> Storage {
     Storage { latency: Some(Duration::from_millis(milliseconds)), ..Storage::default() }
 }
 
-/// Runs these commands of smbclient's as the server's user.
+/// Runs smbclient commands as the server's user.
 fn client(server: &LabServer, commands: &str) -> Option<String> {
     let user = As::User(server.user(), server.password());
     smbclient(server, server.share(), user, LabDialect::Smb311, commands).map(|output| said(&output))
 }
 
-/// What is mounted on this folder or below it, as the kernel lists it.
+/// Returns the mounts at or below this folder, as listed by the kernel.
 fn mounts(folder: &Path) -> Vec<String> {
     let list = fs::read_to_string("/proc/self/mounts").expect("there is a list of mounts");
     let folder = folder.to_str().expect("the path is UTF-8");
@@ -56,7 +56,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (work(), started.elapsed())
 }
 
-/// 5 reads and 5 writes one after the other, and a flush, of 20 ms each.
+/// 5 reads, 5 writes and a flush in sequence, 20 ms each.
 #[test]
 fn every_read_write_and_flush_takes_at_least_the_latency_and_a_name_does_not() {
     let Some(server) = slow(latency(20)) else { return };
@@ -80,7 +80,7 @@ fn every_read_write_and_flush_takes_at_least_the_latency_and_a_name_does_not() {
     assert!(figures.busy >= Duration::from_millis(11 * 20) && figures.weighted >= figures.busy, "{figures:?}");
 }
 
-/// A file of 300,000 bytes is at least one write on its way to the server, and one read on its way back: 2 × 150 ms.
+/// 300,000 bytes take at least one write on upload and one read on download: 2 × 150 ms.
 #[test]
 fn what_samba_reads_and_writes_passes_the_disk() {
     let Some(server) = slow(latency(150)) else { return };
@@ -96,9 +96,8 @@ fn what_samba_reads_and_writes_passes_the_disk() {
     assert!(figures.bytes_written == 300_000 && figures.bytes_read >= 300_000, "{figures:?}");
 }
 
-/// 100 a second: in 2 s no more than 201, the first one at once; and no fewer than three quarters of that, by users
-/// who have always one outstanding. They wait for each other: 8 of them have 8 outstanding, on average, less what they need
-/// for themselves.
+/// At 100 per second, at most 201 complete in 2 s, as the first starts at once, and at least three quarters of that.
+/// 8 users have one request outstanding each, except during their own work: the mean queue is just below 8.
 #[test]
 fn operations_stay_below_the_limit_however_many_ask() {
     let Some(server) = slow(Storage { iops: Some(100), ..Storage::default() }) else { return };
@@ -129,7 +128,7 @@ fn operations_stay_below_the_limit_however_many_ask() {
     assert!((0.9..=1.0).contains(&busy), "busy for {busy} of the time");
 }
 
-/// 4 MB at 10 MB/s take 400 ms; the last one, which is on its way alone, at least a MiB's 105 ms.
+/// 4 MB at 10 MB/s take 400 ms. The last request, alone in transit, takes at least 105 ms for a MiB.
 #[test]
 fn bytes_stay_below_the_bandwidth() {
     let Some(server) = slow(Storage { bandwidth: Some(10_000_000), ..Storage::default() }) else { return };
@@ -139,7 +138,7 @@ fn bytes_stay_below_the_bandwidth() {
     assert!((Duration::from_millis(400)..Duration::from_secs(20)).contains(&took), "{took:?}");
 }
 
-/// Expected values: what the same calls do on the folder below, which this test looks at past the mount.
+/// Expected values come from the same calls on the underlying folder, which the test accesses directly.
 #[test]
 fn files_are_those_of_the_folder_below() {
     let Some(server) = slow(latency(0)) else { return };
@@ -153,7 +152,7 @@ fn files_are_those_of_the_folder_below() {
     assert_eq!(fs::read_to_string(below.join("second")).expect("it is there"), "content");
     let metadata = fs::metadata(below.join("a/b/file")).expect("it is there");
     assert_eq!((metadata.nlink(), metadata.mode() & 0o777), (2, 0o640));
-    // Under a new name, it is the same file for who has it open; without one, too.
+    // An open file stays the same file when it is renamed or removed.
     let mut open = OpenOptions::new().append(true).open(above.join("second")).expect("it is ours");
     fs::rename(above.join("second"), above.join("third")).expect("nobody minds");
     open.write_all(b", and more").expect("there is room");
@@ -167,7 +166,7 @@ fn files_are_those_of_the_folder_below() {
     drop(open);
     let metadata = fs::metadata(below.join("a/b/file")).expect("it is there");
     assert_eq!((metadata.len(), metadata.modified().expect("there is a time")), (3, time));
-    // Thousands of names come in several parts.
+    // A listing of thousands of names takes several requests.
     let many = above.join("many");
     fs::create_dir(&many).expect("a folder can be made");
     for number in 0..3_000 {
@@ -202,7 +201,7 @@ fn dos_attributes_are_kept_where_the_folder_below_keeps_them() {
     assert!(names.contains("user.probe") && names.contains("user.DOSATTRIB"), "{names:?}");
 }
 
-/// Somebody has a file open, and another one waits for the disk, which takes ten seconds: the server ends at once.
+/// One process has a file open and another waits ten seconds for the disk, yet the server ends at once.
 #[test]
 fn a_server_ends_although_its_disk_is_in_use() {
     let Some(server) = slow(latency(10_000)) else { return };
@@ -211,7 +210,7 @@ fn a_server_ends_although_its_disk_is_in_use() {
     let waiting = thread::spawn(move || fs::write(share.join("waiting"), "x"));
     let waits = || server.record().storage().is_some_and(|figures| figures.outstanding == 1);
     assert!(common::eventually(waits));
-    // Samba waits for it, too: a process that waits for a file system can't be killed.
+    // Samba waits as well: a process that waits for a file system can't be killed.
     let user = As::User(server.user(), server.password());
     let file = server.folder().join("file");
     fs::write(&file, "x").expect("the server's folder is not slow");
@@ -255,7 +254,8 @@ fn a_server_that_is_killed_and_one_that_fails_to_start_leave_no_mount() {
     assert!(mounts(state.path()).is_empty(), "{:?}", mounts(state.path()));
 }
 
-/// A path with everything that a list of mounts and its options could stumble over; and the folder's owner is no root.
+/// The path contains characters that the kernel's mount list and mount options escape, and the folder's owner is not
+/// root.
 #[test]
 fn a_given_folder_is_slow_only_through_the_share_and_stays() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
@@ -283,7 +283,7 @@ fn a_given_folder_is_slow_only_through_the_share_and_stays() {
     assert!(took >= Duration::from_millis(300), "{took:?}");
     let made = fs::metadata(given.join("made/copy")).expect("it was made");
     if is_root {
-        // Neither reads Samba what only root may, nor makes files of root's.
+        // Samba neither reads root's files nor creates files owned by root.
         assert!(said.contains("NT_STATUS_ACCESS_DENIED"), "{said}");
         assert!(!server.folder().join("copy.secret").exists());
         assert_eq!((made.uid(), fs::metadata(given.join("made")).expect("it was made").uid()), (1, 1));
@@ -296,7 +296,7 @@ fn a_given_folder_is_slow_only_through_the_share_and_stays() {
     assert_eq!(fs::read_to_string(given.join("secret")).expect("it stays"), "secret");
 }
 
-/// A small disk that is slow, too: both are gone afterwards.
+/// A small disk that is also slow: both are gone afterwards.
 #[test]
 fn slow_storage_can_be_full() {
     let settings = LabServerSettings { storage: latency(1), disk: Some(1 << 20), ..LabServerSettings::default() };

@@ -1,7 +1,6 @@
 //! Arguments of `smbscope bench`.
 
-use super::one_of::{PossibleValueTable, one_of};
-use super::{Arguments, ClusterArguments, ColorChoice, StorageArguments, dimension};
+use super::{Arguments, ClusterArguments, ColorChoice, PossibleValueTable, StorageArguments, dimension, one_of};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SigningAlgorithm, Transport};
@@ -13,23 +12,22 @@ use smbscope_stats::Dimension;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The longest load point: as many seconds as the engine has room for.
+/// Maximum length of a load point, limited by the engine.
 const DURATION_MAX: Duration = Duration::from_secs(100_000);
 
-/// Length of a load point where nobody says otherwise; with passes it ends with them, and this is the longest.
+/// Default length of a load point. With --passes it ends with the passes, and this is the maximum.
 const DURATION: Duration = Duration::from_secs(10);
 const DURATION_OF_PASSES: Duration = Duration::from_secs(3_600);
 
-/// What goes before a load point where nobody says otherwise.
+/// Default warm-up before a load point.
 const WARMUP: Duration = Duration::from_secs(2);
 
-/// What passes before a user whose session broke connects again.
+/// Delay before a user whose session broke reconnects.
 const RECONNECT_DELAY: Duration = Duration::from_millis(500);
 
 const SMB3: Dialect = Dialect::Smb2(0x0300);
 const SMB311: Dialect = Dialect::Smb2(0x0311);
 
-/// Arguments of `smbscope bench`.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -44,35 +42,34 @@ Examples:
 More options: smbscope bench --help. Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments."
 )]
 pub struct BenchArguments {
-    /// Other things to do with a target.
     #[command(subcommand)]
     pub other: Option<BenchVerb>,
 
-    /// Load this share: `smb://[user@]host[:port]/share[/dir]`, or a local folder: `file:DIR`.
+    /// Load this share, `smb://[user@]host[:port]/share[/dir]`, or local folder, `file:DIR`. [default: a private
+    /// Samba server]
     ///
-    /// The same work on a local folder shows what the server and the network add. Without a target, bench starts a private Samba server for the run. It works in one directory of the share,
-    /// smbscope-bench.
+    /// All files are kept in one directory of the target, smbscope-bench. A local folder is the baseline that shows
+    /// what the server and the network add.
     #[arg(value_name = "TARGET")]
     pub target: Option<TargetUrl>,
 
-    /// How to connect.
     #[command(flatten)]
     pub connect: ConnectArguments,
 
-    /// Let each user do this workload: a built-in one by name, or a file (TOML, or a loadfile of dbench).
+    /// Run this workload: the name of a built-in one, or a file (TOML, or a dbench loadfile).
     #[arg(long, value_name = "NAME|FILE", default_value = "netbench-like", help_heading = "Load")]
     pub workload: String,
 
-    /// Play a loadfile of dbench, such as /usr/share/dbench/client.txt, and check each expected status.
+    /// Replay a dbench loadfile, such as /usr/share/dbench/client.txt, and check each expected status.
     #[arg(long, value_name = "FILE", conflicts_with = "workload", help_heading = "Load")]
     pub loadfile: Option<PathBuf>,
 
-    /// Give a parameter of the workload another value: --set files=114. Can be given several times.
+    /// Override a parameter of the workload: --set files=114. May be repeated.
     #[arg(hide_short_help = true, long, value_name = "NAME=VALUE", value_parser = setting, conflicts_with = "loadfile", help_heading = "Load")]
     pub set: Vec<(String, String)>,
 
-    /// Run load points with these numbers of users: 1,8,32 or 10..200:10.
-    /// [default: 1,2,4,8,16,32; with --rate or --rates 32]
+    /// Run a load point for each of these numbers of users: 1,8,32 or 10..200:10. [default: 1,2,4,8,16,32; with
+    /// --rate or --rates 32]
     #[arg(long, value_name = "USERS", help_heading = "Load")]
     pub users: Option<Users>,
 
@@ -80,44 +77,43 @@ pub struct BenchArguments {
     #[arg(long, value_name = "DURATION", value_parser = units::time, help_heading = "Load")]
     pub duration: Option<Duration>,
 
-    /// Warm up for this time before it, without measuring. [default: 2s; with --passes none]
+    /// Warm up for this time before each load point, without measuring. [default: 2s; with --passes none]
     #[arg(long, value_name = "DURATION", value_parser = units::time, help_heading = "Load")]
     pub warmup: Option<Duration>,
 
-    /// Open loop: begin N operations a second of all users together (500/s) when they are due, however long the
-    /// server takes.
+    /// Open loop: start N operations per second in total (500/s), on schedule even if the server falls behind.
     ///
-    /// Response times count from when operations were due. Without a rate, each user begins the next operation when
-    /// the one before is done.
+    /// Response times count from the scheduled start. Without a rate, each user starts the next operation when the
+    /// previous one has completed (closed loop).
     #[arg(long, value_name = "N/s", value_parser = rate, conflicts_with_all = ["rate_per_user", "rates"], help_heading = "Load")]
     pub rate: Option<f64>,
 
-    /// Open loop: begin N operations a second for each user (2/s), so that more users are more load.
+    /// Open loop: start N operations per second for each user (2/s), so that the load grows with the number of users.
     #[arg(hide_short_help = true, long, value_name = "N/s", value_parser = rate, conflicts_with = "rates", help_heading = "Load")]
     pub rate_per_user: Option<f64>,
 
-    /// Open loop: run load points with these rates, in operations a second of all users: 500,1000,2000 or 100..1000:100.
+    /// Open loop: run a load point for each of these total rates per second: 500,1000,2000 or 100..1000:100.
     ///
-    /// With --find-capacity the range to search.
+    /// With --find-capacity, the range to search.
     #[arg(long, value_name = "RATES", help_heading = "Load")]
     pub rates: Option<Rates>,
 
-    /// Open loop: space operations evenly, or at random as many people do.
+    /// Open loop: space operations evenly, or at random like independent users.
     #[arg(hide_short_help = true, long, value_parser = one_of(ARRIVALS), default_value = "constant", help_heading = "Load")]
     pub arrivals: Arrivals,
 
     /// Closed loop: add this think time between two operations of a user.
     ///
-    /// Of a loadfile or recording, `recorded` keeps its pauses, `none` leaves them out, and `0.5x` halves them.
+    /// For a loadfile or recording: `recorded` keeps its pauses, `none` omits them, `0.5x` halves them.
     #[arg(long, value_name = "DURATION", value_parser = think, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
     pub think: Option<Think>,
 
-    /// Find the most users with whom a criterion holds, such as 'p95(Read) < 20ms' or
-    /// 'p99(total) < 100ms and errors < 1%', in the range of --users; or the highest rate, in the range of --rates.
+    /// Find the highest number of users that meets a criterion, such as 'p95(Read) < 20ms' or 'p99(total) < 100ms and
+    /// errors < 1%', within the range of --users; or the highest rate within the range of --rates.
     #[arg(long, value_name = "CRITERION", help_heading = "Load")]
     pub find_capacity: Option<Criterion>,
 
-    /// Skip the preparation and check of files: they are there.
+    /// Skip preparing and checking the files of the workload.
     #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub no_prepare: bool,
 
@@ -125,72 +121,70 @@ pub struct BenchArguments {
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Load")]
     pub sessions_per_user: u16,
 
-    /// Give each session N connections, used in turn (SMB 3 multichannel); a guest's session has one.
+    /// Give each session N connections, used in turn (SMB 3 multichannel). Guest sessions have one.
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32), help_heading = "Load")]
     pub connections_per_session: u16,
 
-    /// Open at most N sessions a second.
+    /// Open at most N sessions per second.
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Load")]
     pub connect_rate: u32,
 
-    /// Seed the random numbers: runs with the same seed do the same operations at the same offsets with the same sizes.
+    /// Seed the random numbers. Runs with the same seed perform the same operations with the same offsets and sizes.
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, help_heading = "Load")]
     pub seed: u64,
 
-    /// Poll for responses instead of sleeping: each thread takes a whole processor, and response times exclude the time
-    /// to wake up.
+    /// Poll for responses instead of sleeping: each thread uses a whole CPU, and response times exclude the wake-up
+    /// time.
     ///
-    /// For few users, on an otherwise idle machine.
+    /// For few users on an otherwise idle machine.
     #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub busy_poll: bool,
 
-    /// Divide users among N threads. [default: half the cores]
+    /// Distribute users over N threads. [default: half the cores]
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "Load")]
     pub threads: Option<u16>,
 
-    /// End a load point after N operations. [default: unlimited]
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    /// End each load point after N operations. [default: unlimited]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Limits")]
     pub operations: Option<u64>,
 
-    /// Measure N whole passes of each user at each load point: of a loadfile, or of a workload with order = "sequence";
-    /// --duration is the longest a load point takes. [default: unlimited]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "When to stop")]
+    /// Measure N complete passes of each user per load point, for a loadfile or a workload with order = "sequence";
+    /// --duration is the time limit. [default: unlimited]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
     pub passes: Option<u32>,
 
-    /// End the run after N operations that did not end as expected.
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    /// End the run after N operations with an unexpected result. [default: unlimited]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Limits")]
     pub stop_on_errors: Option<u64>,
 
-    /// Treat the run as failed (exit status 1) if more than this percentage of the operations of a load point did not end
-    /// as expected, broken sessions included; 100 allows any.
-    #[arg(hide_short_help = true, long, value_name = "PERCENT", value_parser = percent, default_value_t = ERRORS_ALLOWED_PERCENT, help_heading = "When to stop")]
+    /// Fail the run (exit status 1) if more than this percentage of a load point's operations had an unexpected
+    /// result, including broken sessions; 100 allows any.
+    #[arg(hide_short_help = true, long, value_name = "PERCENT", value_parser = percent, default_value_t = ERRORS_ALLOWED_PERCENT, help_heading = "Limits")]
     pub max_errors: f64,
 
-    /// When a user's session breaks, connect again or end the user.
-    #[arg(hide_short_help = true, long, value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "When to stop")]
+    /// Choose what happens when a user's session breaks: reconnect, or end the user.
+    #[arg(hide_short_help = true, long, value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "Limits")]
     pub on_failure: OnFailure,
 
-    /// Where users work.
     #[command(flatten)]
     pub cluster: ClusterArguments,
 
-    /// When a load host of the cluster is lost, go on with the others or end the run.
+    /// Choose what happens when a load host of the cluster is lost: continue with the others, or end the run.
     #[arg(hide_short_help = true, long, value_parser = one_of(ON_LOST_HOST), default_value = "continue", help_heading = "Cluster")]
     pub on_lost_host: OnLostHost,
 
-    /// Capture packets at each load point, and compare the client's response times against the wire's.
+    /// Capture packets at each load point, and compare the client's response times with those on the wire.
     ///
-    /// Needs tcpdump or dumpcap, and the right to capture.
+    /// Requires tcpdump or dumpcap, and permission to capture.
     #[arg(long, help_heading = "Results")]
     pub capture: bool,
 
-    /// Take the server's processor, memory, disk and network figures from this node_exporter or windows_exporter.
+    /// Read the server's CPU, memory, disk and network metrics from this node_exporter or windows_exporter.
     ///
-    /// Without it they are those of this machine, where the server is here too.
+    /// Without it, metrics of this machine are used if it is the server.
     #[arg(long, value_name = "URL", help_heading = "Results")]
     pub server_metrics: Option<Exporter>,
 
-    /// What makes the storage of the private server slow.
     #[command(flatten)]
     pub storage: StorageArguments,
 
@@ -198,7 +192,7 @@ pub struct BenchArguments {
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Results")]
     pub by: Vec<Dimension>,
 
-    /// Keep the run in this directory, a new one or that of an older run.
+    /// Keep the run in this directory, which is created or contains an older run.
     #[arg(short, long, value_name = "RUNDIR", help_heading = "Results")]
     pub output: Option<PathBuf>,
 
@@ -214,7 +208,7 @@ pub struct BenchArguments {
     #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Results")]
     pub color: ColorChoice,
 
-    /// Write all tables of the text report: each group over the load, where time went, files, slowest commands, errors.
+    /// Print all tables of the text report: each group over the load, time split, files, slowest commands, errors.
     #[arg(long, help_heading = "Results")]
     pub full: bool,
 
@@ -222,7 +216,7 @@ pub struct BenchArguments {
     #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400), help_heading = "Results")]
     pub width: Option<u16>,
 
-    /// Print plain progress lines, even on a terminal.
+    /// Print progress as plain lines, even on a terminal.
     #[arg(hide_short_help = true, long, help_heading = "Results")]
     pub plain: bool,
 
@@ -231,13 +225,13 @@ pub struct BenchArguments {
     pub quiet: bool,
 }
 
-/// Load points of a closed loop where none are given: up to many users.
+/// Default load points of a closed loop.
 const USERS: &str = "1,2,4,8,16,32";
-/// Users of an open loop where none are given: as many as carry a rate of some thousand a second.
+/// Default number of users of an open loop: enough for a rate of several thousand per second.
 const USERS_OF_A_RATE: u32 = 32;
 
 impl BenchArguments {
-    /// The load points, or the users of all of them where they differ in their rate.
+    /// Returns the load points, or the users of every load point if they differ in their rate.
     pub(crate) fn users(&self) -> Users {
         match &self.users {
             Some(users) => users.clone(),
@@ -246,21 +240,23 @@ impl BenchArguments {
         }
     }
 
-    /// Rates and users that together have no meaning.
+    /// Returns an error message if users and rates contradict each other.
     fn rate_conflict(&self) -> Option<&'static str> {
         let several_users = self.users().points().len() > 1;
         let several_rates = self.rates.as_ref().is_some_and(|rates| rates.points().len() > 1);
         let is_open = self.rate.is_some() || self.rate_per_user.is_some() || self.rates.is_some();
         if self.rate.is_some() && self.find_capacity.is_some() {
             Some(
-                "--rate is the same load at any number of users: search with --rates 100..5000, or with --rate-per-user",
+                "--rate sets the same load for any number of users: search with --rates 100..5000, or with --rate-per-user",
             )
         } else if self.rate.is_some() && several_users {
-            Some("--rate is the same load at any number of users: give one number, or --rate-per-user, or --rates")
+            Some(
+                "--rate sets the same load for any number of users: give one number, or use --rate-per-user or --rates",
+            )
         } else if self.rates.is_some() && several_users {
-            Some("--rates differ at one number of users: give --users one number")
+            Some("--rates requires a fixed number of users: give --users one number")
         } else if self.rates.is_some() && self.find_capacity.is_some() && !several_rates {
-            Some("--find-capacity searches between the lowest and the highest of --rates: give it a range")
+            Some("--find-capacity searches between the lowest and the highest of --rates: give a range")
         } else if self.rates.as_ref().is_some_and(|rates| rates.points().len() > LOAD_POINTS_MAX)
             && self.find_capacity.is_none()
         {
@@ -272,28 +268,28 @@ impl BenchArguments {
         }
     }
 
-    /// Length of the measured part of a load point; with passes the longest.
+    /// Returns the length of the measured part of a load point; with --passes, its time limit.
     pub(crate) fn duration(&self) -> Duration {
         self.duration.unwrap_or(if self.passes.is_some() { DURATION_OF_PASSES } else { DURATION })
     }
 
-    /// What goes before it.
+    /// Returns the length of the warm-up.
     pub(crate) fn warmup(&self) -> Duration {
         self.warmup.unwrap_or(if self.passes.is_some() { Duration::ZERO } else { WARMUP })
     }
 
-    /// What clap can't see by itself.
+    /// Checks constraints that clap can't express.
     pub(super) fn check(&self) -> Result<(), clap::Error> {
         let connect = match &self.other {
             Some(BenchVerb::Clean(clean)) => &clean.connect,
             _ => &self.connect,
         };
         let conflict = if self.duration().is_zero() {
-            "--duration has to be longer than nothing"
+            "--duration must be longer than 0s"
         } else if self.duration() > DURATION_MAX || self.warmup() > DURATION_MAX {
             "--duration and --warmup are at most 100000s, a day and some hours"
         } else if self.target.is_some() && self.storage.settings().is_slow() {
-            "--storage-latency, --storage-iops and --storage-bandwidth are of a private server: leave TARGET out"
+            "--storage-latency, --storage-iops and --storage-bandwidth require a private server: omit TARGET"
         } else if let Some(conflict) = self.rate_conflict() {
             conflict
         } else if self.find_capacity.is_none() && self.users().points().len() > LOAD_POINTS_MAX {
@@ -303,7 +299,7 @@ impl BenchArguments {
         } else if self.cluster.address.is_some() && self.capture {
             "--capture sees no packets of other hosts: leave --capture or --cluster out"
         } else if self.cluster.address.is_some() && !self.by.is_empty() {
-            "--by depends on the order of all commands, which is not known over several hosts: leave --by or --cluster out"
+            "--by depends on the order of all commands, which is unknown across hosts: omit --by or --cluster"
         } else if let Some(conflict) = connect.conflict() {
             conflict
         } else {
@@ -316,23 +312,21 @@ impl BenchArguments {
     }
 }
 
-/// `name=value`.
+/// Parses `name=value`.
 fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected a name and a value, such as files=114")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Other things to do with a target.
 #[derive(Debug, Subcommand)]
 pub enum BenchVerb {
-    /// Remove the directory that bench made on a share, and nothing else.
+    /// Remove the directory that bench created on a share, and nothing else.
     Clean(CleanArguments),
 
-    /// List the built-in workloads, or print one as a file to begin from.
+    /// List the built-in workloads, or print one as a template.
     Workloads(WorkloadsArguments),
 }
 
-/// Arguments of `smbscope bench clean`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -342,17 +336,16 @@ pub struct CleanArguments {
     #[arg(value_name = "TARGET")]
     pub target: TargetUrl,
 
-    /// How to connect.
     #[command(flatten)]
     pub connect: ConnectArguments,
 }
 
-/// How users think.
+/// Think time of users.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Think {
-    /// For this time between two operations.
+    /// Fixed time between two operations.
     Between(Duration),
-    /// As the workload has it, so many times as long.
+    /// Pauses of the workload, scaled by this factor.
     Recorded(f64),
 }
 
@@ -370,7 +363,6 @@ fn think(text: &str) -> Result<Think, String> {
     }
 }
 
-/// Arguments of `smbscope bench workloads`.
 #[derive(Debug, Args)]
 pub struct WorkloadsArguments {
     /// Print this workload.
@@ -378,27 +370,26 @@ pub struct WorkloadsArguments {
     pub name: Option<String>,
 }
 
-/// How to connect, and as whom.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct ConnectArguments {
-    /// Dialect to negotiate.
+    /// Negotiate this dialect.
     #[arg(long, value_parser = one_of(DIALECTS), default_value = "3.1.1")]
     pub dialect: Dialect,
 
-    /// Sign messages never, where the server requires it, or always.
+    /// Sign messages never, if the server requires it, or always.
     #[arg(long, value_parser = one_of(SIGNING), default_value = "on")]
     pub signing: ClientSigningPolicy,
 
-    /// Offer only this signing algorithm with SMB 3.1.1.
+    /// Offer only this signing algorithm with SMB 3.1.1. [default: all]
     #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING_ALGORITHMS))]
     pub signing_algorithm: Option<SigningAlgorithm>,
 
-    /// Encrypt messages, with this cipher.
+    /// Encrypt messages with this cipher.
     #[arg(long, value_parser = one_of(ENCRYPTION), default_value = "off")]
     pub encryption: Encryption,
 
-    /// Use direct TCP (port 445), or a NetBIOS session (port 139).
+    /// Connect with direct TCP (port 445) or through a NetBIOS session (port 139).
     #[arg(hide_short_help = true, long, value_parser = one_of(TRANSPORTS), default_value = "tcp")]
     pub transport: Transport,
 
@@ -406,7 +397,7 @@ pub struct ConnectArguments {
     #[arg(long, value_parser = one_of(LOGINS), default_value = "password")]
     pub login: Login,
 
-    /// Read the password from the first line of this file; otherwise SMBSCOPE_PASSWORD, or a prompt.
+    /// Read the password from the first line of this file. [default: SMBSCOPE_PASSWORD, or a prompt]
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
 
@@ -414,11 +405,11 @@ pub struct ConnectArguments {
     #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30s", value_parser = units::time)]
     pub timeout: Duration,
 
-    /// Abort the preparation or removal of files after this time.
+    /// Abort preparing or removing files after this time.
     #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30min", value_parser = units::time)]
     pub prepare_timeout: Duration,
 
-    /// Send related commands as one compound where the dialect can.
+    /// Send related commands as one compound if the dialect supports it.
     #[arg(hide_short_help = true, long)]
     pub compound: bool,
 
@@ -432,7 +423,7 @@ pub struct ConnectArguments {
 }
 
 impl ConnectArguments {
-    /// What would be ignored, or refused only by the server.
+    /// Returns an error message for options that would be ignored, or that only the server would refuse.
     fn conflict(&self) -> Option<&'static str> {
         let (encrypted, algorithm) = (self.encryption != Encryption::Off, self.signing_algorithm.is_some());
         let later_cipher =
@@ -440,19 +431,19 @@ impl ConnectArguments {
         if encrypted && self.dialect < SMB3 {
             Some("--encryption needs SMB 3; choose --dialect 3.0 or later")
         } else if later_cipher && self.dialect < SMB311 {
-            Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 have aes-128-ccm alone")
+            Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 support only aes-128-ccm")
         } else if algorithm && self.dialect < SMB311 {
-            Some("--signing-algorithm needs --dialect 3.1.1; every older dialect has one way of signing")
+            Some("--signing-algorithm needs --dialect 3.1.1; older dialects have a fixed algorithm")
         } else if algorithm && self.signing == ClientSigningPolicy::Off {
-            Some("--signing off leaves nothing for --signing-algorithm to do; leave one of them out")
+            Some("--signing off contradicts --signing-algorithm; omit one of them")
         } else if self.raw && self.dialect != Dialect::NtLm012 {
-            Some("--raw is of SMB1; choose --dialect nt1")
+            Some("--raw requires SMB1; choose --dialect nt1")
         } else if self.raw && self.signing == ClientSigningPolicy::Required {
-            Some("what has no header has no signature: leave --raw or --signing required out")
+            Some("raw messages have no header and can't be signed: omit --raw or --signing required")
         } else if self.timeout.is_zero() {
-            Some("--timeout has to be longer than nothing")
+            Some("--timeout must be longer than 0s")
         } else if self.prepare_timeout.is_zero() {
-            Some("--prepare-timeout has to be longer than nothing")
+            Some("--prepare-timeout must be longer than 0s")
         } else {
             None
         }
@@ -470,11 +461,10 @@ pub(super) const DIALECTS: &PossibleValueTable<Dialect> = &[
 
 pub(super) const SIGNING: &PossibleValueTable<ClientSigningPolicy> = &[
     ("off", "Never", ClientSigningPolicy::Off),
-    ("on", "Where the server requires it", ClientSigningPolicy::On),
+    ("on", "If the server requires it", ClientSigningPolicy::On),
     ("required", "Always", ClientSigningPolicy::Required),
 ];
 
-/// The ways of signing of SMB 3.1.1.
 const SIGNING_ALGORITHMS: &PossibleValueTable<SigningAlgorithm> = &[
     ("hmac-sha256", "HMAC-SHA256", SigningAlgorithm::HmacSha256),
     ("aes-cmac", "AES-128-CMAC", SigningAlgorithm::AesCmac),
@@ -494,45 +484,48 @@ const TRANSPORTS: &PossibleValueTable<Transport> =
     &[("tcp", "Direct TCP", Transport::DirectTcp), ("netbios", "NetBIOS session service", Transport::NetBios)];
 
 const LOGINS: &PossibleValueTable<Login> = &[
-    ("password", "The user of the target by password; a guest where the target names none", Login::Password),
-    ("guest", "A guest", Login::Guest),
-    ("anonymous", "Nobody", Login::Anonymous),
-    ("kerberos", "Whoever the system has Kerberos tickets of", Login::Kerberos),
+    ("password", "User of the target with a password; a guest if the target names no user", Login::Password),
+    ("guest", "Guest", Login::Guest),
+    ("anonymous", "No user", Login::Anonymous),
+    ("kerberos", "The system's Kerberos tickets", Login::Kerberos),
 ];
 
 const ON_FAILURE: &PossibleValueTable<OnFailure> = &[
-    ("reconnect", "Connect again", OnFailure::Reconnect { delay: RECONNECT_DELAY }),
+    ("reconnect", "Reconnect", OnFailure::Reconnect { delay: RECONNECT_DELAY }),
     ("end", "End the user; the run ends with the last one", OnFailure::End),
 ];
 
 const ON_LOST_HOST: &PossibleValueTable<OnLostHost> = &[
-    ("continue", "The other hosts go on; later load points divide all users among them", OnLostHost::Continue),
+    (
+        "continue",
+        "Continue with the other hosts; later load points distribute all users over them",
+        OnLostHost::Continue,
+    ),
     ("stop", "End the run", OnLostHost::Stop),
 ];
 
 const ARRIVALS: &PossibleValueTable<Arrivals> = &[
-    ("constant", "At equal distances", Arrivals::Constant),
-    ("poisson", "At random (a Poisson process)", Arrivals::Poisson),
+    ("constant", "At equal intervals", Arrivals::Constant),
+    ("poisson", "At random (Poisson process)", Arrivals::Poisson),
 ];
 
-/// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BenchFormat {
-    /// The report for a terminal.
+    /// Report for a terminal.
     Text,
-    /// The report as one page with pictures.
+    /// Report as a self-contained page with charts.
     Html,
     /// One object, `smbscope.bench/1`; times in nanoseconds.
     Json,
 }
 
-/// Operations a second: 500/s, 30/min, or 500.
+/// Parses operations per second: 500/s, 30/min, or 500.
 fn rate(text: &str) -> Result<f64, String> {
     let rate = units::rate(text)?;
-    if rate > 0.0 { Ok(rate) } else { Err("expected more than none, such as 500/s".to_owned()) }
+    if rate > 0.0 { Ok(rate) } else { Err("expected a rate above 0, such as 500/s".to_owned()) }
 }
 
-/// A percentage: 1, 0.5 or 5%.
+/// Parses a percentage: 1, 0.5 or 5%.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse();
     number

@@ -8,7 +8,6 @@ use smbscope_stats::Dimension;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Arguments of `smbscope compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,16 +22,16 @@ Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if 
 #[command(mut_arg("threads", |arg| arg.help("Follow connections on N threads, as `analyze` does. [default: all cores]")))]
 #[command(mut_arg("memory", |arg| arg.help("Memory budget in MiB for the analysis of a capture, as in `analyze`")))]
 pub struct CompareArguments {
-    /// Captures, reports saved as JSON, run directories of `bench` or their run.json, or directories of studies: at least
-    /// two. `-` is a capture on standard input.
+    /// Compare these captures, reports saved as JSON, run directories of `bench` or their run.json, or study
+    /// directories: at least two. `-` is a capture on standard input.
     ///
-    /// Directories of studies are compared variant by variant: what comes out is a study, too. Beside runs or captures, each
-    /// variant is a side. A directory of run directories is one side with that many runs. `vs` between files makes sides of several: `a1 a2
-    /// a3 vs b1 b2 b3`. With five runs or more of each side, ratios have a 95% interval.
+    /// Study directories are compared variant by variant, and the result is a study; together with runs or captures,
+    /// each variant is a side. A directory of run directories is one side with several runs. `vs` groups files into
+    /// sides: `a1 a2 a3 vs b1 b2 b3`. With five runs or more per side, ratios have a 95% interval.
     #[arg(required = true, num_args = 2.., value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Name the first side so in the comparison; repeat it for the next. [default: its file name]
+    /// Set the name of the first side; repeat the option for the next ones. [default: the file name]
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
 
@@ -40,30 +39,31 @@ pub struct CompareArguments {
     #[arg(long, value_enum)]
     pub format: Option<CompareFormat>,
 
-    /// Write to this file instead of standard output. It is replaced when the comparison is whole.
+    /// Write to this file instead of standard output. It is replaced when the comparison is complete.
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 
-    /// Look only at connections with this TCP port at either end; may be repeated.
+    /// Analyze only connections with this TCP port at either end. May be repeated.
     ///
     /// Without it, SMB is recognised on any port by its content.
     #[arg(long = "port", value_name = "N")]
     pub ports: Vec<u16>,
 
-    /// Group the commands of each file by these fields, separated by commas or repeated, as in `analyze`. A saved report or
-    /// a run needs to have been made with the same --by.
+    /// Group the commands of each file by these fields, separated by commas or repeated, as in `analyze`. Saved
+    /// reports and runs must have been made with the same --by.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension())]
     pub by: Vec<Dimension>,
 
-    /// Fail (exit status 3) where a measure is beyond a multiple of the baseline: 'p95(Read) > 1.10x'; may be repeated.
+    /// Fail (exit status 3) if a measure exceeds a multiple of the baseline: 'p95(Read) > 1.10x'. May be repeated.
     ///
-    /// Measures: mean, max, p50, p90, p95, p99 or p999 of (total), of a (group), an (operation) or a (command); commands, ops,
-    /// throughput, elapsed. It fails only where the whole 95% interval is beyond the limit, for which each side needs 5 runs;
-    /// mean, p50 and p95 of the (total) of two single runs are judged by the interval within these runs.
+    /// Measures: mean, max, p50, p90, p95, p99 or p999 of (total), of a (group), an (operation) or a (command);
+    /// commands, ops, throughput, elapsed. The command fails only if the whole 95% interval exceeds the limit, which
+    /// requires 5 runs per side. For mean, p50 and p95 of (total) of two single runs, the interval within these runs
+    /// is used.
     #[arg(long = "fail-if", value_name = "LIMIT")]
     pub fail_if: Vec<RatioLimit>,
 
-    /// Let --fail-if judge the ratio itself, without regard to its interval.
+    /// Apply --fail-if to the ratio itself and ignore its interval.
     #[arg(long, requires = "fail_if")]
     pub strict: bool,
 
@@ -75,26 +75,25 @@ pub struct CompareArguments {
     #[arg(long)]
     pub title: Option<String>,
 
-    /// What it takes and shows.
     #[command(flatten)]
     pub common: CommonArguments,
 }
 
 impl CompareArguments {
-    /// What to write.
+    /// Returns the output format.
     pub(crate) fn format(&self) -> CompareFormat {
         self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(CompareFormat::Text)
     }
 
-    /// What clap can't see by itself.
+    /// Checks constraints that clap can't express.
     pub(super) fn check(&self) -> Result<(), clap::Error> {
         let sides = self.sides();
         let conflict = if sides.iter().any(Vec::is_empty) {
-            "`vs` stands between files"
+            "`vs` must be between files"
         } else if sides.len() < 2 {
             "a comparison needs two sides"
         } else if self.names.len() > sides.len() {
-            "there are more names than files"
+            "there are more names than sides"
         } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             "standard input (-) can be read only once"
         } else {
@@ -103,7 +102,7 @@ impl CompareArguments {
         Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
     }
 
-    /// The files of each side: each its own, or those between `vs`.
+    /// Returns the files of each side: one each, or those between `vs`.
     pub(crate) fn sides(&self) -> Vec<Vec<&Path>> {
         let files = || self.files.iter().map(PathBuf::as_path);
         if !files().any(is_versus) {
@@ -113,7 +112,7 @@ impl CompareArguments {
         files.split(|file| is_versus(file)).map(<[&Path]>::to_vec).collect()
     }
 
-    /// The arguments with which `analyze` reads one of the files.
+    /// Returns the arguments for analyzing one of the files.
     pub(crate) fn analysis_of(&self, file: &Path) -> AnalyzeArguments {
         let line = [OsStr::new("smbscope"), OsStr::new("analyze"), OsStr::new("--"), file.as_os_str()];
         let Verb::Analyze(defaults) = Arguments::parse_from(line).verb else {
@@ -123,18 +122,17 @@ impl CompareArguments {
     }
 }
 
-/// What stands between sides of several files.
+/// Returns true for the separator between sides of several files.
 fn is_versus(file: &Path) -> bool {
     file.as_os_str() == "vs"
 }
 
-/// How to write a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CompareFormat {
     /// Tables for a terminal.
     #[value(alias = "txt")]
     Text,
-    /// A page with pictures, to open in a browser or send on; needs nothing else.
+    /// Self-contained page with charts.
     #[value(alias = "htm")]
     Html,
     /// One object, `smbscope.compare/1`; times in nanoseconds.

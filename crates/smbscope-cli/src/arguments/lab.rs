@@ -1,6 +1,6 @@
 //! Arguments of `smbscope lab`.
 
-use super::one_of::{PossibleValueTable, one_of};
+use super::{PossibleValueTable, one_of};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{
     Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops,
@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments of `smbscope lab`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,15 +21,13 @@ Examples:
 
 Exit status: 0 done, 1 it could not be done, 2 bad arguments; that of the command for `lab run`.")]
 pub struct LabArguments {
-    /// What to do.
     #[command(subcommand)]
     pub verb: LabVerb,
 }
 
-/// The verbs of `smbscope lab`.
 #[derive(Debug, Subcommand)]
 pub enum LabVerb {
-    /// Start a server, and leave it running.
+    /// Start a server and leave it running.
     #[command(after_help = "\
 Examples:
   smbscope lab up
@@ -58,23 +55,20 @@ Examples:
 Exit status: that of the command; 128 and the number of the signal that ended it; 1 if there was no server.")]
     Run(RunArguments),
 
-    /// Take care of a server for another smbscope; it says what to do on standard input.
+    /// Keep a server for another smbscope, which sends requests on standard input.
     #[command(hide = true)]
     Keep,
 }
 
-/// Arguments of `smbscope lab up`.
 #[derive(Debug, Args)]
 pub struct UpArguments {
-    /// Name the server, for `lab down` and `lab status`.
+    /// Set the server's name, for `lab down` and `lab status`.
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
 
-    /// How the server is to be.
     #[command(flatten)]
     pub server: ServerArguments,
 
-    /// Where its folder is.
     #[command(flatten)]
     pub state: StateArguments,
 
@@ -83,10 +77,9 @@ pub struct UpArguments {
     pub format: LabFormat,
 }
 
-/// Arguments of `smbscope lab down`.
 #[derive(Debug, Args)]
 pub struct DownArguments {
-    /// Stop the servers of these names. [default: the only one that runs]
+    /// Stop the servers with these names. [default: the only one that runs]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 
@@ -94,15 +87,12 @@ pub struct DownArguments {
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 
-    /// Where its folder is.
     #[command(flatten)]
     pub state: StateArguments,
 }
 
-/// Arguments of `smbscope lab status`.
 #[derive(Debug, Args)]
 pub struct StatusArguments {
-    /// Where its folder is.
     #[command(flatten)]
     pub state: StateArguments,
 
@@ -111,23 +101,19 @@ pub struct StatusArguments {
     pub format: LabFormat,
 }
 
-/// Arguments of `smbscope lab run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// How the server is to be.
     #[command(flatten)]
     pub server: ServerArguments,
 
-    /// Where its folder is.
     #[command(flatten)]
     pub state: StateArguments,
 
-    /// Command to run, and its arguments.
+    /// Run this command with these arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
-/// Where the servers' folders are.
 #[derive(Debug, Args)]
 pub struct StateArguments {
     /// Keep the servers' folders here. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
@@ -135,18 +121,17 @@ pub struct StateArguments {
     pub folder: Option<PathBuf>,
 }
 
-/// How a server is to be.
 #[derive(Debug, Args)]
 pub struct ServerArguments {
-    /// Lowest dialect that the server accepts: nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.
+    /// Set the lowest dialect that the server accepts: nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.
     #[arg(long, value_name = "DIALECT", default_value_t = LabDialect::Nt1, help_heading = "Server")]
     pub min_dialect: LabDialect,
 
-    /// Highest dialect that the server accepts.
+    /// Set the highest dialect that the server accepts.
     #[arg(long, value_name = "DIALECT", default_value_t = LabDialect::Smb311, help_heading = "Server")]
     pub max_dialect: LabDialect,
 
-    /// Server signing policy.
+    /// Set the server's signing policy.
     #[arg(long, value_parser = one_of(SIGNING), default_value = "on", help_heading = "Server")]
     pub signing: ServerSigningPolicy,
 
@@ -167,7 +152,7 @@ pub struct ServerArguments {
         help_heading = "Server")]
     pub users: u16,
 
-    /// Allow guests without a password, which is everybody on this machine. Not with --share-folder.
+    /// Admit guests without a password, that is everybody on this machine. Not with --share-folder.
     #[arg(long, conflicts_with = "share_folder", help_heading = "Server")]
     pub guests: bool,
 
@@ -177,8 +162,8 @@ pub struct ServerArguments {
 
     /// Share this folder, and keep it when the server stops. [default: an empty folder that is removed]
     ///
-    /// Users access it with your rights, or, where root starts the server, with those of the folder's owner; in a folder
-    /// that root owns, with those of an unprivileged account.
+    /// Users access it with your rights. If root starts the server, they have the rights of the folder's owner, or,
+    /// if that is root, those of an unprivileged account.
     #[arg(long, value_name = "DIR", conflicts_with = "disk", help_heading = "Server")]
     pub share_folder: Option<PathBuf>,
 
@@ -188,69 +173,66 @@ pub struct ServerArguments {
 
     /// Add this one-way latency in each direction: 5ms, 250us.
     ///
-    /// Started by root, the server gets a network namespace whose link delays packets: a capture shows network time. Otherwise
-    /// a proxy that terminates TCP delays the data, and a capture at the client shows server time.
-    #[arg(long, value_name = "TIME", value_parser = parse_delay, help_heading = "What makes it slow")]
+    /// If root starts the server, it gets a network namespace whose link delays packets: a capture shows network
+    /// time. Otherwise a proxy that terminates TCP delays the data, and a capture at the client shows server time.
+    #[arg(long, value_name = "TIME", value_parser = parse_delay, help_heading = "Impairments")]
     pub delay: Option<Duration>,
 
-    /// Limit the bandwidth in each direction: 100mbit, 1gbit.
-    #[arg(long, value_name = "RATE", value_parser = parse_bandwidth, help_heading = "What makes it slow")]
+    /// Limit the bandwidth in each direction: 100mbit, 1gbit. [default: unlimited]
+    #[arg(long, value_name = "RATE", value_parser = parse_bandwidth, help_heading = "Impairments")]
     pub bandwidth: Option<u64>,
 
-    /// Lose this share of the packets in each direction: 0.5%. Needs root.
-    #[arg(long, value_name = "SHARE", value_parser = parse_loss, help_heading = "What makes it slow")]
+    /// Drop this percentage of the packets in each direction: 0.5%. Requires root.
+    #[arg(long, value_name = "SHARE", value_parser = parse_loss, help_heading = "Impairments")]
     pub loss: Option<f64>,
 
     /// Scan files for viruses when they are opened and after they were written.
-    #[arg(long, value_enum, value_name = "SCANNER", help_heading = "What makes it slow")]
+    #[arg(long, value_enum, value_name = "SCANNER", help_heading = "Impairments")]
     pub antivirus: Option<Scanner>,
 
-    /// Take virus signatures from this folder, such as /var/lib/clamav. [default: only that of the EICAR test file]
-    #[arg(long, value_name = "DIR", requires = "antivirus", help_heading = "What makes it slow")]
+    /// Load virus signatures from this folder, such as /var/lib/clamav. [default: only the EICAR test file's]
+    #[arg(long, value_name = "DIR", requires = "antivirus", help_heading = "Impairments")]
     pub signatures: Option<PathBuf>,
 
-    /// Keep every core busy for this percentage of its time.
+    /// Keep every core busy for this percentage of the time.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100),
-        help_heading = "What makes it slow")]
+        help_heading = "Impairments")]
     pub cpu_load: Option<u8>,
 
-    /// Put the share on a RAM disk of this size, which can run full: 64M, 2G. Needs root.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "What makes it slow")]
+    /// Put the share on a RAM disk of this size, which can fill up: 64M, 2G. Requires root.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Impairments")]
     pub disk: Option<u64>,
 
-    /// What makes the storage slow.
     #[command(flatten)]
     pub storage: StorageArguments,
 }
 
-/// What makes the storage below the share of a private server slow.
 #[derive(Debug, Clone, Args)]
 pub struct StorageArguments {
     /// Add this latency to every read, write and flush of the private server's storage: 8ms, 100us.
     ///
-    /// The share is then a FUSE file system past the page cache; names and attributes stay fast. Needs /dev/fuse, and
-    /// root or fusermount3.
+    /// The share is then a FUSE file system that bypasses the page cache; names and attributes stay fast. Requires
+    /// /dev/fuse, and root or fusermount3.
     #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_storage_latency, help_heading = "Slow storage")]
     pub storage_latency: Option<Duration>,
 
-    /// Limit that storage to this number of reads, writes and flushes a second: 120. Further ones wait in a queue.
+    /// Limit the private server's storage to N reads, writes and flushes per second: 120. Further requests are
+    /// queued.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = parse_iops, help_heading = "Slow storage")]
     pub storage_iops: Option<u32>,
 
-    /// Limit that storage to this number of bytes a second: 150MB/s.
+    /// Limit the private server's storage to this number of bytes per second: 150MB/s.
     #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
     pub storage_bandwidth: Option<u64>,
 }
 
 impl StorageArguments {
-    /// As the library takes them.
     pub fn settings(&self) -> Storage {
         Storage { latency: self.storage_latency, iops: self.storage_iops, bandwidth: self.storage_bandwidth }
     }
 }
 
 impl ServerArguments {
-    /// As the library takes them.
     pub fn settings(&self) -> LabServerSettings {
         LabServerSettings {
             min_dialect: self.min_dialect,
@@ -276,25 +258,23 @@ impl ServerArguments {
 }
 
 const SIGNING: &PossibleValueTable<ServerSigningPolicy> = &[
-    ("off", "None, unless the client requires them of SMB2 or later", ServerSigningPolicy::Off),
-    ("on", "Where the client wants them", ServerSigningPolicy::On),
+    ("off", "Never, unless an SMB2 or later client requires it", ServerSigningPolicy::Off),
+    ("on", "If the client requests it", ServerSigningPolicy::On),
     ("required", "Always", ServerSigningPolicy::Required),
 ];
 
 const ON_OFF: &PossibleValueTable<bool> = &[("on", "Yes", true), ("off", "No", false)];
 
-/// A virus scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Scanner {
     /// ClamAV, through Samba's module virusfilter.
     Clamav,
 }
 
-/// How to write about servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LabFormat {
-    /// For a person.
+    /// Text for a terminal.
     Text,
-    /// For a program; no password is in it.
+    /// JSON, without passwords.
     Json,
 }

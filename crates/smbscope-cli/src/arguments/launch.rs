@@ -1,8 +1,7 @@
 //! Arguments of `smbscope launch`.
 
 use super::bench::{DIALECTS, ENCRYPTION, SIGNING};
-use super::one_of::{PossibleValueTable, one_of};
-use super::{BenchFormat, ColorChoice};
+use super::{BenchFormat, ColorChoice, PossibleValueTable, one_of};
 use clap::Args;
 use smbscope_client::{ClientSigningPolicy, Encryption};
 use smbscope_model::{Dialect, units};
@@ -13,7 +12,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Arguments of `smbscope launch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,87 +22,87 @@ Examples:
 
 Exit status: 0 done, 1 a failed launch or unusable input, 2 bad arguments, 130 interrupted.")]
 pub struct LaunchArguments {
-    /// Launch this program, again and again. `{folder}` in it stands for the folder with its files, `{local}` for an empty one
-    /// of this machine.
+    /// Launch this program repeatedly. `{folder}` stands for the folder with its files, `{local}` for an empty folder
+    /// on this machine.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 
-    /// Count a launch as done when a window is shown on the X display whose title or class contains TEXT.
-    #[arg(long, value_name = "TEXT", group = "until", help_heading = "Until (otherwise the program's end)")]
+    /// End a launch when the X display shows a window whose title or class contains TEXT.
+    #[arg(long, value_name = "TEXT", group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub window: Option<String>,
 
-    /// Count a launch as done when this file is there.
-    #[arg(long, value_name = "FILE", group = "until", help_heading = "Until (otherwise the program's end)")]
+    /// End a launch when this file exists.
+    #[arg(long, value_name = "FILE", group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub file: Option<PathBuf>,
 
-    /// Count a launch as done when this port accepts connections: 8080 or 127.0.0.1:8080.
-    #[arg(long, value_name = "PORT", value_parser = port, group = "until", help_heading = "Until (otherwise the program's end)")]
+    /// End a launch when this port accepts connections: 8080 or 127.0.0.1:8080.
+    #[arg(long, value_name = "PORT", value_parser = port, group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub port: Option<SocketAddr>,
 
-    /// Count a launch as done when the program has written a line that contains TEXT.
-    #[arg(long, value_name = "TEXT", group = "until", help_heading = "Until (otherwise the program's end)")]
+    /// End a launch when the program has written a line that contains TEXT.
+    #[arg(long, value_name = "TEXT", group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub line: Option<String>,
 
-    /// Put the folder on this share, `smb://[user@]host[:port]/share[/dir]`, which is mounted through FUSE; on a private
+    /// Put the folder on this share, `smb://[user@]host[:port]/share[/dir]`, mounted through FUSE, or on a private
     /// server, `lab`; or use a local folder, `file:DIR`. [default: a new local folder]
     #[arg(long, value_name = "TARGET", help_heading = "Files")]
     pub target: Option<LaunchTarget>,
 
-    /// Copy what is in DIR to the folder, before the first launch.
+    /// Copy the content of DIR to the folder before the first launch.
     #[arg(long, value_name = "DIR", help_heading = "Files")]
     pub content: Option<PathBuf>,
 
-    /// Mount the share with this program. [default: rclone, for SMB1 smbnetfs]
+    /// Mount the share with this program. [default: rclone; for SMB1 smbnetfs]
     #[arg(long, value_parser = one_of(MOUNTERS), help_heading = "Files")]
     pub mount: Option<Mounter>,
 
-    /// The server of a local folder on which a share is mounted already: HOST or HOST:PORT, for --capture.
+    /// Name the server of a share that is already mounted on the local folder, HOST or HOST:PORT, for --capture.
     #[arg(long, value_name = "HOST", help_heading = "Files")]
     pub server: Option<String>,
 
-    /// Speak this dialect with the share.
+    /// Use this dialect to access the share.
     #[arg(long, value_parser = one_of(DIALECTS), default_value = "3.1.1", help_heading = "Files")]
     pub dialect: Dialect,
 
-    /// Sign messages never, where the server requires it, or always.
+    /// Sign messages never, if the server requires it, or always.
     #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING), default_value = "on", help_heading = "Files")]
     pub signing: ClientSigningPolicy,
 
-    /// Encrypt messages; the cipher is that of the server.
+    /// Encrypt messages; the server chooses the cipher.
     #[arg(hide_short_help = true, long, value_parser = one_of(ENCRYPTION), default_value = "off", help_heading = "Files")]
     pub encryption: Encryption,
 
-    /// Read the password from the first line of this file; otherwise SMBSCOPE_PASSWORD, or a prompt.
+    /// Read the password from the first line of this file. [default: SMBSCOPE_PASSWORD, or a prompt]
     #[arg(hide_short_help = true, long, value_name = "FILE", help_heading = "Files")]
     pub password_file: Option<PathBuf>,
 
-    /// Count N launches.
+    /// Measure N launches, after one unmeasured warm-up.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(LAUNCHES_MAX)))]
     pub repetitions: u32,
 
-    /// Empty the file caches of this machine before each launch, and mount the share anew; needs root.
+    /// Drop the file caches of this machine and remount the share before each launch. Requires root.
     ///
-    /// In either case one launch that does not count goes before, which does what a program does only once.
+    /// In either case one unmeasured launch goes first, for work that the program does only once.
     #[arg(long)]
     pub cold: bool,
 
-    /// Run this command in a shell before each launch; the folder is in SMBSCOPE_FOLDER.
+    /// Run this command in a shell before each launch; SMBSCOPE_FOLDER contains the folder.
     #[arg(long, value_name = "COMMAND")]
     pub before: Vec<String>,
 
-    /// Give up a launch after this time.
+    /// Abort a launch after this time.
     #[arg(long, value_name = "DURATION", default_value = "2min", value_parser = units::time)]
     pub timeout: Duration,
 
-    /// Leave the program running for this time after a launch, before it is ended.
+    /// Keep the program running for this time after a launch before ending it.
     #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = units::time)]
     pub linger: Duration,
 
-    /// Capture the launches: how much of each was waiting for the server.
+    /// Capture packets during the launches, to measure how much of each was waiting for the server.
     #[arg(long)]
     pub capture: bool,
 
-    /// Keep the results in this directory: run.json, report.html, the capture.
+    /// Keep the results in this directory: run.json, report.html and the capture.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 
@@ -112,11 +110,11 @@ pub struct LaunchArguments {
     #[arg(long, value_enum, default_value_t = BenchFormat::Text)]
     pub format: BenchFormat,
 
-    /// Print everything.
+    /// Print all tables of the text report.
     #[arg(long)]
     pub full: bool,
 
-    /// Title of the report.
+    /// Set the title of the report.
     #[arg(hide_short_help = true, long)]
     pub title: Option<String>,
 
@@ -133,12 +131,11 @@ pub struct LaunchArguments {
     pub quiet: bool,
 }
 
-/// Where a program's files are.
+/// Location of the program's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchTarget {
-    /// On a private server.
+    /// Private server.
     Lab,
-    /// Where a target says.
     Target(TargetUrl),
 }
 
@@ -151,7 +148,7 @@ impl FromStr for LaunchTarget {
 }
 
 impl LaunchArguments {
-    /// What would be ignored.
+    /// Returns an error message for options that would be ignored.
     pub(super) fn conflict(&self) -> Option<&'static str> {
         let on_share = matches!(&self.target, Some(LaunchTarget::Lab | LaunchTarget::Target(TargetUrl::Share(_))));
         let in_folder = matches!(&self.target, Some(LaunchTarget::Target(TargetUrl::Folder(_))));
@@ -160,7 +157,7 @@ impl LaunchArguments {
         } else if self.capture && !on_share && self.server.is_none() {
             Some("--capture needs a server: --target smb://host/share, or --server with --target file:DIR")
         } else if self.timeout.is_zero() {
-            Some("--timeout has to be longer than nothing")
+            Some("--timeout must be longer than 0s")
         } else {
             None
         }

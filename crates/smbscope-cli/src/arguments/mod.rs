@@ -1,31 +1,25 @@
-//! The command line.
+//! Command line of smbscope, as clap structures. Doc comments of options are their help texts. Each command has a
+//! file of its own; `analyze` and shared options are here.
 
 mod bench;
-mod cluster;
+mod captures;
 mod compare;
-mod install;
 mod lab;
 mod launch;
-mod one_of;
-mod record;
-mod slim;
 mod study;
 
 pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, Think, WorkloadsArguments};
-use clap::builder::TypedValueParser;
+pub use captures::{KeptOfNames, RecordArguments, SlimArguments};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
-pub use cluster::ClusterArguments;
+use clap_complete::Shell;
 pub use compare::{CompareArguments, CompareFormat};
-pub use install::{CompletionsArguments, ManArguments};
 pub use lab::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
 pub use launch::{LaunchArguments, LaunchTarget};
-use one_of::named;
-pub use record::RecordArguments;
-pub use slim::{KeptOfNames, SlimArguments};
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{MemoryBudget, Nanos, Role};
@@ -40,17 +34,17 @@ pub use study::{StudyArguments, StudyFormat};
 #[derive(Debug, Parser)]
 #[command(name = "smbscope", version, max_term_width = 100)]
 pub struct Arguments {
-    /// Command with its arguments.
     #[command(subcommand)]
     pub verb: Verb,
 
-    /// Log what the program does to standard error; -vv logs more. SMBSCOPE_LOG takes filters such as smbscope_lab=debug.
+    /// Log actions of the program to standard error; -vv logs more. SMBSCOPE_LOG takes filters such as
+    /// smbscope_lab=debug.
     #[arg(hide_short_help = true, short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }
 
 impl Arguments {
-    /// What clap can't see by itself.
+    /// Checks constraints that clap can't express.
     pub fn check(&self) -> Result<(), clap::Error> {
         let arguments = match &self.verb {
             Verb::Analyze(arguments) => arguments,
@@ -74,7 +68,7 @@ impl Arguments {
         } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == AnalyzeFormat::Csv) {
             "--interval is about the time line, which is part of the text report and of --format json"
         } else if !arguments.fail_if.is_empty() && arguments.writes_table() {
-            "--fail-if judges a report, and the exchange table is none; use --format text, json or html"
+            "--fail-if needs a report, not the exchange table; use --format text, json or html"
         } else if arguments.no_findings && arguments.fail_if.iter().any(FailIf::needs_answer) {
             "--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them"
         } else if arguments.csv_raw && arguments.format() != AnalyzeFormat::Csv {
@@ -86,14 +80,14 @@ impl Arguments {
     }
 }
 
-/// What a command line asks for, or what is wrong with it in one line.
+/// Parses a command line. The error is one line.
 pub(crate) fn parsed<T: Into<OsString> + Clone>(line: impl Iterator<Item = T>) -> anyhow::Result<Verb> {
     let arguments = Arguments::try_parse_from(line).and_then(|arguments| arguments.check().map(|()| arguments));
     match arguments {
         Ok(arguments) => Ok(arguments.verb),
         Err(error) => {
             let text = error.to_string();
-            // Up to the usage, which is that of another command.
+            // Omit the usage line, which describes another command.
             let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
             let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
             anyhow::bail!("{}", said.join("; ").trim_start_matches("error: "))
@@ -101,71 +95,70 @@ pub(crate) fn parsed<T: Into<OsString> + Clone>(line: impl Iterator<Item = T>) -
     }
 }
 
-/// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Report the response time of every SMB command in packet captures.
     ///
-    /// Reads pcap, pcapng and snoop, plain or as gzip, zstd, lz4 or xz, whatever the file's name; SMB1 to SMB 3.1.1 on
-    /// any port. Several files are one capture, in time order.
+    /// Reads pcap, pcapng and snoop, plain or compressed with gzip, zstd, lz4 or xz, whatever the file's name; SMB1
+    /// to SMB 3.1.1 on any port. Several files form one capture, in time order.
     Analyze(Box<AnalyzeArguments>),
 
-    /// Load a server with users of a workload, and measure the response time of every command.
+    /// Load a server with simulated users, and measure the response time of every command.
     ///
-    /// Speaks SMB1 to SMB 3.1.1 itself; nothing is mounted. Each load point has more users than the one before: the
-    /// report shows throughput and response time against users. docs/bench.md has more.
+    /// Has its own client for SMB1 to SMB 3.1.1; nothing is mounted. Each load point has more users than the one
+    /// before; the report shows throughput and response time by number of users. docs/bench.md has more.
     Bench(Box<BenchArguments>),
 
-    /// Compare captures, reports and runs: what got slower, by how much, and how sure that is.
+    /// Compare captures, reports and runs: what got slower, by how much, and with what certainty.
     ///
-    /// Each argument is a capture, a report that `analyze --format json` has saved, or a run of `bench`; the content
-    /// says which. Runs are compared load point by load point.
-    /// The first one is the base that the others are compared with.
+    /// Each argument is a capture, a report saved with `analyze --format json`, or a run of `bench`, recognised by
+    /// its content. Runs are compared load point by load point. The first argument is the baseline.
     Compare(CompareArguments),
 
     /// Start private, throw-away Samba servers on this machine.
     ///
-    /// Each one is an ordinary process with a folder of its own, listens on the loopback interface only, and leaves
-    /// nothing behind. Root is not needed. docs/lab.md has more.
+    /// Each one is an ordinary process with its own folder, listens only on the loopback interface, and leaves
+    /// nothing behind. Root is not required. docs/lab.md has more.
     Lab(LabArguments),
 
-    /// Launch a program again and again, and tell how long it takes until it is ready, and how much of that it waits for a file
-    /// server.
+    /// Launch a program repeatedly, and measure how long it takes until it is ready and how much of that it waits for
+    /// a file server.
     ///
-    /// Its files are on this machine, or on a share that is mounted through FUSE for it. docs/launch.md has more.
+    /// Its files are on this machine, or on a share that is mounted through FUSE. docs/launch.md has more.
     Launch(Box<LaunchArguments>),
 
-    /// Record what clients did in a capture, as a workload that bench replays.
+    /// Record client activity of a capture as a workload that bench replays.
     ///
-    /// Takes the commands on files of SMB1, SMB2 and SMB 3 with their sizes, offsets, order and pauses, and the sizes of the
-    /// files; contents are generated. What can't be replayed is listed. docs/workloads.md has more.
+    /// Includes the file commands of SMB1, SMB2 and SMB 3 with sizes, offsets, order and pauses, and the sizes of the
+    /// files; contents are generated. Commands that can't be replayed are listed. docs/workloads.md has more.
     Record(RecordArguments),
 
-    /// Write a copy of captures that holds what the analysis needs and nothing else: no file content, no passwords.
+    /// Write a copy of captures with only the data that the analysis needs: no file content, no passwords.
     ///
-    /// `analyze` reports the same on the copy, which is 10 to 100 times smaller when it is compressed. With --anonymize it
-    /// tells no names and no addresses either, and can be sent to a vendor. docs/slim.md has more.
+    /// `analyze` reports the same on the copy, which, compressed, is 10 to 100 times smaller. With --anonymize it
+    /// contains neither names nor addresses and can be sent to a vendor. docs/slim.md has more.
     Slim(SlimArguments),
 
     /// Run a study: variants of a load, repeated in random order, and compared.
     ///
-    /// A file names what differs between variants: dialect, signing, servers, block size, a virus scanner, anything that
-    /// bench or a lab server can be told. An interrupted study goes on where it ended. docs/studies.md has more.
+    /// A file lists the differences between the variants: dialect, signing, servers, block size, a virus scanner, or
+    /// any other option of bench or of a lab server. An interrupted study resumes where it stopped. docs/studies.md
+    /// has more.
     Study(StudyArguments),
 
-    /// Print the script with which a shell completes smbscope's command line.
+    /// Print a shell script that completes smbscope's command line.
     Completions(CompletionsArguments),
 
     /// Print a manual page, or write all of them.
     Man(ManArguments),
 }
 
-/// An end of connections.
+/// End of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Side {
-    /// The side that asks.
+    /// Side that sends requests.
     Client,
-    /// The side that answers.
+    /// Side that sends responses.
     Server,
 }
 
@@ -178,7 +171,6 @@ impl From<Side> for Role {
     }
 }
 
-/// Arguments of `smbscope analyze`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -192,7 +184,7 @@ Examples:
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted (what was read until \
 then is written).")]
 pub struct AnalyzeArguments {
-    /// Capture files; `-` is standard input.
+    /// Read these captures; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -200,43 +192,43 @@ pub struct AnalyzeArguments {
     #[arg(long, value_enum)]
     pub format: Option<AnalyzeFormat>,
 
-    /// Write all tables of the text report: every command and its parts, errors, distributions, connections, packets.
+    /// Print all tables of the text report: every command and its parts, errors, distributions, connections, packets.
     #[arg(long)]
     pub full: bool,
 
-    /// Write the text report in the layout of the 1997 paper, in seconds.
+    /// Print the text report in the layout of the 1997 paper, in seconds.
     #[arg(long)]
     pub classic: bool,
 
-    /// Write to this file instead of standard output. It is replaced when the report is whole.
+    /// Write to this file instead of standard output. It is replaced when the report is complete.
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 
-    /// Write names into CSV as they are.
+    /// Write names into CSV verbatim.
     ///
-    /// Without it, an apostrophe goes before a name that a spreadsheet would take for a formula.
+    /// Without it, names that a spreadsheet would interpret as a formula are prefixed with an apostrophe.
     #[arg(hide_short_help = true, long)]
     pub csv_raw: bool,
 
-    /// Look only at connections with this TCP port at either end; may be repeated.
+    /// Analyze only connections with this TCP port at either end. May be repeated.
     ///
     /// Without it, SMB is recognised on any port by its content.
     #[arg(long = "port", value_name = "N")]
     pub ports: Vec<u16>,
 
-    /// Look only at exchanges for which an expression holds, such as 'command == WRITE and response_time > 50ms',
-    /// 'path ~ *.docx', 'client in 10.0.0.0/8', 'time < 30s'. docs/filter.md describes it.
+    /// Analyze only exchanges that match an expression, such as 'command == WRITE and response_time > 50ms', 'path ~
+    /// *.docx', 'client in 10.0.0.0/8', 'time < 30s'. docs/filter.md describes it.
     #[arg(long, value_name = "EXPR", help_heading = "Filter and slices")]
     pub filter: Option<Filter>,
 
-    /// Look only at the episode with this number: a burst of work of one client, such as an application launch. --full
-    /// lists the episodes.
+    /// Analyze only the episode with this number: a burst of work of one client, such as an application launch.
+    /// --full lists the episodes.
     #[arg(long, value_name = "N", help_heading = "Filter and slices", value_parser = clap::value_parser!(u32).range(1..))]
     pub episode: Option<u32>,
 
-    /// Predict how long the episode takes with another round trip (rtt=20ms), a server that takes half the time
-    /// (server=0.5x), files that are opened again from a cache (cache-opens), or files asked for ahead of the program
-    /// (read-ahead); several of them separated by commas. May be repeated.
+    /// Predict the duration of the episode with another round trip (rtt=20ms), a server that takes half the time
+    /// (server=0.5x), reopened files served from a cache (cache-opens), or read-ahead (read-ahead); combine changes
+    /// with commas. May be repeated.
     #[arg(long, value_name = "CHANGE,...", requires = "episode", help_heading = "Filter and slices")]
     pub what_if: Vec<Scenario>,
 
@@ -256,20 +248,20 @@ pub struct AnalyzeArguments {
         help_heading = "Filter and slices")]
     pub sort: SliceSortKey,
 
-    /// Show a time line with bins of this width: 100ms, 1s, 5min.
+    /// Show a timeline with bins of this width: 100ms, 1s, 5min. [default: none]
     #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Filter and slices")]
     pub interval: Option<Nanos>,
 
-    /// Set what counts as slow: wait=2s,share=10%,read=50ms,longest=5s; p95=100ms sets all groups. docs/figures.md lists the
-    /// limits and their defaults.
+    /// Set the limits above which waits count as slow: wait=2s,share=10%,read=50ms,longest=5s; p95=100ms sets all
+    /// groups. docs/figures.md lists the limits and their defaults.
     #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
     pub slow: Slow,
 
-    /// Fail (exit status 3) if a condition holds: 'answer.culprit == server', 'READ.p95 > 20ms'; may be repeated.
+    /// Fail (exit status 3) if a condition holds: 'answer.culprit == server', 'READ.p95 > 20ms'. May be repeated.
     ///
-    /// The report is written first. Conditions: answer.culprit and answer.cause with == or !=; answer.lost > 2s; not_timed >
-    /// 5%; mean, max, p50, p90, p95, p99, p999, count or errors of a command (READ.p95), a group (Open/Close.p95) or the total
-    /// (total.max), also written p95(READ). docs/comparing.md describes them.
+    /// The report is written first. Conditions: answer.culprit and answer.cause with == or !=; answer.lost > 2s;
+    /// not_timed > 5%; mean, max, p50, p90, p95, p99, p999, count or errors of a command (READ.p95), a group
+    /// (Open/Close.p95) or the total (total.max), also written p95(READ). docs/comparing.md describes them.
     #[arg(long = "fail-if", value_name = "LIMIT")]
     pub fail_if: Vec<FailIf>,
 
@@ -277,16 +269,16 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "FILE", requires = "fail_if")]
     pub junit: Option<PathBuf>,
 
-    /// Look for neither causes nor episodes, which saves up to a seventh of the processor time.
+    /// Skip the search for causes and episodes, which saves up to a seventh of the CPU time.
     #[arg(hide_short_help = true, long, conflicts_with_all = ["episode", "thresholds"])]
     pub no_findings: bool,
 
-    /// Take thresholds of causes from this TOML file: one table per cause, one value per threshold. docs/causes.md
+    /// Read thresholds of causes from this TOML file: one table per cause, one value per threshold. docs/causes.md
     /// lists them.
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
 
-    /// Where packets were captured on both sides of a router, use those beside the client or beside the server.
+    /// For packets captured on both sides of a router, use the copies next to the client or next to the server.
     /// [default: the first copy of each]
     #[arg(hide_short_help = true, long, value_enum, value_name = "SIDE")]
     pub beside: Option<Side>,
@@ -295,12 +287,10 @@ pub struct AnalyzeArguments {
     #[arg(long)]
     pub title: Option<String>,
 
-    /// What it takes and shows.
     #[command(flatten)]
     pub common: CommonArguments,
 }
 
-/// What `analyze` and `compare` have in common.
 #[derive(Debug, Clone, Args)]
 pub struct CommonArguments {
     /// Use colour.
@@ -311,8 +301,7 @@ pub struct CommonArguments {
     #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
     pub width: Option<u16>,
 
-    /// Follow connections on N threads, beside the one that reads; 1 does everything on one thread. [default: all
-    /// cores]
+    /// Follow connections on N threads, plus one that reads; 1 does everything on one thread. [default: all cores]
     ///
     /// The result does not depend on it.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -332,17 +321,16 @@ pub struct CommonArguments {
 }
 
 impl CommonArguments {
-    /// The memory that may be taken.
+    /// Returns the memory budget in bytes.
     pub fn memory_bytes(&self) -> usize {
         (self.memory as usize) << 20
     }
 
-    /// The budgets within the memory that may be taken.
     pub fn limits(&self) -> MemoryBudget {
         MemoryBudget::for_memory(self.memory_bytes())
     }
 
-    /// The threads asked for, or as many as there are cores.
+    /// Returns the number of threads, by default one per core.
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)
@@ -350,23 +338,23 @@ impl CommonArguments {
 }
 
 impl AnalyzeArguments {
-    /// What to write.
+    /// Returns the output format.
     pub fn format(&self) -> AnalyzeFormat {
         self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(AnalyzeFormat::Text)
     }
 
-    /// Returns true if the exchange table is written, and no report is made.
+    /// Returns true if the exchange table is written instead of a report.
     pub(crate) fn writes_table(&self) -> bool {
         self.format() == AnalyzeFormat::Parquet || self.format() == AnalyzeFormat::Csv && !self.slices()
     }
 
-    /// Whether the commands are to be divided.
+    /// Returns true if the commands are grouped.
     pub fn slices(&self) -> bool {
         !self.by.is_empty()
     }
 }
 
-/// The format that is called as the ending of a file's name.
+/// Returns the format named by the extension of the output file.
 fn by_ending<F: ValueEnum>(output: Option<&Path>) -> Option<F> {
     F::from_str(output?.extension()?.to_str()?, true).ok()
 }
@@ -379,7 +367,7 @@ fn sort() -> impl TypedValueParser<Value = SliceSortKey> {
     named(SliceSortKey::ALL.map(|sort| (sort.name(), sort)))
 }
 
-/// The width of bins on the time line.
+/// Parses the bin width of a timeline.
 fn interval(text: &str) -> Result<Nanos, String> {
     const LEAST: Nanos = Nanos(1_000);
     const MOST: Nanos = Nanos(86_400_000_000_000);
@@ -387,24 +375,23 @@ fn interval(text: &str) -> Result<Nanos, String> {
     if (LEAST..=MOST).contains(&interval) { Ok(interval) } else { Err("expected 1us to 1d".to_owned()) }
 }
 
-/// What to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AnalyzeFormat {
-    /// The report for a terminal.
+    /// Report for a terminal.
     #[value(alias = "txt")]
     Text,
-    /// The report as one page with pictures, to open in a browser or send on; needs nothing else.
+    /// Report as a self-contained page with charts.
     #[value(alias = "htm")]
     Html,
     /// One object, `smbscope.report/1`; times in nanoseconds.
     Json,
-    /// The exchange table: one row an exchange, with packet numbers and timestamps.
+    /// Exchange table: one row per exchange, with packet numbers and timestamps.
     Csv,
     /// The same table as Apache Parquet, for data frames and SQL.
     Parquet,
 }
 
-/// Use colour.
+/// Use of colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.
@@ -413,6 +400,70 @@ pub enum ColorChoice {
     Always,
     /// Never.
     Never,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope completions bash > ~/.local/share/bash-completion/completions/smbscope
+  smbscope completions fish > ~/.config/fish/completions/smbscope.fish
+  smbscope completions zsh > ~/.zfunc/_smbscope    (with ~/.zfunc in fpath, before compinit)
+  smbscope completions powershell >> $PROFILE
+
+`make install` installs those for bash, zsh and fish.")]
+pub struct CompletionsArguments {
+    /// Shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope man analyze | man -l -
+  smbscope man --output /usr/local/share/man/man1")]
+pub struct ManArguments {
+    /// Print the page of this command, such as `analyze` or `lab-up`, instead of smbscope's own.
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    pub command: Option<String>,
+
+    /// Write all pages into this directory, creating it if necessary, instead of printing one.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ClusterArguments {
+    /// Run the users on the hosts of this Ray cluster: `HOST:PORT`, `auto` for a running one, or `local` for this
+    /// machine.
+    ///
+    /// Requires the Python package: `pip install 'smbscope[ray]'`. Passwords are sent to the hosts through Ray.
+    #[arg(hide_short_help = true, long = "cluster", value_name = "ADDRESS", help_heading = "Cluster")]
+    pub address: Option<String>,
+
+    /// Start N load generators on each host of the cluster.
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Cluster")]
+    pub slots: u16,
+}
+
+/// Accepted names, each with its help text and value.
+type PossibleValueTable<T> = [(&'static str, &'static str, T)];
+
+/// Returns a parser for the names of a table.
+fn one_of<T: Clone + Send + Sync + 'static>(table: &'static PossibleValueTable<T>) -> impl TypedValueParser<Value = T> {
+    named(table.iter().map(|(name, help, value)| (PossibleValue::new(*name).help(*help), value.clone())))
+}
+
+/// Returns a parser for names without help texts.
+fn named<T: Clone + Send + Sync + 'static>(
+    values: impl IntoIterator<Item = (impl Into<PossibleValue>, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let (names, values): (Vec<PossibleValue>, Vec<T>) =
+        values.into_iter().map(|(name, value)| (name.into(), value)).unzip();
+    PossibleValuesParser::new(names.clone()).map(move |given: String| {
+        let place = names.iter().position(|name| name.get_name() == given);
+        values[place.expect("clap lets no other name pass")].clone()
+    })
 }
 
 #[cfg(test)]

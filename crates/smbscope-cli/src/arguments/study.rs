@@ -5,7 +5,6 @@ use clap::{Args, ValueEnum};
 use smbscope_run::study::RUNS_OF_A_VARIANT_MAX;
 use std::path::PathBuf;
 
-/// Arguments of `smbscope study`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -15,37 +14,36 @@ Examples:
 
 Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 interrupted (finished runs are kept).")]
 pub struct StudyArguments {
-    /// File of the study. docs/studies.md describes it.
+    /// Run the study in this file. docs/studies.md describes it.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Keep the runs in this directory; the same command goes on with them after an interruption.
+    /// Keep the runs in this directory. After an interruption, the same command resumes them.
     #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
     pub output: Option<PathBuf>,
 
-    /// Run the short form that the file describes: a first look, in minutes.
+    /// Run the short form defined in the file: a first look, in minutes.
     #[arg(long)]
     pub quick: bool,
 
-    /// Load this server instead of those that the file names, or instead of a private one; NAME stands for it in the
-    /// results. Several are compared with each other.
+    /// Load this server instead of those in the file or a private one; the results call it NAME. May be repeated to
+    /// compare servers.
     #[arg(long = "target", value_name = "[NAME=]TARGET")]
     pub targets: Vec<String>,
 
-    /// Run each variant N times. [default: that of the file, or 5]
+    /// Run each variant N times. [default: the file's, or 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(RUNS_OF_A_VARIANT_MAX)))]
     pub repetitions: Option<u32>,
 
-    /// Where users work.
     #[command(flatten)]
     pub cluster: ClusterArguments,
 
-    /// List the runs, and the commands that the file runs around them, and end.
+    /// List the runs, and the commands that the file runs around them, without running anything.
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Run the commands of the file without asking: those before and after runs, launched programs, and settings of Samba,
-    /// some of which run programs. Studies that come with smbscope need no permission.
+    /// Run the commands of the file without asking: those before and after runs, launched programs, and settings of
+    /// Samba, some of which run programs. Studies included with smbscope need no permission.
     #[arg(long)]
     pub allow_commands: bool,
 
@@ -66,7 +64,6 @@ pub struct StudyArguments {
     pub quiet: bool,
 }
 
-/// How to print the results of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StudyFormat {
     /// Tables for a terminal.

@@ -1,35 +1,33 @@
-//! `smbscope bench`: users of a workload on a server, up a ramp; what came out as one document, and a view while it runs.
+//! `smbscope bench`: runs a workload at increasing numbers of users, shows progress, and prints the report.
 
-mod clean;
-mod command;
 mod dashboard;
 mod options;
 pub(crate) mod password;
 
-use crate::arguments::{BenchArguments, BenchFormat, BenchVerb};
+use crate::arguments::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
+use crate::terminal::say;
 use anyhow::bail;
 use dashboard::{Choice, ProgressDisplay};
+use options::connect;
 pub(crate) use options::run_options;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
-use smbscope_report::{html, listed};
+use smbscope_report::{counted, html, listed};
 use smbscope_run::{Bench, BenchError, BenchOutcome};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     match &arguments.other {
-        Some(BenchVerb::Clean(arguments)) => clean::run(arguments),
+        Some(BenchVerb::Clean(arguments)) => clean(arguments),
         Some(BenchVerb::Workloads(arguments)) => workloads(arguments.name.as_deref()),
         None => measure(arguments),
     }
 }
 
-/// Measures, and prints the report.
 fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     let options = run_options(arguments)?;
     let mut output = Output::open(None, &options.sources)?;
@@ -37,7 +35,7 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
         output.refuse_terminal("HTML")?;
     }
     let bench = Bench::open(options)?;
-    // Until here there was nothing to give back; from here on all ends in order.
+    // Nothing needs cleanup before this point; from here on, signals end the run in order.
     let interrupted = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&interrupted);
     let mut display = ProgressDisplay::open(choice(arguments), bench.heading());
@@ -54,7 +52,7 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     how_it_ended(&document)
 }
 
-/// A failed run, or one that a signal or a key on the dashboard ended, is a failure of the command.
+/// Fails if the run failed, or if a signal or a key ended it.
 pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
     let has_failed = document.runs.iter().any(|run| matches!(run.ended, BenchRunOutcome::Failed { .. }));
     if !has_failed && document.runs.iter().any(|run| run.ended == BenchRunOutcome::Interrupted) {
@@ -66,7 +64,6 @@ pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
     }
 }
 
-/// What the end before the first load point is for this program.
 fn or_interrupted(error: BenchError) -> anyhow::Error {
     match error {
         BenchError::Interrupted => {
@@ -76,7 +73,6 @@ fn or_interrupted(error: BenchError) -> anyhow::Error {
     }
 }
 
-/// Prints the report.
 pub(crate) fn print(
     document: &BenchDocument,
     format: BenchFormat,
@@ -91,12 +87,11 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Lists the built-in workloads, or prints one.
 fn workloads(name: Option<&str>) -> anyhow::Result<()> {
     let text = match name {
         Some(name) => match Workload::builtin_text(name) {
             Some(text) => text,
-            // The error names those that there are.
+            // The error lists the known names.
             None => return Ok(Workload::builtin(name).map(drop)?),
         },
         None => {
@@ -113,4 +108,26 @@ fn choice(arguments: &BenchArguments) -> Choice {
         (_, true) => Choice::Plain,
         _ => Choice::Auto,
     }
+}
+
+/// Removes the files that bench created on a share, and nothing else.
+fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
+    let ConnectArguments { prepare_timeout, .. } = arguments.connect;
+    let cleaned = smbscope_run::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;
+    match cleaned.removed {
+        0 if cleaned.left.count > 0 => {}
+        0 => say(&format!("there is nothing to remove at {}", arguments.target)),
+        removed => say(&format!("removed {}", counted(removed, "file or directory", "files and directories"))),
+    }
+    let left = &cleaned.left;
+    if left.count > 0 {
+        let more = left.count - left.paths.len() as u64;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        bail!(
+            "left on the share what smbscope did not make, and the directories that hold it: {}{more}; remove it \
+             yourself, then run this again",
+            left.paths.join(", ")
+        );
+    }
+    Ok(())
 }

@@ -1,21 +1,25 @@
-//! What the arguments of `smbscope bench` ask for.
+//! Converts the arguments of `smbscope bench` to options of a run, and reconstructs the command line of a run as a
+//! prefix for the follow-up commands that reports suggest.
 
-use super::{command, password};
-use crate::arguments::{BenchArguments, ConnectArguments, Think};
-use crate::{BadArguments, cluster, lab};
+use super::password;
+use crate::arguments::{Arguments, BenchArguments, ConnectArguments, Think};
+use crate::{BadArguments, embedding, lab};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
 use smbscope_client::SessionOptions;
 use smbscope_lab::LabServerSettings;
 use smbscope_load::engine::{
     Connects, EngineError, ErrorLimit, LoadPointLimits, LoadSchedule, OverloadLimits, RampPlan, Search, Users,
 };
 use smbscope_load::workload::{Scenarios, Workload};
+use smbscope_report::quoted;
 use smbscope_run::files::Sources;
 use smbscope_run::{Cluster, Connect, Private, RunOptions, ServerUnderTest};
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// All of it, with the workload read.
 pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
     let workload = workload(arguments)?;
     fits(arguments, &workload)?;
@@ -37,18 +41,16 @@ pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptio
         directory: arguments.output.clone(),
         sources: sources(arguments),
         title: arguments.title.clone(),
-        command: command::to_repeat(std::env::args_os()),
+        command: to_repeat(std::env::args_os()),
         ..RunOptions::new(server, connect(&arguments.connect), workload)
     })
 }
 
-/// The hosts that users work on.
 fn cluster(arguments: &BenchArguments) -> Result<Option<Cluster>, BadArguments> {
     let address = arguments.cluster.address.as_deref();
-    address.map(|address| cluster::hosts(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
+    address.map(|address| embedding::hosts(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
 }
 
-/// How to connect to any server.
 pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
@@ -68,7 +70,6 @@ pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     connect
 }
 
-/// The workload that is asked for.
 fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
     if let Some(file) = &arguments.loadfile {
         return Ok(thinking(arguments, Workload::loadfile(file)?)?);
@@ -80,19 +81,19 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
     Ok(thinking(arguments, workload.set(&arguments.set)?)?)
 }
 
-/// The workload with pauses as they are asked for.
+/// Scales the pauses of the workload.
 fn thinking(arguments: &BenchArguments, workload: Workload) -> Result<Workload, BadArguments> {
     let Some(Think::Recorded(by)) = arguments.think else { return Ok(workload) };
     if !workload.has_pauses() {
         let name = workload.name();
         return Err(BadArguments(format!(
-            "{name} is no loadfile and no recording, whose pauses --think could scale: give it a duration"
+            "{name} is neither a loadfile nor a recording, so --think has no pauses to scale: give a duration"
         )));
     }
     Ok(workload.thinking(by))
 }
 
-/// Refuses what is asked of a workload that has no such thing, before anything is begun.
+/// Rejects options that do not fit the workload, before anything is started.
 fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
     if let Some(criterion) = &arguments.find_capacity {
         criterion.check(workload.operations()).map_err(|error| BadArguments(EngineError::from(error).to_string()))?;
@@ -112,7 +113,6 @@ fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArgume
     Ok(())
 }
 
-/// The files that a run is made from.
 fn sources(arguments: &BenchArguments) -> Sources {
     let workload = Some(Path::new(&arguments.workload)).filter(|_| arguments.loadfile.is_none());
     let files = [workload, arguments.loadfile.as_deref(), arguments.connect.password_file.as_deref()];
@@ -125,7 +125,7 @@ fn plan(arguments: &BenchArguments, workload: &Workload) -> RampPlan {
     let rates = arguments.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
     let schedule = schedule(arguments, workload);
     let overload = workload.scenarios().filter(|_| schedule.is_open());
-    // A search makes its own load points, from the least to the most.
+    // A search generates its own load points within the range.
     let (users, rates) = match (&arguments.find_capacity, rates.is_empty()) {
         (None, _) => (arguments.users(), rates),
         (Some(_), true) => (Users::range(search(arguments).first, search(arguments).most), rates),
@@ -157,7 +157,7 @@ fn plan(arguments: &BenchArguments, workload: &Workload) -> RampPlan {
     }
 }
 
-/// When operations begin: as the arguments say, otherwise as the workload does.
+/// Returns the schedule set by the arguments, or by the workload.
 fn schedule(arguments: &BenchArguments, workload: &Workload) -> LoadSchedule {
     let arrivals = arguments.arrivals;
     let rates = arguments.rates.as_ref().and_then(|rates| rates.points().first());
@@ -177,10 +177,94 @@ fn schedule(arguments: &BenchArguments, workload: &Workload) -> LoadSchedule {
     }
 }
 
-/// Between the fewest and the most of the users given, or between the lowest and the highest rate.
+/// Returns the search range, spanned by the given users or rates.
 fn search(arguments: &BenchArguments) -> Search {
     let users = arguments.users();
     let points = arguments.rates.as_ref().map_or(users.points(), |rates| rates.points());
     let (first, most) = (points.iter().copied().min().unwrap_or(1), points.iter().copied().max().unwrap_or(1));
     Search { first, most, rates: arguments.rates.is_some(), ..Search::default() }
+}
+
+/// Options that suggested commands set themselves: load points, schedule and output.
+const SAID_ANEW: [&str; 18] = [
+    "users",
+    "rate",
+    "rate_per_user",
+    "rates",
+    "arrivals",
+    "think",
+    "find_capacity",
+    "capture",
+    "output",
+    "format",
+    "title",
+    "color",
+    "full",
+    "width",
+    "by",
+    "target",
+    "quiet",
+    "plain",
+];
+
+/// Returns e.g. `smbscope bench smb://ann@files/projects --duration 1min`. `None` if the line is not a bench command
+/// or not UTF-8.
+fn to_repeat(line: impl IntoIterator<Item = OsString>) -> Option<String> {
+    let matches = Arguments::command().try_get_matches_from(line).ok()?;
+    let ("bench", matches) = matches.subcommand()? else { return None };
+    let mut words = vec!["smbscope".to_owned(), "bench".to_owned()];
+    words.extend(values(matches, "target")?);
+    let command = Arguments::command();
+    for argument in command.find_subcommand("bench")?.get_arguments() {
+        let id = argument.get_id().as_str();
+        let given = matches!(matches.try_contains_id(id), Ok(true))
+            && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let (Some(long), true) = (argument.get_long(), given && !SAID_ANEW.contains(&id)) else { continue };
+        match argument.get_action().takes_values() {
+            true => words.extend(values(matches, id)?.into_iter().flat_map(|value| [format!("--{long}"), value])),
+            false => words.push(format!("--{long}")),
+        }
+    }
+    Some(words.join(" "))
+}
+
+fn values(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
+    let Ok(Some(values)) = matches.try_get_raw(id) else { return Some(Vec::new()) };
+    values.map(|value| value.to_str().map(quoted)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &[&str]) -> Option<String> {
+        to_repeat(line.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn a_line_is_given_again_without_load_points_and_results() {
+        let line = [
+            "smbscope",
+            "bench",
+            "smb://ann@files/my files",
+            "--users=1,8",
+            "--think",
+            "5ms",
+            "-o",
+            "monday",
+            "--duration",
+            "1min",
+            "--capture",
+            "--loadfile",
+            "it's.txt",
+            "-q",
+            "--by",
+            "file",
+        ];
+        let expected = r"smbscope bench 'smb://ann@files/my files' --loadfile 'it'\''s.txt' --duration 1min";
+        assert_eq!(command(&line).as_deref(), Some(expected));
+        assert_eq!(command(&["smbscope", "bench"]).as_deref(), Some("smbscope bench"));
+        assert_eq!(command(&["smbscope", "analyze", "x.pcap"]), None);
+        assert_eq!(command(&["smbscope-tests", "--nocapture"]), None);
+    }
 }

@@ -1,5 +1,5 @@
-//! The password of a user: from a file, the environment or a prompt, and never from an argument, which everybody on the
-//! machine could read.
+//! Passwords from a file, the environment or a prompt, never from an argument, which every user of the machine could
+//! read.
 
 use anyhow::{Context, bail};
 use smbscope_client::Secret;
@@ -9,10 +9,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 
-/// Bytes of the first line of a password file. Windows takes passwords of 256 characters.
+/// Maximum length of the first line of a password file. Windows accepts passwords of 256 characters.
 const PASSWORD_LINE_MAX: u64 = 4 << 10;
 
-/// The password of `user`: the first line of the file, the variable, or what is typed.
+/// Returns the password of `user`: the first line of the file, the variable, or a typed answer.
 pub(crate) fn read(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
     if let Some(file) = file {
         let name = file.display();
@@ -31,7 +31,7 @@ pub(crate) fn read(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
     Ok(Secret::new(typed))
 }
 
-/// No more than the first line is read: the rest may have no end.
+/// Reads only the first line: the file may be endless.
 fn first_line_of(file: &Path) -> io::Result<String> {
     let mut line = String::new();
     BufReader::new(File::open(file)?.take(PASSWORD_LINE_MAX)).read_line(&mut line)?;
@@ -41,7 +41,7 @@ fn first_line_of(file: &Path) -> io::Result<String> {
     Ok(line)
 }
 
-/// A file's last line end is not part of the password; blanks may be.
+/// Removes the line end. Blanks are part of the password.
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

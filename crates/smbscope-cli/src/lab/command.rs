@@ -1,4 +1,4 @@
-//! `smbscope lab run`: a command with a server of its own.
+//! `smbscope lab run`: runs a command with a private server.
 
 use super::launcher;
 use crate::arguments::RunArguments;
@@ -9,12 +9,12 @@ use smbscope_run::PASSWORD_VARIABLE;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
-/// The command of `lab run` has ended, and not with success: that is how smbscope ends, too.
+/// The command of `lab run` failed; smbscope ends with the same status.
 #[derive(Debug)]
 pub struct CommandEnded(ExitStatus);
 
 impl CommandEnded {
-    /// What a shell makes of it: 128 and the number of the signal that ended it.
+    /// Returns the exit code, or 128 plus the number of the signal, as shells do.
     pub fn status(&self) -> u8 {
         let code = self.0.code().or(self.0.signal().map(|signal| 128 + signal));
         code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
@@ -29,27 +29,25 @@ impl std::fmt::Display for CommandEnded {
 
 impl std::error::Error for CommandEnded {}
 
-/// Runs the command.
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let Some((program, rest)) = arguments.command.split_first() else { bail!("there is no command to run") };
     let mut server = launcher(&arguments.state)?.start(&arguments.server.settings())?;
     if let Some(caveat) = server.record().link.as_ref().and_then(smbscope_lab::LinkEmulation::caveat) {
         crate::terminal::say(&format!("note: {caveat}"));
     }
-    // What Ctrl-C means is for the command to say, which gets it from the terminal as well.
+    // The command also gets Ctrl-C from the terminal and decides how to react.
     interrupt::is_left_to_others();
     let mut command = Command::new(program);
     command.args(rest);
     tell(&mut command, &server);
     let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
-    // It would be without a server.
+    // Without the server the command is useless.
     server.takes_along(child.id())?;
     let status = child.wait().with_context(|| format!("cannot wait for {}", program.display()))?;
     server.stop()?;
     if status.success() { Ok(()) } else { Err(CommandEnded(status).into()) }
 }
 
-/// How the command finds the server.
 fn tell(command: &mut Command, server: &LabServer) {
     let record = server.record();
     command.env("SMBSCOPE_LAB_URL", record.url());

@@ -1,39 +1,38 @@
 //! `smbscope lab`: private Samba servers from the command line.
 
 mod command;
-mod status;
 
-use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, StateArguments, UpArguments};
-use crate::entry;
+use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, StateArguments, StatusArguments, UpArguments};
+use crate::embedding;
 use crate::output::Output;
 use anyhow::{Context, bail};
 pub use command::CommandEnded;
+use serde_json::Value;
 use smbscope_lab::{Launcher, LinkEmulation, ServerRecord, StateFolder};
-use smbscope_report::{clean, json};
+use smbscope_report::{clean, json, listed};
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::time::Duration;
 
-/// The verb with which this program takes care of a server.
+/// Arguments with which this program runs as a keeper.
 const KEEP: [&str; 2] = ["lab", "keep"];
 
-/// Runs the command.
 pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
     match &arguments.verb {
         LabVerb::Up(arguments) => up(arguments),
         LabVerb::Down(arguments) => down(arguments),
-        LabVerb::Status(arguments) => status::run(arguments),
+        LabVerb::Status(arguments) => status(arguments),
         LabVerb::Run(arguments) => command::run(arguments),
         LabVerb::Keep => Ok(smbscope_lab::keep()?),
     }
 }
 
-/// Starts servers in the usual folder that a process of their own takes care of.
+/// Returns a launcher with a keeper process and the default state folder.
 pub(crate) fn kept() -> anyhow::Result<Launcher> {
-    let (program, first) = entry::program().context("cannot find this program to take care of the server")?;
+    let (program, first) = embedding::program().context("cannot find this program to take care of the server")?;
     Ok(Launcher::new().kept_by(program, first.into_iter().chain(KEEP.map(OsString::from))))
 }
 
-/// Starts servers in this folder that a process of their own takes care of.
 fn launcher(state: &StateArguments) -> anyhow::Result<Launcher> {
     Ok(kept()?.state(state_folder(state)?))
 }
@@ -45,24 +44,23 @@ fn state_folder(arguments: &StateArguments) -> anyhow::Result<StateFolder> {
 fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     let record = launcher(&arguments.state)?.name(&arguments.name).detach(&arguments.server.settings())?;
     let text = match arguments.format {
-        // On a terminal, and nowhere else: what is redirected may end up where others read it.
+        // Only on a terminal: redirected output may be readable by others.
         LabFormat::Text if std::io::stdout().is_terminal() => introduction(&record, password(&record)?.as_deref()),
         LabFormat::Text => introduction(&record, None),
-        LabFormat::Json => json::line(&status::document(&record)) + "\n",
+        LabFormat::Json => json::line(&document(&record)) + "\n",
     };
     write(&text)
 }
 
-/// The first user's password.
 fn password(record: &ServerRecord) -> anyhow::Result<Option<String>> {
     let file = record.password_file();
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(text.lines().next().map(str::to_owned))
 }
 
-/// What a person needs to use a server; the password is shown this once.
+/// Formats the facts needed to use a server. The password is shown only here.
 fn introduction(record: &ServerRecord, password: Option<&str>) -> String {
-    let mut text = format!("{}: Samba, SMB {}\n", clean(&record.name), status::dialects(record));
+    let mut text = format!("{}: Samba, SMB {}\n", clean(&record.name), dialects(record));
     let settings = record.settings.to_string();
     let others = record.users.iter().skip(1).map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ");
     let state = if record.folder.parent() == Some(StateFolder::default().path()) {
@@ -111,7 +109,7 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
         state.servers()?.into_iter().filter(|server| server.detached).map(|server| server.name).collect();
     let names = match arguments.names.as_slice() {
         [] if arguments.all || servers.len() == 1 => servers,
-        // What a server left that nobody takes care of any more has just been removed.
+        // Servers without an owner have just been removed.
         [] if servers.is_empty() && !swept.is_empty() => Vec::new(),
         [] if servers.is_empty() => bail!("no server runs in {}", state.path().display()),
         [] => bail!("several servers run: name one of {}, or stop them all with --all", servers.join(", ")),
@@ -127,7 +125,95 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// To standard output.
 fn write(text: &str) -> anyhow::Result<()> {
     Output::stdout()?.print(text)
+}
+
+fn status(arguments: &StatusArguments) -> anyhow::Result<()> {
+    let state = state_folder(&arguments.state)?;
+    state.sweep()?;
+    let servers = state.servers()?;
+    write(&match arguments.format {
+        LabFormat::Json => json::line(&Value::from_iter(servers.iter().map(document))) + "\n",
+        LabFormat::Text if servers.is_empty() => format!("no server runs in {}\n", state.path().display()),
+        LabFormat::Text => table(&servers),
+    })
+}
+
+fn table(servers: &[ServerRecord]) -> String {
+    let heading = ["NAME", "DIALECTS", "PORT", "PID", "SESSIONS", "UPTIME", "STATE", "SETTINGS"].map(str::to_owned);
+    let row = |server: &ServerRecord| {
+        let pid = server.smbd.map_or("-".to_owned(), |smbd| smbd.pid.to_string());
+        [
+            server.name.clone(),
+            dialects(server),
+            server.port.to_string(),
+            pid,
+            server.sessions().to_string(),
+            uptime(server.uptime()),
+            state(server),
+            server.settings.to_string(),
+        ]
+    };
+    listed(&std::iter::once(heading).chain(servers.iter().map(row)).collect::<Vec<_>>())
+}
+
+fn dialects(server: &ServerRecord) -> String {
+    let (min, max) = (server.settings.min_dialect, server.settings.max_dialect);
+    if min == max { min.to_string() } else { format!("{min} to {max}") }
+}
+
+fn state(server: &ServerRecord) -> String {
+    match server.smbd {
+        None => "starting".to_owned(),
+        Some(smbd) if !smbd.lives() => "Samba has ended".to_owned(),
+        Some(_) if server.detached => "up".to_owned(),
+        Some(_) => format!("up, of process {}", server.owner.pid),
+    }
+}
+
+fn uptime(time: Duration) -> String {
+    let (minutes, seconds) = (time.as_secs() / 60, time.as_secs() % 60);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{seconds}s"),
+        (0, minutes) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+fn document(server: &ServerRecord) -> Value {
+    serde_json::json!({
+        "name": server.name,
+        "state": state(server),
+        "url": server.url(),
+        "encrypted_url": server.encrypted_url(),
+        "host": server.address().ip(),
+        "port": server.port,
+        "user": server.user(),
+        "users": server.users,
+        "password_file": server.password_file(),
+        "folder": server.folder,
+        "share_folder": server.share_folder,
+        "pid": server.smbd.map(|smbd| smbd.pid),
+        "pids": server.pids(),
+        "owner": server.owner.pid,
+        "detached": server.detached,
+        "link": server.link,
+        "interface": server.interface(),
+        "sessions": server.sessions(),
+        "uptime_seconds": server.uptime().as_secs(),
+        "cpu_seconds": server.cpu_time().as_secs_f64(),
+        "settings": server.settings,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uptime_has_two_units_at_most() {
+        let said = [5, 65, 3 * 3600 + 61].map(|seconds| uptime(Duration::from_secs(seconds)));
+        assert_eq!(said, ["5s", "1m 05s", "3h 01m"]);
+    }
 }

@@ -1,20 +1,19 @@
-//! The list of causes in docs/causes.md, from what the program knows of each.
+//! Generates the list of causes in docs/causes.md from the catalogue.
 
 use smbscope_diagnose::{Catalogue, CauseDefinition, Culprit};
 use std::fmt::Write;
 
-/// Heading of the list, and the heading that follows it.
+/// Headings before and after the list.
 const FROM: &str = "\n## The causes\n";
 const TO: &str = "\n## Episodes\n";
 
-/// The page with its list of causes as the program has it.
+/// Returns the page with an up-to-date list.
 pub(crate) fn updated(page: &str) -> String {
     let (before, rest) = page.split_once(FROM).expect("docs/causes.md has the heading of the list");
     let (_, after) = rest.split_once(TO).expect("docs/causes.md has the heading after the list");
     format!("{before}{FROM}{}{TO}{after}", list())
 }
 
-/// Describes a culprit in words.
 fn described(culprit: Culprit) -> &'static str {
     match culprit {
         Culprit::Server => "the server, its storage, or software on it",
@@ -53,7 +52,7 @@ fn section(id: &str, entry: &CauseDefinition) -> String {
     text
 }
 
-/// Links to pages of the book instead of their paths, and nothing that Markdown would read as a mark.
+/// Turns paths of pages into links, and escapes Markdown syntax.
 fn linked(text: &str) -> String {
     let escaped = text.replace('*', "\\*").replace('<', "\\<").replace(" ~$", " `~$`");
     let words: Vec<String> = escaped.split(' ').map(link).collect();

@@ -1,99 +1,52 @@
-//! The causes: one file each, with its texts, thresholds, sources and detector, and one registry.
+//! Detectors of all causes and their registry.
+//!
+//! A detector is a [`Detector`] constant with its texts, thresholds and sources, followed by its function. Detectors
+//! of related causes share a file. [`DETECTORS`] lists all of them; [`detect`] runs them.
 
-mod async_limit;
-mod bandwidth_limited;
-mod break_storm;
-mod break_timeout;
-mod client_bound;
-mod conflicts;
-mod credit_limited;
-mod dfs_referral;
-mod disk_full;
-mod encrypted;
-mod fast_then_slow;
-mod filter_delay;
-mod flush_heavy;
-mod huge_directory;
-mod ini_pattern;
-mod large_mtu_off;
-mod list_then_stat;
-mod lock_wait;
-mod mac_metadata;
-mod many_channels;
-mod metadata_heavy;
-mod missing_file_probes;
-mod multichannel_unused;
-mod negotiate_churn;
-mod network_loss;
-mod network_outage;
-mod notify_storm;
-mod office_slow_open;
-mod old_dialect;
-mod queueing;
+mod availability;
+mod bandwidth;
+mod configuration;
+mod directories;
+mod files;
 mod refusals;
-mod relisting;
-mod request_unanswered;
-mod rtt_bound;
-mod serial_client;
-mod server_hang;
-mod server_restart;
-mod server_saturation;
-mod server_unreachable;
-mod session_expired;
-mod signing_cost;
-mod slow_client_link;
-mod slow_logon;
-mod slow_storage;
-mod slow_tree_connect;
-mod small_file_copy;
-mod small_io;
-mod small_list_buffer;
-mod smb1_in_use;
-mod throttled;
-mod timer_cluster;
-mod window_limited;
-mod zero_window;
+mod round_trips;
+mod server_load;
+mod sessions;
+mod sharing;
+mod storage;
+mod tcp;
 
-pub(crate) use request_unanswered::request;
+pub(crate) use availability::request;
 
 use crate::answer::{Cause, Confidence, Culprit, Evidence, LostTime, Subject};
+use crate::catalogue::{self, Catalogue, CauseDefinition};
 use crate::facts::{Count, DiagnosisFacts, Pair, PathFacts, PathKey};
 use smbscope_model::{Nanos, Stamp};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// A cause that can be recognised.
 pub(crate) struct Detector {
     pub(crate) id: &'static str,
     pub(crate) culprit: Culprit,
     pub(crate) title: &'static str,
-    /// When it is one, with thresholds by their names.
     pub(crate) condition: &'static str,
     pub(crate) advice: &'static str,
     pub(crate) source: &'static str,
-    /// Limits by name, as a file of thresholds writes them.
     pub(crate) thresholds: &'static [(&'static str, &'static str)],
-    /// More general causes: if they explain the same seconds, they are mentioned inside this one.
+    /// More general causes that this one replaces if it explains the same seconds.
     pub(crate) covers: &'static [&'static str],
     pub(crate) detect: Detect,
 }
 
-/// What a detector looks at.
 pub(crate) enum Detect {
-    /// A client on a server.
     Pair(fn(&Pair<'_>) -> Option<Finding>),
-    /// A path of a client on a server.
     Path(fn(&Pair<'_>, &PathKey, &PathFacts) -> Option<Finding>),
-    /// A client on a server, beside the others.
     Peer(fn(&DiagnosisFacts<'_>, &Pair<'_>) -> Option<Finding>),
-    /// A server with all its clients.
     Server(fn(&DiagnosisFacts<'_>, SocketAddr) -> Option<Finding>),
-    /// Everything.
     All(fn(&DiagnosisFacts<'_>) -> Vec<Finding>),
 }
 
-/// What a detector found.
 #[derive(Debug, Clone)]
 pub(crate) struct Finding {
     what: String,
@@ -107,13 +60,12 @@ pub(crate) struct Finding {
     culprit: Option<Culprit>,
     advice: Option<&'static str>,
     sufferers: Sufferers,
-    /// Lost time is in addition to the active time: nothing was outstanding, or only an expected wait.
+    /// The lost time is outside the active time: nothing was outstanding, or only an expected wait.
     outside: bool,
-    /// Operations failed: somebody has to know, whatever time it cost.
     failed: bool,
 }
 
-/// Whom a finding is about, where it is not about the client on the server that a detector looked at.
+/// Clients and server of a finding, if they differ from the detector's scope.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sufferers {
     pub(crate) client: Option<String>,
@@ -128,7 +80,7 @@ impl Sufferers {
         Sufferers { client: Some(client.to_string()), clients: 1, server: Some(server), ..Sufferers::default() }
     }
 
-    /// Clients of a server; a single one by its name.
+    /// Sums up clients of a server. A single client is named.
     pub(crate) fn of_server(facts: &DiagnosisFacts<'_>, server: SocketAddr, clients: &BTreeSet<IpAddr>) -> Sufferers {
         let of_clients = || clients.iter().filter_map(|client| facts.of_client(*client));
         let sum =
@@ -144,7 +96,7 @@ impl Sufferers {
 }
 
 impl Finding {
-    /// A finding: `what` is a sentence without its full stop.
+    /// Creates a finding. `what` is a sentence without its full stop.
     pub(crate) fn new(confidence: Confidence, what: String) -> Finding {
         Finding {
             what,
@@ -163,7 +115,6 @@ impl Finding {
         }
     }
 
-    /// Operations of users failed, which is worth telling without a lost time.
     pub(crate) fn failed(self) -> Finding {
         Finding { failed: true, ..self }
     }
@@ -172,18 +123,16 @@ impl Finding {
         Finding { lost: Some(lost), ..self }
     }
 
-    /// The lost time came in pieces, the longest of which was this long.
+    /// Sets the longest part of the lost time, which makes the finding an event.
     pub(crate) fn longest(self, longest: Nanos) -> Finding {
         Finding { longest: Some(longest), ..self }
     }
 
-    /// The first packet to look at.
     pub(crate) fn from(mut self, stamp: Option<Stamp>) -> Finding {
         self.evidence.extend(stamp);
         self
     }
 
-    /// The first packet of what was counted.
     pub(crate) fn first_of(self, count: &Count) -> Finding {
         self.from(count.first.as_ref().map(|(stamp, _)| *stamp))
     }
@@ -192,7 +141,6 @@ impl Finding {
         Finding { share: share.clone(), path: path.clone(), ..self }
     }
 
-    /// Adds a condition to the display filter.
     pub(crate) fn filter(self, condition: &str) -> Finding {
         Finding { filter: format!("{}{condition}", self.filter), ..self }
     }
@@ -201,22 +149,18 @@ impl Finding {
         Finding { culprit: Some(culprit), ..self }
     }
 
-    /// Advice that fits better than that of the cause.
     pub(crate) fn advice(self, advice: &'static str) -> Finding {
         Finding { advice: Some(advice), ..self }
     }
 
-    /// It is about more than one client on one server.
     pub(crate) fn about(self, sufferers: Sufferers) -> Finding {
         Finding { sufferers, ..self }
     }
 
-    /// The lost time is no active time of the split.
     pub(crate) fn outside(self) -> Finding {
         Finding { outside: true, ..self }
     }
 
-    /// The cause, about the sufferers that were found.
     fn into_cause_of_its_own(self, detector: &Detector, facts: &DiagnosisFacts<'_>) -> Cause {
         let Sufferers { client, clients, server, .. } = &self.sufferers;
         let client = client.as_ref().filter(|_| *clients <= 1).and_then(|client| client.parse().ok());
@@ -268,7 +212,22 @@ fn evidence(stamp: Stamp) -> Evidence {
     Evidence { capture: stamp.packet.capture().0, packet: stamp.packet.number(), time_ns: stamp.time }
 }
 
-/// Everything that detectors find, in the order of the registry.
+impl Default for Catalogue {
+    fn default() -> Catalogue {
+        Catalogue::new(DETECTORS.iter().map(|detector| {
+            let definition = CauseDefinition {
+                culprit: detector.culprit,
+                title: detector.title,
+                condition: detector.condition,
+                advice: detector.advice,
+                source: detector.source,
+                thresholds: catalogue::built_in(detector.thresholds),
+            };
+            (detector.id, definition)
+        }))
+    }
+}
+
 pub(crate) fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
     for detector in DETECTORS {
@@ -297,7 +256,8 @@ pub(crate) fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Cause> {
     causes
 }
 
-/// The worst of the same pattern on several paths; it says how many others there are.
+/// Returns the most expensive of several paths with the same pattern. Its sentence counts the others, its cost
+/// includes them.
 fn worst_of(mut found: Vec<Cause>) -> Option<Cause> {
     found.sort_by(|a, b| b.best().cmp(&a.best()).then_with(|| a.subject.path.cmp(&b.subject.path)));
     let others = found.len().saturating_sub(1);
@@ -319,64 +279,63 @@ fn path_filter(path: &str) -> String {
     format!(" && (smb2.filename == \"{path}\" || smb.file == \"{path}\")")
 }
 
-/// The detector of a cause.
 pub(crate) fn detector(id: &str) -> Option<&'static Detector> {
     DETECTORS.iter().copied().find(|detector| detector.id == id)
 }
 
-/// Every cause, specific ones before general ones.
+/// All detectors, specific causes before general ones.
 pub(crate) const DETECTORS: &[&Detector] = &[
-    &server_restart::SERVER_RESTART,
-    &server_unreachable::SERVER_UNREACHABLE,
-    &network_outage::NETWORK_OUTAGE,
-    &break_timeout::BREAK_TIMEOUT,
-    &server_hang::SERVER_HANG,
-    &request_unanswered::REQUEST_UNANSWERED,
-    &lock_wait::LOCK_WAIT,
-    &conflicts::CONFLICTS,
-    &disk_full::DISK_FULL,
-    &session_expired::SESSION_EXPIRED,
-    &slow_tree_connect::SLOW_TREE_CONNECT,
-    &slow_logon::SLOW_LOGON,
-    &dfs_referral::DFS_REFERRAL,
-    &timer_cluster::TIMER_CLUSTER,
-    &throttled::THROTTLED,
-    &ini_pattern::INI_PATTERN,
-    &list_then_stat::LIST_THEN_STAT,
-    &relisting::RELISTING,
-    &small_list_buffer::SMALL_LIST_BUFFER,
-    &huge_directory::HUGE_DIRECTORY,
-    &missing_file_probes::MISSING_FILE_PROBES,
-    &mac_metadata::MAC_METADATA,
-    &negotiate_churn::NEGOTIATE_CHURN,
-    &queueing::QUEUEING,
-    &bandwidth_limited::BANDWIDTH_LIMITED,
-    &window_limited::WINDOW_LIMITED,
-    &zero_window::ZERO_WINDOW,
-    &credit_limited::CREDIT_LIMITED,
-    &network_loss::NETWORK_LOSS,
-    &slow_client_link::SLOW_CLIENT_LINK,
-    &flush_heavy::FLUSH_HEAVY,
-    &filter_delay::FILTER_DELAY,
-    &fast_then_slow::FAST_THEN_SLOW,
-    &slow_storage::SLOW_STORAGE,
-    &server_saturation::SERVER_SATURATION,
-    &office_slow_open::OFFICE_SLOW_OPEN,
-    &small_file_copy::SMALL_FILE_COPY,
-    &small_io::SMALL_IO,
-    &rtt_bound::RTT_BOUND,
-    &serial_client::SERIAL_CLIENT,
-    &metadata_heavy::METADATA_HEAVY,
-    &client_bound::CLIENT_BOUND,
+    &availability::SERVER_RESTART,
+    &availability::SERVER_UNREACHABLE,
+    &availability::NETWORK_OUTAGE,
+    &sharing::BREAK_TIMEOUT,
+    &availability::SERVER_HANG,
+    &availability::REQUEST_UNANSWERED,
+    &sharing::LOCK_WAIT,
+    &sharing::CONFLICTS,
+    &refusals::DISK_FULL,
+    &refusals::SESSION_EXPIRED,
+    &sessions::SLOW_TREE_CONNECT,
+    &sessions::SLOW_LOGON,
+    &sessions::DFS_REFERRAL,
+    &tcp::TIMER_CLUSTER,
+    &server_load::THROTTLED,
+    &files::INI_PATTERN,
+    &directories::LIST_THEN_STAT,
+    &directories::RELISTING,
+    &directories::SMALL_LIST_BUFFER,
+    &directories::HUGE_DIRECTORY,
+    &files::MISSING_FILE_PROBES,
+    &files::MAC_METADATA,
+    &sessions::NEGOTIATE_CHURN,
+    &bandwidth::QUEUEING,
+    &bandwidth::BANDWIDTH_LIMITED,
+    &tcp::WINDOW_LIMITED,
+    &tcp::ZERO_WINDOW,
+    &tcp::CREDIT_LIMITED,
+    &tcp::NETWORK_LOSS,
+    &round_trips::SLOW_CLIENT_LINK,
+    &storage::FLUSH_HEAVY,
+    &storage::FILTER_DELAY,
+    &storage::FAST_THEN_SLOW,
+    &storage::SLOW_STORAGE,
+    &server_load::SERVER_SATURATION,
+    &files::OFFICE_SLOW_OPEN,
+    &files::SMALL_FILE_COPY,
+    &files::SMALL_IO,
+    &round_trips::RTT_BOUND,
+    &round_trips::SERIAL_CLIENT,
+    &round_trips::METADATA_HEAVY,
+    &round_trips::CLIENT_BOUND,
     &refusals::REFUSALS,
-    &break_storm::BREAK_STORM,
-    &async_limit::ASYNC_LIMIT,
-    &notify_storm::NOTIFY_STORM,
-    &smb1_in_use::SMB1_IN_USE,
-    &encrypted::ENCRYPTED,
-    &large_mtu_off::LARGE_MTU_OFF,
-    &signing_cost::SIGNING_COST,
-    &old_dialect::OLD_DIALECT,
-    &multichannel_unused::MULTICHANNEL_UNUSED,
-    &many_channels::MANY_CHANNELS,
+    &sharing::BREAK_STORM,
+    &refusals::ASYNC_LIMIT,
+    &directories::NOTIFY_STORM,
+    &configuration::SMB1_IN_USE,
+    &configuration::ENCRYPTED,
+    &configuration::LARGE_MTU_OFF,
+    &configuration::SIGNING_COST,
+    &configuration::OLD_DIALECT,
+    &configuration::MULTICHANNEL_UNUSED,
+    &configuration::MANY_CHANNELS,
 ];

@@ -1,9 +1,10 @@
-//! From causes to the answer: which of them a person notices, which explain the same seconds, which comes first, and what
-//! the headline says. This is the only place that decides it.
+//! Turns causes into the answer: filters out unnoticeable ones, merges overlapping ones, ranks the rest and writes
+//! the headline. No other module makes these decisions.
 
 use crate::answer::{Answer, Cause, Confidence, Culprit, LostTime};
 use crate::causes::{self, DETECTORS, detector};
-use crate::facts::{CollectedFacts, CommandClass, DiagnosisFacts, Fact, Pair, percent, server_name};
+use crate::classify::Fact;
+use crate::facts::{CollectedFacts, CommandClass, DiagnosisFacts, Pair, percent, server_name};
 use crate::next::{SuggestedCommand, interval};
 use crate::slow::Slow;
 use crate::{Collector, DiagnosisContext};
@@ -14,29 +15,26 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Causes and notes that are listed.
 const LISTED_MAX: usize = 100;
-/// A specific cause stands for a general one if it explains this part of its time.
+/// A specific cause replaces a general one if it explains at least this fraction of its time.
 const EXPLAINS: f64 = 0.5;
-/// A client is named alone if it has at least this part of the time that all lost, and twice that of the next.
+/// A client is named alone if it lost at least this fraction of the total, and twice as much as the next.
 const STANDS_OUT: f64 = 0.4;
-/// Percentage of commands without a time from which on there is no answer about all of them.
+/// Percentage of untimed commands from which no overall answer is given.
 const UNTIMED_MAX: f64 = 50.0;
-/// Percentage of commands without a time from which on a headline that nothing is slow says so.
+/// Percentage of untimed commands from which a "nothing is slow" headline mentions them.
 const NOT_TIMED_TOLD: f64 = 10.0;
-/// What a healthy server takes for a command at most, on average.
+/// Upper limit for the mean server time of a healthy server.
 const HEALTHY_SERVER: Nanos = Nanos(2_000_000);
-/// Commands below which figures are few.
 const FEW: u64 = 20;
 
-/// The answer to why users wait.
 pub fn answer(collector: &Collector, context: &DiagnosisContext<'_>) -> Answer {
     let gathered = CollectedFacts::new(collector);
     let facts = DiagnosisFacts::new(&gathered, context);
     let (mut causes, notes) = told(&facts);
     let verdict = HeadlineVerdict::new(&facts, &causes);
     if verdict.culprit == Culprit::Capture && verdict.pair.is_none() {
-        // What few commands of many show is no cause.
+        // A small timed fraction of the commands proves nothing about the rest.
         causes.clear();
     }
     Answer {
@@ -53,7 +51,6 @@ pub fn answer(collector: &Collector, context: &DiagnosisContext<'_>) -> Answer {
     }
 }
 
-/// Causes that somebody notices, ranked, and notes.
 fn told(facts: &DiagnosisFacts<'_>) -> (Vec<Cause>, Vec<Cause>) {
     let mut found = causes::detect(facts);
     if let Some(least) = facts.least_time() {
@@ -66,14 +63,14 @@ fn told(facts: &DiagnosisFacts<'_>) -> (Vec<Cause>, Vec<Cause>) {
     let mut causes = grouped(absorbed(noticed));
     rank(&mut causes);
     causes.truncate(LISTED_MAX);
-    // A pattern without a cost is worth knowing where its kind is about configuration, not where it is about time.
+    // A cause without a cost is listed as a note: it is about configuration, not about time.
     let mut notes = grouped(others.into_iter().filter(|cause| cause.lost_ns.is_none()).collect());
     notes.sort_by_key(|note| Reverse(note.confidence));
     notes.truncate(LISTED_MAX);
     (causes, notes)
 }
 
-/// Clients that an event of the same kind held up at the same server, and for how long in all.
+/// Number of clients affected by the same kind of event on the same server, and their total lost time in ns.
 type ServerEventImpact = BTreeMap<(String, Option<String>), (u64, i64)>;
 
 fn shared(causes: &[Cause]) -> ServerEventImpact {
@@ -86,7 +83,7 @@ fn shared(causes: &[Cause]) -> ServerEventImpact {
     shared
 }
 
-/// Returns true if several clients were held up, each for half the time that one alone notices.
+/// Returns true if the event hit several clients and cost this one at least half of [`Slow::wait`].
 fn is_shared(facts: &DiagnosisFacts<'_>, shared: &ServerEventImpact, cause: &Cause) -> bool {
     let wait = facts.context.slow.wait.0;
     let key = (cause.id.clone(), cause.subject.server.clone());
@@ -94,7 +91,6 @@ fn is_shared(facts: &DiagnosisFacts<'_>, shared: &ServerEventImpact, cause: &Cau
     all.is_some_and(|(clients, lost)| *clients > 1 && *lost >= wait) && cause.best().0 >= wait / 2
 }
 
-/// Returns true if a person notices what a cause costs.
 fn is_noticed(facts: &DiagnosisFacts<'_>, cause: &Cause) -> bool {
     let slow: &Slow = facts.context.slow;
     let lost = cause.best();
@@ -109,19 +105,18 @@ fn is_noticed(facts: &DiagnosisFacts<'_>, cause: &Cause) -> bool {
     sufferer(facts, cause).is_none_or(|pair| is_noticed_by(slow, pair, lost))
 }
 
-/// The client that a cause is about, on the first of its servers.
 fn sufferer<'f, 'a>(facts: &'f DiagnosisFacts<'a>, cause: &Cause) -> Option<&'f Pair<'a>> {
     facts.of_client(cause.subject.client.as_ref()?.parse().ok()?)
 }
 
-/// Returns true if time that is spread over all episodes of a client is noticed in one of them, or in each.
+/// Returns true if a loss spread over a client's episodes is noticed in the worst one, or on average in each.
 fn is_noticed_by(slow: &Slow, pair: &Pair<'_>, lost: Nanos) -> bool {
     let pace = &pair.whole.pace;
     let in_worst = lost.0 as f64 * pace.worst_share();
     in_worst >= slow.wait.0 as f64 || lost.0 / pace.episodes.max(1) as i64 >= slow.each.0
 }
 
-/// Leaves out causes that a more specific one explains; it mentions them.
+/// Removes causes that a more specific one explains, and lists their titles in its `also`.
 fn absorbed(mut causes: Vec<Cause>) -> Vec<Cause> {
     for detector in DETECTORS {
         let stronger: Vec<usize> = (0..causes.len()).filter(|at| causes[*at].id == detector.id).collect();
@@ -148,14 +143,13 @@ fn absorbed(mut causes: Vec<Cause>) -> Vec<Cause> {
     causes
 }
 
-/// Returns true if two causes are about the same client, or one of them about several clients of the same server.
+/// Returns true if two causes concern the same client, or one of them several clients of the same server.
 fn concerns(one: &Cause, other: &Cause) -> bool {
     let (one, other) = (&one.subject, &other.subject);
     let same_server = one.server.is_none() || other.server.is_none() || one.server == other.server;
     same_server && (one.clients > 1 || other.clients > 1 || one.client == other.client)
 }
 
-/// Joins the same cause of several clients that suffer alike.
 fn grouped(causes: Vec<Cause>) -> Vec<Cause> {
     let mut by_id: BTreeMap<(String, Option<String>), Vec<Cause>> = BTreeMap::new();
     for cause in causes {
@@ -193,7 +187,7 @@ fn group(mut same: Vec<Cause>) -> Vec<Cause> {
     vec![all.settle()]
 }
 
-/// The smallest of /24, /16 and /8 that holds all clients of IPv4.
+/// Returns the smallest of /24, /16 and /8 that contains all clients. IPv4 only.
 fn common_network(causes: &[Cause]) -> Option<String> {
     let addresses: Option<Vec<[u8; 4]>> = causes
         .iter()
@@ -212,7 +206,7 @@ fn common_network(causes: &[Cause]) -> Option<String> {
     })
 }
 
-/// By the share of the active time, then by time, then specific before general.
+/// Sorts by share of active time, then by lost time, then specific before general.
 fn rank(causes: &mut [Cause]) {
     let order = |id: &str| DETECTORS.iter().position(|detector| detector.id == id);
     causes.sort_by(|a, b| {
@@ -224,13 +218,10 @@ fn rank(causes: &mut [Cause]) {
     });
 }
 
-/// What the headline is about.
 struct HeadlineVerdict<'f, 'a> {
     culprit: Culprit,
     headline: String,
-    /// The sufferer whose time is told.
     pair: Option<&'f Pair<'a>>,
-    /// It is about the first cause.
     is_by_cause: bool,
 }
 
@@ -257,7 +248,6 @@ impl<'f, 'a> HeadlineVerdict<'f, 'a> {
     }
 }
 
-/// That most commands could not be timed, if so.
 fn untellable(facts: &DiagnosisFacts<'_>) -> Option<String> {
     let aggregate = facts.context.aggregate;
     let title = Culprit::Capture.title();
@@ -280,15 +270,16 @@ fn untellable(facts: &DiagnosisFacts<'_>) -> Option<String> {
     })
 }
 
-/// The client that waited longest for a server that takes its time for everything, or beyond a limit that the user set.
+/// Returns the client with the longest wait among those whose server is generally slow or exceeds a limit of the
+/// user.
 fn slowest<'f, 'a>(facts: &'f DiagnosisFacts<'a>) -> Option<&'f Pair<'a>> {
     let slow = facts.context.slow;
     let over = |pair: &&Pair<'_>| server_excess(slow, pair) || exceeds(slow, pair);
     facts.pairs.iter().filter(over).max_by_key(|pair| (pair.whole.waited, Reverse(pair.client)))
 }
 
-/// Returns true if the server, or the server and a network of unknown round trip, took noticeably longer than a healthy
-/// server for what a client asked.
+/// Returns true if server time exceeds a healthy server's noticeably. Includes time that can't be separated from an
+/// unknown round trip.
 fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
     let commands = pair.facts.served_together(&CommandClass::ALL).count;
     let server = Nanos(pair.part(TimePart::Server).0.saturating_add(pair.part(TimePart::ServerOrNetwork).0));
@@ -300,8 +291,8 @@ fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
     excess >= slow.wait && share * 100.0 >= f64::from(slow.share) && !is_queued && is_noticed_by(slow, pair, excess)
 }
 
-/// The longest command that a server took noticeably long for, though it is well otherwise: no open handle held it up, and no
-/// packet of it was lost.
+/// Finds the longest single command with a noticeable server time on an otherwise healthy server, excluding those
+/// delayed by open handles or retransmissions.
 fn single_wait<'f, 'a>(facts: &'f DiagnosisFacts<'a>) -> Option<HeadlineVerdict<'f, 'a>> {
     let waits = facts.pairs.iter().flat_map(|pair| pair.facts.waits.iter().map(move |wait| (pair, wait)));
     let served = waits.filter_map(|(pair, wait)| {
@@ -322,7 +313,6 @@ fn single_wait<'f, 'a>(facts: &'f DiagnosisFacts<'a>) -> Option<HeadlineVerdict<
     Some(HeadlineVerdict { culprit: Culprit::Server, headline, pair: Some(pair), is_by_cause: false })
 }
 
-/// Returns true if a client exceeds a limit that the user set.
 fn exceeds(slow: &Slow, pair: &Pair<'_>) -> bool {
     let Some(times) = pair.times() else { return false };
     let by_group = times.groups.iter().any(|(group, figures)| over_limit(slow, *group, figures).is_some());
@@ -333,7 +323,6 @@ fn over_limit(slow: &Slow, group: CommandGroup, figures: &DurationStatistics) ->
     slow.p95(group).zip(figures.p95).filter(|(limit, p95)| p95 > limit)
 }
 
-/// Whose time it was.
 fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> HeadlineVerdict<'f, 'a> {
     let server = pair.part(TimePart::Server);
     let transfers = pair.transfers();
@@ -364,7 +353,6 @@ fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> HeadlineVerdic
     HeadlineVerdict { culprit, headline, pair: Some(pair), is_by_cause: false }
 }
 
-/// `Nothing is slow: 450 commands took a median of 224 µs, p95 732 µs; …`
 fn nothing(facts: &DiagnosisFacts<'_>) -> String {
     let title = Culprit::Nothing.title();
     let aggregate = facts.context.aggregate;
@@ -401,7 +389,6 @@ fn nothing(facts: &DiagnosisFacts<'_>) -> String {
     }
 }
 
-/// What supports the headline.
 fn evidence(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
     let mut sentences = Vec::new();
     let first = causes.first().filter(|_| verdict.is_by_cause);
@@ -418,7 +405,7 @@ fn evidence(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, cause
             sentences.push(format!("The longest wait was {}: {}.", causes::request(wait), unbroken(span(length))));
         }
     }
-    // An event explains the time by itself.
+    // An event explains the lost time by itself.
     let is_event = first.is_some_and(|cause| cause.longest.is_some());
     sentences.extend(verdict.pair.filter(|_| !is_event).and_then(split_sentence));
     sentences.extend(verdict.pair.and_then(|pair| others(facts, pair, causes)));
@@ -438,7 +425,6 @@ fn limits_exceeded(slow: &Slow, pair: &Pair<'_>) -> Option<String> {
     (!all.is_empty()).then(|| format!("{}: {}.", pair.client, all.join("; ")))
 }
 
-/// `10.0.0.7 was active for 12.3 s: server 71%, transfers 20%, client 9%.`
 fn split_sentence(pair: &Pair<'_>) -> Option<String> {
     let active = pair.split.active();
     if active.0 <= 0 {
@@ -461,7 +447,6 @@ fn split_sentence(pair: &Pair<'_>) -> Option<String> {
     Some(format!("Time of {} on {}: {}.", pair.client, server_name(pair.server), shares.join(", ")))
 }
 
-/// How the other clients did.
 fn others(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, causes: &[Cause]) -> Option<String> {
     let mut clients: Vec<IpAddr> = facts.pairs.iter().map(|pair| pair.client).collect();
     clients.sort_unstable();
@@ -483,7 +468,6 @@ fn others(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, causes: &[Cause]) -> Opti
     })
 }
 
-/// What is not the cause: only what the capture would have shown.
 fn ruled_out(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(pair) = verdict.pair else { return sentences };
@@ -525,7 +509,6 @@ fn ruled_out(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, caus
     sentences
 }
 
-/// What limits the answer.
 fn caveats(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
     let mut sentences = Vec::new();
     let context = facts.context;
@@ -562,7 +545,6 @@ fn caveats(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes
     sentences
 }
 
-/// Commands that look closer, at most two: they follow from the cause.
 fn next(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<SuggestedCommand> {
     let context = facts.context;
     if context.aggregate.count == 0 {
@@ -590,7 +572,6 @@ fn next(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &
     }
 }
 
-/// Titles and advice of a cause by its key.
 pub fn describe(id: &str) -> Option<(&'static str, &'static str)> {
     detector(id).map(|detector| (detector.title, detector.advice))
 }

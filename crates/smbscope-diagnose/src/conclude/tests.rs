@@ -1,4 +1,4 @@
-//! Ranking, overlap and grouping of causes, on causes made by hand.
+//! Ranking, overlap and grouping, on hand-made causes.
 
 use super::{absorbed, grouped, rank};
 use crate::answer::{Cause, Confidence, Culprit, LostTime, Subject};
@@ -6,7 +6,6 @@ use smbscope_model::Nanos;
 
 const S: i64 = 1_000_000_000;
 
-/// A cause of a client that lost this many of ten seconds.
 fn cause(id: &str, client: &str, lost: i64) -> Cause {
     Cause {
         id: id.to_owned(),

@@ -1,14 +1,13 @@
-//! How many different names there were, exactly for few and as an estimate for many.
+//! Counts distinct names: exactly if there are few, as an estimate otherwise.
 //!
-//! The least hashes are kept; of more than that, their density tells how many there are (Bar-Yossef et al., "Counting
-//! distinct elements in a data stream", RANDOM 2002; the k minimum values). The standard error is 1/√(k − 2): 13%.
+//! Keeps the smallest hashes; their density gives the estimate (k minimum values; Bar-Yossef et al., "Counting
+//! distinct elements in a data stream", RANDOM 2002). The standard error is 1/√(k − 2): 13%.
 
 use serde::{Deserialize, Serialize};
 
-/// Names that are counted exactly.
+/// Number of hashes kept. Fewer names are counted exactly.
 const EXACT: usize = 64;
 
-/// The least hashes of the names, in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Distinct(Vec<u64>);
 
@@ -40,7 +39,7 @@ impl Distinct {
     }
 }
 
-/// The same in every process and thread.
+/// Hashes a name, equally in every process and thread.
 pub(crate) fn hash(name: &str) -> u64 {
     ahash::RandomState::with_seeds(5, 6, 7, 8).hash_one(name)
 }
@@ -53,7 +52,6 @@ mod tests {
     fn few_names_are_exact_and_many_are_near() {
         let of = |n: usize| {
             let mut distinct = Distinct::default();
-            // Each twice.
             (0..2 * n).for_each(|i| distinct.add(&format!("dir\\file{}", i % n)));
             distinct.count()
         };

@@ -1,19 +1,17 @@
-//! Episodes: bursts of work of one client, such as the start of a program, a logon, a save or an upload.
+//! Episodes: bursts of work of one client, such as a program start, a logon, a save or an upload.
 //!
-//! Commands of a client that are less than [`GAP`] apart belong to one episode, on whichever connections they are. So an
-//! episode is a set of intervals that were joined, and joining does not depend on their order. Where the connections of a
-//! client pause more than [`EPISODES_MAX`] times, its gap is doubled until they do not (`pauses` says why it goes by those).
+//! Commands of a client less than [`GAP`] apart belong to one episode, regardless of the connection. An episode is
+//! thus a union of intervals, which does not depend on their order. If a client pauses more than [`EPISODES_MAX`]
+//! times, its gap is doubled until it does not ([`Pauses`] explains why pauses decide, not episodes).
 
 mod distinct;
 mod name;
-mod pauses;
 
-use crate::facts::{Fact, FactSet};
+use crate::classify::{Fact, FactSet};
 use distinct::Distinct;
 pub(crate) use distinct::hash;
 pub use name::EpisodeKind;
 use name::Touched;
-use pauses::Pauses;
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
 use smbscope_stats::{BottomKTable, derived};
@@ -21,74 +19,52 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Commands that are further apart belong to two episodes.
 pub const GAP: Nanos = Nanos(2_000_000_000);
-/// Episodes of a client.
 pub const EPISODES_MAX: usize = 64;
-/// Clients whose episodes are kept.
 pub const EPISODE_CLIENTS_MAX: usize = 512;
-/// An episode with fewer commands is not told of.
 const COMMANDS_LEAST: u64 = 10;
 
-/// A burst of work of one client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Episode {
-    /// Its client.
     pub client: IpAddr,
-    /// First packet of its first request.
     pub start: Timestamp,
-    /// Last packet of its last response.
     pub end: Timestamp,
-    /// What it looks like, from what it touches.
     pub kind: EpisodeKind,
-    /// What it touches most: a program, a document, a directory.
     pub about: Option<Arc<str>>,
-    /// Commands, which are round trips where they come one after the other.
+    /// Number of commands; sequential ones cost a round trip each.
     pub commands: u64,
-    /// Opens of files and directories.
     pub opens: u64,
-    /// Different paths that were opened, an estimate above 64.
+    /// Number of distinct paths opened. An estimate above 64.
     pub files: u64,
-    /// Bytes of file data that came from the server.
     pub bytes_read: u64,
-    /// Bytes of file data that went to it.
     pub bytes_written: u64,
-    /// Time with a command outstanding, by connection.
     pub waited: Nanos,
-    /// Sum of the response times.
     pub response_time: Nanos,
 }
 
 impl Episode {
-    /// First to last packet.
     pub fn duration(&self) -> Nanos {
         self.end - self.start
     }
 
-    /// The client's own time in it.
     pub fn think(&self) -> Nanos {
         Nanos((self.duration().0 - self.waited.0).max(0))
     }
 }
 
-/// How the waits of a client are spread over its episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EpisodeWaits {
     pub(crate) episodes: u64,
-    /// Time with a command outstanding, summed over connections.
     pub(crate) waited: Nanos,
-    /// Most of it in one episode.
     pub(crate) longest: Nanos,
 }
 
 impl EpisodeWaits {
-    /// The share of all waits that the worst episode holds.
     pub(crate) fn worst_share(&self) -> f64 {
         if self.waited.0 > 0 { self.longest.0 as f64 / self.waited.0 as f64 } else { 1.0 }
     }
 }
 
-/// The episodes of all clients while they are found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Episodes(#[serde(deserialize_with = "clients")] BottomKTable<IpAddr, ClientEpisodes>);
 
@@ -103,7 +79,8 @@ impl Default for Episodes {
 }
 
 impl Episodes {
-    /// Takes an exchange, the time of its connection that it covers anew, and when the connection was last at work.
+    /// Adds an exchange. `waited` is the time that it alone covers on its connection, `worked` the end of the
+    /// connection's last activity, which is updated.
     pub(crate) fn record(
         &mut self,
         exchange: &Exchange,
@@ -127,12 +104,10 @@ impl Episodes {
         }
     }
 
-    /// Adds those of other connections.
     pub(crate) fn merge(&mut self, other: Episodes) {
         self.0.merge(other.0, ClientEpisodes::merge, |_, _| {});
     }
 
-    /// How the waits of each client are spread over its episodes.
     pub(crate) fn paces(&self) -> Vec<(IpAddr, EpisodeWaits)> {
         let pace = |episodes: &ClientEpisodes| {
             let waits = episodes.spans.values().map(|span| span.work.waited);
@@ -142,7 +117,6 @@ impl Episodes {
         self.0.iter().map(|(client, episodes)| (*client, pace(episodes))).collect()
     }
 
-    /// The episodes that are worth telling, in the order of time.
     pub(crate) fn finish(&self) -> Vec<Episode> {
         let mut all: Vec<Episode> = Vec::new();
         for (client, episodes) in self.0.iter() {
@@ -154,11 +128,9 @@ impl Episodes {
     }
 }
 
-/// The episodes of a client, by when they begin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ClientEpisodes {
     gap: Nanos,
-    /// Decide how long the gap is.
     pauses: Pauses,
     spans: BTreeMap<Timestamp, UnfinishedEpisode>,
 }
@@ -170,7 +142,7 @@ impl Default for ClientEpisodes {
 }
 
 impl ClientEpisodes {
-    /// What is done in an interval: joined with all that is no further away than the gap.
+    /// Returns the totals of the episode that contains an interval, after joining all episodes closer than the gap.
     fn add(&mut self, start: Timestamp, end: Timestamp) -> &mut EpisodeTotals {
         let last = self.spans.last_key_value().map(|(start, span)| (*start, span.end));
         let inside = last.filter(|(known, until)| *known <= start && start - *until < self.gap);
@@ -183,10 +155,10 @@ impl ClientEpisodes {
         &mut span.work
     }
 
-    /// Puts an interval in, joined with its neighbours; tells where the whole begins.
+    /// Inserts an interval, merged with its neighbours. Returns the start of the result.
     fn join(&mut self, start: Timestamp, end: Timestamp, work: EpisodeTotals) -> Timestamp {
         let (mut start, mut whole) = (start, UnfinishedEpisode { end, work });
-        // Those that begin before its end, and a gap behind it, and end behind its start, and a gap before it.
+        // Neighbours start less than a gap after its end and end less than a gap before its start.
         loop {
             let until = Timestamp(whole.end.0.saturating_add(self.gap.0));
             let near = self.spans.range(..until).next_back().map(|(known, span)| (*known, span.end));
@@ -212,8 +184,8 @@ impl ClientEpisodes {
         self.fit();
     }
 
-    /// Doubles the gap until no more pauses are left than episodes are kept. There are no more episodes than pauses then,
-    /// unless an exchange came that ended long before others of its connection that had come already.
+    /// Doubles the gap until at most [`EPISODES_MAX`] pauses are left. This also bounds the episodes, unless an
+    /// exchange arrives that ended long before others of its connection.
     fn fit(&mut self) {
         while self.pauses.len() > EPISODES_MAX || self.spans.len() > EPISODES_MAX {
             self.widen(Nanos(self.gap.0.saturating_mul(2)));
@@ -229,7 +201,6 @@ impl ClientEpisodes {
     }
 }
 
-/// An episode by its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct UnfinishedEpisode {
     end: Timestamp,
@@ -259,7 +230,6 @@ impl UnfinishedEpisode {
     }
 }
 
-/// What is done in an episode.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct EpisodeTotals {
     commands: u64,
@@ -303,6 +273,44 @@ impl EpisodeTotals {
         self.waited = self.waited.saturating_add(other.waited);
         self.response_time = self.response_time.saturating_add(other.response_time);
         self.touched.merge(&other.touched);
+    }
+}
+
+/// Longest pause that ends in each stretch, a stretch being as long as the gap. Pauses shorter than the gap are
+/// omitted.
+///
+/// The number of episodes can fall as exchanges arrive: a long command joins separate ones. A gap derived from
+/// episodes would thus depend on the order of exchanges. The number of pauses only grows, and it bounds the number of
+/// episodes: each starts with a pause of one of its connections at least as long as the gap, and two episodes a gap
+/// apart do not start in the same stretch of that length. So the shortest gap that leaves few enough pauses is the
+/// same for every order and every distribution of connections over workers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Pauses(BTreeMap<i64, Nanos>);
+
+impl Pauses {
+    fn add(&mut self, end: Timestamp, pause: Nanos, gap: Nanos) {
+        self.keep(end.0.div_euclid(gap.0), pause);
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn merge(&mut self, other: &Pauses, their_gap: Nanos, gap: Nanos) {
+        let stretches = gap.0 / their_gap.0;
+        for (stretch, pause) in other.0.iter().filter(|(_, pause)| **pause >= gap) {
+            self.keep(stretch.div_euclid(stretches), *pause);
+        }
+    }
+
+    fn widen(&mut self, from: Nanos, gap: Nanos) {
+        let all = std::mem::take(self);
+        self.merge(&all, from, gap);
+    }
+
+    fn keep(&mut self, stretch: i64, pause: Nanos) {
+        let longest = self.0.entry(stretch).or_insert(pause);
+        *longest = pause.max(*longest);
     }
 }
 

@@ -1,6 +1,6 @@
-//! What an episode looks like, from what it touches.
+//! Classification of an episode by the files it touches.
 
-use crate::facts::{has_extension, is_close};
+use crate::classify::{has_extension, is_close};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, Subcommand};
 use smbscope_wire::names::InfoLevel;
@@ -8,68 +8,58 @@ use smbscope_wire::smb2;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Programs, documents and settings that are remembered of an episode, those opened most.
 const NAMES_MAX: usize = 16;
-/// Files that a copy without much data has at least, each of them opened once or so.
+/// Minimum number of files in a copy of little data; each is opened about once.
 const COPY_FILES: u64 = 10;
-/// Documents that are written in an upload, at least; fewer are saved.
+/// Minimum number of written documents in an upload; fewer are a save.
 const UPLOAD_DOCUMENTS: usize = 3;
-/// Renames of open files that are followed at once.
 const RENAMES_MAX: usize = 16;
-/// Files of a profile that a logon loads, at least.
 const PROFILE_FILES: u64 = 30;
-/// Bytes that a copy has at least.
 const COPY_BYTES: u64 = 10_000_000;
-/// Libraries that a program opens as it starts, at least.
 const LIBRARIES: u64 = 3;
-/// Directory listings that are a search, at least.
 const SEARCH_LISTS: u64 = 20;
 
-/// What an episode looks like.
+/// Kind of work in an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum EpisodeKind {
-    /// A profile is read: its registry hive (NTUSER.DAT) with other files of it.
+    /// Read of a user profile: its registry hive (NTUSER.DAT) and other files.
     Logon,
-    /// A profile is written back.
+    /// Write of a user profile.
     Logoff,
-    /// A program and its libraries are opened.
+    /// Open of a program and its libraries.
     Launch,
-    /// A document is opened.
+    /// Open of a document.
     Document,
-    /// A document is saved: written, or replaced by a file that is renamed to it.
+    /// Save of a document: written, or replaced by a renamed file.
     Save,
-    /// Settings are read, from the same file again and again.
+    /// Repeated reads of one settings file.
     Settings,
-    /// Much data, or many files, from the server.
+    /// Read of much data or many files.
     Download,
-    /// Much data, or many files, to the server.
+    /// Write of much data or many files.
     Upload,
-    /// Directories are listed.
+    /// Listing of directories.
     Search,
-    /// Something else.
+    /// Other work.
     Other,
 }
 
-/// What the names of opened files tell.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Touched {
-    /// Directory listings.
     pub(super) lists: u64,
     profile: u64,
     libraries: u64,
-    /// Opens of programs, documents and settings.
     programs: OpensByPath,
     documents: OpensByPath,
     settings: OpensByPath,
-    /// Documents that were written, or that a file was renamed to.
     saved: OpensByPath,
-    /// Open files that were renamed and not closed yet: with the close, their new name is known.
+    /// Renamed files that are still open: their CLOSE shows the new name.
     renamed: Vec<(FlowId, FileId)>,
 }
 
-/// Names with how often each was opened; of too many, those that come first by name.
+/// Open counts by path. If there are too many, the first in alphabetical order stay.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct OpensByPath(BTreeMap<Arc<str>, u64>);
 
@@ -85,7 +75,6 @@ impl OpensByPath {
         other.0.iter().for_each(|(path, times)| self.add(path, *times));
     }
 
-    /// The one that was opened most, with how often.
     fn most(&self) -> Option<(&Arc<str>, u64)> {
         self.0.iter().max_by_key(|(path, times)| (**times, std::cmp::Reverse(*path))).map(|(path, n)| (path, *n))
     }
@@ -120,7 +109,6 @@ impl Touched {
         self.renamed.truncate(RENAMES_MAX);
     }
 
-    /// Follows what becomes of a document.
     pub(super) fn outcome(&mut self, exchange: &Exchange) {
         if exchange.status.is_none_or(|status| status.is_error()) {
             return;
@@ -145,7 +133,6 @@ impl Touched {
         }
     }
 
-    /// What it is, and what it is about.
     pub(super) fn name(
         &self,
         commands: u64,
@@ -179,7 +166,6 @@ impl Touched {
     }
 }
 
-/// Much data, or many files.
 fn is_copy(opens: u64, files: u64, bytes: u64) -> bool {
     bytes >= COPY_BYTES || files >= COPY_FILES && opens <= files * 2 && bytes > 0
 }
@@ -194,7 +180,6 @@ fn file_name(path: &str) -> &str {
     path.rsplit('\\').next().unwrap_or(path)
 }
 
-/// The file beside a document that names its owner (`~$report.docx`) is none.
 fn is_document(name: &str) -> bool {
     const EXTENSIONS: [&str; 13] =
         ["docx", "doc", "docm", "xlsx", "xls", "xlsm", "pptx", "ppt", "odt", "ods", "pdf", "dwg", "vsdx"];

@@ -1,5 +1,5 @@
 use super::*;
-use crate::facts::facts_of;
+use crate::classify::facts_of;
 use proptest::prelude::*;
 use smbscope_model::{FlowId, Stamp};
 use smbscope_stats::Covered;
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 const MS: i64 = 1_000_000;
 
-/// A read of a client that begins and takes so many milliseconds.
+/// Builds a read with this start and duration in ms.
 fn work(flow: u64, start: i64, took: i64) -> Exchange {
     let mut exchange = read(start * MS, took * MS);
     exchange.flow = FlowId(flow);
@@ -35,7 +35,7 @@ fn episodes(exchanges: &[Exchange]) -> Episodes {
 #[test]
 fn a_gap_of_two_seconds_divides() {
     let episodes = episodes(&[work(1, 0, 5), work(1, 1_900, 5), work(1, 3_905, 5), work(1, 5_800, 5)]);
-    // 1,905 to 3,905 is exactly a gap.
+    // From 1,905 to 3,905 is exactly one gap.
     assert_eq!(spans(&episodes), [(0, 1_905, 2), (3_905, 5_805, 2)]);
 }
 
@@ -71,7 +71,7 @@ fn an_episode_counts_its_files_and_its_waits() {
     );
 }
 
-/// A command on a file, a millisecond after the one before.
+/// Builds a command on a file that takes 1 ms.
 fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Smb2Command, group: CommandGroup) -> Exchange {
     Exchange {
         command: smbscope_model::Command::Smb2(command),
@@ -84,7 +84,6 @@ fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Smb2Command,
     }
 }
 
-/// A file is opened, and read or written.
 fn moved(at: i64, path: &str, group: CommandGroup) -> Vec<Exchange> {
     use smbscope_wire::smb2::Smb2Command;
     let transfer = if group == CommandGroup::Write { Smb2Command::WRITE } else { Smb2Command::READ };
@@ -130,7 +129,7 @@ fn the_direction_tells_a_logon_from_a_logoff_and_an_upload_from_a_download() {
     assert_eq!(named(&with_profile(CommandGroup::Write)).0, EpisodeKind::Logoff);
     assert_eq!(named(&files(CommandGroup::Read, "f")).0, EpisodeKind::Download);
     assert_eq!(named(&files(CommandGroup::Write, "f")).0, EpisodeKind::Upload);
-    // Several documents are uploaded, one is saved.
+    // Several documents are an upload, one is a save.
     let documents = |count: i64| -> Vec<Exchange> {
         (0..count * 3).flat_map(|n| moved(n * 10, &format!(r"docs\d{}.docx", n % count), CommandGroup::Write)).collect()
     };
@@ -140,15 +139,15 @@ fn the_direction_tells_a_logon_from_a_logoff_and_an_upload_from_a_download() {
 
 #[test]
 fn too_many_bursts_are_joined_by_a_longer_gap() {
-    // 200 bursts 5 s apart: a gap of 8 s makes one of them.
+    // 200 bursts 5 s apart: a gap of 8 s joins all of them.
     let exchanges: Vec<Exchange> = (0..200).map(|n| work(1, n * 5_000, 5)).collect();
     assert_eq!(spans(&episodes(&exchanges)), [(0, 995_005, 200)]);
 }
 
 #[test]
 fn a_command_that_spans_many_bursts_does_not_shorten_the_gap() {
-    // 100 bursts 5 s apart, and a command of another connection that lasts through all of them: with 2 s they are one
-    // episode, but the pauses of the connection ask for 8 s, whichever comes first.
+    // 100 bursts 5 s apart, and a command of another connection that spans all of them. A gap of 2 s would make one
+    // episode, but the pauses require 8 s, in either order.
     let bursts: Vec<Exchange> = (0..100).map(|n| work(1, n * 5_000, 5)).collect();
     let through = [work(2, 0, 500_000), work(2, 507_000, 5)];
     for exchanges in [[&bursts[..], &through].concat(), [&through, &bursts[..]].concat()] {

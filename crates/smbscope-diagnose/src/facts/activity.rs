@@ -1,27 +1,23 @@
-//! What clients and servers did over time, in bins that widen as a capture grows: whose transfers filled the line, when
-//! response times rose, when a server answered nobody.
+//! Activity of clients and servers over time, in bins that widen as the capture grows. Shows who filled the link,
+//! when response times rose, and when a server answered nobody.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, Nanos, Timestamp};
 use smbscope_stats::bins::{BinTable, BinValue};
 
-/// Width of the bins of a client on a server while they are few.
 const PAIR_WIDTH: Nanos = Nanos(50_000_000);
 const PAIR_BINS: usize = 256;
-/// Width of the bins in which a client's connections are joined.
 const BUSY_WIDTH: Nanos = Nanos(1_000_000);
 const BUSY_BINS: usize = 1_024;
-/// Width of the bins of a server.
 const SERVER_WIDTH: Nanos = Nanos(125_000_000);
 const SERVER_BINS: usize = 2_048;
 
-/// Traffic of a client on a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Traffic {
-    /// Bytes of responses and of requests, spread over their transfers.
+    /// Bytes of responses (`down`) and requests (`up`), spread over their transfer times.
     pub(crate) down: u64,
     pub(crate) up: u64,
-    /// Commands without data that were answered: their number, and the sum of their service times.
+    /// Number of answered commands without data, and the sum of their service times in ns.
     pub(crate) light: u32,
     pub(crate) light_service: i64,
 }
@@ -35,7 +31,7 @@ impl BinValue for Traffic {
     }
 }
 
-/// Time with a command outstanding, summed over the connections of a client.
+/// Time with a command outstanding in ns, summed over the connections of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct OutstandingTime(pub(crate) i64);
 
@@ -45,7 +41,6 @@ impl BinValue for OutstandingTime {
     }
 }
 
-/// Responses of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ResponseCount(pub(crate) u64);
 
@@ -55,7 +50,7 @@ impl BinValue for ResponseCount {
     }
 }
 
-/// Bins of one kind, of which the table is made when the first one is needed.
+/// Defines a newtype around a [`BinTable`] with fixed width and bin count.
 macro_rules! over_time {
     ($name:ident, $bin:ty, $width:expr, $bins:expr, $doc:literal) => {
         #[doc = $doc]
@@ -94,7 +89,6 @@ over_time!(
 over_time!(ResponsesOverTime, ResponseCount, SERVER_WIDTH, SERVER_BINS, "Responses of a server over time.");
 
 impl TrafficOverTime {
-    /// Takes an exchange with both halves.
     #[inline]
     pub(crate) fn record(&mut self, exchange: &Exchange, light_service: Option<Nanos>) {
         let (request, response) = (&exchange.request, &exchange.response);
@@ -111,7 +105,6 @@ impl TrafficOverTime {
         }
     }
 
-    /// Spreads bytes over the time of their transfer.
     fn carry(&mut self, from: Timestamp, to: Timestamp, bytes: u64, add: impl Fn(&mut Traffic, u64)) {
         let length = (to - from).0;
         if length <= 0 {
@@ -124,8 +117,8 @@ impl TrafficOverTime {
 }
 
 impl BusyOverTime {
-    /// Time with at least one command of the client outstanding: exact while its connections take turns, at most one bin
-    /// too long for each pause that is shorter than a bin.
+    /// Returns the time with at least one command of the client outstanding. Exact while connections do not overlap
+    /// within a bin, except that pauses shorter than a bin are overestimated by up to one bin each.
     pub(crate) fn union(&self) -> Nanos {
         let width = self.0.width().0;
         Nanos(self.0.finish().iter().map(|(_, busy)| busy.0.min(width)).fold(0, i64::saturating_add))

@@ -1,13 +1,12 @@
-//! Exchanges in, facts out: what a client did on a server, on which paths, and when.
+//! Collects facts from exchanges, by client and server, by path, and over time.
 
 use super::activity::{BusyOverTime, ResponsesOverTime, TrafficOverTime};
 use super::counts::{ExchangeSample, PairFacts, PeakWindowCount};
-use super::fact::{Fact, SIXTY_FOUR_K, facts_of, is_close};
 use super::path::{COPY_WINDOW, PathFacts, RecentPaths};
-use super::refusals::Attempted;
 use super::served::{CommandClass, server_time};
-use super::waits::Wait;
+use super::waits::{Attempted, Wait};
 use super::writes::WriteStream;
+use crate::classify::{Fact, SIXTY_FOUR_K, facts_of, is_close};
 use crate::episodes::{Episode, EpisodeWaits, Episodes};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{
@@ -19,30 +18,23 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// A shorter pause is that of a program: a person takes longer to see and act (Card, Moran and Newell, "The Psychology of
-/// Human-Computer Interaction", 1983: 105 to 380 ms for the simplest reaction).
+/// Shorter pauses come from programs: the simplest human reaction takes 105 to 380 ms (Card, Moran and Newell, "The
+/// Psychology of Human-Computer Interaction", 1983).
 const PERSON_LEAST: Nanos = Nanos(100_000_000);
-/// A pause from this length on is that of a user.
 const USER_PAUSE: Nanos = Nanos(700_000_000);
-/// Clients on servers that are distinguished.
 pub(crate) const PAIRS_MAX: usize = 4_096;
-/// Clients, and clients on servers, whose activity over time is kept.
+/// Maximum number of clients, and of client-server pairs, with a timeline.
 pub(crate) const TIMELINES_MAX: usize = 512;
-/// Servers whose responses over time are kept.
 pub(crate) const SERVERS_MAX: usize = 256;
-/// Paths that were opened again or listed, of all clients.
 pub(crate) const PATHS_MAX: usize = 16_384;
-/// Bytes of their names.
 pub(crate) const PATH_NAMES_MAX: usize = 4 << 20;
 
-/// A client on a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PairKey {
     pub(crate) client: IpAddr,
     pub(crate) server: SocketAddr,
 }
 
-/// A path of a client on a server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PathKey {
     pub(crate) pair: PairKey,
@@ -50,10 +42,9 @@ pub(crate) struct PathKey {
     pub(crate) path: Arc<str>,
 }
 
-/// Takes the exchanges and keeps what detectors need.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Collector {
-    /// Connections that are still followed. They are not serialized.
+    /// Open connections. Not serialized; see [`Collector::is_settled`].
     #[serde(skip)]
     flows: HashMap<FlowId, Box<FlowFacts>, ahash::RandomState>,
     #[serde(deserialize_with = "pairs")]
@@ -64,7 +55,6 @@ pub struct Collector {
     episodes: Episodes,
 }
 
-/// What clients and servers did over time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Timelines {
     #[serde(deserialize_with = "timelines")]
@@ -111,7 +101,6 @@ fn no_paths() -> BottomKTable<PathKey, PathFacts> {
     BottomKTable::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX)
 }
 
-/// Everything that was collected, finished, in the order of its keys.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) pairs: Vec<(PairKey, PairFacts)>,
@@ -122,18 +111,15 @@ pub(crate) struct Collected {
     pub(crate) paces: Vec<(IpAddr, EpisodeWaits)>,
 }
 
-/// A connection that is followed.
 #[derive(Debug, Clone)]
 struct FlowFacts {
     pair: PairKey,
-    /// Time covered by the commands of each fact.
     covered: [Covered; Fact::ALL.len()],
     paths: RecentPaths,
     attempted: Attempted,
     small_files: PeakWindowCount,
     notified: PeakWindowCount,
     writes: Option<Box<WriteStream>>,
-    /// The end of the last command that belongs to an episode.
     worked: Option<Timestamp>,
 }
 
@@ -150,7 +136,7 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// Takes an exchange of a connection, in the order in which they end.
+    /// Adds an exchange. Exchanges of a connection must come in the order in which they end.
     pub fn exchange(&mut self, exchange: &Exchange) {
         let facts = facts_of(exchange);
         let seen = ExchangeSample::new(exchange);
@@ -159,13 +145,13 @@ impl Collector {
         let known = self.pairs.recent_entry(|known| *known == pair, || pair, |_, _| {});
         let mut ignored = None;
         let counts = known.unwrap_or_else(|| ignored.insert(PairFacts::default()));
-        // Every exchange is a command, or encrypted.
+        // Set in the loop: each exchange that counts is either a command or encrypted.
         let mut waited = Nanos(0);
         for fact in facts.iter() {
             let covered = &mut flow.covered[fact as usize];
             let is_timed = fact.is_timed();
             let covers = |start, end| if is_timed { covered.add(start, end) } else { Nanos(0) };
-            // What a delayed acknowledgment held back is the message, not the command.
+            // A delayed acknowledgment holds back one message: count its transfer time, not the response time.
             let half = match fact {
                 Fact::HeldRequest => Some(&exchange.request),
                 Fact::HeldResponse => Some(&exchange.response),
@@ -202,7 +188,7 @@ impl Collector {
         }
         let Some(start) = exchange.start() else { return };
         if facts.has(Fact::Notified) {
-            // A subscription may have been outstanding for hours: the client is told with the response.
+            // A subscription may be outstanding for hours; the response notifies the client.
             let told = exchange.response.last.map_or(start, |stamp| stamp.time);
             flow.notified.record(told, Nanos(1_000_000_000));
             counts.notified.merge(&flow.notified);
@@ -222,7 +208,6 @@ impl Collector {
         }
     }
 
-    /// A connection is over.
     pub fn closed(&mut self, connection: &ConnectionSummary) {
         if let Some(flow) = self.flows.remove(&connection.flow) {
             self.settle(*flow);
@@ -240,7 +225,6 @@ impl Collector {
         flow.paths.finish(&mut |share, path, facts| keep(paths, pair, share, path, facts));
     }
 
-    /// Adds what another collector took, of other connections.
     pub fn merge(&mut self, other: Collector) {
         self.flows.extend(other.flows);
         self.episodes.merge(other.episodes);
@@ -249,17 +233,15 @@ impl Collector {
         self.timelines.merge(other.timelines);
     }
 
-    /// Returns true if no connection is followed any more: then it can be serialized.
+    /// Returns true if no connection is open, so that the collector can be serialized.
     pub fn is_settled(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// The episodes that are worth telling, in the order of time.
     pub fn episodes(&self) -> Vec<Episode> {
         self.episodes.finish()
     }
 
-    /// Everything so far, including connections that are still followed.
     pub(crate) fn finish(&self) -> Collected {
         let mut all = self.clone();
         let mut open: Vec<(FlowId, Box<FlowFacts>)> = all.flows.drain().collect();
@@ -277,7 +259,6 @@ impl Collector {
 }
 
 impl Timelines {
-    /// Notes when a complete exchange kept its client waiting and its line busy.
     fn record(&mut self, pair: PairKey, exchange: &Exchange, light: Option<Nanos>, waited: (Timestamp, Nanos)) {
         if exchange.group == CommandGroup::Waiting || !exchange.is_complete() {
             return;
@@ -302,7 +283,7 @@ impl Timelines {
     }
 }
 
-/// Counts the server time of a complete exchange; returns its service time if it is of a light kind.
+/// Records the server time of a complete exchange. Returns its service time if the command is light or an open.
 #[inline]
 fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
     let kind = CommandClass::from_exchange(exchange).filter(|_| exchange.is_complete())?;
@@ -311,7 +292,6 @@ fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
     exchange.time(TimeKind::ServiceTime).filter(|_| is_light)
 }
 
-/// Notes when the client was asked for an oplock, and when it released ranges.
 #[inline]
 fn note_events(counts: &mut PairFacts, exchange: &Exchange) {
     match exchange.command {
@@ -347,7 +327,6 @@ impl FlowFacts {
         }
     }
 
-    /// Takes a write of file data; returns the stream of writes that ends with it.
     fn write(&mut self, write: &Exchange) -> Option<Box<WriteStream>> {
         if self.writes.as_mut().is_some_and(|stream| stream.takes(write)) {
             return None;

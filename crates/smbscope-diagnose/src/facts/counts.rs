@@ -1,40 +1,33 @@
-//! What a client did on a server, counted.
+//! Per-client counts of facts and events.
 
-use super::fact::Fact;
-use super::refusals::{RefusalReason, Refused};
 use super::served::{CommandClass, ServerTimeHistogram};
-use super::waits::Waits;
+use super::waits::{RefusalReason, Refused, Waits};
 use super::writes::Slowdown;
+use crate::classify::Fact;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
-/// How often something happened, and how long a client waited in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Count {
     pub(crate) count: u64,
-    /// Bytes that were asked for.
     pub(crate) bytes: u64,
-    /// Sum of the response times.
     pub(crate) response_time: i64,
-    /// Time in which at least one of them was outstanding, by connection.
+    /// Time in ns with at least one of them outstanding, summed over connections.
     pub(crate) outstanding: i64,
-    /// The longest response time.
     pub(crate) longest: i64,
-    /// The first one: its request's first packet, and what it worked on.
+    /// First packet and path of the earliest one.
     pub(crate) first: Option<(Stamp, Option<Arc<str>>)>,
     pub(crate) last: Option<Timestamp>,
 }
 
-/// What is counted of an exchange, whatever facts it is an instance of.
+/// Exchange as seen by [`Count`], the same for all of its facts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExchangeSample<'e> {
     pub(crate) start: Option<Stamp>,
-    /// Where its response was captured, that of it.
+    /// Last packet of the response, or first packet if there is no response.
     pub(crate) end: Timestamp,
-    /// Its response time.
     pub(crate) took: Option<i64>,
-    /// What it moves.
     pub(crate) bytes: u64,
     pub(crate) path: &'e Option<Arc<str>>,
 }
@@ -54,7 +47,8 @@ impl ExchangeSample<'_> {
 }
 
 impl Count {
-    /// Counts an exchange; `covers` says how much of the time of its connection it covers anew, which is returned.
+    /// Counts an exchange. `covers` returns the part of its duration that no earlier exchange of the connection
+    /// covered; the result is passed on.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -90,7 +84,6 @@ impl Count {
         self.last = self.last.max(other.last);
     }
 
-    /// From the first to the end of the last.
     pub(crate) fn span(&self) -> Nanos {
         match (&self.first, self.last) {
             (Some((first, _)), Some(last)) => (last - first.time).max(Nanos(0)),
@@ -98,12 +91,10 @@ impl Count {
         }
     }
 
-    /// Path of the first one.
     pub(crate) fn path(&self) -> Option<Arc<str>> {
         self.first.as_ref().and_then(|(_, path)| path.clone())
     }
 
-    /// Mean response time.
     pub(crate) fn mean(&self) -> Nanos {
         Nanos(if self.count > 0 { self.response_time / self.count as i64 } else { 0 })
     }
@@ -113,17 +104,15 @@ fn earlier(a: &Stamp, b: &Stamp) -> bool {
     (a.time, a.packet) < (b.time, b.packet)
 }
 
-/// How often something happened in one stretch of time of a fixed length, at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PeakWindowCount {
     start: Timestamp,
     count: u32,
-    /// The most of any window.
     pub(crate) most: u32,
 }
 
 impl PeakWindowCount {
-    /// Counts an event; a window begins with the first event behind the last one.
+    /// Counts an event. The first event after a window expires opens the next one.
     pub(crate) fn record(&mut self, time: Timestamp, length: Nanos) {
         if self.count == 0 || time - self.start >= length {
             self.start = time;
@@ -138,10 +127,9 @@ impl PeakWindowCount {
     }
 }
 
-/// Events that are kept of a client on a server, the earliest.
 const EVENTS_MAX: usize = 64;
 
-/// Times at which something happened to a file, the earliest ones.
+/// Times of events on files. The earliest ones are kept.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Events(Vec<(Timestamp, Option<Arc<str>>)>);
 
@@ -159,32 +147,25 @@ impl Events {
         other.0.iter().for_each(|(time, path)| self.add(*time, path));
     }
 
-    /// In the order of time.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(Timestamp, Option<Arc<str>>)> {
         self.0.iter()
     }
 }
 
-/// What a client did on a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PairFacts {
     counts: Box<[Count]>,
     served: Box<[ServerTimeHistogram]>,
     pub(crate) waits: Waits,
     pub(crate) refused: [Refused; RefusalReason::COUNT],
-    /// Oplock and lease breaks that the server sent to the client.
     pub(crate) breaks: Events,
     /// LOCK and CLOSE requests that may have released a range that another client waited for.
     pub(crate) releases: Events,
-    /// Small files in a minute.
     pub(crate) small_files: PeakWindowCount,
-    /// Notifications in a second.
     pub(crate) notified: PeakWindowCount,
-    /// Sum of the pauses before a request that are shorter than a person needs to act.
+    /// Sum in ns of pauses too short for a human reaction.
     pub(crate) quick_think: i64,
-    /// Longer pauses.
     pub(crate) user_pauses: u64,
-    /// The stream of writes that lost most by becoming slow.
     pub(crate) slowdown: Option<Slowdown>,
 }
 
@@ -227,14 +208,12 @@ impl PairFacts {
         &mut self.served[kind as usize]
     }
 
-    /// Several kinds as one.
     pub(crate) fn served_together(&self, kinds: &[CommandClass]) -> ServerTimeHistogram {
         let mut all = ServerTimeHistogram::default();
         kinds.iter().for_each(|kind| all.merge(self.served(*kind)));
         all
     }
 
-    /// Part of a whole, between 0 and 1; zero if there is no whole.
     pub(crate) fn share(&self, part: Fact, whole: Fact) -> f64 {
         match self.count(whole) {
             0 => 0.0,
@@ -277,7 +256,6 @@ mod tests {
 
     #[test]
     fn a_window_begins_with_an_event() {
-        // Four events within 10 of the first, then three from 25 on.
         let mut window = PeakWindowCount::default();
         [0, 1, 5, 9, 25, 26, 27].iter().for_each(|time| window.record(Timestamp(*time), Nanos(10)));
         assert_eq!(window.most, 4);

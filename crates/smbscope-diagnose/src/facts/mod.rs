@@ -1,13 +1,11 @@
-//! Facts that detectors read: counted while exchanges pass ([`Collector`]), then joined with connections and statistics
-//! ([`Facts`]) once for all detectors.
+//! Facts for the detectors: counted while exchanges pass ([`Collector`]), then joined once with connections and
+//! statistics ([`DiagnosisFacts`]).
 
 mod activity;
 mod collector;
 mod counts;
-mod fact;
 mod pair;
 mod path;
-mod refusals;
 mod served;
 mod waits;
 mod writes;
@@ -16,12 +14,10 @@ pub(crate) use activity::Traffic;
 pub use collector::Collector;
 pub(crate) use collector::PathKey;
 pub(crate) use counts::Count;
-pub(crate) use fact::{Fact, FactSet, facts_of, has_extension, is_close, is_open};
 pub use pair::DiagnosisContext;
 pub(crate) use pair::{
     CollectedFacts, DiagnosisFacts, Pair, address_filter, bit_rate, bytes, file_name, named, percent, server_name,
 };
 pub(crate) use path::PathFacts;
-pub(crate) use refusals::RefusalReason;
 pub(crate) use served::{CommandClass, ServerTimeHistogram};
-pub(crate) use waits::Wait;
+pub(crate) use waits::{RefusalReason, Wait};

@@ -1,4 +1,4 @@
-//! Facts joined with connections and statistics: what detectors look at.
+//! Facts joined with connections and statistics, as detectors see them.
 
 use super::activity::TrafficOverTime;
 use super::collector::{Collected, Collector, PairKey, PathKey};
@@ -18,49 +18,33 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Longest name of a file in a sentence.
 const NAME_MAX: usize = 60;
-/// Users that are named.
 const USERS_MAX: usize = 8;
 
-/// What a diagnosis needs beside the exchanges.
 #[derive(Debug, Clone, Copy)]
 pub struct DiagnosisContext<'a> {
-    /// Thresholds of the causes.
     pub catalogue: &'a Catalogue,
-    /// What counts as slow.
     pub slow: &'a Slow,
-    /// The statistics.
     pub aggregate: &'a Aggregate,
-    /// The connections.
     pub connections: &'a [ConnectionSummary],
-    /// Failed attempts to connect.
     pub attempts: &'a ConnectAttempts,
-    /// What the capture could not show.
     pub quality: &'a Quality,
-    /// Commands that could not be timed, in percent.
     pub not_timed: UntimedShare,
-    /// The captures.
     pub captures: &'a [CaptureInfo],
-    /// Last packet of the captures.
     pub last: Option<Timestamp>,
-    /// The filter, where only some exchanges were chosen.
     pub filter: Option<&'a str>,
 }
 
-/// A client machine, whatever servers it uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientWaits {
-    /// Time with a request outstanding on any of its connections.
     pub(crate) waited: Nanos,
-    /// That, and think time in between.
+    /// `waited` plus the think time in between.
     pub(crate) active: Nanos,
-    /// Part of the waits, summed over connections, that is left when overlaps count once.
+    /// `waited` divided by the sum of waits over connections: below 1 if connections overlap.
     pub(crate) scale: f64,
     pub(crate) pace: EpisodeWaits,
 }
 
-/// A client on a server.
 #[derive(Debug)]
 pub(crate) struct Pair<'a> {
     pub(crate) context: &'a DiagnosisContext<'a>,
@@ -70,21 +54,19 @@ pub(crate) struct Pair<'a> {
     pub(crate) paths: &'a [(PathKey, PathFacts)],
     pub(crate) traffic: Option<&'a TrafficOverTime>,
     pub(crate) connections: Vec<&'a ConnectionSummary>,
-    /// Sum over its connections.
     pub(crate) split: TimeSplit,
     pub(crate) whole: ClientWaits,
 }
 
-/// Everything that detectors look at.
 #[derive(Debug)]
 pub(crate) struct DiagnosisFacts<'a> {
     pub(crate) context: &'a DiagnosisContext<'a>,
     pub(crate) pairs: Vec<Pair<'a>>,
-    /// Times and numbers of the responses of servers, by bins of a width.
+    /// Bin width, and responses by bin start, of each server.
     pub(crate) responses: BTreeMap<SocketAddr, (Nanos, Vec<(Timestamp, u64)>)>,
 }
 
-/// Collects what is needed for [`Facts::new`] and owns it.
+/// Owner of the snapshot that [`DiagnosisFacts`] borrows from.
 pub(crate) struct CollectedFacts(Collected);
 
 impl CollectedFacts {
@@ -94,7 +76,7 @@ impl CollectedFacts {
 }
 
 impl<'a> DiagnosisFacts<'a> {
-    /// The smallest time that the clocks of the captures can tell; none where no clock is coarse.
+    /// Returns the resolution of the coarsest capture clock, or `None` if all are fine.
     pub(crate) fn least_time(&self) -> Option<Nanos> {
         CaptureInfo::least_time(self.context.captures)
     }
@@ -108,7 +90,7 @@ impl<'a> DiagnosisFacts<'a> {
         }
         let clients = clients(collected, context);
         let pairs = collected.pairs.iter().map(|(key, facts)| {
-            // Paths come in the order of their pairs.
+            // Paths are sorted by pair.
             let from = collected.paths.partition_point(|(path, _)| path.pair < *key);
             let to = collected.paths.partition_point(|(path, _)| path.pair <= *key);
             let connections = connections.remove(key).unwrap_or_default();
@@ -138,22 +120,18 @@ impl<'a> DiagnosisFacts<'a> {
         DiagnosisFacts { context, pairs: pairs.collect(), responses: responses.collect() }
     }
 
-    /// The pairs of a server.
     pub(crate) fn of_server(&self, server: SocketAddr) -> impl Iterator<Item = &Pair<'a>> {
         self.pairs.iter().filter(move |pair| pair.server == server)
     }
 
-    /// A client on a server.
     pub(crate) fn pair(&self, client: IpAddr, server: SocketAddr) -> Option<&Pair<'a>> {
         self.of_server(server).find(|pair| pair.client == client)
     }
 
-    /// A client on the first of its servers.
     pub(crate) fn of_client(&self, client: IpAddr) -> Option<&Pair<'a>> {
         self.pairs.iter().find(|pair| pair.client == client)
     }
 
-    /// The servers that clients used.
     pub(crate) fn servers(&self) -> Vec<SocketAddr> {
         let attempted = self.context.attempts.listed.iter().map(|attempt| attempt.server);
         let mut servers: Vec<SocketAddr> = self.pairs.iter().map(|pair| pair.server).chain(attempted).collect();
@@ -162,7 +140,6 @@ impl<'a> DiagnosisFacts<'a> {
         servers
     }
 
-    /// Bytes of requests and responses of a server between two times, in whole bins.
     pub(crate) fn bytes_between(&self, server: SocketAddr, from: Timestamp, to: Timestamp) -> u64 {
         let of_pair = |pair: &Pair<'_>| -> u64 {
             let Some(traffic) = pair.traffic else { return 0 };
@@ -173,7 +150,6 @@ impl<'a> DiagnosisFacts<'a> {
         self.of_server(server).map(of_pair).sum()
     }
 
-    /// Responses of a server that came after one time and before another.
     pub(crate) fn responses_between(&self, server: SocketAddr, from: Timestamp, to: Timestamp) -> u64 {
         let Some((width, bins)) = self.responses.get(&server) else { return 0 };
         let inside = |start: Timestamp| start >= from && Timestamp(start.0.saturating_add(width.0)) <= to;
@@ -189,7 +165,6 @@ fn sum(context: &DiagnosisContext<'_>, connections: &[&ConnectionSummary]) -> Ti
     sum
 }
 
-/// What every client waited and was active, overlaps of its connections counted once.
 fn clients(collected: &Collected, context: &DiagnosisContext<'_>) -> BTreeMap<IpAddr, ClientWaits> {
     let mut connections: BTreeMap<IpAddr, u64> = BTreeMap::new();
     for connection in context.connections {
@@ -211,12 +186,11 @@ fn clients(collected: &Collected, context: &DiagnosisContext<'_>) -> BTreeMap<Ip
     clients
 }
 
-/// Waited and active time of a client with several connections.
 fn union(busy: &super::activity::BusyOverTime, split: &TimeSplit) -> (Nanos, Nanos) {
     let width = busy.0.width().0;
     let bins = busy.0.finish();
     let total = bins.iter().map(|(_, busy)| busy.0).fold(0i64, i64::saturating_add);
-    // Waits without a response are in the split alone.
+    // Unanswered requests are in the split but not in the bins.
     let unanswered = (split.waited().0 - total).max(0);
     let waited = busy.union().0.saturating_add(unanswered).min(split.waited().0);
     let mut thought = 0i64;
@@ -232,12 +206,10 @@ fn union(busy: &super::activity::BusyOverTime, split: &TimeSplit) -> (Nanos, Nan
 }
 
 impl<'a> Pair<'a> {
-    /// A threshold of a cause.
     pub(crate) fn threshold(&self, id: &str, name: &str) -> f64 {
         self.context.catalogue.threshold(id, name)
     }
 
-    /// A threshold that is a time.
     pub(crate) fn time(&self, id: &str, name: &str) -> Nanos {
         self.context.catalogue.time(id, name)
     }
@@ -246,40 +218,35 @@ impl<'a> Pair<'a> {
         self.facts.served(kind)
     }
 
-    /// A sum over connections, with the times in which they overlap counted once.
+    /// Scales a sum over connections so that overlaps count once.
     pub(crate) fn once(&self, time: Nanos) -> Nanos {
         Nanos((time.0 as f64 * self.whole.scale) as i64)
     }
 
-    /// A part of the split, overlaps counted once.
     pub(crate) fn part(&self, part: TimePart) -> Nanos {
         self.once(self.split.part(part))
     }
 
-    /// Time in which data was on its way, overlaps counted once.
     pub(crate) fn transfers(&self) -> Nanos {
         Nanos(self.part(TimePart::RequestTransfer).0.saturating_add(self.part(TimePart::ResponseTransfer).0))
     }
 
-    /// Requests outstanding on average while there was one, over all connections.
     pub(crate) fn depth(&self) -> f64 {
         let busy = self.split.busy.0 as f64 * self.whole.scale;
         if busy > 0.0 { self.split.outstanding.0 as f64 / busy } else { 0.0 }
     }
 
-    /// Part of the waits in which data was on its way.
     pub(crate) fn transfer_share(&self) -> f64 {
         self.split.transfers().0 as f64 / self.split.waited().0.max(1) as f64
     }
 
-    /// Median round trip of its connections between client and server.
     pub(crate) fn round_trip(&self) -> Option<Nanos> {
         let mut trips: Vec<Nanos> = self.connections.iter().filter_map(|connection| connection.round_trip()).collect();
         trips.sort_unstable();
         trips.get(trips.len() / 2).copied()
     }
 
-    /// Server time of a typical command that touches no storage.
+    /// Returns the median server time of commands that do not touch storage.
     pub(crate) fn yardstick(&self) -> Nanos {
         let light = self.facts.served_together(&CommandClass::LIGHT);
         match light.count {
@@ -288,8 +255,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Returns true if its connections run about as fast as their losses allow: TCP halves its window at each (Mathis et
-    /// al., "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR 1997).
+    /// Returns true if throughput is close to the bound that the loss rate imposes: TCP halves its window at each
+    /// loss (Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR 1997).
     pub(crate) fn is_loss_limited(&self, bytes_per_second: f64) -> bool {
         const SEGMENT: f64 = 1_448.0;
         let (segments, lost) = self.segments();
@@ -302,24 +269,21 @@ impl<'a> Pair<'a> {
         bytes_per_second >= 0.4 * allowed
     }
 
-    /// Bytes that moved in the direction that moved more, for each second with data on its way.
     pub(crate) fn transfer_rate(&self) -> f64 {
         let bytes: u64 =
             self.connections.iter().map(|connection| connection.to_server.bytes.max(connection.to_client.bytes)).sum();
         bytes as f64 * 1e9 / self.split.transfers().0.max(1) as f64
     }
 
-    /// Time of requests that another handle of the client itself held up: the server asked it to give an oplock back.
+    /// Returns the time of requests blocked by another handle of the same client, whose oplock the server broke.
     pub(crate) fn held_up_by_itself(&self) -> Nanos {
         self.waited_in(|wait| self.is_held_up_by_itself(wait))
     }
 
-    /// Time of requests that handles held up, whosever they are.
     pub(crate) fn held_up_by_handles(&self) -> Nanos {
         self.waited_in(|wait| self.is_held_up_by_handles(wait))
     }
 
-    /// Returns true if an open handle held a request up, whosever it is.
     pub(crate) fn is_held_up_by_handles(&self, wait: &Wait) -> bool {
         wait.is_conflict() || self.is_held_up_by_itself(wait)
     }
@@ -330,9 +294,9 @@ impl<'a> Pair<'a> {
     }
 
     fn is_held_up_by_itself(&self, wait: &Wait) -> bool {
-        /// The server asks for an oplock as soon as the request arrives.
+        /// A server breaks the oplock as soon as the request arrives.
         const SOON: i64 = 200_000_000;
-        /// A refusal may be due to a handle whose oplock was given back before.
+        /// A refusal may be due to a handle whose oplock was broken earlier.
         const BEFORE: i64 = 10_000_000_000;
         let from = wait.from.time;
         let held_before = |path: &Option<Arc<str>>| wait.is_conflict() && path.is_some() && *path == wait.path;
@@ -342,7 +306,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// How long the client waited: without a response, until its connection or the capture ended.
+    /// Returns the duration of a wait. Without a response it ends when the connection or the capture ends.
     pub(crate) fn length(&self, wait: &Wait) -> Nanos {
         let connection = self.connections.iter().find(|connection| connection.flow == wait.flow);
         let closed = connection.filter(|connection| connection.end != ConnectionEnd::Open).map(|one| one.last);
@@ -350,20 +314,17 @@ impl<'a> Pair<'a> {
         (end.unwrap_or_default() - wait.from.time).max(Nanos(0))
     }
 
-    /// Time in which its connections were held up by lost segments.
     pub(crate) fn resend_delay(&self) -> Nanos {
         let delays =
             self.connections.iter().map(|one| one.to_server.resend_delay_ns.0.max(one.to_client.resend_delay_ns.0));
         Nanos(delays.fold(0, i64::saturating_add))
     }
 
-    /// Response times of the client by group.
     pub(crate) fn times(&self) -> Option<&'a EntityStatistics> {
         let clients = &self.context.aggregate.clients.entries;
         clients.iter().find(|(client, _)| *client == self.client).map(|(_, entity)| entity)
     }
 
-    /// Segments of its connections, and how many of them were lost and sent again.
     pub(crate) fn segments(&self) -> (u64, u64) {
         let counts = self.connections.iter().flat_map(|connection| [&connection.to_server, &connection.to_client]);
         counts.fold((0, 0), |(all, lost), counts| {
@@ -382,18 +343,16 @@ impl<'a> Pair<'a> {
         users
     }
 
-    /// The server's name in a sentence.
     pub(crate) fn server_name(&self) -> String {
         server_name(self.server)
     }
 
-    /// `ip.addr == 10.0.0.7`
     pub(crate) fn address_filter(&self) -> String {
         address_filter(self.client)
     }
 }
 
-/// A server by its address; the port is named unless it is one that SMB usually has.
+/// Formats a server address, with the port unless it is 445 or 139.
 pub(crate) fn server_name(server: SocketAddr) -> String {
     match server.port() {
         445 | 139 => server.ip().to_string(),
@@ -401,7 +360,6 @@ pub(crate) fn server_name(server: SocketAddr) -> String {
     }
 }
 
-/// Wireshark's display filter for an address.
 pub(crate) fn address_filter(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => format!("ip.addr == {address}"),
@@ -409,7 +367,7 @@ pub(crate) fn address_filter(address: IpAddr) -> String {
     }
 }
 
-/// A path for a sentence: the end of a long one, which distinguishes files.
+/// Formats a path for a sentence, truncating long ones at the start: the end distinguishes files.
 pub(crate) fn named(path: &str) -> String {
     if matches!(path, "" | "\\") {
         return "the share's root".to_owned();
@@ -421,22 +379,18 @@ pub(crate) fn named(path: &str) -> String {
     }
 }
 
-/// The file of a command for a sentence, which may not be known.
 pub(crate) fn file_name(path: &Option<Arc<str>>) -> String {
     path.as_deref().map_or_else(|| "a file".to_owned(), named)
 }
 
-/// A share between 0 and 1 in percent.
 pub(crate) fn percent(share: f64) -> String {
     prose_percent((share.clamp(0.0, 1.0) * 1e6).round() as u64, 1_000_000)
 }
 
-/// Bytes in a sentence.
 pub(crate) fn bytes(count: u64) -> String {
     unbroken(short_bytes(count as f64))
 }
 
-/// Bits a second in a sentence.
 pub(crate) fn bit_rate(bytes_per_second: f64) -> String {
     let bits = bytes_per_second * 8.0;
     unbroken(match bits {

@@ -1,7 +1,7 @@
-//! Files and directories that a client comes back to soon: those that were touched last on a connection.
+//! Files and directories that a client returns to soon, among those most recently used on a connection.
 
 use super::counts::{ExchangeSample, PeakWindowCount};
-use super::fact::{Fact, FactSet, is_close};
+use crate::classify::{Fact, FactSet, is_close};
 use crate::episodes::hash;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
@@ -13,47 +13,36 @@ use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Files and directories of a connection that are remembered, those touched last.
 pub(crate) const RECENT_PATHS_MAX: usize = 32;
-/// Opens of the same path, or listings of the same directory, within so long are one pattern.
+/// Opens or listings of the same path within this time form one pattern.
 pub(crate) const REPEAT_WINDOW: Nanos = Nanos(10_000_000_000);
-/// Small files are counted by the minute.
 pub(crate) const COPY_WINDOW: Nanos = Nanos(60_000_000_000);
 
-/// What was done with a path on a connection; of several, summed up.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PathFacts {
     pub(crate) opens: u64,
     pub(crate) opens_window: PeakWindowCount,
-    /// Commands on it, opens included.
     pub(crate) commands: u64,
-    /// Sum of their response times.
     pub(crate) response_time: i64,
-    /// Time in which at least one of them was outstanding.
     pub(crate) outstanding: i64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    /// The largest end of a read or write: what is known of the file's size.
+    /// Highest end offset of a read or write: a lower bound for the file size.
     pub(crate) extent: u64,
     pub(crate) first: Option<Stamp>,
     pub(crate) last: Option<Timestamp>,
-    /// Complete listings of the directory.
     pub(crate) listings: u64,
     pub(crate) listings_window: PeakWindowCount,
-    /// Commands of them, and bytes of their responses.
     pub(crate) list_commands: u64,
     pub(crate) list_bytes: u64,
-    /// The largest of these responses.
     pub(crate) list_bytes_max: u64,
-    /// Time waited for them.
     pub(crate) list_wait: i64,
-    /// Entries of the directory that were opened and closed without reading or writing, and the time waited for that.
+    /// Entries of the directory that were opened and closed without any data, and the ns waited for it.
     pub(crate) looked_at: u64,
     pub(crate) looked_at_wait: i64,
 }
 
 impl PathFacts {
-    /// Whether it can become a finding: it was opened again, or listed.
     fn is_of_interest(&self) -> bool {
         self.opens > 1 || self.listings > 0 || self.list_commands > 1 || self.looked_at > 1
     }
@@ -82,7 +71,6 @@ impl PathFacts {
         self.looked_at_wait = self.looked_at_wait.saturating_add(other.looked_at_wait);
     }
 
-    /// From the first command to the end of the last.
     pub(crate) fn span(&self) -> Nanos {
         match (self.first, self.last) {
             (Some(first), Some(last)) => (last - first.time).max(Nanos(0)),
@@ -126,8 +114,8 @@ impl PathFacts {
     }
 }
 
-/// Whether a listing ends with it: with SMB2 that is said by an empty response, with SMB1 each FIND_FIRST2 begins one, and
-/// looks for a single file unless its pattern ends with an asterisk.
+/// Returns true if this response completes a listing. SMB2 signals it with NO_MORE_FILES. An SMB1 FIND_FIRST2 starts
+/// a listing; without a trailing asterisk its pattern asks for a single file.
 fn ends_listing(exchange: &Exchange) -> bool {
     match exchange.command.protocol() {
         Protocol::Smb2 => exchange.status == Some(ResponseStatus::Nt(NtStatus::NO_MORE_FILES)),
@@ -138,50 +126,39 @@ fn ends_listing(exchange: &Exchange) -> bool {
     }
 }
 
-/// A path of a connection.
 #[derive(Debug, Clone, Default)]
 struct RecentPathState {
     share: Option<Arc<str>>,
     facts: PathFacts,
-    /// The time of its commands.
     covered: Covered,
-    /// Since it was opened last: bytes read or written, time waited, and whether another command than the open came.
+    /// Bytes transferred and ns waited since the last open.
     moved: u64,
     waited: i64,
-    /// It was closed before with bytes read or written.
     used_before: bool,
 }
 
-/// A file that was closed.
 pub(crate) struct Closed {
-    /// Bytes read or written since it was opened.
     pub(crate) moved: u64,
-    /// Time waited since it was opened.
     pub(crate) waited: i64,
-    /// It was read or written before: the same file again is not another one.
+    /// The file was used before and must not count as another one.
     pub(crate) again: bool,
 }
 
-/// What one path of many is found by, without going where the rest of it is.
+/// Lookup key of a remembered path. The state is boxed to keep the scan compact.
 #[derive(Debug, Clone)]
 struct RecentPathEntry {
     path: Arc<str>,
-    /// Of the path: most others have another one.
     hash: u64,
-    /// It is a directory that was listed.
     is_listed: bool,
     recent: Box<RecentPathState>,
 }
 
-/// The paths of a connection that were touched last, the last one at the end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecentPaths(VecDeque<RecentPathEntry>);
 
-/// Takes what was done with a path that is no longer remembered.
 pub(crate) type Leaves<'a> = &'a mut dyn FnMut(&Option<Arc<str>>, &Arc<str>, &PathFacts);
 
 impl RecentPaths {
-    /// Counts an exchange with a path; tells of a file that it closes.
     pub(crate) fn record(
         &mut self,
         exchange: &Exchange,
@@ -189,9 +166,9 @@ impl RecentPaths {
         facts: FactSet,
         leaves: Leaves<'_>,
     ) -> Option<Closed> {
-        // Names that were cut off look alike without being the same.
+        // Truncated names can be equal for different files.
         let path = exchange.path.as_ref().filter(|path| !path.ends_with(CUT_NAME_MARK))?;
-        // What follows an open has its name.
+        // Commands on an open handle share the `Arc` of its path.
         let is_same = |slot: &RecentPathEntry| Arc::ptr_eq(&slot.path, path) && slot.recent.share == exchange.share;
         let known = self.0.iter().rposition(is_same);
         let hash = if known.is_none() { hash(path) } else { 0 };
@@ -243,14 +220,14 @@ impl RecentPaths {
         Some(closed)
     }
 
-    /// Notes at a directory that was listed that one of its entries was opened for nothing but to look at it.
+    /// Records at a listed directory that one of its entries was opened only for its attributes.
     fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
         let parent = derived::directory(path);
         let is_parent = |slot: &RecentPathEntry| {
             slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share
         };
         let Some(at) = self.0.iter().rposition(is_parent) else { return };
-        // What is looked at in it keeps it among those touched last.
+        // Keeps the directory among the most recent while its entries are used.
         if let Some(mut directory) = self.0.remove(at) {
             let facts = &mut directory.recent.facts;
             facts.looked_at += 1;
@@ -259,7 +236,6 @@ impl RecentPaths {
         }
     }
 
-    /// The connection is over.
     pub(crate) fn finish(self, leaves: Leaves<'_>) {
         self.0.into_iter().for_each(|slot| slot.leave(leaves));
     }

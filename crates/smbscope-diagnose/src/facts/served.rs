@@ -1,18 +1,16 @@
-//! Server time by kind of command: what one kind takes is judged by what others take from the same client on the same server.
+//! Server time by command class. A class is judged by comparison with other classes of the same client on the same
+//! server.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, CommandGroup, Exchange, Nanos, Subcommand, TimeKind};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::{smb1, smb2};
 
-/// Half octaves from 16 µs to 16 s; the first and the last bucket are open.
+/// Half octaves from 16 µs to 16 s, plus one open bucket at each end.
 const BUCKETS: usize = 42;
-/// Upper end of the first bucket.
 const FIRST_EDGE: u64 = 16_000;
-/// An encrypted frame with more bytes than this carries file data.
 const ENCRYPTED_DATA: u64 = 4 << 10;
 
-/// Kinds of commands that are compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandClass {
     Open,
@@ -23,13 +21,10 @@ pub(crate) enum CommandClass {
     Query,
     List,
     Lock,
-    /// NEGOTIATE and SESSION_SETUP.
     Session,
     TreeConnect,
     Other,
-    /// An encrypted frame whose response is large.
     EncryptedRead,
-    /// An encrypted frame whose request is large.
     EncryptedWrite,
     EncryptedOther,
 }
@@ -54,7 +49,7 @@ impl CommandClass {
         CommandClass::EncryptedOther,
     ];
 
-    /// Kinds that do not touch storage on a healthy server: the yardstick for those that do.
+    /// Classes that need no storage access on a healthy server: the baseline for those that do.
     pub(crate) const LIGHT: [CommandClass; 3] = [CommandClass::Close, CommandClass::Query, CommandClass::Lock];
 
     pub(crate) fn from_exchange(exchange: &Exchange) -> Option<CommandClass> {
@@ -70,7 +65,7 @@ impl CommandClass {
             CommandGroup::Write if is(smb1::Smb1Command::FLUSH, smb2::Smb2Command::FLUSH) => CommandClass::Flush,
             CommandGroup::Write => CommandClass::Write,
             CommandGroup::OpenClose if is(smb1::Smb1Command::CLOSE, smb2::Smb2Command::CLOSE) => CommandClass::Close,
-            // A scanner looks at files that exist.
+            // Failed opens are excluded: a scanner only inspects files that exist.
             CommandGroup::OpenClose if exchange.status.is_some_and(|status| status.is_error()) => CommandClass::Other,
             CommandGroup::OpenClose => CommandClass::Open,
             CommandGroup::Attributes => CommandClass::Query,
@@ -94,11 +89,10 @@ impl CommandClass {
     }
 }
 
-/// Server times of one kind of command.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct ServerTimeHistogram {
     pub(crate) count: u64,
-    /// Sum of the server times; of the service times where the round trip is unknown.
+    /// Sum in ns. Service time is used if the round trip is unknown.
     server: i64,
     pub(crate) longest: i64,
     buckets: Vec<u32>,
@@ -130,7 +124,6 @@ impl ServerTimeHistogram {
         }
     }
 
-    /// Sum of the server times.
     pub(crate) fn sum(&self) -> Nanos {
         Nanos(self.server)
     }
@@ -139,7 +132,7 @@ impl ServerTimeHistogram {
         Nanos(if self.count > 0 { self.server / self.count as i64 } else { 0 })
     }
 
-    /// A quantile, to a quarter of an octave; zero without values.
+    /// Returns a quantile, accurate to a quarter of an octave. Zero without samples.
     pub(crate) fn quantile(&self, fraction: f64) -> Nanos {
         let total: u64 = self.buckets.iter().map(|count| u64::from(*count)).sum();
         let rank = total.saturating_sub(1) as f64 * fraction;
@@ -158,7 +151,6 @@ impl ServerTimeHistogram {
     }
 }
 
-/// Index of the half octave that holds a time.
 fn bucket(time: i64) -> usize {
     let scaled = time as u64 / (FIRST_EDGE / 16);
     if scaled < 16 {
@@ -169,7 +161,6 @@ fn bucket(time: i64) -> usize {
     (1 + 2 * octave + upper_half as usize).min(BUCKETS - 1)
 }
 
-/// Middle of a bucket, in nanoseconds.
 fn middle(bucket: usize) -> f64 {
     match bucket {
         0 => FIRST_EDGE as f64 / 2.0,
@@ -180,7 +171,7 @@ fn middle(bucket: usize) -> f64 {
     }
 }
 
-/// The time that the server took: service time without the round trip, where that is known.
+/// Returns service time minus round trip, or service time if the round trip is unknown.
 pub(crate) fn server_time(exchange: &Exchange) -> Option<Nanos> {
     exchange.time(TimeKind::ServerTime).or_else(|| exchange.time(TimeKind::ServiceTime))
 }

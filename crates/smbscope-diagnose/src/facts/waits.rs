@@ -1,18 +1,16 @@
-//! Single long waits of a client: requests that took long, or were never answered.
+//! Long waits of a client: single requests, answered or not, and refused requests with their retries.
 
-use super::refusals::RefusalReason;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
     Command, CommandGroup, Exchange, ExchangeOutcome, FlowId, Nanos, ResponseStatus, Stamp, Timestamp,
 };
+use smbscope_wire::status::NtStatus;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Waits that are kept of a client on a server, the longest.
 pub(crate) const WAITS_MAX: usize = 64;
-/// Shorter waits are not looked at one by one.
 pub(crate) const WAIT_LEAST: Nanos = Nanos(100_000_000);
 
-/// A request that took long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Wait {
     pub(crate) flow: FlowId,
@@ -20,25 +18,19 @@ pub(crate) struct Wait {
     pub(crate) group: CommandGroup,
     pub(crate) share: Option<Arc<str>>,
     pub(crate) path: Option<Arc<str>>,
-    /// First packet of the request.
     pub(crate) from: Stamp,
-    /// Last packet of the request.
     pub(crate) sent: Timestamp,
-    /// First packet of the response.
     pub(crate) answered: Option<Timestamp>,
-    /// Last packet of the response; absent if the request was never answered.
+    /// Last packet of the response. Absent if the request was never answered.
     pub(crate) to: Option<Stamp>,
-    /// The server's TCP acknowledged the request; unknown where the capture does not show it.
+    /// True if the server's TCP acknowledged the request. Unknown if the capture does not show it.
     pub(crate) acknowledged: Option<bool>,
-    /// Copies of its segments.
     pub(crate) retransmitted: u32,
-    /// Offset and length of a LOCK.
     pub(crate) range: Option<(u64, u64)>,
     pub(crate) status: Option<ResponseStatus>,
 }
 
 impl Wait {
-    /// The wait of an exchange, if it is long enough to be kept or has no end.
     pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Wait> {
         if exchange.is_subscription() {
             return None;
@@ -73,18 +65,16 @@ impl Wait {
         self.status.is_some_and(|status| status.is_error())
     }
 
-    /// Returns true if the server refused it because somebody has the file or the range.
     pub(crate) fn is_conflict(&self) -> bool {
         RefusalReason::from_status(self.status) == Some(RefusalReason::Conflict)
     }
 
-    /// How long it took; a wait without an end lasts for ever here.
+    /// Returns the duration in ns, `i64::MAX` if there was no response.
     fn length(&self) -> i64 {
         self.to.map_or(i64::MAX, |to| (to.time - self.from.time).0)
     }
 }
 
-/// The longest waits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Waits(Vec<Wait>);
 
@@ -103,8 +93,143 @@ impl Waits {
         other.0.iter().for_each(|wait| self.add(wait.clone()));
     }
 
-    /// Longest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Wait> {
         self.0.iter()
+    }
+}
+
+const OPEN_MAX: usize = 16;
+/// Pauses longer than this mean that the client abandoned the request.
+const GIVE_UP: Nanos = Nanos(10_000_000_000);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RefusalReason {
+    Conflict,
+    Full,
+    Session,
+}
+
+impl RefusalReason {
+    pub(crate) const COUNT: usize = 3;
+
+    pub(crate) fn from_status(status: Option<ResponseStatus>) -> Option<RefusalReason> {
+        let Some(ResponseStatus::Nt(status)) = status else { return None };
+        Some(match status {
+            NtStatus::SHARING_VIOLATION | NtStatus::LOCK_NOT_GRANTED | NtStatus::FILE_LOCK_CONFLICT => {
+                RefusalReason::Conflict
+            }
+            NtStatus::DISK_FULL | NtStatus::QUOTA_EXCEEDED | NtStatus::DISK_QUOTA_EXCEEDED => RefusalReason::Full,
+            NtStatus::NETWORK_SESSION_EXPIRED => RefusalReason::Session,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Refused {
+    pub(crate) count: u64,
+    /// Files refused until they succeeded or the client stopped retrying.
+    pub(crate) files: u64,
+    /// Time from the first refusal to success or the last attempt, summed over files.
+    pub(crate) waited: Nanos,
+    pub(crate) longest: Option<FileRetries>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FileRetries {
+    pub(crate) share: Option<Arc<str>>,
+    pub(crate) path: Option<Arc<str>>,
+    pub(crate) status: NtStatus,
+    pub(crate) first: Stamp,
+    pub(crate) last: Timestamp,
+    pub(crate) count: u64,
+    pub(crate) succeeded: bool,
+}
+
+impl FileRetries {
+    pub(crate) fn length(&self) -> Nanos {
+        (self.last - self.first.time).max(Nanos(0))
+    }
+}
+
+impl Refused {
+    fn add(&mut self, attempts: FileRetries) {
+        self.files += 1;
+        self.waited = Nanos(self.waited.0.saturating_add(attempts.length().0));
+        self.keep(attempts);
+    }
+
+    fn keep(&mut self, attempts: FileRetries) {
+        let rank = |known: &FileRetries| (known.length(), std::cmp::Reverse((known.first.time, known.first.packet)));
+        if self.longest.as_ref().is_none_or(|longest| rank(longest) < rank(&attempts)) {
+            self.longest = Some(attempts);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Refused) {
+        self.count += other.count;
+        self.files += other.files;
+        self.waited = Nanos(self.waited.0.saturating_add(other.waited.0));
+        other.longest.iter().for_each(|longest| self.keep(longest.clone()));
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attempted(VecDeque<(RefusalReason, CommandGroup, FileRetries)>);
+
+impl Attempted {
+    pub(crate) fn record(&mut self, exchange: &Exchange, refused: &mut [Refused; RefusalReason::COUNT]) {
+        let refusal = RefusalReason::from_status(exchange.status);
+        if refusal.is_none() && self.0.is_empty() {
+            return;
+        }
+        let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
+        let is_same = |(_, group, known): &(RefusalReason, CommandGroup, FileRetries)| {
+            *group == exchange.group && known.path == exchange.path && known.share == exchange.share
+        };
+        let at = self.0.iter().position(is_same);
+        let Some(refusal) = refusal else {
+            let succeeded = exchange.status.is_some_and(|status| !status.is_error());
+            if let Some((reason, _, mut attempts)) = at.filter(|_| succeeded).and_then(|at| self.0.remove(at)) {
+                if first.time - attempts.last <= GIVE_UP {
+                    attempts.last = attempts.last.max(last.time);
+                    attempts.succeeded = true;
+                }
+                refused[reason as usize].add(attempts);
+            }
+            return;
+        };
+        refused[refusal as usize].count += 1;
+        if let Some(at) = at {
+            let (_, _, known) = &mut self.0[at];
+            if first.time - known.last <= GIVE_UP {
+                known.last = known.last.max(last.time);
+                known.count += 1;
+                return;
+            }
+            if let Some((reason, _, over)) = self.0.remove(at) {
+                refused[reason as usize].add(over);
+            }
+        }
+        if self.0.len() == OPEN_MAX
+            && let Some((reason, _, over)) = self.0.pop_front()
+        {
+            refused[reason as usize].add(over);
+        }
+        let Some(ResponseStatus::Nt(status)) = exchange.status else { return };
+        let attempts = FileRetries {
+            share: exchange.share.clone(),
+            path: exchange.path.clone(),
+            status,
+            first,
+            last: last.time,
+            count: 1,
+            succeeded: false,
+        };
+        self.0.push_back((refusal, exchange.group, attempts));
+    }
+
+    pub(crate) fn finish(self, refused: &mut [Refused; RefusalReason::COUNT]) {
+        self.0.into_iter().for_each(|(reason, _, attempts)| refused[reason as usize].add(attempts));
     }
 }

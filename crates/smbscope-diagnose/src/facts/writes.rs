@@ -1,29 +1,25 @@
-//! Streams of writes that begin fast and go on slowly: when a cache is full, or a disk throttles.
+//! Write streams that start fast and then slow down, as when a cache fills up or a disk throttles.
 //!
-//! A stream is what a connection writes to one share without a pause. It is divided into at most [`SLOTS_MAX`] slots of the
-//! same number of bytes, which are merged in pairs when they are used up, so a copy of any size takes the same memory.
+//! A stream is a series of writes of a connection to one share without a pause. It is divided into fewer than
+//! [`SLOTS_MAX`] slots of equal size in bytes. When they run out, pairs are merged, so memory does not depend on the
+//! size of the copy.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
-/// Slots that a stream is divided into.
 pub(crate) const SLOTS_MAX: usize = 32;
-/// Bytes of a slot at first.
 const SLOT_BYTES: u64 = 1 << 20;
-/// Without a write for so long a stream is over: another piece of work begins (as for episodes).
+/// A pause of this length ends the stream, as for episodes.
 const PAUSE: Nanos = Nanos(2_000_000_000);
-/// Slots of each phase at least: a single slow moment is no phase.
+/// Minimum number of slots per phase: a single slow moment is not a phase.
 const PHASE_SLOTS: usize = 4;
 
-/// Writes one after the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct WriteSlot {
     bytes: u64,
     writes: u64,
-    /// Sum of their response times.
     response_time: i64,
-    /// End of the last one.
     end: Timestamp,
 }
 
@@ -36,12 +32,10 @@ impl WriteSlot {
     }
 }
 
-/// One of the two phases of a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WritePhase {
     pub(crate) bytes: u64,
     pub(crate) elapsed: Nanos,
-    /// Mean response time of a write.
     pub(crate) write_time: Nanos,
 }
 
@@ -54,16 +48,13 @@ impl WritePhase {
         WritePhase { bytes: sum.bytes, elapsed, write_time }
     }
 
-    /// Bytes a second.
     pub(crate) fn rate(&self) -> f64 {
         self.bytes as f64 * 1e9 / self.elapsed.0.max(1) as f64
     }
 }
 
-/// A stream of writes whose throughput fell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Slowdown {
-    /// Its first write, and the file that was written first.
     pub(crate) first: Stamp,
     pub(crate) path: Option<Arc<str>>,
     pub(crate) share: Option<Arc<str>>,
@@ -72,23 +63,21 @@ pub(crate) struct Slowdown {
 }
 
 impl Slowdown {
-    /// What the slow phase took longer than it would have at the throughput of the fast one.
+    /// Returns the extra time of the slow phase compared with the fast phase's throughput.
     pub(crate) fn lost(&self) -> Nanos {
         let expected = self.slow.bytes as f64 * 1e9 / self.fast.rate().max(1.0);
         Nanos((self.slow.elapsed.0 as f64 - expected).max(0.0) as i64)
     }
 
-    /// How many times as fast the fast phase is.
     pub(crate) fn throughput_ratio(&self) -> f64 {
         self.fast.rate() / self.slow.rate().max(1.0)
     }
 
-    /// How many times as long a write of the slow phase takes.
     pub(crate) fn time_ratio(&self) -> f64 {
         self.slow.write_time.0 as f64 / self.fast.write_time.0.max(1) as f64
     }
 
-    /// The one of two that costs more, and the earlier one of two that cost the same.
+    /// Returns the more expensive of two, or the earlier one if they cost the same.
     pub(crate) fn worse(one: Option<Slowdown>, other: Option<Slowdown>) -> Option<Slowdown> {
         let rank = |slowdown: &Slowdown| {
             let first = (slowdown.first.time, slowdown.first.packet);
@@ -101,7 +90,6 @@ impl Slowdown {
     }
 }
 
-/// What a connection writes at the moment.
 #[derive(Debug, Clone)]
 pub(crate) struct WriteStream {
     first: Stamp,
@@ -113,7 +101,6 @@ pub(crate) struct WriteStream {
 }
 
 impl WriteStream {
-    /// A stream that begins with this write.
     pub(crate) fn begin(write: &Exchange) -> Option<WriteStream> {
         let mut stream = WriteStream {
             first: write.request.first?,
@@ -127,7 +114,7 @@ impl WriteStream {
         Some(stream)
     }
 
-    /// Takes the next write, unless it begins another stream.
+    /// Adds the next write. Returns false if it starts another stream.
     pub(crate) fn takes(&mut self, write: &Exchange) -> bool {
         let Some(start) = write.request.first else { return true };
         let last = self.slots.last().map_or(self.first.time, |slot| slot.end).max(self.filling.end);
@@ -160,7 +147,7 @@ impl WriteStream {
         }
     }
 
-    /// Where the throughput fell most, if it is long enough to have two phases.
+    /// Returns the split with the largest drop in throughput, or `None` if the stream is too short for two phases.
     pub(crate) fn slowdown(&self) -> Option<Slowdown> {
         let last = self.slots.len().checked_sub(PHASE_SLOTS).filter(|last| *last >= PHASE_SLOTS)?;
         let divided = (PHASE_SLOTS..=last).map(|at| {
@@ -185,7 +172,6 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Writes of 1 MiB one after the other, each of which takes so many milliseconds.
     fn stream(times: impl IntoIterator<Item = i64>) -> WriteStream {
         let mut now = 0;
         let mut stream: Option<WriteStream> = None;
@@ -203,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_moment_at_which_writes_become_slow_divides_the_stream() {
-        // 12 of 10 ms, then 12 of 50 ms: 12 MiB in 0.12 s and 12 MiB in 0.6 s, of which 0.12 s were needed.
+        // 12 writes of 10 ms, then 12 of 50 ms: 12 MiB in 0.12 s and 12 MiB in 0.6 s, where 0.12 s would do.
         let found = stream([10; 12].into_iter().chain([50; 12])).slowdown().expect("24 slots have two phases");
         let phase = |elapsed, write_time| WritePhase {
             bytes: 12 << 20,
@@ -220,7 +206,7 @@ mod tests {
         let long = stream([10; 500].into_iter().chain([50; 500]));
         assert!(long.slots.len() < SLOTS_MAX);
         let found = long.slowdown().expect("it has two phases");
-        // Slots of 32 MiB: the turn is found to a slot.
+        // Slots hold 32 MiB, which limits the accuracy of the turning point.
         assert!((468..=532).contains(&(found.fast.bytes >> 20)), "{found:?}");
         assert!(found.throughput_ratio() > 4.0, "{found:?}");
     }

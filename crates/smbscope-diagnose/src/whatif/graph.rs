@@ -1,16 +1,16 @@
-//! Commands of an episode and what they wait for.
+//! Dependency graph of the commands of an episode.
 //!
-//! A *lane* is a thread of the client: its commands follow each other, or one file pipelines them (`lanes`). A *task* is a
-//! sequence of them between two points at which the lane holds no file open. Lanes that take their files from one list form a
-//! *pool* (`pools`): with another round trip, the worker that is free first takes the next file. `waits` finds the dependencies.
+//! A *lane* is a thread of the client: its commands follow each other, or it pipelines them on one file (`lanes`). A
+//! *task* is the part of a lane between two points at which it holds no file open. Lanes that take their files from
+//! one list form a *pool* (`pools`): under another round trip, the worker that is free first takes the next file.
+//! `waits` finds the dependencies.
 
 use super::{EpisodeExchangeKey, FlowPaths, key};
-use crate::facts::{is_close, is_open};
+use crate::classify::{is_close, is_open};
 use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// What happened of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DependencyEvent {
     Started,
@@ -18,7 +18,7 @@ pub(super) enum DependencyEvent {
     Ended,
 }
 
-/// A command starts this long after an event of another one, at the earliest.
+/// A command starts no earlier than `lag` ns after an event of command `on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dependency {
     pub(super) on: usize,
@@ -26,7 +26,7 @@ pub(super) struct Dependency {
     pub(super) lag: i64,
 }
 
-/// A command, or the handshake of a connection. Times are relative to the first request.
+/// Command, or handshake of a connection. Times are in ns, relative to the first request.
 #[derive(Debug, Clone)]
 pub(super) struct CommandNode {
     /// Absent for a handshake.
@@ -41,66 +41,57 @@ pub(super) struct CommandNode {
     pub(super) trip: Option<i64>,
     pub(super) request_bytes: u64,
     pub(super) response_bytes: u64,
-    /// Time in which the connection delivered earlier responses although this one was due.
+    /// Time in which the connection was busy with earlier responses although this one was due.
     pub(super) queued: i64,
-    /// From the end of the response before it, where that delayed it.
+    /// Time since the end of the previous response, if that one delayed this one.
     pub(super) gap: Option<i64>,
     pub(super) lane: usize,
     pub(super) task: usize,
     pub(super) dependencies: Vec<Dependency>,
-    /// Absent for a handshake.
     pub(super) kind: Option<Command>,
     pub(super) file: Option<FileId>,
     pub(super) opens: bool,
     pub(super) closes: bool,
     pub(super) compounded: bool,
-    /// Connections that one pool of the client serves; alike for all of them.
+    /// Representative of the connections that one pool of the client shares.
     pub(super) root: FlowId,
-    /// File that the open or its handle reads or writes.
+    /// File opened by this command, if it is read or written later.
     pub(super) file_worked_on: Option<Item>,
 }
 
-/// A file of a share, as a user sees it.
+/// User, share and path.
 pub(super) type Item = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
-/// Commands of a lane between two points at which it holds no file open.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Task {
     pub(super) nodes: Vec<usize>,
-    /// Time between the lane's last response and the task; absent for the first task of a lane.
+    /// Time since the lane's last response. Absent for the first task of a lane.
     pub(super) lag: Option<i64>,
     pub(super) lane: usize,
     pub(super) start: i64,
     pub(super) end: i64,
 }
 
-/// A thread of the client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientLane {
-    /// Its connections in the order of their first use.
     pub(super) flows: Vec<FlowId>,
-    /// Tasks that only this lane can do, in their order.
     pub(super) bound: Vec<usize>,
-    /// Pool from which it takes tasks after those.
     pub(super) pool: Option<usize>,
-    /// Uses connections that have nothing to do with each other.
+    /// Alternates between otherwise unrelated connections.
     pub(super) is_joined: bool,
     pub(super) nodes: Vec<usize>,
     pub(super) tasks: Vec<usize>,
 }
 
-/// Commands of an episode, and what they wait for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<CommandNode>,
     pub(super) tasks: Vec<Task>,
     pub(super) lanes: Vec<ClientLane>,
-    /// Tasks of each pool in their order.
     pub(super) pools: Vec<Vec<usize>>,
 }
 
 impl Graph {
-    /// Builds the graph, without dependencies.
     pub(super) fn new(exchanges: &[Exchange], paths: &FlowPaths) -> Option<Graph> {
         let begin = exchanges.iter().filter(|exchange| counts(exchange)).filter_map(started).min()?;
         let mut of_nodes: Vec<(CommandNode, Option<usize>)> = Vec::new();
@@ -122,7 +113,7 @@ impl Graph {
         Some(graph)
     }
 
-    /// Connection that a lane uses for a command, which may be another lane's.
+    /// Returns the connection on which a lane sends a command. The command may come from another lane's task.
     pub(super) fn flow(&self, at: usize, lane: usize) -> FlowId {
         let node = &self.nodes[at];
         let (own, lane) = (&self.lanes[node.lane], &self.lanes[lane]);
@@ -135,7 +126,7 @@ impl Graph {
         flow.copied().unwrap_or(node.flow)
     }
 
-    /// The client's own time before a command; absent where nothing is known to precede it.
+    /// Returns the client's own time before a command. `None` if it is unknown what preceded it.
     pub(super) fn think(&self, at: usize) -> Option<i64> {
         let task = &self.tasks[self.nodes[at].task];
         if task.nodes.first() == Some(&at) {
@@ -144,7 +135,7 @@ impl Graph {
         self.nodes[at].dependencies.iter().map(|dependency| dependency.lag).min()
     }
 
-    /// Caps the round trip of each connection at its shortest service time: its handshake may have been slow.
+    /// Caps the round trip of each connection at its shortest service time, because the handshake may have been slow.
     fn shortest_service_bounds_trip(&mut self) {
         let mut least: HashMap<FlowId, i64> = HashMap::new();
         for node in self.nodes.iter().filter(|node| node.key.is_some() && node.first > node.sent) {
@@ -158,7 +149,6 @@ impl Graph {
         }
     }
 
-    /// Finds out which responses had to wait for others on their connection.
     fn find_queues(&mut self) {
         let mut by_flow: HashMap<FlowId, Vec<usize>> = HashMap::new();
         for at in 0..self.nodes.len() {
@@ -166,7 +156,7 @@ impl Graph {
         }
         for mut of_flow in by_flow.into_values() {
             of_flow.sort_by_key(|at| (self.nodes[*at].first, self.nodes[*at].end, *at));
-            // Ends of what was delivered without a pause, and how long the connection had been busy by then.
+            // Periods of uninterrupted delivery: start, end, and busy time accumulated by the end.
             let mut busy: Vec<(i64, i64, i64)> = Vec::new();
             for at in of_flow {
                 let node = &self.nodes[at];
@@ -192,7 +182,7 @@ impl Graph {
     }
 }
 
-/// Change notifications and other expected waits hold nobody up.
+/// Returns true for answered commands that a program waits for, unlike change notifications.
 fn counts(exchange: &Exchange) -> bool {
     exchange.group != CommandGroup::Waiting && exchange.response.last.is_some()
 }
@@ -201,7 +191,6 @@ fn started(exchange: &Exchange) -> Option<Timestamp> {
     Some(exchange.request.first?.time)
 }
 
-/// Handshakes within the episode.
 fn handshakes(nodes: &[(CommandNode, Option<usize>)], paths: &FlowPaths, begin: Timestamp) -> Vec<CommandNode> {
     let mut first: BTreeMap<FlowId, i64> = BTreeMap::new();
     for (node, _) in nodes {
@@ -268,7 +257,6 @@ impl CommandNode {
         })
     }
 
-    /// Time of an event in the capture.
     pub(super) fn at(&self, event: DependencyEvent) -> i64 {
         match event {
             DependencyEvent::Started => self.start,

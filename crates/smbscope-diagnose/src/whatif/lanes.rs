@@ -1,4 +1,5 @@
-//! Threads of the client, and the pieces of work that they do one after the other.
+//! Division of an episode into the client's threads (lanes), their tasks, and pools of workers that take their files
+//! from one list.
 
 use super::graph::{ClientLane, Graph, Item, Task};
 use smbscope_model::{CommandGroup, Exchange, FileId, FlowId};
@@ -6,16 +7,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::sync::Arc;
 
-/// Threads that are distinguished on one connection.
 const LANES_MAX: usize = 64;
-/// Files that go from one connection to another before the client is taken to pool its connections.
+/// Number of files that must move between connections before they are treated as one pool.
 const HANDED_LEAST: usize = 3;
-/// Two connections belong to one thread if they take turns this often and never overlap.
+/// Connections that alternate at least this often without overlapping belong to one thread.
 const TURNS_LEAST: u32 = 8;
 
 impl Graph {
-    /// Finds the commands on files that are read or written, by the path of their open.
     pub(super) fn find_files(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
         let of_node = |at: usize| origins[at].map(|origin: usize| &exchanges[origin]);
         let mut worked_on: HashSet<Item> = HashSet::new();
@@ -31,8 +31,8 @@ impl Graph {
         }
     }
 
-    /// Joins connections that bind one session, and those between which a client hands its files around. A connection that is
-    /// used only after another one ended belongs to a later step of the job, even if that works on the same files.
+    /// Joins connections of one session, and connections that share files. A connection used only after another one
+    /// ended belongs to a later step of the job, even if it uses the same files.
     pub(super) fn find_roots(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
         let mut roots: BTreeMap<FlowId, FlowId> = self.nodes.iter().map(|node| (node.flow, node.flow)).collect();
         let mut pairs: Vec<(FlowId, FlowId)> = Vec::new();
@@ -76,7 +76,6 @@ impl Graph {
         }
     }
 
-    /// From the first request to the last response of each connection.
     fn spans(&self) -> HashMap<FlowId, Range<i64>> {
         let mut found: HashMap<FlowId, Range<i64>> = HashMap::new();
         for node in &self.nodes {
@@ -86,11 +85,12 @@ impl Graph {
         found
     }
 
-    /// Assigns commands to lanes: a command continues its file, or follows the last response just before it.
+    /// Assigns commands to lanes. A command joins the lane that uses its file, or else the lane whose last response
+    /// came just before it.
     pub(super) fn find_lanes(&mut self) {
         let mut of_file: HashMap<(FlowId, FileId), usize> = HashMap::new();
         let mut of_root: HashMap<FlowId, Vec<usize>> = HashMap::new();
-        // Of each lane: the end of its last response, the file of its outstanding requests, and what it works on.
+        // By lane: end of the last response, file of the outstanding requests, and current item.
         let mut state: Vec<(i64, Option<FileId>, Option<Item>)> = Vec::new();
         let mut before: Option<usize> = None;
         let first_items = self.first_items();
@@ -104,7 +104,7 @@ impl Graph {
             let known = known.filter(|lane| is_free(lane) || state[*lane].1 == node.file);
             let lanes = of_root.entry(node.root).or_default();
             let is_new_flow = !set_up.contains_key(&node.flow);
-            // A connection that a thread opens to go on with its file.
+            // A thread may open a connection to continue with its file.
             let item = node.file_worked_on.as_ref().or(first_items.get(&node.flow).filter(|_| is_new_flow));
             let same_item =
                 || lanes.iter().copied().filter(is_free).find(|lane| item.is_some() && state[*lane].2.as_ref() == item);
@@ -136,7 +136,7 @@ impl Graph {
             if is_new_flow || node.file_worked_on.is_none() && set_up.get(&node.flow) == Some(&lane) {
                 set_up.insert(node.flow, lane);
             } else {
-                // From its first file on, whoever is free uses the connection.
+                // From its first file on, any free lane may use the connection.
                 set_up.insert(node.flow, usize::MAX);
             }
             if self.lanes.len() < state.len() {
@@ -148,7 +148,6 @@ impl Graph {
         }
     }
 
-    /// The first file that each connection works on.
     fn first_items(&self) -> HashMap<FlowId, Item> {
         let mut found = HashMap::new();
         for node in &self.nodes {
@@ -159,7 +158,7 @@ impl Graph {
         found
     }
 
-    /// Joins connections that take turns and never overlap: a program that copies from one server to another.
+    /// Joins connections that alternate and never overlap, as in a copy from one server to another.
     pub(super) fn join_alternating_lanes(&mut self) {
         let mut lanes_of: BTreeMap<FlowId, BTreeSet<usize>> = BTreeMap::new();
         for node in &self.nodes {
@@ -197,14 +196,13 @@ impl Graph {
         }
     }
 
-    /// Divides lanes into tasks.
     pub(super) fn find_tasks(&mut self) {
         for lane in 0..self.lanes.len() {
             let order = std::mem::take(&mut self.lanes[lane].nodes);
             let simple = self.files_without_others(&order);
             let mut open: HashSet<(FlowId, FileId)> = HashSet::new();
             let mut end = i64::MIN;
-            // Where files are handed around, all that is done with one of them is one task.
+            // If connections share files, everything done with one file is one task.
             let hands_around = self.lanes[lane].flows.len() > 1 && !self.lanes[lane].is_joined;
             let mut item: Option<Item> = None;
             for (position, at) in order.iter().copied().enumerate() {
@@ -234,7 +232,6 @@ impl Graph {
         }
     }
 
-    /// Opens after which the lane opens nothing else until it closes that file.
     fn files_without_others(&self, order: &[usize]) -> HashSet<usize> {
         let mut last: Option<(usize, FlowId, FileId)> = None;
         let mut found = HashSet::new();
@@ -251,4 +248,123 @@ impl Graph {
         }
         found
     }
+}
+
+impl Graph {
+    /// Finds lanes that work on the same folder at the same time and proceed directly from file to file.
+    pub(super) fn find_pools(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
+        for lane in 0..self.lanes.len() {
+            self.lanes[lane].bound = self.lanes[lane].tasks.clone();
+        }
+        let workers: Vec<PoolWorker> =
+            (0..self.lanes.len()).filter_map(|lane| self.worker(lane, exchanges, origins)).collect();
+        let mut of_kind: BTreeMap<&FolderWork, Vec<&PoolWorker>> = BTreeMap::new();
+        for worker in &workers {
+            for work in &worker.works {
+                of_kind.entry(work).or_default().push(worker);
+            }
+        }
+        let mut pool_of: Vec<Option<usize>> = vec![None; self.lanes.len()];
+        for mut workers in of_kind.into_values() {
+            workers.sort_by_key(|worker| (worker.start, worker.lane));
+            let mut until = i64::MIN;
+            let mut pool = None;
+            for (position, worker) in workers.iter().enumerate() {
+                let next = workers.get(position + 1);
+                if worker.start >= until {
+                    // Without an overlap there is no pool.
+                    until = worker.end;
+                    pool = None;
+                    if next.is_some_and(|next| next.start < until) && pool_of[worker.lane].is_none() {
+                        self.pools.push(Vec::new());
+                        pool = Some(self.pools.len() - 1);
+                    }
+                }
+                until = until.max(worker.end);
+                if pool_of[worker.lane].is_none() {
+                    pool_of[worker.lane] = pool;
+                }
+            }
+        }
+        for worker in &workers {
+            let Some(pool) = pool_of[worker.lane] else { continue };
+            let lane = &mut self.lanes[worker.lane];
+            let free = lane.bound.split_off(worker.bound);
+            lane.pool = Some(pool);
+            self.pools[pool].extend(free);
+        }
+        for pool in &mut self.pools {
+            pool.sort_by_key(|task| (self.tasks[*task].start, *task));
+        }
+    }
+
+    /// Returns `None` if the lane works on no file, or if its pauses are longer than its tasks (lower medians).
+    fn worker(&self, lane: usize, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<PoolWorker> {
+        let of_lane = &self.lanes[lane];
+        if of_lane.is_joined {
+            return None;
+        }
+        let mut works = BTreeSet::new();
+        let mut bound = 0;
+        let (mut lags, mut durations) = (Vec::new(), Vec::new());
+        for (position, task) in of_lane.tasks.iter().map(|task| &self.tasks[*task]).enumerate() {
+            if let Some(work) = self.work(task, exchanges, origins) {
+                if works.is_empty() {
+                    bound = position + 1;
+                }
+                works.insert(work);
+            }
+            if bound > 0 {
+                durations.push(task.end - task.start);
+                lags.extend(task.lag.filter(|_| position >= bound));
+            }
+        }
+        let lower_median = |values: &mut Vec<i64>| {
+            values.sort_unstable();
+            values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+        };
+        let goes_on = lower_median(&mut lags) <= lower_median(&mut durations);
+        let last = of_lane.tasks.last()?;
+        let start = self.tasks[*of_lane.tasks.get(bound.checked_sub(1)?)?].start;
+        goes_on.then_some(PoolWorker { lane, bound, start, end: self.tasks[*last].end, works })
+    }
+
+    /// Returns the folder and kind of work of a task, or `None` if it neither reads nor writes a file.
+    fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<FolderWork> {
+        let of_node = |at: &usize| origins[*at].map(|origin| &exchanges[origin]);
+        let opened = task.nodes.iter().find(|at| self.nodes[**at].opens).and_then(of_node)?;
+        let mut groups: Vec<CommandGroup> =
+            task.nodes.iter().filter_map(of_node).map(|exchange| exchange.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups.retain(|group| matches!(group, CommandGroup::Read | CommandGroup::Write));
+        let path = opened.path.as_ref().filter(|_| !groups.is_empty())?;
+        let folder = path.rfind(['\\', '/']).map_or("", |end| &path[..end]);
+        Some(FolderWork {
+            server: opened.endpoints.server,
+            share: opened.share.clone(),
+            user: opened.user.clone(),
+            folder: folder.into(),
+            groups,
+        })
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct FolderWork {
+    server: SocketAddr,
+    share: Option<Arc<str>>,
+    user: Option<Arc<str>>,
+    folder: Arc<str>,
+    groups: Vec<CommandGroup>,
+}
+
+#[derive(Debug)]
+struct PoolWorker {
+    lane: usize,
+    /// Number of initial tasks, up to and including the first file, that no other lane can do.
+    bound: usize,
+    start: i64,
+    end: i64,
+    works: BTreeSet<FolderWork>,
 }

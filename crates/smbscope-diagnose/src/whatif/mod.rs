@@ -1,47 +1,43 @@
-//! Predicts how long an episode would take with another round trip, a faster or slower server, opens from a cache, or read-ahead.
+//! Predicts how long an episode would take with another round trip, a faster or slower server, cached opens, or
+//! read-ahead.
 //!
-//! The commands are played again on a graph of what each of them waits for (`graph`), over a model of TCP (`tcp`).
-//! What a capture can't tell is assumed both ways, which gives an interval.
-//! Not modelled: losses, load that a faster client puts on the server, and what a client would do otherwise if it knew.
+//! The commands are replayed on a graph of their dependencies (`graph`) over a TCP model (`tcp`). Unknowns are
+//! varied, which turns the prediction into an interval. Not modelled: packet loss, the load that a faster client puts
+//! on the server, and clients that adapt their behavior.
 
-mod caches;
 mod graph;
 mod lanes;
-mod pools;
 mod simulate;
 mod tcp;
 #[cfg(test)]
 mod tests;
 mod waits;
 
+use crate::classify::{Fact, facts_of, is_close, is_open};
 use graph::Graph;
 use simulate::{Assumptions, Conditions};
-use smbscope_model::{ConnectionSummary, Exchange, FlowId, Nanos, Timestamp, units};
-use std::collections::{BTreeMap, HashSet};
+use smbscope_model::{CommandGroup, ConnectionSummary, Exchange, FileId, FlowId, Nanos, Timestamp, units};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use tcp::Behavior;
 
-/// Commands that a prediction can take.
 pub const COMMANDS_MAX: usize = 200_000;
 
-/// What is to be different.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scenario {
-    /// The round trip between client and server.
     pub round_trip: Option<Nanos>,
-    /// By which factor the server's time grows or shrinks.
     pub server: Option<f64>,
-    /// Files that were opened before and not written since are opened, read and closed without the server.
+    /// Serve opens, reads and closes of files that were opened before and not written since from a client cache.
     pub cache_opens: bool,
-    /// Files that are read from one end to the other, a read at a time, are asked for ahead of the program.
     pub read_ahead: bool,
 }
 
 impl FromStr for Scenario {
     type Err = String;
 
-    /// `rtt=20ms`, `server=0.5x`, `cache-opens`, `read-ahead`; several separated by commas.
+    /// Parses a comma-separated list of `rtt=20ms`, `server=0.5x`, `cache-opens` and `read-ahead`.
     fn from_str(text: &str) -> Result<Scenario, String> {
         const EXPECTED: &str =
             "expected rtt=20ms, server=0.5x, cache-opens or read-ahead, or several of them separated by commas";
@@ -80,42 +76,29 @@ impl fmt::Display for Scenario {
     }
 }
 
-/// How long an episode took, and would take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// What is different.
     pub scenario: Scenario,
-    /// First request to last response.
+    /// Measured duration, from first request to last response.
     pub now: Nanos,
-    /// The same with what is different, at least.
     pub low: Nanos,
-    /// The same, at best guess.
     pub then: Nanos,
-    /// The same, at most.
     pub high: Nanos,
-    /// The round trip that commands have now, on the connection with the longest.
     pub round_trip: Option<Nanos>,
-    /// Commands of the episode.
     pub commands: u64,
-    /// Commands that would not be sent.
     pub saved: u64,
 }
 
-/// What the capture tells of a connection.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Path {
-    /// Shortest round trip between client and server.
     pub round_trip: Option<Nanos>,
-    /// First packet of the handshake, if it was captured.
     pub opened: Option<Timestamp>,
-    /// Receive windows that were filled, in bytes: the server's, the client's.
+    /// Receive windows that the sender filled, in bytes: the server's, the client's.
     pub filled_windows: [Option<u32>; 2],
 }
 
-/// Connections of an episode.
 pub type FlowPaths = BTreeMap<FlowId, Path>;
 
-/// Summarizes connections for predictions.
 pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
     let path = |connection: &ConnectionSummary| Path {
         round_trip: connection.round_trip(),
@@ -125,30 +108,31 @@ pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
     connections.iter().map(|connection| (connection.flow, path(connection))).collect()
 }
 
-/// Share of a round trip over which senders spread a window: none, and Linux's `tcp_pacing_ss_ratio` (200%) and
+/// Share of a round trip over which senders spread a window: unpaced, and Linux's `tcp_pacing_ss_ratio` (200%) and
 /// `tcp_pacing_ca_ratio` (120%).
 const PACING: [f64; 3] = [0.0, 0.5, 0.83];
-/// Factors by which the time of client and server differs if a job is repeated.
+/// Variation of client and server time between repetitions of a job.
 const REPEATED: [f64; 2] = [0.9, 1.1];
-/// The same if hosts that waited most of the time get busy.
+/// Upper variation for hosts that become busy because they wait less.
 const BUSIER: f64 = 1.25;
-/// Parts of a round trip by which hosts that wait for each other are late, at best guess and at most.
+/// Share of a round trip by which hosts that wait for each other respond late: best estimate and upper bound.
 const LATE: [f64; 2] = [0.2, 0.5];
-/// Commands wait for more than the shortest round trip. Without this factor, predictions for 10 and 20 ms were 2% to 6% short in
-/// the lab.
+/// Ratio of the round trip that commands see to the shortest one. Without it, predictions for 10 and 20 ms were 2% to
+/// 6% short in the lab.
 const LONGER_TRIP: f64 = 1.05;
-/// On a busy path or host; large enough for the documents of `wi_docs`, not derived.
+/// Upper bound of that ratio on a busy path or host. Not derived: chosen to cover the documents of `wi_docs`.
 const LONGEST_TRIP: f64 = 1.2;
 
-/// Predicts the duration of an episode. Returns none if it has no command, or if a round trip is needed and not known.
+/// Predicts the duration of an episode. Returns `None` if it has no command, or if a round trip is needed but
+/// unknown.
 pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -> Option<Prediction> {
     let mut graph = Graph::new(exchanges, paths)?;
     let needs_trips = scenario.round_trip.is_some() || scenario.server.is_some() || scenario.read_ahead;
     if needs_trips && graph.nodes.iter().any(|node| node.trip.is_none()) {
         return None;
     }
-    let cached = if scenario.cache_opens { caches::cached(exchanges) } else { HashSet::new() };
-    let ahead = if scenario.read_ahead { caches::read_in_sequence(exchanges) } else { HashSet::new() };
+    let cached = if scenario.cache_opens { cached(exchanges) } else { HashSet::new() };
+    let ahead = if scenario.read_ahead { read_in_sequence(exchanges) } else { HashSet::new() };
     let mut tight = graph.clone();
     graph.find_dependencies(false);
     tight.find_dependencies(true);
@@ -190,9 +174,73 @@ pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -
     })
 }
 
-/// What tells one exchange of an episode from another.
 type EpisodeExchangeKey = (FlowId, Option<u64>, Timestamp);
 
 fn key(exchange: &Exchange) -> Option<EpisodeExchangeKey> {
     Some((exchange.flow, exchange.message_id, exchange.request.first?.time))
+}
+
+/// Returns reads that continue a sequential pattern, from the third one on: by then a client has recognised it. Only
+/// reads sent after the previous response count.
+fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<EpisodeExchangeKey> {
+    const KNOWN_AFTER: u32 = 2;
+    let mut in_order: Vec<&Exchange> =
+        exchanges.iter().filter(|exchange| exchange.group == CommandGroup::Read).collect();
+    in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
+    // By open: end offset of the last read, time of its response, and length of the sequence.
+    let mut opens: HashMap<(FlowId, FileId), (u64, Timestamp, u32)> = HashMap::new();
+    let mut ahead = HashSet::new();
+    for read in in_order {
+        let (Some(file), Some(key), Some(last)) = (read.file_id, key(read), read.response.last) else { continue };
+        let (Some(offset), Some(length)) = (read.offset, read.length) else { continue };
+        let known = opens.get(&(read.flow, file)).copied();
+        let reads = match known {
+            Some((next, answered, reads)) if next == offset && answered <= key.2 => reads,
+            _ => 0,
+        };
+        if reads >= KNOWN_AFTER {
+            ahead.insert(key);
+        }
+        opens.insert((read.flow, file), (offset.saturating_add(length), last.time, reads.saturating_add(1)));
+    }
+    ahead
+}
+
+/// Returns opens, reads, attribute queries and closes on files opened earlier in the episode and not modified since.
+fn cached(exchanges: &[Exchange]) -> HashSet<EpisodeExchangeKey> {
+    type Name = (Option<Arc<str>>, Arc<str>);
+    let mut in_order: Vec<&Exchange> = exchanges.iter().collect();
+    in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
+    let mut known: HashSet<Name> = HashSet::new();
+    let mut opens: HashMap<(FlowId, Option<FileId>), bool> = HashMap::new();
+    let mut cached = HashSet::new();
+    for exchange in in_order {
+        let (Some(path), Some(key)) = (&exchange.path, key(exchange)) else { continue };
+        let name = (exchange.share.clone(), Arc::clone(path));
+        let open = (exchange.flow, exchange.file_id);
+        let changes = match exchange.group {
+            CommandGroup::Write => true,
+            CommandGroup::Directory => !facts_of(exchange).has(Fact::List),
+            _ => false,
+        };
+        if changes {
+            known.remove(&name);
+            opens.insert(open, false);
+            continue;
+        }
+        let served = if is_open(exchange) {
+            let again = !known.insert(name);
+            opens.insert(open, again);
+            again
+        } else {
+            opens.get(&open).copied().unwrap_or(false)
+        };
+        if served && matches!(exchange.group, CommandGroup::OpenClose | CommandGroup::Read | CommandGroup::Attributes) {
+            cached.insert(key);
+        }
+        if is_close(exchange) {
+            opens.remove(&open);
+        }
+    }
+    cached
 }

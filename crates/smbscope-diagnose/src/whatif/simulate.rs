@@ -1,4 +1,4 @@
-//! Plays the commands of an episode again under other conditions.
+//! Replays the commands of an episode under other conditions.
 
 use super::Scenario;
 use super::graph::{CommandNode, Dependency, DependencyEvent, Graph};
@@ -8,27 +8,22 @@ use smbscope_model::FlowId;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
-/// What a capture can't tell, assumed one way or the other.
+/// Unknowns of a capture, assumed one way or the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Assumptions {
-    /// How both ends send.
     pub(super) tcp: Behavior,
-    /// Factor of the time that client and server take for themselves.
     pub(super) own: f64,
-    /// Factor of the new round trip: queues and timers add to it.
+    /// Factor for the new round trip: queues and timers add to it.
     pub(super) trip: f64,
-    /// Factor by which a command may have waited for more than the shortest round trip in the capture.
+    /// Factor for the round trip in the capture: commands may have waited longer than the shortest one.
     pub(super) waited: f64,
-    /// With a shorter round trip, hosts that sleep less take no longer than this quantile of their times for the same command.
+    /// Quantile of times for the same command that hosts reach under a shorter round trip, because they sleep less.
     pub(super) warm: Option<f64>,
-    /// Part of the round trip by which they may have been late.
     pub(super) late: f64,
 }
 
-/// Commands of a kind without which a quantile says nothing.
 const SAMPLES_LEAST: usize = 8;
 
-/// What differs, with the commands that it concerns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conditions<'a> {
     pub(super) scenario: &'a Scenario,
@@ -37,7 +32,6 @@ pub(super) struct Conditions<'a> {
     pub(super) assumptions: Assumptions,
 }
 
-/// Time from the first request to the last response.
 pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<'_>) -> i64 {
     let transfers = match conditions.scenario.round_trip {
         Some(_) => {
@@ -52,20 +46,18 @@ pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<
     Simulation::new(graph, paths, conditions, &transfers).run()
 }
 
-/// Requests, and responses.
 const TO_SERVER: usize = 0;
 const TO_CLIENT: usize = 1;
 
-/// What explains the time of a transfer in the capture.
 #[derive(Debug, Clone, Copy, Default)]
 struct Explained {
-    /// Nanoseconds a byte beside the round trips of a window.
+    /// ns per byte in addition to the round trips of a window.
     byte: f64,
-    /// Share of the modelled round trips that the transfer really took.
+    /// Share of the modelled round trips that the transfer took.
     trips: f64,
 }
 
-/// Explains the transfers of each command: what slow start and the window don't explain is bandwidth.
+/// Fits the transfers of each command: time not explained by slow start and window is attributed to bandwidth.
 fn explained(graph: &Graph, paths: &FlowPaths, tcp: Behavior) -> Vec<[Explained; 2]> {
     let mut found = vec![[Explained::default(); 2]; graph.nodes.len()];
     for direction in [TO_SERVER, TO_CLIENT] {
@@ -91,7 +83,7 @@ fn explained(graph: &Graph, paths: &FlowPaths, tcp: Behavior) -> Vec<[Explained;
     found
 }
 
-/// With a shorter round trip, transfers are as fast as the faster ones in the capture.
+/// Under a shorter round trip, caps the cost per byte of large transfers at a quantile of the capture's.
 fn quicken(graph: &Graph, Conditions { scenario, .. }: Conditions<'_>, found: &mut [[Explained; 2]], quantile: f64) {
     let is_shorter =
         |node: &CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old);
@@ -108,7 +100,7 @@ fn quicken(graph: &Graph, Conditions { scenario, .. }: Conditions<'_>, found: &m
     }
 }
 
-/// Bytes of a transfer that tells the bandwidth.
+/// Minimum size in bytes of a transfer that shows the bandwidth.
 const LARGE: f64 = 10.0 * SEGMENT;
 
 struct MeasuredTransfer {
@@ -130,28 +122,19 @@ fn sender(flow: FlowId, paths: &FlowPaths, direction: usize, tcp: Behavior) -> S
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SimulationEvent {
-    /// A response arrives.
     Ends,
-    /// A server answers.
     Answers,
-    /// A request is sent.
     Starts,
 }
 
-/// A command that is played again.
 #[derive(Debug, Clone, Default)]
 struct Played {
-    /// Dependencies that have not come yet; one of them is the lane.
     missing: usize,
-    /// Earliest start by those that have.
     ready: i64,
-    /// What waits for it.
     waiting: Vec<(usize, DependencyEvent, i64)>,
-    /// Connection that it is sent on.
     flow: Option<FlowId>,
 }
 
-/// What client and server usually take for commands of a kind.
 #[derive(Debug, Clone, Copy)]
 struct Usual {
     think: i64,
@@ -184,7 +167,8 @@ fn usual(graph: &Graph, conditions: Conditions<'_>) -> Vec<Usual> {
     found
 }
 
-/// Round trip that a command waited for in the capture: one that took longer may have had a longer one.
+/// Returns the round trip contained in the command's service time. A longer service time may contain a longer round
+/// trip.
 fn waited_trip(node: &CommandNode, Conditions { scenario, assumptions, .. }: Conditions<'_>) -> i64 {
     let service = node.first - node.sent;
     let trip = node.trip.unwrap_or(0);
@@ -192,7 +176,6 @@ fn waited_trip(node: &CommandNode, Conditions { scenario, assumptions, .. }: Con
     ((trip as f64 * longest) as i64).min(service)
 }
 
-/// The server's own time in the capture.
 fn server_time(node: &CommandNode, conditions: Conditions<'_>) -> i64 {
     (node.first - node.sent - waited_trip(node, conditions) - node.queued).max(0)
 }
@@ -203,13 +186,10 @@ struct Simulation<'a> {
     conditions: Conditions<'a>,
     explained: &'a [[Explained; 2]],
     played: Vec<Played>,
-    /// Commands of each task that have not ended.
     left: Vec<usize>,
-    /// Lane that does a task.
     lane_of: Vec<usize>,
     bound: Vec<VecDeque<usize>>,
     pools: Vec<VecDeque<usize>>,
-    /// Of each command: what client and server usually take.
     usual: Vec<Usual>,
     senders: [HashMap<FlowId, Sender>; 2],
     steps: BinaryHeap<Reverse<(i64, SimulationEvent, usize)>>,
@@ -232,7 +212,7 @@ impl<'a> Simulation<'a> {
         }
         for task in &graph.tasks {
             if let Some(first) = task.nodes.first() {
-                // Its lane.
+                // A task's first command also waits for its lane.
                 played[*first].missing += 1;
             }
         }
@@ -267,7 +247,7 @@ impl<'a> Simulation<'a> {
         self.last
     }
 
-    /// A lane is free at a time, or from the beginning.
+    /// Starts the next task of a lane that became free at this time, or at the start of the episode.
     fn next_task(&mut self, lane: usize, free: Option<i64>) {
         let next = self.bound[lane].pop_front();
         let next = next.or_else(|| self.graph.lanes[lane].pool.and_then(|pool| self.pools[pool].pop_front()));
@@ -285,12 +265,11 @@ impl<'a> Simulation<'a> {
         self.comes(first, ready);
     }
 
-    /// The client's own time before a command.
     fn think(&self, at: usize, lag: i64) -> i64 {
         self.own(self.warm(at, lag, self.usual[at].think))
     }
 
-    /// What is left of a time without what a longer round trip may have added.
+    /// Removes the part of a time that a longer round trip may have added.
     fn warm(&self, at: usize, time: i64, usual: i64) -> i64 {
         let (Some(old), Some(new)) = (self.graph.nodes[at].trip, self.conditions.scenario.round_trip) else {
             return time;
@@ -303,13 +282,12 @@ impl<'a> Simulation<'a> {
         (time as f64 * self.conditions.assumptions.own) as i64
     }
 
-    /// One of the things that a command waits for.
     fn comes(&mut self, at: usize, ready: i64) {
         let played = &mut self.played[at];
         played.missing = played.missing.saturating_sub(1);
         played.ready = played.ready.max(ready);
         if played.missing == 0 {
-            // What waits for nothing begins when it did.
+            // A command without dependencies starts when it did in the capture.
             let time = if played.ready == i64::MIN { self.graph.nodes[at].start } else { played.ready };
             self.steps.push(Reverse((time, SimulationEvent::Starts, at)));
         }
@@ -359,7 +337,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Round trip that a command waits for.
     fn trip(&self, node: &CommandNode) -> i64 {
         let Conditions { scenario, ahead, assumptions, .. } = self.conditions;
         let waited = waited_trip(node, self.conditions);
@@ -373,7 +350,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The server's own time.
     fn server(&self, at: usize) -> i64 {
         let time = server_time(&self.graph.nodes[at], self.conditions);
         self.scaled(self.warm(at, time, self.usual[at].server))
@@ -384,7 +360,6 @@ impl<'a> Simulation<'a> {
         self.own((time as f64 * factor) as i64)
     }
 
-    /// End of a transfer that is ready at a time.
     fn transfer(&mut self, at: usize, direction: usize, ready: i64) -> i64 {
         let node = &self.graph.nodes[at];
         let MeasuredTransfer { first, last, bytes } = measured(node, direction);

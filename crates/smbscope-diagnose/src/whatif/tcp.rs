@@ -1,6 +1,7 @@
-//! One direction of a TCP connection: when the bytes of a message leave and arrive under slow start, pacing and the window.
+//! TCP model of one direction: when bytes of a message leave and arrive under slow start, pacing and the window.
 //!
-//! RFC 5681 (slow start), RFC 6928 (initial window), RFC 2861 (restart after an idle time-out). Losses are not modelled.
+//! RFC 5681 (slow start), RFC 6928 (initial window), RFC 2861 (restart after an idle timeout). Losses are not
+//! modelled.
 
 use std::collections::VecDeque;
 
@@ -8,51 +9,45 @@ use std::collections::VecDeque;
 pub(super) const SEGMENT: f64 = 1_448.0;
 /// RFC 6928.
 const INITIAL_WINDOW: f64 = 10.0 * SEGMENT;
-/// Default limit of Linux for the receive buffer (`tcp_rmem`); Windows scales its window to 16 MB at most.
+/// Approximate Linux default limit of the receive buffer (`tcp_rmem`). Windows scales its window up to 16 MB.
 const WINDOW_MAX: f64 = 6e6;
-/// Shortest retransmission time-out of Linux. A connection idle for longer than its time-out halves its window.
+/// Minimum retransmission timeout of Linux. An idle connection halves its window after each timeout.
 const TIMEOUT_LEAST: i64 = 200_000_000;
-/// Pieces that a window is sent in.
 const PIECES: f64 = 8.0;
 
-/// How a sender behaves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behavior {
-    /// Starts with a small window, which grows as it is acknowledged.
+    /// Start with the initial window, which grows with acknowledgments.
     pub(super) slow_start: bool,
     /// Share of a round trip over which a window is spread.
     pub(super) pacing: f64,
-    /// Growth of the window a byte that is acknowledged: 1, or 0.5 where acknowledgments are delayed and counted.
+    /// Window growth per acknowledged byte: 1, or 0.5 with delayed acknowledgments that are counted.
     pub(super) growth: f64,
 }
 
-/// What limits the transfer of one message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TransferLimits {
-    /// Nanoseconds a byte: the bandwidth of the path and of both hosts.
+    /// ns per byte: bandwidth of the path and of both hosts.
     pub(super) byte: f64,
-    /// Round trip in which a window is acknowledged.
     pub(super) trip: i64,
 }
 
-/// Sender of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct Sender {
     behavior: Behavior,
     window: f64,
     limit: f64,
-    /// Arrival of the acknowledgment, and bytes.
+    /// Arrival times of acknowledgments, and the bytes they cover.
     in_flight: VecDeque<(i64, f64)>,
     outstanding: f64,
-    /// Most bytes in flight since the last time when there were none.
+    /// Peak of bytes in flight since the connection was last idle.
     used: f64,
     sent: i64,
-    /// End of the last message.
     free: i64,
 }
 
 impl Sender {
-    /// `filled` is a receive window that limited the connection in the capture.
+    /// Creates a sender. `filled` is a receive window that limited the connection in the capture.
     pub(super) fn new(behavior: Behavior, filled: Option<u32>) -> Sender {
         let limit = filled.map_or(WINDOW_MAX, |filled| f64::from(filled).max(INITIAL_WINDOW));
         Sender {
@@ -67,24 +62,22 @@ impl Sender {
         }
     }
 
-    /// End of the last message.
     pub(super) fn free(&self) -> i64 {
         self.free
     }
 
-    /// Ends the last message at a time that is known.
     pub(super) fn ends_at(&mut self, time: i64) {
         self.free = self.free.max(time);
         self.sent = self.sent.max(time);
     }
 
-    /// Transfers a message that is ready at a time. Returns the time of its first and of its last byte.
+    /// Transfers a message that is ready at this time. Returns the times of its first and last byte.
     pub(super) fn transfer(&mut self, ready: i64, bytes: u64, limits: TransferLimits) -> (i64, i64) {
         let first = ready.max(self.free);
         let mut now = first;
         self.acknowledge(now);
         self.restart(now, limits.trip);
-        // The first packet marks the beginning, so the time is that of the others.
+        // The clock starts with the first packet, so only the others take time.
         let mut left = bytes as f64;
         let mut timed = (left - SEGMENT).max(0.0) / left.max(1.0);
         if bytes as f64 <= SEGMENT {
@@ -120,7 +113,7 @@ impl Sender {
         }
     }
 
-    /// A window grows by what is acknowledged, unless less than half of it was in use.
+    /// Grows the window by the acknowledged bytes, unless less than half of it was in use.
     fn grow(&mut self, acknowledged: f64) {
         self.outstanding = (self.outstanding - acknowledged).max(0.0);
         if self.window < 2.0 * self.used {
@@ -153,25 +146,25 @@ mod tests {
 
     #[test]
     fn a_window_doubles_each_round_trip() {
-        // 10, 20, 40 and 80 segments are 150: 200 need four acknowledged windows.
+        // Windows of 10, 20, 40 and 80 segments carry 150: 200 segments need four acknowledged windows.
         let mut sender = Sender::new(PLAIN, None);
         assert_eq!(after(200 * 1_448, &mut sender, 0), 40);
-        // Then 160 and more fit: no round trip is needed.
+        // By now the window exceeds 160 segments: no round trip is needed.
         assert_eq!(after(100 * 1_448, &mut sender, 60), 0);
-        // After 3 time-outs of 210 ms an eighth of it is left: 20 to 30 segments, and 100 need two more windows.
+        // Three timeouts of 210 ms leave an eighth of the window: 20 to 30 segments, so 100 need two more windows.
         assert_eq!(after(100 * 1_448, &mut sender, 60 + 3 * 210), 20);
     }
 
     #[test]
     fn a_filled_window_limits_each_round_trip() {
-        // 65,536 bytes a round trip: 262,144 bytes leave in four windows, the first of them in slow start.
+        // 65,536 bytes per round trip: 262,144 bytes leave in four windows, the first one at once.
         let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, Some(65_536));
         assert_eq!(after(262_144, &mut sender, 0), 30);
     }
 
     #[test]
     fn bandwidth_and_window_do_not_add_up() {
-        // 289.6 kB at 100 ns a byte are 29 ms; acknowledgments come in meanwhile.
+        // 289.6 kB at 100 ns per byte take 29 ms, while acknowledgments arrive.
         let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, None);
         let (first, last) = sender.transfer(0, 289_600, TransferLimits { byte: 100.0, trip: 10 * MS });
         assert_eq!(((last - first) / MS, sender.free() / MS), (28, 28));

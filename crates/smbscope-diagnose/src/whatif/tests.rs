@@ -1,4 +1,4 @@
-//! Predictions that can be worked out on paper.
+//! Predictions that can be verified by hand.
 
 use super::*;
 use smbscope_model::{CommandGroup, FileId};
@@ -6,7 +6,7 @@ use smbscope_testkit::exchange::read;
 
 const MS: i64 = 1_000_000;
 
-/// Reads that begin and take so many milliseconds, each with a message id.
+/// Builds reads from pairs of start and duration in ms, with consecutive message ids.
 fn episode(times: &[(i64, i64)]) -> Vec<Exchange> {
     let all = times
         .iter()
@@ -15,14 +15,13 @@ fn episode(times: &[(i64, i64)]) -> Vec<Exchange> {
     all.collect()
 }
 
-/// On one connection with this round trip: now, and then, in microseconds.
+/// Returns present and predicted duration in µs, on one connection with this round trip in ms.
 fn predicted(exchanges: &[Exchange], trip: i64, scenario: &str) -> (i64, i64) {
     let found = prediction(exchanges, &[trip], scenario);
     assert!(found.low <= found.then && found.then <= found.high, "{found:?}");
     (found.now.0 / 1_000, found.then.0 / 1_000)
 }
 
-/// On connections with these round trips.
 fn prediction(exchanges: &[Exchange], trips: &[i64], scenario: &str) -> Prediction {
     let path = |trip: &i64| Path { round_trip: Some(Nanos(trip * MS)), ..Path::default() };
     let paths: FlowPaths = (0..).map(FlowId).zip(trips.iter().map(path)).collect();
@@ -32,9 +31,10 @@ fn prediction(exchanges: &[Exchange], trips: &[i64], scenario: &str) -> Predicti
 
 #[test]
 fn commands_one_after_the_other_each_wait_for_the_round_trip() {
-    // Three commands of 2 ms with 1 ms of thought: 8 ms. With 10 ms instead of 1 ms each takes 9 ms more, and 5% of that.
+    // Three commands of 2 ms with 1 ms of think time take 8 ms. With 10 ms instead of 1 ms each takes 9 ms more, plus
+    // 5%.
     assert_eq!(predicted(&episode(&[(0, 2), (3, 2), (6, 2)]), 1, "rtt=10ms"), (8_000, 8_000 + 3 * 9_450));
-    // With the round trip that there is, nothing changes.
+    // The present round trip changes nothing.
     assert_eq!(predicted(&episode(&[(0, 2), (3, 2), (6, 2)]), 1, "rtt=1ms"), (8_000, 8_000));
 }
 
@@ -46,8 +46,8 @@ fn commands_outstanding_together_wait_for_one_round_trip() {
 
 #[test]
 fn connections_work_beside_each_other() {
-    // Two connections with three commands each, one of which starts 1 ms after the other: 9.45 ms more for each command, but
-    // not for those of the other connection.
+    // Two connections with three commands each, offset by 1 ms: each command takes 9.45 ms more, independently of the
+    // other connection.
     let mut exchanges = episode(&[(0, 2), (1, 2), (3, 2), (4, 2), (6, 2), (7, 2)]);
     for (n, exchange) in exchanges.iter_mut().enumerate() {
         exchange.flow = FlowId(n as u64 % 2);
@@ -58,8 +58,8 @@ fn connections_work_beside_each_other() {
 
 #[test]
 fn pipelined_reads_stay_pipelined() {
-    // Eight reads of a file, four at a time, each sent when one of them is answered; 4 ms each. With 10 ms more the second four
-    // follow the first four: two round trips.
+    // Eight reads of 4 ms on one file, four at a time, each sent when one is answered. With 10 ms more, the second
+    // four follow the first four: two round trips.
     let mut reads = episode(&[(0, 4), (0, 4), (0, 4), (0, 4), (4, 4), (4, 4), (4, 4), (4, 4)]);
     reads.iter_mut().for_each(|read| read.file_id = Some(FileId::Smb1(5)));
     assert_eq!(predicted(&reads, 1, "rtt=11ms"), (8_000, 8_000 + 2 * 10_500));
@@ -67,18 +67,17 @@ fn pipelined_reads_stay_pipelined() {
 
 #[test]
 fn a_large_response_needs_a_round_trip_for_each_doubling_of_the_window() {
-    // The request takes 2 ms and a round trip: 12.5 ms with 5% for queues. Then windows of 10, 20, 40 and 80 segments carry 150 of
-    // the 200, each acknowledged after 10.5 ms; the rest is sent within half of the fifth round trip, and paced until its end.
+    // The request takes 2 ms and a round trip: 12.5 ms with 5% for queues. Windows of 10, 20, 40 and 80 segments then
+    // carry 150 of the 200, each acknowledged after 10.5 ms. The rest is paced within half of the fifth round trip.
     let mut large = episode(&[(0, 2)]);
     large[0].response.bytes = 200 * 1_448;
     let found = prediction(&large, &[0], "rtt=10ms");
     let then = found.then.0 / 1_000;
     assert!((12_500 + 4 * 10_500..12_500 + 5 * 10_500).contains(&then), "{then}");
-    // At least 90% of the server's time and one round trip: the window may be open already.
+    // At least 90% of the server's time and one round trip: the window may already be open.
     assert_eq!(found.low.0 / 1_000, 1_800 + 10_000);
 }
 
-/// A file is opened, read and closed in 3 ms.
 fn file(flow: u64, start: i64, number: u64) -> Vec<Exchange> {
     let steps = [
         (smbscope_wire::smb2::Smb2Command::CREATE, CommandGroup::OpenClose),
@@ -97,43 +96,43 @@ fn file(flow: u64, start: i64, number: u64) -> Vec<Exchange> {
     (0..).zip(steps).map(exchange).collect()
 }
 
-/// A connection with a round trip of 1 ms, opened at this time.
+/// Returns a connection with a round trip of 1 ms, opened at this time in ms.
 fn opened(at: i64) -> Path {
     Path { round_trip: Some(Nanos(MS)), opened: Some(Timestamp(at * MS)), ..Path::default() }
 }
 
 #[test]
 fn a_later_step_on_the_same_files_waits_for_the_step_before() {
-    // Two threads read three files each in 9 ms. After them, a third connection reads the same six.
+    // Two threads read three files each in 9 ms. Then a third connection reads the same six.
     let mut exchanges: Vec<Exchange> = (0..3).flat_map(|number| file(0, number as i64 * 3, number)).collect();
     exchanges.extend((3..6).flat_map(|number| file(1, number as i64 * 3 - 9, number)));
     exchanges.extend((0..6).flat_map(|number| file(2, 11 + number as i64 * 3, number)));
     let paths = FlowPaths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(-5)), (FlowId(2), opened(10))]);
     let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
     let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
-    // Each command takes 30 ms and 5% of that more. Three files take 3 x 97.5 ms, the handshake 1 ms later 32.5 ms, and six files
-    // 6 x 97.5 ms.
+    // Each command takes 30 ms plus 5% longer. Three files take 3 × 97.5 ms, the handshake 1 ms later 32.5 ms, and
+    // six files 6 × 97.5 ms.
     assert_eq!((found.now.0 / 1_000, found.then.0 / 1_000), (29_000, 3 * 97_500 + 1_000 + 32_500 + 6 * 97_500));
 }
 
 #[test]
 fn workers_share_what_is_left_of_a_folder() {
-    // One worker reads six files of 3 ms each; a second one connects at 12 ms and reads one from 14 ms on.
+    // One worker reads six files of 3 ms each. A second one connects at 12 ms and reads one file from 14 ms on.
     let mut exchanges: Vec<Exchange> = (0..6).flat_map(|number| file(0, number as i64 * 3, number)).collect();
     exchanges.extend(file(1, 14, 6));
     let paths = FlowPaths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(12))]);
     let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
     let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
-    // Each command takes 30 ms and 5% of that more: 32.5 ms, and a file 97.5 ms. The second worker is connected at 45.5 ms, and has
-    // done its file at 143 ms. Of the five files that are left, the first worker takes those at 97.5, 195 and 292.5 ms.
+    // Each command takes 32.5 ms and a file 97.5 ms. The second worker is connected at 45.5 ms and finishes its file
+    // at 143 ms. Of the remaining five files, the first worker takes those at 97.5, 195 and 292.5 ms.
     assert_eq!((found.now.0 / 1_000, found.then.0 / 1_000), (18_000, 4 * 97_500));
 }
 
 #[test]
 fn a_server_twice_as_fast_halves_its_part_alone() {
-    // 10 ms each, of which 2 are the round trip: 2 + 4 each, and 1 ms of thought.
+    // 10 ms each, of which 2 ms are the round trip: 2 + 4 ms each, and 1 ms of think time.
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x"), (21_000, 13_000));
-    // What exceeds the shortest round trip by 5% may be the network's: 7.9 ms are left, and 3.95 ms of them.
+    // Up to 5% above the shortest round trip may be network time: 7.9 ms remain, halved to 3.95 ms.
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x,rtt=0ms"), (21_000, 8_900));
 }
 
@@ -143,9 +142,9 @@ fn reading_ahead_hides_the_round_trips_of_a_sequence() {
     for (n, read) in reads.iter_mut().enumerate() {
         (read.file_id, read.offset, read.length) = (Some(FileId::Smb1(5)), Some(n as u64 * 100), Some(100));
     }
-    // Of 10 ms, 8 are the round trip: from the third read on, 2 are left.
+    // 8 of the 10 ms are the round trip: from the third read on, 2 ms remain.
     assert_eq!(predicted(&reads, 8, "read-ahead"), (50_000, 26_000));
-    // Elsewhere in the file, the sequence begins anew.
+    // A jump within the file restarts the sequence.
     reads[3].offset = Some(1_000);
     assert_eq!(predicted(&reads, 8, "read-ahead"), (50_000, 42_000));
 }
@@ -178,8 +177,8 @@ fn files_opened_again_cost_nothing_from_a_cache_until_they_are_written() {
     }
     let scenario: Scenario = "cache-opens".parse().expect("it is one");
     let found = predict(&exchanges, &FlowPaths::new(), &scenario).expect("no round trip is needed");
-    // The second open with its read and close; the third is opened from the cache and then writes; what follows a write
-    // is opened anew.
+    // Saved: the second open with its read and close, and the third open, whose file is then written. The write
+    // invalidates the cache for the fourth.
     assert_eq!((found.commands, found.saved), (12, 4));
     assert_eq!((found.now, found.then), (Nanos(12 * MS), Nanos(8 * MS)));
 }

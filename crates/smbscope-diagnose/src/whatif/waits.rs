@@ -1,4 +1,4 @@
-//! What each command waits for.
+//! Dependencies between commands.
 
 use super::graph::{Dependency, DependencyEvent, Graph};
 use smbscope_model::FlowId;
@@ -6,15 +6,15 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 impl Graph {
-    /// Finds the dependencies of all commands. With `tight`, a pipelined request waits for the last response before it instead
-    /// of for room among the outstanding ones.
+    /// Finds the dependencies of all commands. With `tight`, a pipelined request waits for the last response before
+    /// it rather than for a free slot among the outstanding ones.
     pub(super) fn find_dependencies(&mut self, tight: bool) {
         for lane in 0..self.lanes.len() {
             self.chain(lane, tight);
         }
         let alone = self.tasks_without_others();
         let handshake_gap = self.handshake_gap();
-        // Ends of all commands so far, latest last.
+        // Ends of commands so far, earliest first.
         let mut outstanding: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
         let mut latest: Option<usize> = None;
         let mut last_handshake: Option<usize> = None;
@@ -54,21 +54,20 @@ impl Graph {
         }
     }
 
-    /// Dependency on the end of another command.
     fn after(&self, at: usize, other: Option<usize>) -> Vec<Dependency> {
         let lag = |on: usize| self.nodes[at].start - self.nodes[on].end;
         other.map(|on| Dependency { on, event: DependencyEvent::Ended, lag: lag(on) }).into_iter().collect()
     }
 
-    /// Dependencies of a handshake while other connections are busy: the interval since the handshake before, and something to do.
+    /// Returns the dependencies of a handshake while other connections are busy: the interval since the previous
+    /// handshake, and the first file of its pool.
     fn spawned(&self, at: usize, before: usize, usual: Option<i64>) -> Vec<Dependency> {
         let start = self.nodes[at].start;
         let gap = start - self.nodes[before].start;
-        // Clients open connections at intervals; where it took longer, there was nothing to do before.
+        // Clients open connections at intervals; a longer gap means that there was no work before.
         let interval = usual.filter(|usual| *usual < gap / 5 * 4).unwrap_or(gap);
         let mut found = vec![Dependency { on: before, event: DependencyEvent::Started, lag: interval }];
         let pool = self.pool_of(at);
-        // The first file of the pool.
         let of_pool = self.lanes.iter().filter(|lane| pool.is_some() && lane.pool == pool);
         let firsts = of_pool.filter_map(|lane| lane.bound.last()).filter_map(|task| self.tasks[*task].nodes.first());
         let first = firsts.copied().min_by_key(|first| (self.nodes[*first].start, *first));
@@ -82,14 +81,13 @@ impl Graph {
         found
     }
 
-    /// A thread opens a connection after what it did before.
+    /// Repeats the lane's own dependencies without a lag: a thread opens a connection after its previous command.
     fn within_lane(&self, at: usize) -> impl Iterator<Item = Dependency> + use<> {
         let known: Vec<Dependency> =
             self.nodes[at].dependencies.iter().map(|dependency| Dependency { lag: 0, ..*dependency }).collect();
         known.into_iter()
     }
 
-    /// Median of the time between two handshakes.
     fn handshake_gap(&self) -> Option<i64> {
         let starts = self.nodes.iter().filter(|node| node.key.is_none()).map(|node| node.start);
         let mut gaps: Vec<i64> = starts.clone().zip(starts.skip(1)).map(|(one, next)| next - one).collect();
@@ -97,7 +95,6 @@ impl Graph {
         gaps.get(gaps.len() / 2).copied()
     }
 
-    /// Pool of the connection.
     fn pool_of(&self, at: usize) -> Option<usize> {
         let flow = self.nodes[at].flow;
         self.lanes.iter().filter(|lane| lane.flows.contains(&flow)).find_map(|lane| lane.pool)
@@ -110,7 +107,7 @@ impl Graph {
             .any(|task| task.start < time && time < task.end && !self.lanes[task.lane].flows.contains(&flow))
     }
 
-    /// A task that begins after one of another lane, if both ran alone and its own lane had nothing to do meanwhile.
+    /// Makes a task depend on a task of another lane if both ran alone and its own lane was idle during the other.
     fn follow_other_lane(&mut self, at: usize, latest: Option<usize>, alone: &[bool]) {
         let Some(on) = latest.filter(|on| self.nodes[*on].lane != self.nodes[at].lane) else { return };
         let (task, other) = (self.nodes[at].task, self.nodes[on].task);
@@ -124,7 +121,6 @@ impl Graph {
         self.tasks[task].lag = self.tasks[task].lag.map(|own| own.min(lag));
     }
 
-    /// Tasks during which no other one went on.
     fn tasks_without_others(&self) -> Vec<bool> {
         let mut order: Vec<usize> = (0..self.tasks.len()).collect();
         order.sort_by_key(|task| (self.tasks[*task].start, self.tasks[*task].end));
@@ -141,7 +137,6 @@ impl Graph {
         alone
     }
 
-    /// What commands of a lane wait for in their own lane.
     fn chain(&mut self, lane: usize, tight: bool) {
         let order = std::mem::take(&mut self.lanes[lane].nodes);
         let runs = self.runs(&order);
@@ -176,7 +171,7 @@ impl Graph {
         self.lanes[lane].nodes = order;
     }
 
-    /// The same within the command's task, of which the first command stands for what was before it.
+    /// Restricts dependencies to the command's task; the task's first command stands in for anything earlier.
     fn within_task(&self, at: usize, on: Vec<(usize, DependencyEvent)>) -> Vec<Dependency> {
         let node = &self.nodes[at];
         let Some(first) = self.tasks[node.task].nodes.first().copied().filter(|first| *first != at) else {
@@ -196,7 +191,6 @@ impl Graph {
         found.into_iter().map(|(on, event)| Dependency { on, event, lag }).collect()
     }
 
-    /// Divides a lane into runs of the same command on the same file.
     fn runs(&self, order: &[usize]) -> Vec<CommandRun> {
         let mut runs: Vec<CommandRun> = Vec::new();
         let mut outstanding: BinaryHeap<Reverse<i64>> = BinaryHeap::new();
@@ -224,15 +218,12 @@ impl Graph {
     }
 }
 
-/// Commands of one kind on one file.
 #[derive(Debug, Default)]
 struct CommandRun {
     nodes: Vec<usize>,
-    /// Most outstanding at once.
     window: usize,
 }
 
-/// Commands of a lane that ended by some time.
 #[derive(Debug, Default)]
 struct LaneCompletions {
     outstanding: BinaryHeap<Reverse<(i64, usize)>>,

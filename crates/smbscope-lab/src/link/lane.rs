@@ -1,23 +1,21 @@
-//! One direction of one connection, and the link that it shares. Time is an argument.
+//! Properties of an emulated link, and delay and bandwidth of one direction. Time is an argument.
 
+use crate::LabServerSettings;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Bytes that may be in flight in a direction of a connection: more stays with the sender.
+/// Maximum bytes in flight per direction of a connection; more stays with the sender.
 const ROOM: usize = 16 << 20;
-/// How far ahead of time the link takes bytes, so that it is never idle while a thread wakes up.
+/// Time by which the link accepts bytes early, so that it is not idle while a thread wakes up.
 const AHEAD: Duration = Duration::from_millis(1);
-/// What is taken at once from a sender.
 const PIECE_MAX: usize = 64 << 10;
-/// The payload of an Ethernet frame.
+/// Payload of an Ethernet frame.
 const PIECE_MIN: usize = 1460;
 
-/// Bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rate(u64);
 
 impl Rate {
-    /// From bits a second.
     pub(crate) fn from_bits(bits: u64) -> Rate {
         Rate((bits / 8).max(1))
     }
@@ -27,7 +25,7 @@ impl Rate {
     }
 }
 
-/// One direction of the link, which carries one byte after the other: all connections share it.
+/// One direction of the link, shared by all connections: bytes pass one after the other.
 #[derive(Debug)]
 pub(crate) struct Carrier {
     rate: Rate,
@@ -39,23 +37,21 @@ impl Carrier {
         Carrier { rate, free_at: None }
     }
 
-    /// When it takes more bytes; bytes that come earlier stay with the sender, so that no connection queues up more
-    /// than its share.
+    /// Returns the time at which it accepts more bytes. Until then they stay with the sender, so that no connection
+    /// queues more than its share.
     pub(crate) fn takes_at(&self, now: Instant) -> Instant {
         self.free_at.and_then(|free| free.checked_sub(AHEAD)).map_or(now, |time| time.max(now))
     }
 
-    /// How long what was taken still keeps it busy.
     pub(crate) fn backlog(&self, now: Instant) -> Duration {
         self.free_at.map_or(Duration::ZERO, |free| free.saturating_duration_since(now))
     }
 
-    /// How long it takes to carry these bytes.
     pub(crate) fn time_for(&self, bytes: usize) -> Duration {
         self.rate.time_for(bytes)
     }
 
-    /// Takes these bytes: when the last of them has left.
+    /// Accepts bytes. Returns the time at which the last one has left.
     pub(crate) fn take(&mut self, now: Instant, bytes: usize) -> Instant {
         let start = self.free_at.map_or(now, |free| free.max(now));
         let end = start + self.rate.time_for(bytes);
@@ -63,20 +59,17 @@ impl Carrier {
         end
     }
 
-    /// Bytes to take at once: what the link carries in half a millisecond, so that connections take turns.
+    /// Returns the bytes to accept at once: half a millisecond's worth, so that connections alternate.
     pub(crate) fn piece(&self) -> usize {
         ((self.rate.0 / 2000) as usize).clamp(PIECE_MIN, PIECE_MAX)
     }
 }
 
-/// Bytes on their way.
 #[derive(Debug)]
 pub(crate) struct DelayLine {
     delay: Duration,
     pieces: VecDeque<DelayedChunk>,
-    /// Bytes in `pieces`.
     bytes: usize,
-    /// When the end of the stream arrives, once the sender has sent it.
     end: Option<Instant>,
 }
 
@@ -84,7 +77,6 @@ pub(crate) struct DelayLine {
 struct DelayedChunk {
     due: Instant,
     data: Vec<u8>,
-    /// Already delivered.
     done: usize,
 }
 
@@ -93,40 +85,33 @@ impl DelayLine {
         DelayLine { delay, pieces: VecDeque::new(), bytes: 0, end: None }
     }
 
-    /// Bytes to take from the sender at once.
     pub(crate) fn piece(carrier: Option<&Carrier>) -> usize {
         carrier.map_or(PIECE_MAX, Carrier::piece)
     }
 
-    /// Whether the sender may send more.
     pub(crate) fn is_open(&self) -> bool {
         self.end.is_none() && self.bytes < ROOM
     }
 
-    /// Bytes that left the sender's end at this time.
     pub(crate) fn push(&mut self, left: Instant, data: &[u8]) {
         self.bytes += data.len();
         self.pieces.push_back(DelayedChunk { due: left + self.delay, data: data.to_vec(), done: 0 });
     }
 
-    /// The sender sends no more.
     pub(crate) fn finish(&mut self, now: Instant) {
         let last = self.pieces.back().map_or(now, |piece| piece.due);
         self.end.get_or_insert(last.max(now + self.delay));
     }
 
-    /// When the next bytes, or the end, arrive.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.pieces.front().map(|piece| piece.due).or(self.end)
     }
 
-    /// Bytes that have arrived.
     pub(crate) fn arrived(&self, now: Instant) -> Option<&[u8]> {
         let piece = self.pieces.front().filter(|piece| piece.due <= now)?;
         piece.data.get(piece.done..)
     }
 
-    /// The receiver took this many of them.
     pub(crate) fn delivered(&mut self, bytes: usize) {
         self.bytes -= bytes;
         if let Some(piece) = self.pieces.front_mut() {
@@ -137,9 +122,33 @@ impl DelayLine {
         }
     }
 
-    /// Whether everything has arrived, the end included.
     pub(crate) fn has_ended(&self, now: Instant) -> bool {
         self.pieces.is_empty() && self.end.is_some_and(|end| end <= now)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LinkImpairments {
+    pub(crate) delay: Duration,
+    pub(crate) rate: Option<Rate>,
+    /// Fraction of packets lost in each direction. A proxy can't lose any.
+    pub(crate) loss: f64,
+}
+
+impl LinkImpairments {
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_plain(&self) -> bool {
+        *self == LinkImpairments { delay: Duration::ZERO, rate: None, loss: 0.0 }
+    }
+
+    pub(crate) fn from_settings(settings: &LabServerSettings) -> Option<LinkImpairments> {
+        let LabServerSettings { delay, bandwidth, loss, .. } = settings;
+        let is_slow = delay.is_some() || bandwidth.is_some() || loss.is_some();
+        is_slow.then(|| LinkImpairments {
+            delay: delay.unwrap_or_default(),
+            rate: bandwidth.map(Rate::from_bits),
+            loss: loss.unwrap_or_default(),
+        })
     }
 }
 
@@ -177,7 +186,6 @@ mod tests {
         assert!(!lane.has_ended(start + 7 * MS) && lane.has_ended(start + 8 * MS));
     }
 
-    /// 8 Mbit/s are 1,000 bytes in a millisecond.
     #[test]
     fn a_link_carries_one_byte_after_the_other() {
         let start = Instant::now();
@@ -185,7 +193,7 @@ mod tests {
         assert_eq!(carrier.take(start, 1000), start + MS);
         assert_eq!(carrier.take(start, 2000), start + 3 * MS);
         assert_eq!(carrier.takes_at(start), start + 3 * MS - AHEAD);
-        // An idle link saves nothing up.
+        // An idle link does not accumulate capacity.
         assert_eq!(carrier.take(start + 10 * MS, 1000), start + 11 * MS);
     }
 

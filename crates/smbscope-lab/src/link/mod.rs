@@ -1,55 +1,46 @@
-//! A slow link before the server: where root runs it, a [`network`] whose packets are late or lost; otherwise a TCP proxy
+//! Emulation of a slow link to the server: for root a [`network`] that delays or drops packets, otherwise a TCP proxy
 //! that delays and throttles.
 //!
-//! The proxy ends TCP: a client, and a capture at its side, see a server near by that answers late. Bytes keep their order. A byte leaves when the link has carried it and those before it (of all connections: they
-//! share the link, each direction for itself), and arrives a delay later. The TCP handshake itself is the machine's own
-//! and takes no time; so is the window of the far side, which a real link would have to fill first.
+//! The proxy terminates TCP: a client, and a capture at its side, see a nearby server that answers late. A byte
+//! leaves when the link has carried it and all earlier bytes of the same direction, on any connection, and arrives
+//! one delay later. The TCP handshake takes no extra time, and the window that a real link would first have to fill
+//! is missing.
 
 mod lane;
 #[cfg(target_os = "linux")]
 mod network;
 mod relay;
-mod shape;
-#[cfg(target_os = "linux")]
-mod wire;
 
 use crate::LabError;
+pub(crate) use lane::LinkImpairments;
 #[cfg(target_os = "linux")]
 pub(crate) use network::{EmulatedNetwork, remove};
 use relay::Relay;
 pub(crate) use relay::StopPipe;
 use serde::{Deserialize, Serialize};
-pub(crate) use shape::LinkImpairments;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a thread for a connection needs; the buffers are elsewhere.
 const STACK: usize = 128 << 10;
 
-/// What makes the link to a server slow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkEmulation {
-    /// A network whose packets are late or lost: a capture shows it as network.
+    /// Network that delays or drops packets: a capture attributes the delay to the network.
     Network {
-        /// This machine's end, where a client's capture is taken.
+        /// Interface of this machine, where a client's packets can be captured.
         interface: String,
-        /// The address of that end.
         client: Ipv4Addr,
-        /// The server's address.
         server: Ipv4Addr,
     },
-    /// A proxy that ends TCP: a capture at the client shows its delay as the server's.
-    Proxy {
-        /// Why there is no network.
-        why: String,
-    },
+    /// Proxy that terminates TCP: a capture at the client attributes the delay to the server.
+    Proxy { why: String },
 }
 
 impl LinkEmulation {
-    /// What to say about figures that come by a proxy.
+    /// Returns a warning for results measured through a proxy.
     pub fn caveat(&self) -> Option<String> {
         match self {
             LinkEmulation::Network { .. } => None,
@@ -60,7 +51,6 @@ impl LinkEmulation {
     }
 }
 
-/// There are network namespaces on Linux only.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) struct EmulatedNetwork {
@@ -83,15 +73,14 @@ impl EmulatedNetwork {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn remove(_interface: &str) {}
 
-/// A proxy that runs; it ends with the value, and its connections with it.
+/// Running proxy. Dropping it ends its connections.
 #[derive(Debug)]
 pub(crate) struct Proxy {
-    /// Threads wait for the other end of this pipe, and end when it is gone.
+    /// Threads poll the other end of this pipe and end when it closes.
     _running: io::PipeWriter,
 }
 
 impl Proxy {
-    /// Takes connections from the listeners over the link to the server.
     pub(crate) fn start(
         listeners: Vec<TcpListener>,
         server: SocketAddr,
@@ -110,12 +99,11 @@ impl Proxy {
                     let Ok((client, _)) = listener.accept() else { continue };
                     let (stop, carriers) = (stop.clone(), carriers.clone());
                     let relay = move || {
-                        // A server that is not there: the client's connection closes, as its own would not have opened.
+                        // If the server is gone, the client's connection closes.
                         let Ok(server) = TcpStream::connect(server) else { return };
-                        // An error of either end has ended both.
+                        // An error on one side has ended both.
                         let _ = Relay::new([client, server], link.delay, carriers).and_then(|relay| relay.run(&stop));
                     };
-                    // Without a thread the connection closes.
                     let _ = thread::Builder::new().name("lab-link".to_owned()).stack_size(STACK).spawn(relay);
                 }
             };

@@ -1,25 +1,28 @@
-//! A network of a server's own: the server in a network namespace, an interface of this machine that leads to it, and
-//! between them a [`wire`](super::wire), or a bridge where it need not be slow, in a namespace of its own as well.
+//! Private network: the server in a network namespace, an interface of this machine that leads to it, and between
+//! them, in a namespace of its own, a wire ([`carry`]) or, if nothing has to be slow, a bridge.
 //!
 //! ```text
 //! this machine            between                 the server's
 //! smbl… 198.18.x.y ─veth─ pc ── wire ── ps ─veth─ eth0 198.18.x.y+1
 //! ```
 //!
-//! Each namespace lives as long as a process that does nothing else, which ends when ours does: the kernel then removes the
-//! interfaces. No route and no address other than that of the new interface is changed. The addresses are of the network
-//! that is set aside for measurements (RFC 2544, RFC 6890), a pair for each server, which does not answer anybody but the other
-//! end of its pair.
+//! Each namespace is held by an idle process that ends when ours does; the kernel then removes the interfaces. No
+//! route or address other than the new interface's changes. Addresses come from the range for benchmarks (RFC 2544,
+//! RFC 6890), a pair per server, and the server only answers the other end of its pair.
 
+use super::lane::Carrier;
+use super::lane::LinkImpairments;
 use super::relay::StopPipe;
-use super::shape::LinkImpairments;
-use super::wire;
-use crate::child::command_for;
 use crate::family::{self, LabProcessRole};
+use crate::process::command_for;
 use crate::tools;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrLike, bind, socket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
 use std::net::Ipv4Addr;
@@ -27,33 +30,28 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
-/// 198.18.0.0/15, in pairs: networks of four addresses, of which the middle two are used.
+/// 198.18.0.0/15, divided into networks of four addresses, using the middle two.
 const FIRST_ADDRESS: u32 = 0xc612_0000;
 const PAIRS: u32 = 1 << 15;
-/// Pairs that are tried before it is said that none is free.
 const TRIES: u32 = 16;
-/// Receive buffer of a packet socket: frames that come while the thread is not running.
+/// Receive buffer of a packet socket, for frames that arrive while the thread is not running.
 const SOCKET_BUFFER: usize = 8 << 20;
 
-/// A network that runs; it ends with the value.
 #[derive(Debug)]
 pub(crate) struct EmulatedNetwork {
-    /// This machine's end.
     pub(crate) interface: String,
-    /// Its address.
     pub(crate) client: Ipv4Addr,
-    /// The server's address.
     pub(crate) server: Ipv4Addr,
     ip: PathBuf,
-    /// The wire ends with it; absent until there is one.
+    /// Closing this pipe stops the wire. Absent before the start and with a bridge.
     running: Option<PipeWriter>,
     servers: Namespace,
     between: Namespace,
 }
 
 impl EmulatedNetwork {
-    /// Makes it; else why that can't be done here.
     pub(crate) fn make(folder: &Path, shape: LinkImpairments) -> Result<EmulatedNetwork, String> {
         if !rustix::process::geteuid().is_root() {
             return Err("only root can make a network that delays packets".to_owned());
@@ -68,14 +66,14 @@ impl EmulatedNetwork {
         let servers = Namespace::make(&unshare, folder)?;
         let between = Namespace::make(&unshare, folder)?;
         let interface = format!("smbl{:08x}", random()?);
-        // From here on, dropping the value removes what there is.
+        // From here on, dropping the value removes what exists so far.
         let mut network = EmulatedNetwork { interface, client, server, ip, running: None, servers, between };
         network.connect(&ethtool)?;
         network.start(shape)?;
         Ok(network)
     }
 
-    /// Runs a closure, on a thread of its own, where the server is: programs that it starts are there, too.
+    /// Runs a closure in the server's namespace, on a separate thread. Child processes stay in the namespace.
     pub(crate) fn at_server<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.servers.inside(work)
     }
@@ -113,13 +111,12 @@ impl EmulatedNetwork {
         let sockets = self.between.run(|| Ok([packets_of("pc")?, packets_of("ps")?]))?;
         let (stop, running) = io::pipe().map_err(|error| error.to_string())?;
         let stop = StopPipe::new(stop);
-        let carry = move || wire::carry(&sockets, &shape, &stop);
+        let carry = move || carry(&sockets, &shape, &stop);
         thread::Builder::new().name("lab-wire".to_owned()).spawn(carry).map_err(|error| error.to_string())?;
         self.running = Some(running);
         Ok(())
     }
 
-    /// A network that is not slow: the kernel carries its packets.
     fn bridge(&self) -> Result<(), String> {
         let ip = |line: &str| run(&self.ip, line);
         self.between.run(|| {
@@ -132,18 +129,16 @@ impl EmulatedNetwork {
 
 impl Drop for EmulatedNetwork {
     fn drop(&mut self) {
-        // The kernel removes it a while after the namespaces have ended; nothing is to be left when we return.
+        // Otherwise the kernel removes it some time after the namespaces have ended.
         remove(&self.interface);
     }
 }
 
-/// Removes an interface that a server has left, if it is there.
 pub(crate) fn remove(interface: &str) {
     let Some(ip) = tools::find("ip") else { return };
     let _ = run(&ip, &format!("link del {interface}"));
 }
 
-/// A network namespace, held by a process.
 #[derive(Debug)]
 struct Namespace {
     holder: Child,
@@ -151,14 +146,14 @@ struct Namespace {
 }
 
 impl Namespace {
-    /// The process copies its standard input to its output, and ends with it.
+    /// Starts cat(1) as the holder, which ends when its standard input closes.
     fn make(unshare: &Path, folder: &Path) -> Result<Namespace, String> {
         let mut command = command_for(unshare);
         command.args(["--net", "cat"]).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         family::mark(&mut command, folder, LabProcessRole::Network);
         let mut holder = command.spawn().map_err(|error| format!("cannot run unshare: {error}"))?;
-        // It answers from within the namespace.
+        // An echo proves that it runs inside the namespace.
         let asked = holder.stdin.as_mut().map(|input| input.write_all(b"\n"));
         let answered = holder.stdout.as_mut().map(|output| output.read_exact(&mut [0]));
         if !matches!((asked, answered), (Some(Ok(())), Some(Ok(())))) {
@@ -173,7 +168,6 @@ impl Namespace {
         Ok(Namespace { holder, file })
     }
 
-    /// Runs a closure in it, on a thread of its own.
     fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         let enter = || {
             move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -197,25 +191,24 @@ impl Drop for Namespace {
     }
 }
 
-/// A command of ip(8), whose words have no blanks.
+/// Runs a command of ip(8). No word may contain blanks.
 fn run(ip: &Path, line: &str) -> Result<(), String> {
     tools::run(command_for(ip).args(line.split(' ')), "").map(drop).map_err(|error| format!("{error} (ip {line})"))
 }
 
-/// Ordinary segments with checksums of their own, as on a cable: no frame is longer than the link's, and a capture sees what
-/// a real one would.
+/// Turns off segmentation and checksum offload: no frame exceeds the link's MTU, and captures look like those of a
+/// real cable.
 fn plain(ethtool: &Path, interface: &str) -> Result<(), String> {
     let off = ["-K", interface, "tso", "off", "gso", "off", "gro", "off", "tx", "off"];
     tools::run(command_for(ethtool).args(off), "").map(drop).map_err(|error| error.to_string())
 }
 
-/// A socket that takes and hands on whole frames of this interface, of the calling thread's namespace.
 fn packets_of(interface: &str) -> Result<OwnedFd, String> {
     let failed = |what: &str| format!("packets of {interface} can't be carried ({what})");
     let flags = SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll);
     let socket = socket.map_err(|error| failed(error.desc()))?;
-    // Failing that, the system's own size does until a burst.
+    // Without it the default size is sufficient, except for bursts.
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER);
     let addresses = getifaddrs().map_err(|error| failed(error.desc()))?;
     let links = addresses.filter(|entry| entry.interface_name == interface).filter_map(|entry| entry.address);
@@ -226,7 +219,6 @@ fn packets_of(interface: &str) -> Result<OwnedFd, String> {
     Ok(socket)
 }
 
-/// The first of two addresses that no interface has.
 fn free_pair(ip: &Path) -> Result<Ipv4Addr, String> {
     let taken =
         tools::run(command_for(ip).args(["-o", "-4", "addr", "show"]), "").map_err(|error| error.to_string())?;
@@ -243,4 +235,190 @@ fn random() -> Result<u32, String> {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes).map_err(|error| format!("no randomness: {error}"))?;
     Ok(u32::from_ne_bytes(bytes))
+}
+
+/// Maximum frame size. With segmentation offload off, frames should not exceed 1,500 bytes.
+const FRAME_MAX: usize = 65_700;
+/// Router queue in front of the link. Further frames are dropped.
+const QUEUE_MAX: Duration = Duration::from_millis(100);
+/// Minimum size of that queue in bytes, for slow links.
+const QUEUE_BYTES_MIN: usize = 64 << 10;
+/// Maximum bytes in flight per direction: 1 Gbit/s for half a second. Further frames are dropped.
+const UNDER_WAY_MAX: usize = 64 << 20;
+const BURST_MAX: usize = 64;
+/// EtherTypes of IPv4 and IPv6. Only these are dropped: a lost ARP request costs a second, which a distant network
+/// never causes.
+const IP: [[u8; 2]; 2] = [[0x08, 0x00], [0x86, 0xdd]];
+
+#[derive(Debug)]
+pub(super) struct WireDirection {
+    delay: Duration,
+    carrier: Option<Carrier>,
+    loss: f64,
+    chance: Chance,
+    frames: VecDeque<(Instant, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl WireDirection {
+    /// Creates a direction. The seed alone determines which frames are lost.
+    pub(super) fn new(shape: &LinkImpairments, seed: u64) -> WireDirection {
+        let carrier = shape.rate.map(Carrier::new);
+        let (frames, bytes) = (VecDeque::new(), 0);
+        WireDirection { delay: shape.delay, carrier, loss: shape.loss, chance: Chance(seed), frames, bytes }
+    }
+
+    pub(super) fn take(&mut self, now: Instant, frame: &[u8]) {
+        let is_ip = frame.get(12..14).is_some_and(|kind| IP.iter().any(|ip| ip == kind));
+        if (is_ip && self.chance.next() < self.loss) || self.bytes + frame.len() > UNDER_WAY_MAX {
+            return;
+        }
+        let left = match &mut self.carrier {
+            None => now,
+            Some(carrier) if carrier.backlog(now) > carrier.time_for(QUEUE_BYTES_MIN).max(QUEUE_MAX) => return,
+            Some(carrier) => carrier.take(now, frame.len()),
+        };
+        self.bytes += frame.len();
+        self.frames.push_back((left + self.delay, frame.to_vec()));
+    }
+
+    pub(super) fn arrived(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let (due, _) = self.frames.front()?;
+        if *due > now {
+            return None;
+        }
+        let (_, frame) = self.frames.pop_front()?;
+        self.bytes -= frame.len();
+        Some(frame)
+    }
+
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.frames.front().map(|(due, _)| *due)
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+#[derive(Debug)]
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        (mixed >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &StopPipe) {
+    let mut directions = [WireDirection::new(shape, 1), WireDirection::new(shape, 2)];
+    let mut buffer = vec![0; FRAME_MAX];
+    loop {
+        let mut failed = false;
+        for (side, direction) in directions.iter_mut().enumerate() {
+            for _ in 0..BURST_MAX {
+                match recv(&sockets[side], &mut buffer[..], RecvFlags::DONTWAIT) {
+                    Ok((length, _)) => direction.take(Instant::now(), &buffer[..length]),
+                    Err(Errno::AGAIN) => break,
+                    Err(error) => {
+                        failed = error != Errno::INTR;
+                        break;
+                    }
+                }
+            }
+            let now = Instant::now();
+            while let Some(frame) = direction.arrived(now) {
+                // The queue is full or the interface is going away: the frame is lost, as on any wire.
+                let _ = send(&sockets[1 - side], &frame, SendFlags::DONTWAIT);
+            }
+        }
+        if !wait(sockets, &directions, stop, failed) {
+            return;
+        }
+    }
+}
+
+/// Waits for a frame or the next arrival time. Returns false when the wire ends. After a failed receive it pauses, so
+/// that a removed interface does not cause a busy loop.
+fn wait(sockets: &[OwnedFd; 2], directions: &[WireDirection; 2], stop: &StopPipe, failed: bool) -> bool {
+    let due = directions.iter().filter_map(WireDirection::next_due).min();
+    let mut patience = due.map(|due| due.saturating_duration_since(Instant::now()));
+    let mut descriptors = vec![stop.poll()];
+    if failed {
+        patience = Some(patience.unwrap_or(Duration::MAX).min(Duration::from_millis(10)));
+    } else {
+        descriptors.extend(sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
+    }
+    let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
+    let _ = poll(&mut descriptors, timeout.as_ref());
+    !stop.came(&descriptors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lane::Rate;
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn frame(length: usize) -> Vec<u8> {
+        let mut frame = vec![0; length];
+        frame[12..14].copy_from_slice(&IP[0]);
+        frame
+    }
+
+    fn shape(delay: Duration, rate: Option<u64>, loss: f64) -> LinkImpairments {
+        LinkImpairments { delay, rate: rate.map(Rate::from_bits), loss }
+    }
+
+    #[test]
+    fn a_frame_arrives_a_delay_after_it_entered_and_in_order() {
+        let start = Instant::now();
+        let mut direction = WireDirection::new(&shape(20 * MS, None, 0.0), 1);
+        direction.take(start, &frame(60));
+        direction.take(start + MS, &frame(61));
+        assert_eq!((direction.next_due(), direction.arrived(start + 19 * MS)), (Some(start + 20 * MS), None));
+        assert_eq!(direction.arrived(start + 21 * MS).map(|frame| frame.len()), Some(60));
+        assert_eq!(direction.arrived(start + 21 * MS).map(|frame| frame.len()), Some(61));
+        assert_eq!(direction.next_due(), None);
+    }
+
+    /// 1,250 bytes at 10 Mbit/s take 1 ms each. 100 ms of them queue behind the one in transit; the others are
+    /// dropped.
+    #[test]
+    fn frames_leave_at_the_rate_and_a_full_queue_loses_them() {
+        let start = Instant::now();
+        let mut direction = WireDirection::new(&shape(Duration::ZERO, Some(10_000_000), 0.0), 1);
+        (0..500).for_each(|_| direction.take(start, &frame(1_250)));
+        let arrivals: Vec<Instant> =
+            std::iter::from_fn(|| direction.next_due().inspect(|due| drop(direction.arrived(*due)))).collect();
+        assert_eq!(arrivals.len(), 101);
+        assert!(arrivals.windows(2).all(|pair| pair[1] - pair[0] == MS));
+    }
+
+    /// 3% of 100,000 with a standard deviation of sqrt(100,000 × 0.03 × 0.97) = 54: within five of these.
+    #[test]
+    fn a_share_of_the_packets_is_lost_and_the_same_ones_every_time() {
+        let start = Instant::now();
+        let run = |seed| {
+            let mut direction = WireDirection::new(&shape(Duration::ZERO, None, 0.03), seed);
+            let arrives = |_| {
+                direction.take(start, &frame(60));
+                direction.arrived(start).is_some()
+            };
+            (0..100_000).map(arrives).collect::<Vec<bool>>()
+        };
+        let lost = run(1).iter().filter(|arrived| !**arrived).count();
+        assert!((2_730..=3_270).contains(&lost), "{lost}");
+        assert_eq!((run(1) == run(1), run(1) == run(2)), (true, false));
+        // ARP (0x0806) always arrives.
+        let mut all_lost = WireDirection::new(&shape(Duration::ZERO, None, 1.0), 1);
+        let mut arp = frame(42);
+        arp[12..14].copy_from_slice(&[0x08, 0x06]);
+        all_lost.take(start, &frame(60));
+        all_lost.take(start, &arp);
+        assert_eq!(all_lost.arrived(start), Some(arp));
+    }
 }

@@ -1,4 +1,4 @@
-//! One connection over the link: two sockets, and a thread that waits for bytes and for their time.
+//! Relay of one connection: two sockets, and a thread that waits for bytes and for their time.
 
 use super::lane::{Carrier, DelayLine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -8,7 +8,6 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Says to a thread that serves others when it is to end.
 #[derive(Debug, Clone)]
 pub(crate) struct StopPipe(Arc<PipeReader>);
 
@@ -17,10 +16,9 @@ impl StopPipe {
         StopPipe(Arc::new(pipe))
     }
 
-    /// Waits until the socket can be read; `false` at the end.
+    /// Waits until the socket is readable. Returns false if the thread has to end.
     pub(crate) fn or_readable(&self, socket: &impl AsFd) -> bool {
         let mut descriptors = [self.poll(), PollFd::new(socket, PollFlags::IN)];
-        // Interrupted by a signal: the caller looks and comes back.
         let _ = poll(&mut descriptors, None);
         !self.came(&descriptors)
     }
@@ -29,21 +27,18 @@ impl StopPipe {
         PollFd::new(&*self.0, PollFlags::IN)
     }
 
-    /// Nothing is ever written to the pipe: it becomes readable by its end.
+    /// Returns true if the pipe was closed. It is never written to, so being readable means closed.
     pub(super) fn came(&self, descriptors: &[PollFd<'_>]) -> bool {
         descriptors.first().is_some_and(|stop| !stop.revents().is_empty())
     }
 }
 
-/// A connection: 0 is the client's side, 1 the server's.
+/// Connection. Side 0 is the client, side 1 the server.
 #[derive(Debug)]
 pub(super) struct Relay {
     sockets: [TcpStream; 2],
-    /// By the side that sends.
     lanes: [DelayLine; 2],
-    /// The link in that direction, where it is throttled.
     carriers: [Option<Arc<Mutex<Carrier>>>; 2],
-    /// The receiver of this lane has been told that no more comes.
     closed: [bool; 2],
     buffer: Vec<u8>,
 }
@@ -62,11 +57,11 @@ impl Relay {
         Ok(Relay { sockets, lanes, carriers, closed: [false; 2], buffer: Vec::new() })
     }
 
-    /// Until both ends are done, one of them fails, or the proxy ends.
+    /// Runs until both streams have ended, one side fails, or the proxy ends.
     pub(super) fn run(mut self, stop: &StopPipe) -> io::Result<()> {
         let result = self.relay(stop);
         if result.is_err() {
-            // The other end sees a reset, as it would without us.
+            // Forward the failure as a reset.
             for socket in &self.sockets {
                 rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO))?;
             }
@@ -88,7 +83,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Takes a piece from a sender onto the link; `false` if there is none, or it has to wait.
+    /// Moves a piece from a sender onto the link. Returns false if there is none yet, or if it has to wait.
     fn take(&mut self, side: usize) -> io::Result<bool> {
         let now = Instant::now();
         if !self.lanes[side].is_open() || self.takes_at(side, now) > now {
@@ -108,7 +103,7 @@ impl Relay {
         Ok(true)
     }
 
-    /// Gives the receiver what has arrived; `false` if nothing has, or it takes nothing.
+    /// Delivers arrived bytes. Returns false if there are none, or if the receiver accepts none.
     fn deliver(&mut self, side: usize) -> io::Result<bool> {
         let now = Instant::now();
         let (lane, mut receiver) = (&mut self.lanes[side], &self.sockets[1 - side]);
@@ -123,7 +118,6 @@ impl Relay {
             };
         }
         if lane.has_ended(now) && !std::mem::replace(&mut self.closed[side], true) {
-            // One that has gone needs not be told.
             let _ = receiver.shutdown(Shutdown::Write);
             return Ok(true);
         }
@@ -135,7 +129,6 @@ impl Relay {
         carrier.map_or(now, |carrier| carrier.lock().unwrap_or_else(PoisonError::into_inner).takes_at(now))
     }
 
-    /// Waits for a socket or for the next point in time; `false` when the proxy ends.
     fn wait(&self, stop: &StopPipe) -> io::Result<bool> {
         let now = Instant::now();
         let mut wanted = [PollFlags::empty(); 2];
@@ -156,7 +149,7 @@ impl Relay {
             }
         }
         let mut descriptors = vec![stop.poll()];
-        // A socket from which nothing is wanted would report that its other end has gone, over and over.
+        // A socket polled for no event would report a hangup permanently.
         let polled = self.sockets.iter().zip(wanted).filter(|(_, wanted)| !wanted.is_empty());
         descriptors.extend(polled.map(|(socket, wanted)| PollFd::new(socket, wanted)));
         let timeout = next.map(|next| Timespec::try_from(next.saturating_duration_since(now)));

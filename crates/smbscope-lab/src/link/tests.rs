@@ -1,4 +1,4 @@
-//! The proxy before a server that echoes; expected times are arithmetic.
+//! Proxy in front of an echo server. Expected times follow from arithmetic.
 
 use super::lane::Rate;
 use super::*;
@@ -7,7 +7,6 @@ use std::net::Shutdown;
 use std::time::Duration;
 use std::time::Instant;
 
-/// A server that sends back what it gets, until the client is done.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
@@ -16,7 +15,6 @@ fn echo() -> SocketAddr {
             let mut stream = stream.expect("the proxy connects");
             thread::spawn(move || {
                 let mut reader = stream.try_clone().expect("a socket can be cloned");
-                // The client may be gone.
                 let _ = io::copy(&mut reader, &mut stream).and_then(|_| stream.shutdown(Shutdown::Write));
             });
         }
@@ -41,7 +39,7 @@ fn round_trip(mut stream: &TcpStream) -> Duration {
     started.elapsed()
 }
 
-/// 10 round trips through 20 ms each way are 10 × 2 × 20 ms = 400 ms.
+/// 10 round trips with 20 ms each way: 10 × 2 × 20 ms = 400 ms.
 #[test]
 fn each_direction_is_delayed() {
     let (_proxy, stream, _) = proxy(echo(), 20, None);
@@ -50,8 +48,8 @@ fn each_direction_is_delayed() {
     assert!(total < Duration::from_millis(1200), "{total:?}");
 }
 
-/// Delay does not limit what is in flight: 100 messages sent at once are back after one round trip of 40 ms, not after
-/// 100 of them (4 s).
+/// A delay does not limit the bytes in flight: 100 messages sent at once return after one round trip of 40 ms, not
+/// after 100 of them (4 s).
 #[test]
 fn messages_under_way_are_delayed_together_and_keep_their_order() {
     let (_proxy, mut stream, _) = proxy(echo(), 20, None);
@@ -67,7 +65,7 @@ fn messages_under_way_are_delayed_together_and_keep_their_order() {
     assert!((Duration::from_millis(40)..Duration::from_secs(1)).contains(&took), "{took:?}");
 }
 
-/// 1,000,000 bytes at 80 Mbit/s (10,000,000 bytes/s) take 100 ms each way, which overlap: at least 100 ms.
+/// 1,000,000 bytes at 80 Mbit/s (10,000,000 bytes/s) take 100 ms each way, and both ways overlap.
 #[test]
 fn bandwidth_is_limited_and_every_byte_arrives() {
     let (_proxy, stream, _) = proxy(echo(), 0, Some(80_000_000));
@@ -83,11 +81,11 @@ fn bandwidth_is_limited_and_every_byte_arrives() {
     });
     let took = started.elapsed();
     assert!(back == sent, "{} of {} bytes", back.len(), sent.len());
-    // The first piece leaves ahead of time, by no more than a millisecond.
+    // The first piece may leave up to a millisecond early.
     assert!((Duration::from_millis(99)..Duration::from_secs(1)).contains(&took), "{took:?}");
 }
 
-/// Two connections that each send 500,000 bytes share the 10,000,000 bytes/s: at least 100 ms, and not 50.
+/// Two connections that send 500,000 bytes each share 10,000,000 bytes/s: at least 100 ms instead of 50.
 #[test]
 fn connections_share_the_link() {
     let (_proxy, first, address) = proxy(echo(), 0, Some(80_000_000));

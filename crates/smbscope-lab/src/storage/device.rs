@@ -1,21 +1,17 @@
-//! The model of a slow disk: when a request that arrives now is done, and what iostat(1) would show of it.
+//! Model of a slow disk: completion times of requests, and statistics as in iostat(1).
 //!
-//! Requests pass one queue in the order of their arrival. The limits of operations and of bytes a second hold requests back
-//! in it; the latency is added to each of them behind it, so that requests overlap in it as in a disk with many
-//! channels. A disk with one arm is one whose limit of operations fits its latency: 8 ms and 120 IOPS.
+//! Requests pass one queue in the order of arrival. The limits of operations and bytes per second delay requests in
+//! the queue. The latency is added afterwards, so that requests overlap in it as in a disk with many channels. A hard
+//! disk with a single arm has an IOPS limit that matches its latency: 8 ms and 120 IOPS.
 
 use crate::settings::Storage;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What is asked of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DiskRequest {
-    /// So many bytes.
     Read(u64),
-    /// So many bytes.
     Write(u64),
-    /// To bring to the medium what was written.
     Flush,
 }
 
@@ -28,36 +24,28 @@ impl DiskRequest {
     }
 }
 
-/// What the disk of a private server did since it was started, as Linux counts it of disks
+/// Statistics of a private server's disk since its start, counted like Linux does for disks
 /// (Documentation/admin-guide/iostats.rst).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageFigures {
-    /// Reads completed.
     pub reads: u64,
-    /// Writes completed.
     pub writes: u64,
-    /// Flushes completed.
     pub flushes: u64,
-    /// Bytes of the reads.
     pub bytes_read: u64,
-    /// Bytes of the writes.
     pub bytes_written: u64,
-    /// Requests that wait or are served now.
+    /// Requests queued or in service now.
     pub outstanding: u64,
-    /// Time in which there was any.
     pub busy: Duration,
-    /// Time of each request, added up.
     pub weighted: Duration,
 }
 
-/// The disk. Times are counted from a moment that the caller has chosen.
 #[derive(Debug)]
 pub(crate) struct Device {
     storage: Storage,
-    /// When the next request may leave the queue.
+    /// Time at which the next request may leave the queue.
     free: Duration,
     figures: StorageFigures,
-    /// Until when times are in the figures.
+    /// Time up to which the figures are current.
     counted: Duration,
 }
 
@@ -66,7 +54,6 @@ impl Device {
         Device { storage, free: Duration::ZERO, figures: StorageFigures::default(), counted: Duration::ZERO }
     }
 
-    /// Takes a request; when it is done.
     pub(crate) fn begin(&mut self, now: Duration, request: DiskRequest) -> Duration {
         self.count(now);
         self.figures.outstanding += 1;
@@ -80,7 +67,6 @@ impl Device {
         start + self.storage.latency.unwrap_or_default() + transfer
     }
 
-    /// A request is done.
     pub(crate) fn end(&mut self, now: Duration, request: DiskRequest) {
         self.count(now);
         self.figures.outstanding = self.figures.outstanding.saturating_sub(1);
@@ -97,7 +83,6 @@ impl Device {
         }
     }
 
-    /// Until now.
     pub(crate) fn figures(&mut self, now: Duration) -> StorageFigures {
         self.count(now);
         self.figures
@@ -108,7 +93,6 @@ impl Device {
         self.counted = self.counted.max(now);
         if self.figures.outstanding > 0 {
             self.figures.busy += passed;
-            // More requests than fit into 32 bits are never outstanding.
             self.figures.weighted += passed * u32::try_from(self.figures.outstanding).unwrap_or(u32::MAX);
         }
     }
@@ -122,7 +106,7 @@ mod tests {
         Duration::from_millis(count)
     }
 
-    /// Without limits, ten requests that arrive together overlap: each takes the latency.
+    /// Without limits, ten simultaneous requests overlap: each takes the latency.
     #[test]
     fn requests_overlap_in_the_latency() {
         let mut device = Device::new(Storage { latency: Some(ms(5)), ..Storage::default() });
@@ -131,18 +115,19 @@ mod tests {
         }
     }
 
-    /// 100 a second are one each 10 ms: the tenth of ten that arrive together leaves the queue after nine turns.
+    /// 100 per second are one per 10 ms: the tenth of ten simultaneous requests leaves the queue after nine
+    /// intervals.
     #[test]
     fn a_limit_of_operations_lines_requests_up_and_does_not_save_turns_up() {
         let mut device = Device::new(Storage { latency: Some(ms(2)), iops: Some(100), bandwidth: None });
         let done: Vec<Duration> = (0..10).map(|_| device.begin(ms(0), DiskRequest::Flush)).collect();
         assert_eq!((done[0], done[9]), (ms(2), ms(92)));
-        // Idle for ten seconds: no more than one request at once all the same.
+        // Ten idle seconds do not accumulate capacity.
         assert_eq!(device.begin(ms(10_000), DiskRequest::Read(1)), ms(10_002));
         assert_eq!(device.begin(ms(10_000), DiskRequest::Read(1)), ms(10_012));
     }
 
-    /// 1 MB at 10 MB/s are 100 ms, which a limit of 100 operations a second does not add to.
+    /// 1 MB at 10 MB/s take 100 ms; a limit of 100 operations per second adds nothing.
     #[test]
     fn bytes_take_their_time_and_what_is_behind_them_waits() {
         let mut device = Device::new(Storage { latency: Some(ms(1)), iops: Some(100), bandwidth: Some(10_000_000) });
@@ -151,7 +136,7 @@ mod tests {
         assert_eq!(device.begin(ms(0), DiskRequest::Flush), ms(111));
     }
 
-    /// Two requests: one outstanding from 0 to 30 ms, the other from 10 to 20 ms. Busy for 30 ms; 40 ms altogether.
+    /// One request is outstanding from 0 to 30 ms, another from 10 to 20 ms: busy for 30 ms, weighted 40 ms.
     #[test]
     fn figures_are_those_of_iostat() {
         let mut device = Device::new(Storage::default());

@@ -1,11 +1,11 @@
-//! What the file system does with the folder below it: every operation of FUSE, as one or two calls of the system.
+//! Implements the FUSE operations on the underlying folder, each with one or two system calls.
 //!
-//! The kernel has asked for permission before it asks us (`default_permissions`), by the owner and the mode of each file and
-//! its access control list. Where root serves, the calls here are root's: so what is made is given to who asked for it.
+//! The kernel has checked permissions before (`default_permissions`), based on owner, mode and access control list of
+//! each file. If root serves, these calls are root's: new files are therefore given to the caller.
 
-use super::inodes::{Inodes, ROOT};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Gid, Mode, OFlags, RenameFlags, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -13,18 +13,17 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirEntryExt, FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bits of the mode that let a program run with the rights of its owner and group, and groups be inherited.
+/// Mode bits for running a program with the rights of its owner and group, and for inheriting groups.
 const SET_ID: u32 = 0o6000;
 const SET_GROUP_ID: u32 = 0o2000;
 
-/// Longest value of an extended attribute, and longest list of names (xattr(7)).
+/// Maximum length of an extended attribute's value, and of the list of names (xattr(7)).
 const XATTR_BYTES_MAX: u32 = 65_536;
 
-/// What a call yields.
 pub(super) type ErrnoResult<T> = Result<T, Errno>;
 
-/// Who asks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caller {
     pub(super) uid: u32,
@@ -32,13 +31,11 @@ pub(super) struct Caller {
     pub(super) umask: u32,
 }
 
-/// A file as the kernel is told of it.
 pub(super) struct FuseEntry {
     pub(super) number: u64,
     pub(super) metadata: Metadata,
 }
 
-/// An entry of a listing.
 #[derive(Debug)]
 pub(super) struct FuseDirEntry {
     pub(super) number: u64,
@@ -46,11 +43,10 @@ pub(super) struct FuseDirEntry {
     pub(super) name: OsString,
 }
 
-/// The folder below.
 #[derive(Debug)]
 pub(super) struct Folder {
     inodes: Inodes,
-    /// What is made belongs to who asked.
+    /// New files are given to the caller, because root serves.
     serves_others: bool,
 }
 
@@ -132,16 +128,15 @@ impl Folder {
         rustix::fs::renameat_with(&*old, from.1, &*new, to.1, RenameFlags::from_bits_retain(flags))
     }
 
-    /// Opens a file for its content.
     pub(super) fn open_file(&self, number: u64, read: bool, write: bool) -> ErrnoResult<File> {
         let file = self.inodes.get(number)?;
-        // Of anything else, opening may wait or have effects.
+        // Opening anything else may block or have side effects.
         if !file.metadata().map_err(errno)?.is_file() {
             return Err(Errno::OPNOTSUPP);
         }
         let opened = OpenOptions::new().read(read).write(write).open(reopened(&file)).map_err(errno)?;
         if write && self.serves_others {
-            // The kernel takes these bits away when somebody writes, but not when root does.
+            // The kernel clears these bits on writes, but not on root's.
             let mode = opened.metadata().map_err(errno)?.mode();
             if mode & SET_ID != 0 {
                 opened.set_permissions(Permissions::from_mode(mode & 0o7777 & !SET_ID)).map_err(errno)?;
@@ -150,7 +145,7 @@ impl Folder {
         Ok(opened)
     }
 
-    /// Makes a file and opens it. One that has just been made by somebody else is left to the kernel, which asks again.
+    /// Creates and opens a file. If another process has just created it, STALE makes the kernel look it up again.
     pub(super) fn create(
         &self,
         parent: u64,
@@ -171,12 +166,11 @@ impl Folder {
         Ok((self.entry(File::from(path))?, made))
     }
 
-    /// What is in a folder.
     pub(super) fn list(&self, number: u64) -> ErrnoResult<Vec<FuseDirEntry>> {
         let folder = self.inodes.get(number)?;
         let own = folder.metadata().map_err(errno)?;
         let kind = own.file_type();
-        // Nobody asks for the number of the folder above by its name.
+        // The parent's number is never requested by this name.
         let mut listed: Vec<FuseDirEntry> =
             [".", ".."].map(|name| FuseDirEntry { number, kind, name: name.into() }).into();
         for entry in std::fs::read_dir(reopened(&folder)).map_err(errno)? {
@@ -191,7 +185,6 @@ impl Folder {
         rustix::fs::fstatvfs(&*self.inodes.get(ROOT)?)
     }
 
-    /// The value of an extended attribute, or its length where `size` is 0.
     pub(super) fn attribute(&self, number: u64, name: &OsStr, size: u32) -> ErrnoResult<Sized> {
         let file = self.inodes.get(number)?;
         sized(size, |buffer| match buffer {
@@ -200,7 +193,6 @@ impl Folder {
         })
     }
 
-    /// The names of the extended attributes.
     pub(super) fn attributes(&self, number: u64, size: u32) -> ErrnoResult<Sized> {
         let file = self.inodes.get(number)?;
         sized(size, |buffer| match buffer {
@@ -223,8 +215,7 @@ impl Folder {
         Ok(FuseEntry { number: self.inodes.enter(file, &metadata), metadata })
     }
 
-    /// What has just been made, as it is found by its name: somebody may have put something else there meanwhile, which is
-    /// given to nobody.
+    /// Opens and gives away a new entry, found by its name. Fails if another process has replaced it meanwhile.
     fn adopt(&self, above: &File, name: &OsStr, caller: Caller) -> ErrnoResult<File> {
         let made = at(above, name)?;
         if self.serves_others {
@@ -240,7 +231,7 @@ impl Folder {
         Ok(made)
     }
 
-    /// To who asked for it; the group is that of the folder above, where that is to be inherited.
+    /// Gives a new file to the caller. A set-group-id parent determines its group.
     fn give(&self, made: &File, above: &File, caller: Caller) -> ErrnoResult<()> {
         if !self.serves_others {
             return Ok(());
@@ -250,8 +241,8 @@ impl Folder {
         rustix::fs::chownat(made, "", Some(Uid::from_raw(caller.uid)), gid, AtFlags::EMPTY_PATH)
     }
 
-    /// The mode that was asked for, without the bits of the caller's mask. Where the folder above has an access control list
-    /// for what is made in it, that list counts, and not the mask (acl(5)).
+    /// Applies the requested mode minus the caller's umask. A default access control list of the parent replaces the
+    /// umask (acl(5)).
     fn apply_mode(&self, above: &File, made: &File, mode: u32, caller: Caller) -> ErrnoResult<()> {
         if rustix::fs::getxattr_query(reopened(above), "system.posix_acl_default").is_ok() {
             return Ok(());
@@ -262,7 +253,6 @@ impl Folder {
     }
 }
 
-/// An attribute, or how long it is.
 pub(super) enum Sized {
     Length(u32),
     Value(Vec<u8>),
@@ -278,7 +268,6 @@ fn sized(size: u32, mut call: impl FnMut(Option<&mut [u8]>) -> ErrnoResult<usize
     Ok(Sized::Value(value))
 }
 
-/// Reads as much as there is.
 pub(super) fn read(file: &File, offset: u64, size: u32) -> ErrnoResult<Vec<u8>> {
     let mut data = vec![0; size as usize];
     let mut filled = 0;
@@ -294,7 +283,6 @@ pub(super) fn read(file: &File, offset: u64, size: u32) -> ErrnoResult<Vec<u8>> 
     Ok(data)
 }
 
-/// Writes all of it.
 pub(super) fn write(file: &File, offset: u64, data: &[u8]) -> ErrnoResult<()> {
     file.write_all_at(data, offset).map_err(errno)
 }
@@ -307,14 +295,13 @@ pub(super) fn allocate(file: &File, mode: i32, offset: u64, length: u64) -> Errn
     rustix::fs::fallocate(file, FallocateFlags::from_bits_retain(mode.cast_unsigned()), offset, length)
 }
 
-/// What has this name in a folder, itself and not where it leads.
 fn at(folder: &File, name: &OsStr) -> ErrnoResult<File> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file: OwnedFd = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     Ok(File::from(file))
 }
 
-/// A path to an open file, for calls that take no such file.
+/// Returns a path to an open file, for calls that don't accept `O_PATH` descriptors.
 fn reopened(file: &File) -> OsString {
     OsString::from_vec(format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes())
 }
@@ -325,4 +312,108 @@ fn is_empty(folder: &File) -> bool {
 
 fn errno(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+pub(super) const ROOT: u64 = 1;
+
+/// Lower bound of the numbers for files of other file systems mounted below the folder, whose own numbers may collide.
+const FOREIGN: u64 = 1 << 63;
+
+/// Table of the files known to the kernel. Bounded by `RLIMIT_NOFILE`: beyond it, lookups fail until the kernel
+/// forgets files.
+#[derive(Debug)]
+pub(super) struct Inodes(Mutex<InodeTable>);
+
+#[derive(Debug)]
+struct InodeTable {
+    nodes: HashMap<u64, FuseInode>,
+    numbers: HashMap<DeviceInode, u64>,
+    device: u64,
+    /// Last number given to a foreign file.
+    foreign: u64,
+}
+
+type DeviceInode = (u64, u64);
+
+#[derive(Debug)]
+struct FuseInode {
+    file: Arc<File>,
+    identity: DeviceInode,
+    lookups: u64,
+}
+
+impl Inodes {
+    pub(super) fn new(root: File) -> std::io::Result<Inodes> {
+        let metadata = root.metadata()?;
+        let identity = (metadata.dev(), metadata.ino());
+        let node = FuseInode { file: Arc::new(root), identity, lookups: 1 };
+        Ok(Inodes(Mutex::new(InodeTable {
+            nodes: [(ROOT, node)].into(),
+            numbers: [(identity, ROOT)].into(),
+            device: identity.0,
+            foreign: FOREIGN,
+        })))
+    }
+
+    pub(super) fn get(&self, number: u64) -> Result<Arc<File>, Errno> {
+        self.lock().nodes.get(&number).map(|node| Arc::clone(&node.file)).ok_or(Errno::STALE)
+    }
+
+    pub(super) fn enter(&self, file: File, metadata: &Metadata) -> u64 {
+        let identity = (metadata.dev(), metadata.ino());
+        let mut table = self.lock();
+        let table = &mut *table;
+        let number = *table.numbers.entry(identity).or_insert_with(|| {
+            if identity.0 == table.device && (ROOT + 1..FOREIGN).contains(&identity.1) {
+                return identity.1;
+            }
+            table.foreign += 1;
+            table.foreign
+        });
+        let node = table.nodes.entry(number);
+        node.or_insert_with(|| FuseInode { file: Arc::new(file), identity, lookups: 0 }).lookups += 1;
+        number
+    }
+
+    pub(super) fn forget(&self, number: u64, lookups: u64) {
+        let mut table = self.lock();
+        let Some(node) = table.nodes.get_mut(&number).filter(|_| number != ROOT) else { return };
+        node.lookups = node.lookups.saturating_sub(lookups);
+        if node.lookups == 0 {
+            let identity = node.identity;
+            table.nodes.remove(&number);
+            table.numbers.remove(&identity);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, InodeTable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_has_one_number_as_long_as_the_kernel_knows_it() {
+        let folder = tempfile::tempdir().expect("a temporary directory can be made");
+        let path = folder.path().join("file");
+        fs::write(&path, "x").expect("it can be written");
+        let inodes = Inodes::new(File::open(folder.path()).expect("it is there")).expect("it can be looked at");
+        let enter = || {
+            let file = File::open(&path).expect("it is there");
+            let metadata = file.metadata().expect("it can be looked at");
+            inodes.enter(file, &metadata)
+        };
+        let number = enter();
+        assert_eq!((enter(), number != ROOT), (number, true));
+        inodes.forget(number, 1);
+        assert!(inodes.get(number).is_ok());
+        inodes.forget(number, 1);
+        assert_eq!(inodes.get(number).err(), Some(Errno::STALE));
+        inodes.forget(ROOT, 1);
+        assert!(inodes.get(ROOT).is_ok());
+    }
 }

@@ -1,16 +1,13 @@
-//! A slow disk below the share: a file system in user space (FUSE) that hands everything on to the folder below it, and lets
-//! reads, writes and flushes pass a [`device`] with a latency and limits.
+//! Slow disk below the share: a FUSE file system that forwards everything to an underlying folder and sends reads,
+//! writes and flushes through a [`device`] with latency and limits.
 //!
-//! The kernel's page cache is left out (`FOPEN_DIRECT_IO`), so that every read and write of Samba's is a request to the disk.
-//! Names, attributes and listings take no time: a server has these in memory. The process that takes care of the server
-//! serves the file system, so that both end together; what it leaves when it is killed is an empty mount that
-//! [`mounts`](crate::mounts) takes away.
+//! It bypasses the page cache (`FOPEN_DIRECT_IO`), so that every read and write of Samba reaches the disk. Names,
+//! attributes and listings take no time: a server has these in memory. The keeper serves the file system, so that
+//! both end together. If it is killed, an empty mount remains, which [`mounts`](crate::mounts) removes.
 
 mod device;
 #[cfg(target_os = "linux")]
 mod folder;
-#[cfg(target_os = "linux")]
-mod inodes;
 #[cfg(target_os = "linux")]
 mod mount;
 #[cfg(target_os = "linux")]
@@ -27,17 +24,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// The folder of the files in that of the server, where the share itself is the mount.
+/// Folder with the files inside the server's folder, if the share itself is the mount point.
 pub(crate) const BELOW: &str = "storage";
-/// In the server's folder: tells whoever connects what the disk did so far.
 const SOCKET: &str = "storage.sock";
 
-/// How long the process that serves the disk may take to say what it did.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Bytes of what it says.
 const FIGURES_BYTES_MAX: u64 = 4096;
 
-/// What the disk of the server in this folder did so far; nothing where nobody answers.
+/// Reads the disk statistics of the server in this folder. `None` if nothing answers.
 pub(crate) fn figures(folder: &Path) -> Option<StorageFigures> {
     let stream = UnixStream::connect(folder.join(SOCKET)).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -46,7 +40,6 @@ pub(crate) fn figures(folder: &Path) -> Option<StorageFigures> {
     serde_json::from_slice(&said).ok()
 }
 
-/// There is no FUSE that we could serve.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) struct SlowDisk;
@@ -58,8 +51,8 @@ impl SlowDisk {
         _below: &Path,
         _at: &Path,
         _folder: &Path,
-    ) -> Result<Storage, crate::Error> {
-        Err(crate::Error::Unavailable("slow storage needs Linux".to_owned()))
+    ) -> Result<SlowDisk, crate::LabError> {
+        Err(crate::LabError::Unavailable("slow storage needs Linux".to_owned()))
     }
 
     pub(crate) fn release(&self) {}

@@ -1,4 +1,4 @@
-//! The file system from its mount to its end.
+//! Mounting and unmounting of the slow disk.
 
 use super::folder::Folder;
 use super::queue::DiskQueue;
@@ -15,24 +15,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-/// Where the kernel hands out what it wants to know of a file system.
 const DEVICE: &str = "/dev/fuse";
 
-/// Threads that take requests from the kernel. None of them waits for the disk that is modelled, only for the folder below.
+/// Threads that receive requests. They wait only for the underlying folder, never for the emulated disk.
 const THREADS: usize = 4;
 
-/// A slow disk that is mounted; it is gone with the value.
 #[derive(Debug)]
 pub(crate) struct SlowDisk {
     queue: Arc<DiskQueue>,
     at: PathBuf,
     session: Option<BackgroundSession>,
-    /// The thread that tells the figures waits for the other end of this pipe, and ends when it is gone.
+    /// The thread that returns statistics polls the other end of this pipe and ends when it closes.
     _running: PipeWriter,
 }
 
 impl SlowDisk {
-    /// Mounts what is in the folder `below` on the empty folder `at`. `folder` is that of the server.
     pub(crate) fn mount(storage: Storage, below: &Path, at: &Path, folder: &Path) -> Result<SlowDisk, LabError> {
         can_be_served()?;
         let failed = |error: io::Error| LabError::Unavailable(format!("slow storage can't be mounted: {error}"));
@@ -41,7 +38,7 @@ impl SlowDisk {
         let queue = DiskQueue::start(storage).map_err(failed)?;
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("smbscope-lab".to_owned()), MountOption::DefaultPermissions];
-        // Root serves the accounts behind Samba's users; anybody else only himself.
+        // Root serves the accounts of Samba's users; other users serve only themselves.
         let is_root = rustix::process::geteuid().is_root();
         config.acl = if is_root { SessionACL::All } else { SessionACL::Owner };
         config.n_threads = Some(THREADS);
@@ -58,7 +55,7 @@ impl SlowDisk {
         Ok(disk)
     }
 
-    /// Lets nobody wait for the disk any longer: a process that waits for it can't be ended.
+    /// Completes all requests at once, because a process that waits for the disk can't be killed.
     pub(crate) fn release(&self) {
         self.queue.close();
     }
@@ -67,7 +64,7 @@ impl SlowDisk {
 impl Drop for SlowDisk {
     fn drop(&mut self) {
         self.release();
-        // Whoever still looks into it must not keep it in its place, as the session's own way of unmounting would let him.
+        // Detach lazily: the session's own unmount fails while a process uses the mount.
         if let Err(error) = mounts::unmount(&self.at) {
             tracing::warn!("lab: {error}");
         }
@@ -75,7 +72,7 @@ impl Drop for SlowDisk {
     }
 }
 
-/// Whether file systems can be served here: the reason if not, and what to do.
+/// Checks that FUSE can be used here. The error says what to do.
 fn can_be_served() -> Result<(), LabError> {
     let is_root = rustix::process::geteuid().is_root();
     let why = match OpenOptions::new().read(true).write(true).open(DEVICE) {
@@ -97,13 +94,12 @@ fn helper() -> Option<PathBuf> {
     tools::find("fusermount3").or_else(|| tools::find("fusermount"))
 }
 
-/// As many as this process may: each file that the kernel knows is held open.
+/// Raises the limit of open files, because each file known to the kernel is held open.
 fn open_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Tells whoever connects what the disk did so far.
 fn tell_figures(queue: &Arc<DiskQueue>, socket: &Path, stop: StopPipe) -> io::Result<()> {
     let listener = UnixListener::bind(socket)?;
     listener.set_nonblocking(true)?;
@@ -112,7 +108,6 @@ fn tell_figures(queue: &Arc<DiskQueue>, socket: &Path, stop: StopPipe) -> io::Re
         while stop.or_readable(&listener) {
             let Ok((mut asker, _)) = listener.accept() else { continue };
             let said = serde_json::to_vec(&queue.figures()).unwrap_or_default();
-            // Who has gone needs no answer.
             let _ = asker.set_write_timeout(Some(PATIENCE)).and_then(|()| asker.write_all(&said));
         }
     };

@@ -1,4 +1,4 @@
-//! Requests on their way through the disk: a thread answers each when it is done.
+//! Queue of the disk: a thread completes each request at its due time.
 
 use super::device::{Device, DiskRequest, StorageFigures};
 use crate::settings::Storage;
@@ -10,20 +10,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes that were read for requests that are not answered yet.
+/// Maximum bytes read for requests that are not yet completed.
 const MAX_READ_BYTES: usize = 256 << 20;
 
-/// Answers a request. It is called on the thread of the queue.
 pub(super) type DiskCompletion = Box<dyn FnOnce() + Send>;
 
-/// The queue of a disk; it ends with [`Queue::close`].
+/// Queue of the disk, ended by [`DiskQueue::close`].
 #[derive(Debug)]
 pub(crate) struct DiskQueue {
     started: Instant,
     state: Mutex<DiskQueueState>,
-    /// Something is to be done earlier than the thread knows.
     changed: Condvar,
-    /// Bytes have been given back.
     room: Condvar,
 }
 
@@ -31,15 +28,12 @@ pub(crate) struct DiskQueue {
 struct DiskQueueState {
     device: Device,
     waiting: BinaryHeap<PendingDiskRequest>,
-    /// How many requests there were so far: those that are done at the same time are answered in their order.
+    /// Number of requests so far. Breaks ties between equal due times.
     count: u64,
-    /// Held by those that wait.
     bytes: usize,
-    /// From now on, nothing takes any time.
     closed: bool,
 }
 
-/// A request that is not answered yet.
 struct PendingDiskRequest {
     due: Duration,
     number: u64,
@@ -49,7 +43,6 @@ struct PendingDiskRequest {
 }
 
 impl DiskQueue {
-    /// Starts the thread.
     pub(super) fn start(storage: Storage) -> io::Result<Arc<DiskQueue>> {
         let state = DiskQueueState {
             device: Device::new(storage),
@@ -69,8 +62,8 @@ impl DiskQueue {
         Ok(queue)
     }
 
-    /// Has a request answered when the disk is done with it. `arrived` is when it came; `bytes` are those that the answer
-    /// holds. Waits while others hold too many.
+    /// Completes a request when the disk is done with it. `arrived` is its arrival, `bytes` the data that its answer
+    /// holds. Blocks while pending requests hold too much data.
     pub(super) fn pass(&self, arrived: Instant, request: DiskRequest, bytes: usize, answer: DiskCompletion) {
         let mut state = self.lock();
         while state.bytes > 0 && state.bytes + bytes > MAX_READ_BYTES && !state.closed {
@@ -90,19 +83,17 @@ impl DiskQueue {
         }
     }
 
-    /// What the disk did so far.
     pub(super) fn figures(&self) -> StorageFigures {
         self.lock().device.figures(self.started.elapsed())
     }
 
-    /// Answers everything that waits at once, and everything that comes later: nobody is to wait for a server that ends.
+    /// Completes all pending and future requests immediately, so that no process waits for a server that ends.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
         self.room.notify_all();
     }
 
-    /// Until it is closed and nothing waits.
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -134,7 +125,7 @@ impl DiskQueue {
     }
 }
 
-/// The greatest is the one that is answered first.
+/// Earliest request first in a max-heap.
 impl Ord for PendingDiskRequest {
     fn cmp(&self, other: &PendingDiskRequest) -> Ordering {
         (other.due, other.number).cmp(&(self.due, self.number))
@@ -166,10 +157,8 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// A request by its number, and when it was answered.
     type Answers = mpsc::Receiver<(u32, Instant)>;
 
-    /// A queue, a way to pass requests to it, and their answers.
     fn queue(storage: Storage) -> (Arc<DiskQueue>, impl Fn(u32), Answers) {
         let queue = DiskQueue::start(storage).expect("there is a thread");
         let (sender, answers) = mpsc::channel();
@@ -182,7 +171,7 @@ mod tests {
         (queue, pass, answers)
     }
 
-    /// 50 a second and 30 ms each: answers after 30, 50 and 70 ms at the earliest, in the order of the requests.
+    /// 50 per second and 30 ms each: completed after 30, 50 and 70 ms at the earliest, in order.
     #[test]
     fn requests_are_answered_in_order_and_never_too_early() {
         let storage = Storage { latency: Some(Duration::from_millis(30)), iops: Some(50), bandwidth: None };

@@ -1,5 +1,5 @@
-//! The file system in user space (FUSE, Documentation/filesystems/fuse): what the kernel asks, handed to the folder below;
-//! reads, writes and flushes by way of the disk's queue.
+//! FUSE file system (Documentation/filesystems/fuse): forwards requests of the kernel to the underlying folder,
+//! reads, writes and flushes through the disk's queue.
 
 use super::device::DiskRequest;
 use super::folder::{self, Caller, ErrnoResult, Folder, FuseDirEntry, FuseEntry, Sized};
@@ -19,20 +19,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long the kernel may remember names and attributes. It is the only one who changes them, unless somebody works on a
-/// shared folder past the share.
+/// Time for which the kernel may cache names and attributes. Changes bypass it only if a process modifies a shared
+/// folder outside the share.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
-/// Longest read or write that the kernel asks for: Linux has 256 pages at most (`fs.fuse.max_pages_limit`).
+/// Maximum read or write of the kernel. Linux is limited to 256 pages (`fs.fuse.max_pages_limit`).
 const REQUEST_BYTES_MAX: u32 = 1 << 20;
 
-/// Parts of large requests that the kernel asks for at the same time.
 const BACKGROUND_MAX: u16 = 1024;
 
-/// The flag of open(2) that a file must not be there.
 const EXCLUSIVE: i32 = rustix::fs::OFlags::EXCL.bits().cast_signed();
 
-/// The file system.
 #[derive(Debug)]
 pub(super) struct FuseFileSystem {
     folder: Folder,
@@ -40,7 +37,6 @@ pub(super) struct FuseFileSystem {
     open: Mutex<FuseHandleTable>,
 }
 
-/// What clients have open.
 #[derive(Debug, Default)]
 struct FuseHandleTable {
     handles: HashMap<u64, FuseHandle>,
@@ -50,7 +46,7 @@ struct FuseHandleTable {
 #[derive(Debug, Clone)]
 enum FuseHandle {
     File(Arc<File>),
-    /// The folder's listing, as it was when it was read from the beginning.
+    /// Snapshot of a directory, taken when it was read from the start.
     Listing(Arc<Vec<FuseDirEntry>>),
 }
 
@@ -78,7 +74,6 @@ impl FuseFileSystem {
         }
     }
 
-    /// The listing of a handle, read anew at its beginning.
     fn listing(&self, number: u64, handle: FileHandle, offset: u64) -> ErrnoResult<Arc<Vec<FuseDirEntry>>> {
         if offset > 0
             && let Some(FuseHandle::Listing(listing)) = self.open().handles.get(&handle.0)
@@ -108,7 +103,7 @@ impl FuseFileSystem {
         }
         if let Some(size) = size {
             match handle.and_then(|handle| self.file(handle).ok()) {
-                // One that was made for reading only can be open for writing.
+                // A file created as read-only may still be open for writing.
                 Some(file) if file.set_len(size).is_ok() => {}
                 _ => self.folder.set_size(number, size)?,
             }
@@ -124,8 +119,7 @@ impl FuseFileSystem {
 
 impl Filesystem for FuseFileSystem {
     fn init(&mut self, _asked: &Asked, config: &mut KernelConfig) -> io::Result<()> {
-        // Whatever of these this kernel has: several users work in a folder at once, access control lists count, and large
-        // requests are divided.
+        // Optional: parallel operations in a directory, access control lists, and split large requests.
         for flag in [InitFlags::FUSE_PARALLEL_DIROPS, InitFlags::FUSE_POSIX_ACL, InitFlags::FUSE_ASYNC_DIO] {
             let _ = config.add_capabilities(flag);
         }
@@ -267,7 +261,7 @@ impl Filesystem for FuseFileSystem {
     ) {
         let arrived = Instant::now();
         let written = self.file(handle).and_then(|file| folder::write(&file, offset, content));
-        // A request fits into the buffer that it came in, of less than 4 GiB.
+        // The request fits into its buffer, which is smaller than 4 GiB.
         let length = u32::try_from(content.len()).unwrap_or(u32::MAX);
         let answer = move || match written {
             Ok(()) => reply.written(length),
@@ -375,7 +369,7 @@ impl Filesystem for FuseFileSystem {
     }
 }
 
-/// Nothing of a file's content is answered from memory, and writes of several users overlap.
+/// Bypasses the page cache, and lets writes of several users overlap.
 fn past_the_page_cache() -> FopenFlags {
     FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
 }
@@ -459,14 +453,13 @@ fn kind(kind: std::fs::FileType) -> FileType {
     }
 }
 
-/// Nanoseconds count forward, also before 1970.
+/// Converts seconds and nanoseconds since 1970. Nanoseconds count forward even before 1970.
 fn system_time(seconds: i64, nanoseconds: i64) -> SystemTime {
     let whole = Duration::from_secs(seconds.unsigned_abs());
     let start = if seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
     start.unwrap_or(UNIX_EPOCH) + Duration::from_nanos(nanoseconds.unsigned_abs())
 }
 
-/// The reverse.
 fn timespec(time: TimeOrNow) -> Timespec {
     let time = match time {
         TimeOrNow::Now => return Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
@@ -490,7 +483,7 @@ fn timespec(time: TimeOrNow) -> Timespec {
 mod tests {
     use super::*;
 
-    /// A second and a half before 1970 is half a second after the second before: time_t and its nanoseconds.
+    /// 1.5 s before 1970 is second -2 plus 500,000,000 ns.
     #[test]
     fn times_before_1970_keep_their_nanoseconds() {
         for (seconds, nanoseconds) in [(0, 0), (1, 5), (-2, 500_000_000), (-1, 0), (1_700_000_000, 999_999_999)] {

@@ -1,4 +1,4 @@
-//! Servers of the tests' own, and a client that nobody here wrote.
+//! Private servers for tests, and Samba's client.
 #![allow(dead_code)] // Each test file uses its own part.
 
 use smbscope_lab::{LabDialect, LabServer, LabServerSettings, Process, StateFolder, available};
@@ -6,7 +6,7 @@ use smbscope_testkit::skip;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// A server, or a line that says why the test is skipped.
+/// Starts a server, or reports the test as skipped.
 pub(crate) fn server(settings: &LabServerSettings) -> Option<LabServer> {
     if let Err(why) = available() {
         skip::missing(why);
@@ -15,7 +15,7 @@ pub(crate) fn server(settings: &LabServerSettings) -> Option<LabServer> {
     Some(LabServer::start(settings).expect("Samba is there, and starts"))
 }
 
-/// A state folder of the test's own.
+/// Returns a private state folder.
 pub(crate) fn state() -> Option<(tempfile::TempDir, StateFolder)> {
     if let Err(why) = available() {
         skip::missing(why);
@@ -26,13 +26,12 @@ pub(crate) fn state() -> Option<(tempfile::TempDir, StateFolder)> {
     Some((directory, state))
 }
 
-/// Who logs in.
 pub(crate) enum As<'a> {
     Guest,
     User(&'a str, &'a str),
 }
 
-/// What `smbclient` says to these commands; `None`, with a line, where there is no smbclient.
+/// Runs `smbclient` commands. Returns `None`, after reporting a skip, if it is not installed.
 pub(crate) fn smbclient(
     server: &LabServer,
     share: &str,
@@ -56,12 +55,12 @@ pub(crate) fn smbclient(
     }
 }
 
-/// What it said, on whichever stream.
+/// Returns standard output and standard error.
 pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Waits until it is so; `false` if that takes longer than half a minute.
+/// Polls until the condition holds. Returns false after 30 s.
 pub(crate) fn eventually(so: impl Fn() -> bool) -> bool {
     let patience = Instant::now() + Duration::from_secs(30);
     while !so() {
@@ -73,7 +72,7 @@ pub(crate) fn eventually(so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Whether one of these processes lives.
+/// Returns true if any of the processes is alive.
 pub(crate) fn any_lives(pids: &[u32]) -> bool {
     pids.iter().any(|pid| Process::find(*pid).is_some())
 }

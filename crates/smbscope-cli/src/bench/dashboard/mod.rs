@@ -1,36 +1,31 @@
-//! What is shown while users work: a dashboard on a terminal, otherwise a plain line an interval and a load point.
+//! Progress display of a run: a dashboard on a terminal, otherwise plain lines per interval and load point.
 //!
-//! [`State`] is what there is to show, [`view`] draws it, [`Screen`] owns the terminal; [`plain`] makes lines of the same
-//! state. A run hands a [`Snapshot`] to it every second, and spends the rest of the second waiting in it, until the user
-//! wants to stop.
+//! [`DashboardState`] holds the content, [`view`] draws it, and [`Screen`] owns the terminal. The run passes a
+//! [`RampSnapshot`] every second and waits in the display for the rest of the second, until the user wants to stop.
 
-mod plain;
 mod screen;
 mod state;
 mod view;
 
 use crate::terminal;
 use screen::Screen;
+use smbscope_load::engine::EnginePhase;
 use smbscope_load::prepare;
-use smbscope_report::bench;
+use smbscope_report::{bench, counted, or_dash, rate};
 use smbscope_run::progress::{BenchObserver, Heading, RampSnapshot, Wish};
-use state::{DashboardState, FinishedLoadPoint};
+use state::{DashboardState, FinishedLoadPoint, of_them, phase_name};
 use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How to show what happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The dashboard, where there is a terminal.
+    /// Dashboard if there is a terminal, otherwise lines.
     Auto,
-    /// Lines.
     Plain,
-    /// Nothing.
     Quiet,
 }
 
-/// Where it is shown.
 pub(crate) struct ProgressDisplay {
     state: DashboardState,
     medium: Medium,
@@ -38,14 +33,13 @@ pub(crate) struct ProgressDisplay {
 
 enum Medium {
     Screen(Screen),
-    /// Of standard error, so that they never get into a result.
+    /// Standard error, so that they do not mix with results.
     Lines,
     Nowhere,
 }
 
 impl ProgressDisplay {
-    /// The dashboard needs a terminal to draw on and to be asked from; lines go to standard error, so that they never
-    /// get into a result. Colour is left out where `NO_COLOR` says so.
+    /// Opens the display. The dashboard requires a terminal for both output and input. `NO_COLOR` disables colours.
     pub(crate) fn open(choice: Choice, heading: Heading) -> ProgressDisplay {
         let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
         let color = std::env::var_os("NO_COLOR").is_none();
@@ -61,7 +55,7 @@ impl ProgressDisplay {
     fn show(&mut self, line: Option<String>) {
         match &mut self.medium {
             Medium::Screen(screen) => {
-                // A terminal that cannot be drawn on is no reason to lose a measurement.
+                // A failed drawing must not abort a measurement.
                 let _ = screen.draw(&self.state);
             }
             Medium::Lines => line.iter().for_each(|line| terminal::line(line)),
@@ -77,14 +71,14 @@ impl BenchObserver for ProgressDisplay {
     }
 
     fn update(&mut self, snapshot: RampSnapshot) {
-        let line = plain::interval(&self.state, &snapshot);
+        let line = interval_line(&self.state, &snapshot);
         self.state.update(snapshot);
         self.show(line);
     }
 
     fn point_done(&mut self, run: &bench::BenchRun) {
         let finished = FinishedLoadPoint::from_run(run);
-        let line = plain::point(&finished);
+        let line = load_point_line(&finished);
         self.state.finish(finished);
         self.show(Some(line));
     }
@@ -93,8 +87,8 @@ impl BenchObserver for ProgressDisplay {
         terminal::say(text);
     }
 
-    /// Keeps the dashboard as large as its terminal. There, Ctrl-C and q are the wish to stop: the terminal makes no
-    /// signal of them.
+    /// Redraws the dashboard when the terminal is resized. While it is shown, Ctrl-C and q arrive as keys, not as
+    /// signals.
     fn wait(&mut self, until: Instant) -> Wish {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -114,6 +108,55 @@ impl BenchObserver for ProgressDisplay {
             }
         }
     }
+}
+
+/// Returns a line about the latest interval, or `None` if it has no news.
+fn interval_line(state: &DashboardState, snapshot: &RampSnapshot) -> Option<String> {
+    let (point, live) = (snapshot.point, &snapshot.live);
+    let users = counted(point.users.into(), "user", "users");
+    match live.phase {
+        EnginePhase::Warmup | EnginePhase::Measuring => {}
+        _ if live.phase == state.now.live.phase && point == state.now.point => return None,
+        EnginePhase::Connecting => {
+            let of = point.of.map_or_else(String::new, |of| format!(" of {of}"));
+            return Some(format!("load point {}{of}: {users}, connecting", point.number));
+        }
+        EnginePhase::Ending | EnginePhase::Idle => return None,
+    }
+    let megabytes = |bytes: u64| format!("{:.2}", snapshot.per_second(bytes) / 1e6);
+    let mut line = format!(
+        "{users} {}: {}/{} connected, {} commands/s, {} MB/s read, {} written, median {}, p95 {}",
+        phase_name(live.phase),
+        live.sessions,
+        point.users,
+        rate(snapshot.per_second(live.commands)),
+        megabytes(live.bytes_read),
+        megabytes(live.bytes_written),
+        or_dash(live.p50),
+        or_dash(live.p95),
+    );
+    if live.errors > 0 {
+        line += &format!(", {} errors{}", live.errors, of_them(live.errors, live.unexpected));
+    }
+    if live.failures > 0 {
+        line += &format!(", {} sessions failed", live.failures);
+    }
+    if let Some((left, _)) = snapshot.remaining {
+        line += &format!(", {} s left", left.as_secs_f64().ceil());
+    }
+    if snapshot.cpu.is_some_and(|cpu| cpu.limited) {
+        line += ", the client is the limit";
+    }
+    Some(line)
+}
+
+fn load_point_line(finished: &FinishedLoadPoint) -> String {
+    let FinishedLoadPoint { users, per_second, p50, p95, errors, unexpected, limited } = *finished;
+    let users = counted(users.into(), "user", "users");
+    let limited = if limited { "; the client was the limit" } else { "" };
+    let rate = rate(per_second);
+    let (p50, p95, of_them) = (or_dash(p50), or_dash(p95), of_them(errors, unexpected));
+    format!("{users} done: {rate} commands/s, median {p50}, p95 {p95}, {errors} errors{of_them}{limited}")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The terminal of the dashboard. It is given back as it was when the screen is dropped, before a signal ends the
-//! process, and by a hook of [`ratatui::try_init`] when the program panics, whichever thread that is in. It may be gone
-//! by then: nothing of that is worth a word, or the loss of a measurement.
+//! Terminal of the dashboard. It is restored when the screen is dropped, before a signal ends the process, and, by a
+//! hook of [`ratatui::try_init`], when any thread panics. Errors are ignored, because the terminal may be gone and
+//! the measurement must survive.
 
 use super::state::DashboardState;
 use super::view;
@@ -16,42 +16,37 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Longest time without a look whether the window has another size.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Whether the terminal is taken over.
+/// The terminal is in raw mode.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// A terminal that is being drawn on.
 pub(super) struct Screen {
-    /// Its own end would complain about a terminal that is gone, on that terminal, and panic of it.
+    /// Not dropped: its own destructor would report errors of a closed terminal to that terminal, and panic.
     terminal: ManuallyDrop<DefaultTerminal>,
     color: bool,
 }
 
 impl Screen {
-    /// Takes the terminal over.
     pub(super) fn open(color: bool) -> io::Result<Screen> {
         interrupt::calls_before_the_end(give_back);
         TAKEN.store(true, Ordering::Relaxed);
         match ratatui::try_init() {
             Ok(terminal) => Ok(Screen { terminal: ManuallyDrop::new(terminal), color }),
             Err(error) => {
-                // It may have got half of the way.
+                // The setup may be half done.
                 give_back();
                 Err(error)
             }
         }
     }
 
-    /// Draws all of it.
     pub(super) fn draw(&mut self, state: &DashboardState) -> io::Result<()> {
         let color = self.color;
         self.terminal.draw(|frame| view::draw(frame, state, color)).map(|_| ())
     }
 
-    /// Waits for the next event, or a little, and says whether it was the wish to stop: while the dashboard is there, Ctrl-C is a key
-    /// and no signal.
+    /// Waits briefly for an event. Returns true for Ctrl-C or q; raw mode delivers Ctrl-C as a key.
     pub(super) fn asks_to_stop(&mut self, longest: Duration, state: &DashboardState) -> io::Result<bool> {
         wait_for_input(longest.min(LOOK))?;
         if !event::poll(Duration::ZERO)? {
@@ -78,8 +73,7 @@ impl Drop for Screen {
     }
 }
 
-/// Returns when something was typed, at the latest then; an error where the terminal is gone. crossterm would read it for
-/// ever.
+/// Waits for input, up to this time. Fails if the terminal is gone, because crossterm would then read forever.
 fn wait_for_input(longest: Duration) -> io::Result<()> {
     let stdin = io::stdin();
     let mut waited = [PollFd::new(&stdin, PollFlags::IN)];
@@ -94,7 +88,6 @@ fn wait_for_input(longest: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the terminal back, if it is taken over.
 fn give_back() {
     if TAKEN.swap(false, Ordering::Relaxed) {
         let _ = ratatui::try_restore();

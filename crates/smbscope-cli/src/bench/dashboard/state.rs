@@ -1,4 +1,4 @@
-//! What there is to show while users work, without how.
+//! Content of the progress display.
 
 use smbscope_load::engine::EnginePhase;
 use smbscope_load::prepare;
@@ -7,33 +7,25 @@ use smbscope_report::bench;
 use smbscope_run::progress::{Heading, RampSnapshot};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Intervals that are remembered: ten minutes of seconds, more than any terminal is wide.
+/// Intervals kept: ten minutes of seconds, more than the width of any terminal.
 const HISTORY_MAX: usize = 600;
 
-/// Kinds of errors that are listed.
 const STATUSES_MAX: usize = 64;
 
-/// What came out of a load point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FinishedLoadPoint {
-    /// Its users.
     pub(crate) users: u32,
-    /// Commands a second.
     pub(crate) per_second: f64,
-    /// Median response time.
     pub(crate) p50: Option<Nanos>,
-    /// 95th percentile.
     pub(crate) p95: Option<Nanos>,
-    /// Error responses.
     pub(crate) errors: u64,
-    /// Operations that did not end as the workload expects.
+    /// Operations with an unexpected result.
     pub(crate) unexpected: u64,
-    /// The client was the limit.
+    /// The client limited the load.
     pub(crate) limited: bool,
 }
 
 impl FinishedLoadPoint {
-    /// In short.
     pub(crate) fn from_run(run: &bench::BenchRun) -> FinishedLoadPoint {
         FinishedLoadPoint {
             users: run.users,
@@ -47,24 +39,18 @@ impl FinishedLoadPoint {
     }
 }
 
-/// Everything that is shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DashboardState {
     pub(crate) heading: Heading,
-    /// Before the first load point: what is being made.
     pub(crate) preparing: Option<String>,
     pub(crate) now: RampSnapshot,
-    /// Commands a second and the 95th percentile of each snapshot, the newest last.
+    /// Commands per second and p95 of each snapshot, newest last.
     pub(crate) history: VecDeque<(f64, Option<Nanos>)>,
-    /// Error responses since the load point began.
     pub(crate) errors: u64,
-    /// Operations since then that did not end as the workload expects.
+    /// Operations of this load point with an unexpected result.
     pub(crate) unexpected: u64,
-    /// The errors by status.
     pub(crate) statuses: BTreeMap<String, u64>,
-    /// Sessions that failed since the load point began.
     pub(crate) failures: u64,
-    /// Load points that are done.
     pub(crate) finished: Vec<FinishedLoadPoint>,
 }
 
@@ -73,7 +59,6 @@ impl DashboardState {
         DashboardState { heading, ..DashboardState::default() }
     }
 
-    /// Takes what happened since the last time.
     pub(crate) fn update(&mut self, snapshot: RampSnapshot) {
         if snapshot.point.number != self.now.point.number {
             (self.errors, self.unexpected, self.failures) = (0, 0, 0);
@@ -99,12 +84,10 @@ impl DashboardState {
         self.now = snapshot;
     }
 
-    /// Takes how far the workload's files are made.
     pub(crate) fn prepare(&mut self, made: &prepare::PrepareProgress) {
         self.preparing = Some(format!("file {} of {}", made.files, made.of_files));
     }
 
-    /// What is going on, in words: `measuring`.
     pub(crate) fn phase_name(&self) -> &str {
         match &self.preparing {
             Some(what) => what,
@@ -112,12 +95,11 @@ impl DashboardState {
         }
     }
 
-    /// Takes what came out of a load point.
     pub(crate) fn finish(&mut self, finished: FinishedLoadPoint) {
         self.finished.push(finished);
     }
 
-    /// Statuses by how often they came, the most frequent first.
+    /// Returns statuses with their counts, most frequent first.
     pub(crate) fn top_statuses(&self) -> Vec<(&str, u64)> {
         let mut found: Vec<(&str, u64)> =
             self.statuses.iter().map(|(status, count)| (status.as_str(), *count)).collect();
@@ -126,7 +108,6 @@ impl DashboardState {
     }
 }
 
-/// The phase in words: `measuring`.
 pub(super) fn phase_name(phase: EnginePhase) -> &'static str {
     match phase {
         EnginePhase::Connecting => "connecting",
@@ -137,7 +118,7 @@ pub(super) fn phase_name(phase: EnginePhase) -> &'static str {
     }
 }
 
-/// Whether errors are a part of what the workload does: ` (none unexpected)`; nothing where there are none.
+/// Returns e.g. ` (none unexpected)` to follow a number of errors, or nothing without errors.
 pub(super) fn of_them(errors: u64, unexpected: u64) -> String {
     match (errors, unexpected) {
         (0, 0) => String::new(),

@@ -1,8 +1,8 @@
-//! The dashboard on terminals of memory, and on a real one that a child process takes over.
+//! The dashboard on in-memory terminals, and on a real one taken over by a child process.
 
 use super::screen::Screen;
 use super::state::{DashboardState, FinishedLoadPoint};
-use super::{plain, view};
+use super::{interval_line, load_point_line, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
@@ -19,7 +19,7 @@ fn heading() -> Heading {
     Heading { workload: "netbench-like".into(), target: "127.0.0.1:14450, share share, SMB 3.1.1".into() }
 }
 
-/// A second of the second load point, so far through its measured part.
+/// Returns a snapshot of the second load point, `at` seconds into its measured part.
 fn second(at: u64) -> RampSnapshot {
     let group = |group, commands, p50: i64| LiveGroup {
         group,
@@ -58,7 +58,7 @@ fn second(at: u64) -> RampSnapshot {
     }
 }
 
-/// After a load point, twenty seconds into the second.
+/// Returns the state after one load point and twenty seconds of the second.
 fn state() -> DashboardState {
     let mut state = DashboardState::new(heading());
     let done = FinishedLoadPoint {
@@ -143,7 +143,7 @@ fn names_from_outside_cannot_steer_the_terminal() {
 #[test]
 fn errors_are_those_of_the_load_point() {
     let mut state = state();
-    // 20 seconds with 19 each.
+    // 20 seconds with 19 errors each.
     assert_eq!((state.errors, state.unexpected), (380, 40));
     state.update(RampSnapshot { point: RampPosition { number: 3, of: Some(4), users: 32 }, ..second(0) });
     assert_eq!((state.errors, state.top_statuses()[0]), (19, ("STATUS_OBJECT_NAME_NOT_FOUND", 17)));
@@ -152,9 +152,8 @@ fn errors_are_those_of_the_load_point() {
 #[test]
 fn errors_that_are_not_listed_are_added_up() {
     let mut state = DashboardState::new(heading());
-    // Statuses without a name.
     let statuses = (1..=7).map(|kind| (NtStatus(0xc000_0ab0 | kind), kind.into())).collect();
-    // Of three the status is not known.
+    // Three errors have no known status.
     let live = engine::EngineSnapshot { statuses, errors: 28 + 3, ..second(0).live };
     state.update(RampSnapshot { live, ..second(0) });
     let drawn = drawn(&state, 80, 40);
@@ -171,13 +170,13 @@ fn what_is_remembered_has_a_bound() {
 
 #[test]
 fn a_plain_line_says_what_the_dashboard_shows() {
-    let line = plain::interval(&state(), &second(3)).unwrap();
+    let line = interval_line(&state(), &second(3)).unwrap();
     let expected = "16 users measuring: 16/16 connected, 7,600 commands/s, 70.20 MB/s read, 19.50 written, median 1.56 ms, p95 \
                     3.23 ms, 19 errors (2 operations unexpected), 27 s left";
     assert_eq!(line, expected);
     let done = FinishedLoadPoint { limited: true, ..state().finished[0] };
     assert_eq!(
-        plain::point(&done),
+        load_point_line(&done),
         "4 users done: 4,100 commands/s, median 548 µs, p95 820 µs, 102 errors (none unexpected); the client was the limit"
     );
 }
@@ -187,15 +186,15 @@ fn plain_lines_come_once_a_phase_while_nothing_is_measured() {
     let mut state = DashboardState::new(heading());
     let live = engine::EngineSnapshot { phase: EnginePhase::Connecting, ..second(0).live };
     let connecting = RampSnapshot { live, ..second(0) };
-    assert_eq!(plain::interval(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));
+    assert_eq!(interval_line(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));
     state.update(connecting.clone());
-    assert_eq!(plain::interval(&state, &connecting), None);
+    assert_eq!(interval_line(&state, &connecting), None);
 }
 
-/// Says to the child of [`the_terminal_is_given_back`] how to end.
+/// Tells the child of [`the_terminal_is_given_back`] how to end.
 const HOW: &str = "SMBSCOPE_TEST_DASHBOARD_ENDS";
 
-/// Not a test of its own: takes the terminal over and ends in the way that the environment says.
+/// Not an independent test: takes the terminal over and ends as the environment says.
 #[test]
 fn child_that_takes_the_terminal_over() {
     let Ok(how) = std::env::var(HOW) else { return };
@@ -208,7 +207,6 @@ fn child_that_takes_the_terminal_over() {
     }
 }
 
-/// Something goes wrong while the dashboard is there.
 fn fails(mut screen: Screen) -> io::Result<()> {
     screen.draw(&state())?;
     Err(io::Error::other("on purpose"))
@@ -224,7 +222,7 @@ fn the_terminal_is_given_back() {
     for how in ["well", "panic", "error"] {
         let exe = std::env::current_exe().unwrap();
         let test = "bench::dashboard::tests::child_that_takes_the_terminal_over";
-        // What the terminal's settings are before and after shows whether raw mode was left.
+        // The terminal's settings before and after show if raw mode was left.
         let line = format!("stty -a; '{}' --exact {test} --nocapture; echo; stty -a", exe.display());
         let output = Command::new("script")
             .args(["-qec", &line, "/dev/null"])

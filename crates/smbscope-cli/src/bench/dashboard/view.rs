@@ -1,4 +1,4 @@
-//! Draws the state: what matters most comes first, and what there is no room for is left out from the end.
+//! Draws the dashboard, most important parts first. Parts that do not fit are omitted from the end.
 
 use super::state::{DashboardState, of_them};
 use ratatui::Frame;
@@ -10,13 +10,10 @@ use smbscope_load::engine::EnginePhase;
 use smbscope_model::CommandGroup;
 use smbscope_report::{clean, counted, or_dash, rate};
 
-/// Rows of each line over time.
 const SPARK_HEIGHT: u16 = 3;
 
-/// Statuses listed at most.
 const STATUSES_LISTED: usize = 5;
 
-/// How things look: with colours, or only with weights.
 #[derive(Clone, Copy)]
 struct Look {
     color: bool,
@@ -44,7 +41,6 @@ impl Look {
     }
 }
 
-/// Draws all of it.
 pub(super) fn draw(frame: &mut Frame, state: &DashboardState, color: bool) {
     let look = Look { color };
     let area = frame.area();
@@ -53,7 +49,6 @@ pub(super) fn draw(frame: &mut Frame, state: &DashboardState, color: bool) {
     let errors = error_lines(state, look);
     let done = finished_lines(state, width);
     let lines_over_time = u16::from(!state.history.is_empty()) * (1 + SPARK_HEIGHT);
-    // In the order of the screen, and how much each may give up when there is too little room.
     let mut parts = [
         ("header", header(state, look, width).len() as u16),
         ("groups", if groups.is_empty() { 0 } else { groups.len() as u16 + 2 }),
@@ -87,7 +82,7 @@ pub(super) fn draw(frame: &mut Frame, state: &DashboardState, color: bool) {
     frame.render_widget(Paragraph::new(help).style(look.faint()), areas[7]);
 }
 
-/// Makes parts smaller until they fit: first those that tell of the past, then the lines over time, then the errors.
+/// Shrinks parts until they fit: first finished load points, then sparklines, then errors.
 fn fit(parts: &mut [(&str, u16); 6], room: u16) {
     let least = [("done", 3), ("p95", 2), ("commands", 2), ("errors", 3), ("done", 0), ("p95", 0), ("commands", 0)];
     for (name, least) in least.into_iter().chain([("errors", 0), ("groups", 0)]) {
@@ -95,7 +90,7 @@ fn fit(parts: &mut [(&str, u16); 6], room: u16) {
         let too_much = taken.saturating_sub(room);
         if let Some((_, height)) = parts.iter_mut().find(|(part, _)| *part == name) {
             let smaller = height.saturating_sub(too_much).max(least.min(*height));
-            // Less than the least that makes sense is nothing.
+            // Below its minimum, a part is hidden.
             *height = if least == 0 && too_much > 0 { 0 } else { smaller };
         }
     }
@@ -162,7 +157,6 @@ fn header(state: &DashboardState, look: Look, width: u16) -> Vec<Line<'static>> 
     lines
 }
 
-/// Name, rate and percentiles of each group that is there.
 fn group_rows(state: &DashboardState) -> Vec<[String; 5]> {
     let now = &state.now;
     now.live
@@ -170,7 +164,7 @@ fn group_rows(state: &DashboardState) -> Vec<[String; 5]> {
         .iter()
         .map(|group| {
             let rate = rate(now.per_second(group.commands));
-            // Expected waits have no response time that anybody waits for.
+            // Expected waits have no meaningful response time.
             let times =
                 if group.group == CommandGroup::Waiting { [None; 3] } else { [group.p50, group.p95, group.p99] };
             let [p50, p95, p99] = times.map(or_dash);
@@ -210,7 +204,7 @@ fn p95_note(state: &DashboardState) -> String {
     format!("at most {}", or_dash(state.history.iter().filter_map(|(_, p95)| *p95).max()))
 }
 
-/// A line over time beneath its name: the newest at the right end.
+/// Draws a titled sparkline, newest value on the right.
 fn draw_spark(frame: &mut Frame, name: &str, values: Vec<u64>, note: String, area: Rect, style: Style, look: Look) {
     if area.height < 2 {
         return;
@@ -233,7 +227,6 @@ fn error_lines(state: &DashboardState, look: Look) -> Vec<Line<'static>> {
     listed.into_iter().map(|(status, count)| Line::styled(format!("{count:>10}  {}", clean(status)), style)).collect()
 }
 
-/// The load points that are done, the newest last.
 fn finished_lines(state: &DashboardState, width: u16) -> Vec<Line<'static>> {
     let lines = state.finished.iter().map(|point| {
         let users = counted(point.users.into(), "user", "users");
@@ -250,7 +243,6 @@ fn finished_lines(state: &DashboardState, width: u16) -> Vec<Line<'static>> {
     lines.collect()
 }
 
-/// As many as there is room for beneath their heading.
 fn newest(mut lines: Vec<Line<'static>>, height: u16) -> Vec<Line<'static>> {
     let room = usize::from(height.saturating_sub(2));
     lines.drain(..lines.len().saturating_sub(room));

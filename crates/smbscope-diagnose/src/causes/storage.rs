@@ -1,0 +1,275 @@
+//! Slow storage, or software that delays file access on the server.
+
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::classify::Fact;
+use crate::facts::{CommandClass, Count, Pair, ServerTimeHistogram, bytes};
+use smbscope_model::Nanos;
+use smbscope_model::prose::{counted, unbroken};
+use smbscope_stats::TimePart;
+
+pub(super) const SLOW_STORAGE: Detector = Detector {
+    id: "slow-storage",
+    culprit: Culprit::Server,
+    title: "Slow storage",
+    condition: "The median server time of at least `transfers` reads or writes is `least` or longer, and `ratio` times that of commands that touch no storage. Not where transfers fill the line.",
+    advice: "Look at the disks below the share: queue length, utilisation, a rebuild of an array, snapshots. More memory for the server's cache helps reads; a write cache that keeps data without power helps writes.",
+    source: "docs/studies.md: disk queue length of hard disk and SSD",
+    thresholds: &[("transfers", "20"), ("ratio", "4"), ("least", "3ms")],
+    covers: &[
+        "rtt-bound",
+        "serial-client",
+        "small-io",
+        "large-mtu-off",
+        "server-saturation",
+        "metadata-heavy",
+        "small-file-copy",
+        "slow-client-link",
+    ],
+    detect: Detect::Pair(slow_storage),
+};
+
+fn slow_storage(pair: &Pair<'_>) -> Option<Finding> {
+    let clear = [
+        (CommandClass::Read, "Reads", pair.facts.counted(Fact::Transfer), Confidence::Medium),
+        (CommandClass::Write, "Writes", pair.facts.counted(Fact::Transfer), Confidence::Medium),
+    ];
+    let hidden = [
+        (
+            CommandClass::EncryptedRead,
+            "Encrypted requests with large responses, most likely reads,",
+            pair.facts.counted(Fact::Encrypted),
+            Confidence::Low,
+        ),
+        (
+            CommandClass::EncryptedWrite,
+            "Large encrypted requests, most likely writes,",
+            pair.facts.counted(Fact::Encrypted),
+            Confidence::Low,
+        ),
+    ];
+    let found = clear.into_iter().chain(hidden);
+    let found = found.filter_map(|(kind, name, count, confidence)| slow_class(pair, kind, name, count, confidence));
+    found.max_by_key(|(lost, _)| *lost).map(|(_, found)| found)
+}
+
+fn slow_class(
+    pair: &Pair<'_>,
+    kind: CommandClass,
+    name: &str,
+    count: &Count,
+    confidence: Confidence,
+) -> Option<(Nanos, Finding)> {
+    const ID: &str = "slow-storage";
+    let served = pair.served(kind);
+    let is_hidden = matches!(kind, CommandClass::EncryptedRead | CommandClass::EncryptedWrite);
+    let light = if is_hidden { pair.served(CommandClass::EncryptedOther).median() } else { pair.yardstick() };
+    let typical = served.median();
+    let ratio = typical.0 as f64 / light.0.max(50_000) as f64;
+    // On a saturated link, requests queue behind earlier ones.
+    let is_queued = pair.transfer_share() > 0.5 || (pair.depth() > 2.0 && pair.transfer_share() > 0.25);
+    if (served.count as f64) < pair.threshold(ID, "transfers")
+        || typical < pair.time(ID, "least")
+        || ratio < pair.threshold(ID, "ratio")
+        || is_queued
+    {
+        return None;
+    }
+    let what = format!(
+        "{name} of {} took {} at {}, {ratio:.0}× as long as commands that touch no storage ({})",
+        pair.client,
+        unbroken(typical),
+        pair.server_name(),
+        unbroken(light),
+    );
+    let depth = pair.depth().max(1.0);
+    let sum = |each: i64| pair.once(Nanos((each as f64 * served.count as f64 / depth) as i64));
+    let mean = sum((served.mean() - light).0);
+    let trimmed = sum((typical - light).0).min(mean);
+    let found = Finding::new(confidence, what)
+        .lost(LostTime::between(trimmed, mean, mean))
+        .first_of(count)
+        .on(&None, &count.path())
+        .filter(if kind == CommandClass::Read { " && (smb2.cmd == 8 || smb.cmd == 0x2e)" } else { "" });
+    Some((mean, found))
+}
+
+pub(super) const FILTER_DELAY: Detector = Detector {
+    id: "filter-delay",
+    culprit: Culprit::Server,
+    title: "Something inspects each file when it is opened",
+    condition: "With at least `opens` opens, their median server time is `least` or longer, and `ratio` times the median of closes and queries. Or some opens are slow: their p95 is `p95` or longer and twice `ratio` times that of closes and queries, and they take more than half of the server's time. Reads and writes take less than half of the median.",
+    advice: "A virus scanner, an archiving or encryption filter, or tiered storage on the server looks into each file as it is opened. Measure with the scanner's exclusion for this share (studies/antivirus.toml). An exclusion costs protection: scan in another place instead.",
+    source: "Microsoft, \"Slow SMB file transfer speed\"; docs/studies.md: antivirus on the server",
+    thresholds: &[("opens", "10"), ("ratio", "4"), ("least", "4ms"), ("p95", "20ms")],
+    covers: &[
+        "slow-storage",
+        "rtt-bound",
+        "serial-client",
+        "metadata-heavy",
+        "small-file-copy",
+        "office-slow-open",
+        "server-saturation",
+        "slow-client-link",
+        "missing-file-probes",
+    ],
+    detect: Detect::Pair(filter_delay),
+};
+
+fn filter_delay(pair: &Pair<'_>) -> Option<Finding> {
+    const ID: &str = "filter-delay";
+    let opens = pair.served(CommandClass::Open);
+    let others = pair.facts.served_together(&[CommandClass::Close, CommandClass::Query]);
+    if (opens.count as f64) < pair.threshold(ID, "opens") || others.count < 5 {
+        return None;
+    }
+    let reads = pair.facts.served_together(&[CommandClass::Read, CommandClass::Write]);
+    let (typical, usual) = (opens.median(), others.median());
+    let ratio = typical.0 as f64 / usual.0.max(50_000) as f64;
+    // Storage that is slow for reads and writes is slow for opens, too.
+    let all_slow = reads.count >= 5 && reads.median().0 * 2 > typical.0;
+    if all_slow {
+        return None;
+    }
+    if typical < pair.time(ID, "least") || ratio < pair.threshold(ID, "ratio") {
+        return some_slow(pair, opens, &others);
+    }
+    let what = format!(
+        "{} took {} to open a file for {}, {ratio:.0}× as long as to close or query one ({})",
+        pair.server_name(),
+        unbroken(typical),
+        pair.client,
+        unbroken(usual),
+    );
+    // Mean (all excess time) and median (excess of a typical open) bound the loss.
+    let depth = pair.depth().max(1.0);
+    let sum = |each: i64| pair.once(Nanos((each as f64 * opens.count as f64 / depth) as i64));
+    let mean = sum((opens.mean() - usual).0);
+    let trimmed = sum((typical - usual).0).min(mean.max(Nanos(1)));
+    Some(
+        Finding::new(Confidence::Medium, what)
+            .lost(LostTime::between(trimmed, Nanos((trimmed.0 + mean.0) / 2), mean))
+            .first_of(pair.facts.counted(Fact::Open))
+            .filter(" && (smb2.cmd == 5 || smb.cmd == 0xa2)"),
+    )
+}
+
+/// Detects a few very slow opens among many fast ones, as with a scanner that caches its verdicts.
+fn some_slow(pair: &Pair<'_>, opens: &ServerTimeHistogram, others: &ServerTimeHistogram) -> Option<Finding> {
+    const ID: &str = "filter-delay";
+    let (late, usual) = (opens.quantile(0.95), others.median());
+    let excess = Nanos((opens.sum().0 - usual.0.saturating_mul(opens.count as i64)).max(0));
+    let of_server = pair.split.part(TimePart::Server).0.max(1);
+    if opens.count < 5 * pair.threshold(ID, "opens") as u64
+        || late < pair.time(ID, "p95")
+        || (late.0 as f64) < 2.0 * pair.threshold(ID, "ratio") * others.quantile(0.95).0 as f64
+        // No single open dominates, and together they make up more than half of the server time.
+        || opens.longest.saturating_mul(2) > excess.0
+        || excess.0.saturating_mul(2) < of_server
+    {
+        return None;
+    }
+    let what = format!(
+        "{} took {} or longer to open one file in 20 for {}; a typical open took {}, closing or querying one {}",
+        pair.server_name(),
+        unbroken(late),
+        pair.client,
+        unbroken(opens.median()),
+        unbroken(usual),
+    );
+    let lost = pair.once(Nanos((excess.0 as f64 / pair.depth().max(1.0)) as i64));
+    Some(
+        Finding::new(Confidence::Low, what)
+            .lost(LostTime::between(Nanos(lost.0 * 8 / 10), lost, lost))
+            .first_of(pair.facts.counted(Fact::Open))
+            .filter(" && (smb2.cmd == 5 || smb.cmd == 0xa2)"),
+    )
+}
+
+pub(super) const FAST_THEN_SLOW: Detector = Detector {
+    id: "fast-then-slow",
+    culprit: Culprit::Server,
+    title: "Writes fast at first, then slow",
+    condition: "Within writes of `bytes` or more without a pause of 2 s, throughput fell by the factor `throughput`, and a write took `write_time` times as long, at least `slow_write`, for `time`. Not where transfers took most of the waits.",
+    advice: "A cache of the server filled up: memory for pages not yet written (Linux: vm.dirty_bytes), the write cache of a controller, the fast part of an SSD. What comes after it shows what the disks can do. Look at the disks' queue at that time, and size the cache for the copies that matter.",
+    source: "Microsoft, \"Slow SMB file transfer speed\": copies that start fast and slow down",
+    thresholds: &[("bytes", "16MiB"), ("time", "1s"), ("throughput", "2"), ("write_time", "3"), ("slow_write", "2ms")],
+    covers: &["slow-storage", "server-saturation"],
+    detect: Detect::Pair(fast_then_slow),
+};
+
+fn fast_then_slow(pair: &Pair<'_>) -> Option<Finding> {
+    const ID: &str = "fast-then-slow";
+    let found = pair.facts.slowdown.as_ref()?;
+    let (fast, slow) = (&found.fast, &found.slow);
+    if ((fast.bytes + slow.bytes) as f64) < pair.threshold(ID, "bytes")
+        || slow.elapsed < pair.time(ID, "time")
+        // Storage is slower than this; faster writes slow down with the CPU.
+        || slow.write_time < pair.time(ID, "slow_write")
+        || found.throughput_ratio() < pair.threshold(ID, "throughput")
+        || found.time_ratio() < pair.threshold(ID, "write_time")
+        // A saturated link slows down writes, too.
+        || pair.transfer_share() > 0.5
+    {
+        return None;
+    }
+    let what = format!(
+        "{} wrote {} at {}/s with {} for a write, then {} at {}/s with {} for a write",
+        pair.client,
+        bytes(fast.bytes),
+        bytes(fast.rate() as u64),
+        unbroken(fast.write_time),
+        bytes(slow.bytes),
+        bytes(slow.rate() as u64),
+        unbroken(slow.write_time),
+    );
+    Some(
+        Finding::new(Confidence::Medium, what)
+            .lost(LostTime::between(Nanos(0), found.lost(), found.lost()))
+            .from(Some(found.first))
+            .on(&found.share, &found.path)
+            .filter(" && smb2.cmd == 9"),
+    )
+}
+
+pub(super) const FLUSH_HEAVY: Detector = Detector {
+    id: "flush-heavy",
+    culprit: Culprit::Application,
+    title: "A flush for every few writes",
+    condition: "`flushes` FLUSH commands, and more than `share` of the number of writes. If the median FLUSH takes `slow` at the server, the culprit is the server.",
+    advice: "Each FLUSH waits for the disks. Databases, mail stores and build tools do it: keep them off the share, or give the server a log device or write cache that keeps data without power. Switching flushes off (strict sync = no) risks data.",
+    source: "MS-SMB2 3.3.5.11; Samba, smb.conf(5)",
+    thresholds: &[("flushes", "8"), ("share", "20%"), ("slow", "12ms")],
+    covers: &["slow-storage", "serial-client", "rtt-bound", "server-saturation", "small-io"],
+    detect: Detect::Pair(flush_heavy),
+};
+
+fn flush_heavy(pair: &Pair<'_>) -> Option<Finding> {
+    const ID: &str = "flush-heavy";
+    let flushes = pair.facts.counted(Fact::Flush);
+    let share = pair.facts.share(Fact::Flush, Fact::Write);
+    if (flushes.count as f64) < pair.threshold(ID, "flushes") || share <= pair.threshold(ID, "share") {
+        return None;
+    }
+    let served = pair.served(CommandClass::Flush);
+    let what = format!(
+        "{} flushed {} for {}; each took {} at {}",
+        pair.client,
+        counted(flushes.count, "time", "times"),
+        counted(pair.facts.count(Fact::Write), "write", "writes"),
+        unbroken(served.mean()),
+        pair.server_name(),
+    );
+    let excess = Nanos((served.mean() - pair.yardstick()).0.max(0));
+    let lost = pair.once(Nanos(excess.0.saturating_mul(served.count as i64).min(flushes.outstanding)));
+    // A server with a protected write cache answers at once.
+    let is_slow = served.median() >= pair.time(ID, "slow");
+    Some(
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::between(lost, lost, pair.once(Nanos(flushes.outstanding))))
+            .first_of(flushes)
+            .on(&None, &flushes.path())
+            .culprit(if is_slow { Culprit::Server } else { Culprit::Application })
+            .filter(" && (smb2.cmd == 7 || smb.cmd == 0x05)"),
+    )
+}
