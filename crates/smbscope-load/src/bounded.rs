@@ -1,16 +1,16 @@
-//! Files that a user names, read with a bound: a FIFO or a device has no end.
+//! Size-limited reading of files that the user names: a FIFO or a device has no end.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes of a workload or loadfile. The client.txt of dbench has 26 million.
+/// Size limit of a workload or loadfile in bytes. dbench's `client.txt` has 26 million.
 pub const WORKLOAD_MAX: u64 = 256 << 20;
 
-/// Bytes of a workload that is a table (TOML); those that are built in have a few thousand.
+/// Size limit of a TOML workload in bytes. The built-in ones have a few thousand.
 pub const WORKLOAD_TABLE_MAX: usize = 1 << 20;
 
-/// The whole file; an error where it has more bytes than that.
+/// Reads a whole file. Returns an error if it is larger than `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;

@@ -1,8 +1,8 @@
-//! The load generator: users of a workload on an SMB server, with the response time of every command.
+//! The load generator: simulated users run a workload against an SMB server, and every command is timed.
 //!
-//! [`workload`] defines what users do: a loadfile, a TOML file, or one of the built-in workloads. [`prepare`] puts the
-//! files that it needs on the share. [`engine`] runs users on sessions of `smbscope-client`, by a schedule and up a ramp,
-//! and adds up their response times.
+//! [`workload`] defines the users' steps: a loadfile, a TOML file or a built-in workload. [`prepare`] creates the files
+//! that the workload needs on the share. [`engine`] runs the users over `smbscope-client` sessions, following a
+//! schedule and a ramp, and aggregates their response times. Start reading at [`engine::run`].
 
 #![forbid(unsafe_code)]
 

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A share in memory; clones are the same one.
+/// A share in memory. Clones refer to the same share.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memory(Rc<RefCell<State>>);
 
@@ -17,7 +17,7 @@ pub(super) struct Memory(Rc<RefCell<State>>);
 struct State {
     nodes: BTreeMap<String, Node>,
     connections: u32,
-    /// Writes that succeed before the disk is full.
+    /// Number of writes that succeed before the disk is full.
     writes_left: Option<u32>,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Node {
     Directory,
     File(Vec<u8>),
     ReparsePoint,
-    /// It is in no listing; who removes its directory is told this.
+    /// In no listing. Removing its directory fails with this status.
     Hidden(NtStatus),
 }
 
@@ -43,7 +43,7 @@ impl Memory {
         self.0.borrow_mut().nodes.remove(path);
     }
 
-    /// All paths that begin so.
+    /// Returns all paths with this prefix.
     pub(super) fn paths(&self, prefix: &str) -> Vec<String> {
         self.0.borrow().nodes.keys().filter(|path| path.starts_with(prefix)).cloned().collect()
     }
@@ -81,7 +81,7 @@ impl ShareConnector for Memory {
 
 impl ShareAccess for Memory {
     async fn list(&mut self, directory: &str) -> Result<Option<Vec<ListingEntry>>, ClientError> {
-        // Others get their turn, as with a server.
+        // Yields to the other tasks, as a network round trip would.
         tokio::task::yield_now().await;
         if self.get(directory) != Some(Node::Directory) {
             return Ok(None);

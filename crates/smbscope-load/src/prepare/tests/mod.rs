@@ -19,7 +19,7 @@ fn files() -> FileSet {
     }
 }
 
-/// A workload that makes files of these names, too.
+/// Names of a workload that creates these in addition.
 fn made() -> CreatedPaths {
     CreatedPaths::new([r"own\left over"].into_iter())
 }
@@ -67,7 +67,7 @@ fn no_two_files_have_the_same_content_and_none_can_be_compressed() {
     assert_eq!(contents.len(), 10);
     for (index, one) in contents.iter().enumerate() {
         assert!(contents[index + 1..].iter().all(|other| other != one));
-        // Of 4,096 random bytes all 256 values occur but with a probability of 256 * (255/256)^4096, one in 36,000.
+        // 4,096 random bytes contain all 256 values except with a probability of 256 * (255/256)^4096, one in 36,000.
         let values: std::collections::HashSet<_> = one.iter().collect();
         assert!(values.len() > 250);
     }
@@ -113,7 +113,7 @@ fn another_set_replaces_the_one_that_was_there() {
     let memory = Memory::default();
     prepare(&memory, &files(), 2).unwrap();
     let done = prepare(&memory, &FileSet { seed: 4, ..files() }, 2).unwrap();
-    // Ten files, and for each user two directories, the one above them and the user's own.
+    // Ten files, and for each user two directories, their parent and the user's own.
     assert_eq!((done.found, done.made, done.removed), (0, 10, 18));
     let done = prepare(&memory, &FileSet::none(), 2).unwrap();
     assert_eq!(done.removed, 18);
@@ -157,7 +157,7 @@ fn cleaning_removes_the_directory_and_nothing_beside_it() {
     prepare(&memory, &files(), 2).unwrap();
     memory.put(r"bench\user00001\own", Node::Directory);
     memory.put(r"bench\user00001\own\left over", Node::File(vec![1]));
-    // What the preparation made (18), what a run left behind (2), the marker and the directory.
+    // Created by the preparation (18), left behind by a run (2), the marker and the directory.
     assert_eq!(clean(&memory).unwrap().removed, 22);
     assert_eq!(memory.paths(""), ["other", r"other\file"]);
     assert_eq!(clean(&memory).unwrap().removed, 0);
@@ -176,7 +176,7 @@ fn what_a_preparation_that_broke_left_can_be_cleaned() {
 fn what_smbscope_did_not_make_stays_with_what_holds_it_and_cleaning_can_be_repeated() {
     let memory = Memory::default();
     prepare(&memory, &files(), 2).unwrap();
-    // What looks like a directory may be a link to another one: nothing in it is touched, whatever it is called.
+    // A listed directory may be a link to another one: nothing in it is touched, whatever its name.
     memory.put(r"bench\user00001\link", Node::Directory);
     memory.put(r"bench\user00001\link\file000000.dat", Node::File(vec![1]));
     memory.put(r"bench\user00001\files\point", Node::ReparsePoint);
@@ -186,7 +186,7 @@ fn what_smbscope_did_not_make_stays_with_what_holds_it_and_cleaning_can_be_repea
     left.sort();
     assert_eq!(left, [r"bench\thesis.doc", r"bench\user00001\files\point", r"bench\user00001\link"]);
     assert_eq!(cleaned.left.count, 3);
-    // Ten files; of the first user two directories, of the second one all four.
+    // Ten files, two directories of the first user and all four of the second.
     assert_eq!(cleaned.removed, 16);
     let there = [
         "bench",
@@ -233,7 +233,7 @@ fn directories_nested_without_end_are_not_entered() {
 
 #[test]
 fn a_directory_that_only_seems_empty_keeps_its_marker() {
-    // The second is Samba's answer about a link that leads nowhere, where it follows links out of the share.
+    // Samba reports the second status for a dangling link when it follows links out of the share.
     for status in [NtStatus::DIRECTORY_NOT_EMPTY, NtStatus::OBJECT_NAME_NOT_FOUND] {
         let memory = Memory::default();
         prepare(&memory, &files(), 1).unwrap();
@@ -242,11 +242,11 @@ fn a_directory_that_only_seems_empty_keeps_its_marker() {
         assert_eq!(left.count, 1);
         assert!(left.paths[0].starts_with(r"bench\(something"), "{left:?}");
         assert!(memory.get(r"bench\smbscope-bench.toml").is_some());
-        // Again, and another run in it.
+        // Repeated cleanup, and another run in the directory.
         assert_eq!(clean(&memory).unwrap().left.count, 1);
         assert_eq!(prepare(&memory, &files(), 1).unwrap().made, 5);
         memory.remove(r"bench\dangling");
-        // One in a directory of the set.
+        // A hidden entry in a directory of the set.
         memory.put(r"bench\user00001\files\dir0001\dangling", Node::Hidden(status));
         assert_eq!(clean(&memory).unwrap().left.count, 1);
         memory.remove(r"bench\user00001\files\dir0001\dangling");
@@ -265,7 +265,7 @@ fn a_marker_that_was_interrupted_while_it_was_written_is_one() {
     assert_eq!(prepare(&memory, &files(), 1).unwrap().found, 5);
     assert_eq!(clean(&memory).unwrap().left.count, 0);
     assert!(memory.paths("").is_empty());
-    // And right before its end: an empty directory is what is left.
+    // Interrupted just before the end: only an empty directory is left.
     memory.put("bench", Node::Directory);
     assert_eq!(clean(&memory).unwrap().removed, 1);
     assert!(memory.paths("").is_empty());
