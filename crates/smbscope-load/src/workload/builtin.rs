@@ -1,4 +1,4 @@
-//! Workloads that need no file: the generated mix, and the TOML files of `workloads/`, which are examples as well.
+//! Built-in workloads: the generated mix and the TOML files in `workloads/`, which also serve as examples.
 
 use super::error::suggest;
 use super::loadfile::Loadfile;
@@ -27,7 +27,7 @@ const FILES: [(&str, &str); 15] = [
     ("homefolders", include_str!("../../../../workloads/homefolders.toml")),
 ];
 
-/// Name and description of each; the first is the default.
+/// Name and description of each workload. The first is the default.
 pub(super) fn all() -> Vec<(&'static str, String)> {
     let names = [NETBENCH, NETBENCH_FULL].into_iter().chain(FILES.iter().map(|(name, _)| *name));
     let described = names.map(|name| {
@@ -53,7 +53,7 @@ pub(super) fn get(name: &str) -> Result<Workload, WorkloadError> {
     }
 }
 
-/// The text that a built-in workload is made from: TOML, or a loadfile.
+/// Returns the source of a built-in workload: TOML or a loadfile.
 pub(super) fn text(name: &str) -> Option<String> {
     let generated = |settings| Some(netbench::generate(settings).0);
     match name {
@@ -96,7 +96,7 @@ mod tests {
     fn the_generated_mix_makes_its_files_once() {
         let workload = get(NETBENCH).unwrap();
         assert_eq!(workload.skipped_lines(), 0);
-        // 3 MB and a byte for each file, with the smallest files rounded up.
+        // 3 MB plus one byte per file, with the smallest files rounded up.
         assert!((3_000_000..3_600_000).contains(&workload.set_up_bytes()), "{}", workload.set_up_bytes());
         let seat = UserSeat { number: 0, of: 1, seed: 1, directory: "bench".to_owned() };
         let mut script = workload.script(&seat);

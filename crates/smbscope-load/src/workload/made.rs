@@ -1,23 +1,23 @@
-//! Which names below the directory of a benchmark smbscope makes: nothing else is ever removed there. A server may show a
-//! link to somewhere else as a directory, and no client can tell; but what is behind it has other names.
+//! The names that smbscope creates in a benchmark directory. Nothing else is ever removed there: a server may show a
+//! link to another place as a directory, which a client can't detect, but the names at its target differ.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Bytes of all names of a workload together, at most.
+/// Limit for the total length of all names of a workload, in bytes.
 pub(crate) const NAMES_MAX: usize = 8 << 20;
 
-/// The names that a workload makes below the directory of a user, beside those of file sets.
+/// Names that a workload creates in a user's directory, apart from those of file sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CreatedPaths {
-    /// In lower case, as servers do not tell cases apart; with all directories that lead to them.
+    /// Lower case, because servers ignore case. Includes all parent directories.
     names: BTreeSet<Box<str>>,
-    /// Bytes of the names. Beyond [`NAMES_MAX`] no more are added: each directory of a deep path is a name of its own.
+    /// Total length in bytes. Beyond [`NAMES_MAX`] no names are added: each parent of a deep path counts as a name.
     bytes: usize,
 }
 
 impl CreatedPaths {
-    /// These paths below a user's directory, with the directories that lead to them.
+    /// Collects paths relative to a user's directory, with their parent directories.
     pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a str>) -> CreatedPaths {
         let mut made = CreatedPaths::default();
         paths.for_each(|path| made.add(path));
@@ -34,23 +34,21 @@ impl CreatedPaths {
         }
     }
 
-    /// The names, for a marker.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
     }
 
-    /// Those of both.
     pub(crate) fn merged(&self, other: &CreatedPaths) -> CreatedPaths {
         let names: BTreeSet<Box<str>> = self.names.union(&other.names).cloned().collect();
         CreatedPaths { bytes: names.iter().map(|name| name.len()).sum(), names }
     }
 
-    /// Whether there are too many to be written down.
+    /// Returns true if the names exceed what a marker can hold.
     pub(crate) fn is_too_large(&self) -> bool {
         self.bytes > NAMES_MAX
     }
 
-    /// Whether smbscope makes this path, which is below the directory of all users.
+    /// Returns true if smbscope creates this path, given relative to the directory of all users.
     pub(crate) fn has(&self, path: &str) -> bool {
         let (first, rest) = path.split_once('\\').unwrap_or((path, ""));
         match first {
@@ -59,7 +57,7 @@ impl CreatedPaths {
         }
     }
 
-    /// Whether smbscope makes this path, which is below the directory of a user.
+    /// Returns true if smbscope creates this path, given relative to a user's directory.
     pub(crate) fn has_of_user(&self, path: &str) -> bool {
         let of = |directory| path.strip_prefix(directory).and_then(|rest: &str| rest.strip_prefix('\\'));
         if path == "files" || path == "new" {
@@ -71,17 +69,16 @@ impl CreatedPaths {
     }
 }
 
-/// The names below one user's directory.
+/// Decides which paths in one user's directory are smbscope's.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Own<'a> {
-    /// What is made there.
     pub(crate) made: &'a CreatedPaths,
-    /// The user's directory, as the server sees it.
+    /// The user's directory as the server sees it.
     pub(crate) directory: &'a str,
 }
 
 impl Own<'_> {
-    /// Whether smbscope makes this path; the server's.
+    /// Returns true if smbscope creates this path, given as the server sees it.
     pub(crate) fn has(&self, path: &str) -> bool {
         let below = path.strip_prefix(self.directory).and_then(|rest| rest.strip_prefix('\\'));
         below.is_some_and(|below| self.made.has_of_user(below))
@@ -94,7 +91,7 @@ impl std::fmt::Debug for Own<'_> {
     }
 }
 
-/// `dir0001`, `dir0001\dir0002`, `dir0001\file000003.dat`: see [`FileSet`](super::FileSet).
+/// Returns true for `dir0001`, `dir0001\dir0002`, `dir0001\file000003.dat`: see [`FileSet`](super::FileSet).
 fn is_of_set(path: &str) -> bool {
     let is_directory = |name| is_numbered(name, "dir", 4, "");
     match path.rsplit_once('\\') {
@@ -105,7 +102,7 @@ fn is_of_set(path: &str) -> bool {
     }
 }
 
-/// Whether a name is a number of at least so many digits between two texts.
+/// Returns true if a name is a number of at least `digits` digits between two fixed strings.
 fn is_numbered(name: &str, before: &str, digits: usize, after: &str) -> bool {
     let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
     number.is_some_and(|number| number.len() >= digits && number.bytes().all(|digit| digit.is_ascii_digit()))
@@ -161,7 +158,7 @@ mod tests {
 
     #[test]
     fn directories_of_a_deep_path_are_bounded_together() {
-        // Half a million directories, whose names have 250 GB.
+        // Half a million directories, whose names total 250 GB.
         let deep = vec!["a"; 500_000].join("\\");
         let made = CreatedPaths::new([deep.as_str()].into_iter());
         assert!(made.is_too_large() && made.names.len() < 10, "{}", made.names.len());

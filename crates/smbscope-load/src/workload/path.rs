@@ -1,18 +1,18 @@
-//! Paths of a workload: checked when it is read, and put below a user's own directory once for each user, so that no
-//! step makes a string.
+//! Paths of a workload: validated while parsing and prefixed with the directory of each user once, so that steps
+//! allocate no strings.
 
 use super::{CreatedPaths, UserSeat};
 use smbscope_model::prose::shorten;
 use std::collections::HashMap;
 
-/// Characters of a path that an error shows.
+/// Characters of a path shown in errors.
 const PATH_SHOWN_MAX: usize = 200;
 
-/// A path of a workload, as an index into its [`Names`].
+/// Index of a path in its [`PathInterner`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PathId(u32);
 
-/// Every path that a workload names, once each. They are relative to the user's own directory.
+/// All distinct paths of a workload, relative to the user's own directory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PathInterner {
     names: Vec<Box<str>>,
@@ -26,7 +26,7 @@ impl PathId {
 }
 
 impl PathInterner {
-    /// The id of a path that [`below`] has made.
+    /// Returns the id of a path that [`below`] has validated.
     pub(super) fn intern(&mut self, relative: &str) -> PathId {
         if let Some(id) = self.ids.get(relative) {
             return *id;
@@ -37,13 +37,13 @@ impl PathInterner {
         id
     }
 
-    /// Those that are no patterns: what can be made.
+    /// Returns the paths that can be created, which excludes search patterns.
     pub(super) fn made(&self) -> CreatedPaths {
         let is_name = |name: &&str| !name.contains(is_forbidden);
         CreatedPaths::new(self.names.iter().map(|name| &**name).filter(is_name))
     }
 
-    /// The paths as one user sees them.
+    /// Builds the paths of one user.
     pub(super) fn resolve(&self, seat: &UserSeat) -> UserPaths {
         let own = seat.own_directory();
         let bytes = self.names.iter().map(|name| own.len() + 1 + name.len()).sum();
@@ -64,7 +64,7 @@ impl PathInterner {
     }
 }
 
-/// The paths of one user, in one piece of memory.
+/// The paths of one user in a single allocation.
 #[derive(Debug)]
 pub(super) struct UserPaths {
     own: String,
@@ -73,12 +73,11 @@ pub(super) struct UserPaths {
 }
 
 impl UserPaths {
-    /// The user's own directory.
     pub(super) fn own(&self) -> &str {
         &self.own
     }
 
-    /// The path that the server sees.
+    /// Returns the path as the server sees it.
     pub(super) fn get(&self, id: PathId) -> &str {
         let index = id.0 as usize;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -86,17 +85,16 @@ impl UserPaths {
     }
 }
 
-/// Whether the last part of a path may have wildcards.
+/// Kind of the last path component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
-    /// No: it is a name.
     Name,
-    /// Yes: it is a pattern (MS-FSA 2.1.4.4: `*`, `?`, and `<`, `>`, `"` for their DOS meanings).
+    /// May contain wildcards (MS-FSA 2.1.4.4: `*`, `?`, and the DOS wildcards `<`, `>`, `"`).
     Pattern,
 }
 
-/// Takes a path apart at backslashes and slashes and puts it together again with backslashes only, without any at its
-/// ends; what could leave the directory it belongs in, or what no SMB server accepts, is refused with the reason.
+/// Normalises a path: backslashes as separators, none at either end. Returns the reason as the error if it could leave
+/// its directory or if no SMB server accepts it.
 pub(super) fn below(path: &str, last: Last) -> Result<String, String> {
     let mut clean = String::with_capacity(path.len());
     let shown = || shorten(path, PATH_SHOWN_MAX);
@@ -120,7 +118,7 @@ pub(super) fn below(path: &str, last: Last) -> Result<String, String> {
     Ok(clean)
 }
 
-/// MS-FSCC 2.1.5.2.
+/// Characters that file names can't contain (MS-FSCC 2.1.5.2).
 fn is_forbidden(c: char) -> bool {
     c < ' ' || matches!(c, '"' | '|' | '<' | '>' | '*' | '?' | ':')
 }

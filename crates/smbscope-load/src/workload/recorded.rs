@@ -1,7 +1,7 @@
-//! Workloads that were recorded from a capture: a TOML file whose lines are those of a loadfile.
+//! Workloads recorded from a capture: a TOML file that contains loadfile lines.
 //!
-//! `[recorded]` holds two texts: `files` makes what the recording finds, before anything is measured, and `steps` are its
-//! commands with the pauses between them.
+//! `[recorded]` has two texts: `files` creates the files that the recording expects, before measurement starts, and
+//! `steps` has its commands with the pauses between them.
 
 use super::error::Location;
 use super::loadfile::Loadfile;
@@ -9,54 +9,49 @@ use super::{FileSet, Workload, WorkloadDefinition, WorkloadError, WorkloadKind, 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A recording, as its file has it.
+/// A recording file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
-    /// The name of the workload.
     pub name: String,
-    /// A line about it.
+    /// One line, possibly empty.
     #[serde(default)]
     pub description: String,
-    /// The rest.
     pub recorded: RecordedWorkload,
 }
 
-/// What was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedWorkload {
-    /// Commands that are replayed.
+    /// Number of replayed commands.
     pub commands: u64,
-    /// Names are not those of the capture.
+    /// True if the names are pseudonyms.
     #[serde(default)]
     pub anonymized: bool,
-    /// It leaves the files as it found them, so that it can be done again at once; otherwise each user does it once.
+    /// True if a pass restores the files, so that it can be repeated at once. Otherwise each user runs it once.
     #[serde(default)]
     pub repeats: bool,
-    /// What is not replayed: how often, and why.
+    /// Commands that are not replayed, with count and reason.
     #[serde(default)]
     pub not_replayed: Vec<String>,
-    /// Lines that make the files.
+    /// Lines that create the files.
     pub files: String,
-    /// Lines of the work.
+    /// Lines that are measured.
     pub steps: String,
 }
 
 impl Recording {
-    /// As a file.
     pub fn to_toml(&self) -> String {
-        // Texts and numbers can always be written.
+        // Strings and numbers always serialise.
         toml::to_string_pretty(self).unwrap_or_default()
     }
 }
 
-/// Whether a TOML text is a recording.
+/// Returns true if a TOML text is a recording.
 pub(super) fn is_one(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "[recorded]")
 }
 
-/// The workload of a recording.
 pub(super) fn parse(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, WorkloadError> {
     let recording: Recording = toml::from_str(text).map_err(|error| {
         let place = Location::at(file, text, error.span().map_or(0, |span| span.start));
@@ -80,7 +75,7 @@ pub(super) fn parse(file: &str, text: &str, source: WorkloadSource) -> Result<Wo
     Ok(Workload { about: Arc::new(about), kind: WorkloadKind::Loadfile(Arc::new(loadfile)), thinking: None })
 }
 
-/// A text that ends with a line end, if it has anything.
+/// Appends a newline unless the text is empty or already ends with one.
 fn with_end(text: &str) -> String {
     match text {
         "" => String::new(),
@@ -136,7 +131,7 @@ mod tests {
         parse("app.toml", &recording.to_toml(), WorkloadSource::BuiltIn).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What a user does behind the set-up, until the end or so many steps.
+    /// Returns up to `most` steps of a user after the set-up.
     fn steps(workload: &Workload, most: usize) -> Vec<String> {
         let seat = UserSeat { number: 0, of: 1, seed: 1, directory: "bench".to_owned() };
         let mut script = workload.script(&seat);

@@ -1,17 +1,17 @@
-//! Information levels of SMB1, by which loadfiles name what they ask for, as classes (MS-CIFS 2.2.2.3, MS-FSCC 2.4
-//! and 2.5). A level of 1000 and more is a class passed through (MS-SMB 2.2.2.3.5).
+//! Maps the SMB1 information levels in loadfiles to information classes (MS-CIFS 2.2.2.3, MS-FSCC 2.4 and 2.5). A level
+//! of 1000 or more is a pass-through class (MS-SMB 2.2.2.3.5).
 
 use smbscope_client::Info;
 
-/// The class of a QUERY_PATH_INFORMATION or QUERY_FILE_INFORMATION level (MS-CIFS 2.2.2.3.3).
+/// Maps a QUERY_PATH_INFORMATION or QUERY_FILE_INFORMATION level (MS-CIFS 2.2.2.3.3).
 pub(super) fn query_file(level: u32) -> Option<Info> {
     Some(match level {
-        // SMB_INFO_STANDARD: times, sizes and attributes, which one class of later dialects has together.
+        // SMB_INFO_STANDARD has times, sizes and attributes, which later dialects combine in this class.
         0x0001 => Info::FILE_NETWORK_OPEN_INFORMATION,
         0x0002 | 0x0103 => Info::FILE_EA_INFORMATION,
         0x0101 => Info::FILE_BASIC_INFORMATION,
         0x0102 => Info::FILE_STANDARD_INFORMATION,
-        // SMB_QUERY_FILE_NAME_INFO: SMB2 knows the name as a part of FileAllInformation only (MS-SMB2 3.3.5.20.1).
+        // SMB_QUERY_FILE_NAME_INFO: in SMB2 the name is available only in FileAllInformation (MS-SMB2 3.3.5.20.1).
         0x0104 | 0x0107 => Info::FILE_ALL_INFORMATION,
         0x0108 => Info::FILE_ALTERNATE_NAME_INFORMATION,
         0x0109 => Info::FILE_STREAM_INFORMATION,
@@ -20,7 +20,7 @@ pub(super) fn query_file(level: u32) -> Option<Info> {
     })
 }
 
-/// The class of a QUERY_FS_INFORMATION level (MS-CIFS 2.2.2.3.2).
+/// Maps a QUERY_FS_INFORMATION level (MS-CIFS 2.2.2.3.2).
 pub(super) fn query_file_system(level: u32) -> Option<Info> {
     Some(match level {
         0x0001 | 0x0103 => Info::FILE_FS_SIZE_INFORMATION,
@@ -31,7 +31,7 @@ pub(super) fn query_file_system(level: u32) -> Option<Info> {
     })
 }
 
-/// The class of a FIND_FIRST level (MS-CIFS 2.2.2.3.1).
+/// Maps a FIND_FIRST level (MS-CIFS 2.2.2.3.1).
 pub(super) fn find(level: u32) -> Option<Info> {
     Some(match level {
         0x0001..=0x0003 | 0x0101 => Info::FILE_DIRECTORY_INFORMATION,
@@ -44,8 +44,8 @@ pub(super) fn find(level: u32) -> Option<Info> {
     })
 }
 
-/// Whether a SET_FILE_INFORMATION level is about times and attributes: the only ones that say what to set without a
-/// value, namely nothing (MS-CIFS 2.2.2.3.4).
+/// Returns true if a SET_FILE_INFORMATION level sets times and attributes. Only these work without a value, as a no-op
+/// (MS-CIFS 2.2.2.3.4).
 pub(super) fn sets_basic(level: u32) -> bool {
     matches!(level, 0x0001 | 0x0101 | 1004)
 }
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn levels_become_classes_of_the_same_meaning() {
-        // MS-CIFS 2.2.2.3 and MS-FSCC 2.4: the levels of the Debian package's client.txt.
+        // MS-CIFS 2.2.2.3 and MS-FSCC 2.4: the levels in the Debian package's client.txt.
         assert_eq!(query_file(258), Some(Info::FILE_STANDARD_INFORMATION));
         assert_eq!(query_file(0x107), Some(Info::FILE_ALL_INFORMATION));
         assert_eq!(query_file(1004), Some(Info::FILE_BASIC_INFORMATION));

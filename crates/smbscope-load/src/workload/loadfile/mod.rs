@@ -1,8 +1,8 @@
-//! dbench's loadfiles: one operation a line, in the format of dbench 2 to 4, smbtorture's `bench.nbench` and the
-//! Debian package's `client.txt`.
+//! dbench loadfiles: one operation per line, in the format of dbench 2 to 4, smbtorture's `bench.nbench` and the Debian
+//! package's `client.txt`.
 //!
-//! A line is compact (40 bytes), so the 458,344 lines of `client.txt` take 18 MB once, however many users there are; a
-//! user has a position and the paths.
+//! A parsed line takes 40 bytes, so the 458,344 lines of `client.txt` take 18 MB, shared by all users. A user only has
+//! a position and its own paths. Lines are parsed in `parse.rs` and performed by [`LoadfileScript`].
 
 mod levels;
 mod parse;
@@ -23,35 +23,34 @@ use smbscope_client::{FileRange, FsctlProfile, Info};
 use smbscope_model::Dialect;
 use std::time::Duration;
 
-/// A loadfile that was read.
 #[derive(Debug, Clone)]
 pub(super) struct Loadfile {
     names: PathInterner,
-    /// Ways to open files.
+    /// Distinct combinations of open parameters.
     how: Vec<How>,
     patterns: Vec<Box<str>>,
-    /// Those of each queue.
+    /// Ranges of each queue operation.
     ranges: Vec<Box<[FileRange]>>,
     made: CreatedPaths,
     operations: Vec<String>,
     lines: Vec<LoadfileLine>,
-    /// How many lines at the beginning make the files that the rest works with.
+    /// Number of leading lines that create the files which the rest works with.
     set_up: usize,
-    /// Where a pass after the first one begins.
+    /// First line of every pass but the first.
     repeat: usize,
-    /// Users are done after a pass.
+    /// Users stop after one pass.
     once: bool,
     skipped: u32,
 }
 
-/// A line, checked: its handle is open, its path stays inside, its levels and status are known.
+/// A validated line: its handle is open, its path stays inside, its levels and status are known.
 #[derive(Debug, Clone, Copy)]
 struct LoadfileLine {
     op: Op,
     expected: Expected,
-    /// 0 where we put it in ourselves.
+    /// Line number in the file; 0 for a line that the parser inserted.
     number: u32,
-    /// Index into the operations; [`NOT_COUNTED`] for what is none.
+    /// Index into the operations, or [`NOT_COUNTED`].
     operation: u8,
 }
 
@@ -87,11 +86,11 @@ enum Op {
     Sleep { time: Duration },
 }
 
-/// A pattern of a listing, as an index into those of the loadfile.
+/// Index into the loadfile's search patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PatternId(u32);
 
-/// How a file is opened, word by word.
+/// Open parameters as in an SMB2 CREATE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct How {
     access: u32,
@@ -101,7 +100,7 @@ struct How {
     attributes: u32,
 }
 
-/// What dbench 4's OPEN is for.
+/// Access of dbench 4's OPEN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenFor {
     Reading,
@@ -109,7 +108,7 @@ enum OpenFor {
     Both,
 }
 
-/// Whether a recording can have a line; otherwise why not.
+/// Returns an error with the reason if a recording cannot contain this line.
 pub fn check_line(line: &str) -> Result<(), String> {
     parse::parse("", line, Clients::Names).map(drop).map_err(|error| match error {
         WorkloadError::Invalid { what, .. } => what,
@@ -118,12 +117,12 @@ pub fn check_line(line: &str) -> Result<(), String> {
 }
 
 impl Loadfile {
-    /// Takes a text for a loadfile; `name` is for messages.
+    /// Parses a loadfile. `name` appears in error messages.
     pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
         Loadfile::with(name, text, Clients::Users)
     }
 
-    /// Takes the lines of a recording, which may have directories of any name.
+    /// Parses the lines of a recording, in which `\clients` has no special meaning.
     pub(super) fn parse_recorded(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
         Loadfile::with(name, text, Clients::Names)
     }
@@ -141,8 +140,8 @@ impl Loadfile {
         Ok(loadfile)
     }
 
-    /// Lets every pass after the first one begin at this line of the file, instead of at the first one: for files whose
-    /// end leaves behind what this line found.
+    /// Starts every pass but the first at this line of the file, for files whose end restores the state that this line
+    /// expects.
     pub(super) fn repeat_from_line(mut self, number: u32) -> Loadfile {
         let first = self.lines.iter().position(|line| line.number >= number);
         self.repeat = first.unwrap_or(0);
@@ -150,12 +149,11 @@ impl Loadfile {
         self
     }
 
-    /// Lets each user do it once.
     pub(super) fn once(self) -> Loadfile {
         Loadfile { once: true, ..self }
     }
 
-    /// The same with pauses so many times as long.
+    /// Returns a copy with its pauses multiplied by `by`.
     pub(super) fn thinking(&self, by: f64) -> Loadfile {
         let mut scaled = self.clone();
         for line in &mut scaled.lines {
@@ -166,7 +164,7 @@ impl Loadfile {
         scaled
     }
 
-    /// What can't be done in a dialect: what it is, and why.
+    /// Returns the first operation that the dialect can't perform, and the reason.
     pub(super) fn unsupported_in(&self, dialect: Dialect) -> Option<(String, &'static str)> {
         self.lines.iter().find_map(|line| match line.op {
             Op::ListOpen { .. } if !matches!(dialect, Dialect::Smb2(_)) => {
@@ -177,27 +175,26 @@ impl Loadfile {
         })
     }
 
-    /// Whether several commands are outstanding at once somewhere.
+    /// Returns true if some operation has several commands outstanding.
     pub(super) fn has_queues(&self) -> bool {
         !self.ranges.is_empty()
     }
 
-    /// Names of the operations that occur.
     pub(super) fn operations(&self) -> &[String] {
         &self.operations
     }
 
-    /// Lines that can never be performed, because their handle is not open there.
+    /// Number of lines that can never be performed because the file never opens their handle.
     pub(super) fn skipped(&self) -> u32 {
         self.skipped
     }
 
-    /// What users make below their own directories.
+    /// Names that users create in their own directories.
     pub(super) fn made(&self) -> &CreatedPaths {
         &self.made
     }
 
-    /// Bytes that the set-up writes.
+    /// Bytes written during set-up.
     pub(super) fn set_up_bytes(&self) -> u64 {
         let lengths = self.lines[..self.set_up].iter().map(|line| match line.op {
             Op::Write { length, .. } => u64::from(length),
@@ -206,7 +203,7 @@ impl Loadfile {
         lengths.sum()
     }
 
-    /// Bytes of memory that all users share.
+    /// Memory shared by all users, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.lines.capacity() * size_of::<LoadfileLine>()
     }

@@ -1,9 +1,9 @@
-//! From the text of a loadfile to lines that can be performed as they are.
+//! Turns the text of a loadfile into lines that are ready to perform.
 //!
-//! What a line means is what smbtorture's `bench.nbench` and dbench make of it. The parts of a line are separated by
-//! blanks and may be quoted; the last one is the expected status; a number in front is the time at which the line was
-//! recorded, which is skipped, because the load engine's schedule says when things begin. Names of operations may
-//! be in any case. `\clients\client1` is the directory of a user.
+//! Lines mean the same as in smbtorture's `bench.nbench` and dbench. Fields are separated by blanks and may be quoted;
+//! the last one is the expected status. A leading number is the time of the recording and is ignored: the load engine's
+//! schedule decides when operations start. Operation names are case-insensitive. `\clients\client1` is the user's
+//! directory.
 
 use super::super::WorkloadError;
 use super::super::action::Expected;
@@ -18,7 +18,7 @@ use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Operations as a loadfile names them, in the order in which results list them.
+/// Operations as a loadfile spells them, in the order of the results.
 const OPERATIONS: [&str; 32] = [
     "NTCreateX",
     "Close",
@@ -38,12 +38,12 @@ const OPERATIONS: [&str; 32] = [
     "LockX",
     "UnlockX",
     "Sleep",
-    // Spellings of dbench 4's SMB part and of smbtorture.
+    // Spellings of dbench 4's SMB module and of smbtorture.
     "Write",
     "Open",
     "Read",
     "Readdir",
-    // Commands of SMB2 word by word, as recordings have them.
+    // Raw SMB2 commands, which recordings use.
     "Create",
     "QueryInfo",
     "QueryDirectory",
@@ -57,18 +57,18 @@ const OPERATIONS: [&str; 32] = [
     "WriteQueue",
 ];
 
-/// Lines of a loadfile; the client.txt of dbench has 458,344. Each takes 40 bytes.
+/// Maximum number of lines in a loadfile. dbench's client.txt has 458,344. Each takes 40 bytes.
 const LINES_MAX: u32 = 4_000_000;
 
-/// More parts than any operation has.
+/// More fields than any operation has.
 const MOST_PARTS: usize = 9;
 
-/// What `\clients` and `\clients\client1` are.
+/// Meaning of `\clients` and `\clients\client1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clients {
-    /// The directory of all users and that of the user: loadfiles of dbench.
+    /// The directories of all users and of one user, as in dbench's loadfiles.
     Users,
-    /// Directories like any other: recordings.
+    /// Ordinary directories, as in recordings.
     Names,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile
     Ok(loadfile)
 }
 
-/// What the handle of a line is: a number, or with dbench 4's SMB part the path.
+/// Handle of a line: a number or, in dbench 4's SMB module, the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum LoadfileHandle {
     Number(i64),
@@ -107,21 +107,20 @@ struct LoadfileParser<'a> {
     patterns: Vec<Box<str>>,
     pattern_ids: HashMap<Box<str>, PatternId>,
     ranges: Vec<Box<[FileRange]>>,
-    /// How many in all.
+    /// Number of ranges in all queues.
     queued: usize,
     lines: Vec<LoadfileLine>,
     statuses: HashMap<String, Expected>,
-    /// Handles that are open at this line.
+    /// Slots of the handles that are open at this line.
     open: HashMap<LoadfileHandle, u32>,
     free: Vec<u32>,
     slots: u32,
-    /// The length of what was read when the set-up was last known to go on, and whether it has ended.
+    /// Number of lines up to the last point that still belonged to the set-up.
     set_up: usize,
     set_up_ended: bool,
     skipped: u32,
 }
 
-/// The parts of a line.
 struct LoadfileFields<'t> {
     parts: [&'t str; MOST_PARTS],
     count: usize,
@@ -181,7 +180,7 @@ impl<'a> LoadfileParser<'a> {
         self.operation(operation, arguments, expected)
     }
 
-    /// Splits at blanks; `None` for blank lines and comments.
+    /// Splits a line at blanks. Returns `None` for blank lines and comments.
     fn split<'t>(&self, text: &'t str) -> Result<Option<LoadfileFields<'t>>, WorkloadError> {
         let mut split = LoadfileFields { parts: [""; MOST_PARTS], count: 0 };
         let mut rest = text.trim();
@@ -239,7 +238,7 @@ impl<'a> LoadfileParser<'a> {
             "ReadX" => {
                 let (offset, length) = (number(1, "offset")?, short(2, "length")?);
                 let got = if arguments.len() > 3 { number(3, "length that is answered")? } else { u64::from(length) };
-                // Behind the end of the file SMB1 answers no bytes and success; a session calls that END_OF_FILE in
+                // Past the end of the file SMB1 returns success with no bytes; the client maps that to END_OF_FILE in
                 // every dialect.
                 let end = got == 0 && length > 0 && expected == Expected::Status(NtStatus::SUCCESS);
                 let expected = if end { Expected::Status(NtStatus::END_OF_FILE) } else { expected };
@@ -247,7 +246,7 @@ impl<'a> LoadfileParser<'a> {
             }
             "WriteX" | "Write" => {
                 let (offset, length) = (number(1, "offset")?, short(2, "length")?);
-                // A core write of nothing sets the end of the file (MS-CIFS 2.2.4.12).
+                // A core write of zero bytes sets the end of the file (MS-CIFS 2.2.4.12).
                 let cuts = name == "Write" && length == 0;
                 return self.on_handle(operation, arguments, expected, |slot| match cuts {
                     true => Op::SetEnd { slot, size: offset },
@@ -328,7 +327,7 @@ impl<'a> LoadfileParser<'a> {
                 let path = self.relative(name, arguments, 0, Last::Name)?;
                 let above = arguments.first().is_some_and(|path| self.is_above_users(path));
                 if above && name != "Deltree" {
-                    // The directory of all users is there before, and stays.
+                    // The directory of all users already exists, and stays.
                     return Ok(());
                 }
                 let path = self.names.intern(&path);
@@ -336,7 +335,7 @@ impl<'a> LoadfileParser<'a> {
                     "Mkdir" => Op::Mkdir { path },
                     "Rmdir" => Op::Rmdir { path },
                     _ => {
-                        // dbench and smbtorture do not look at the status: there may be nothing to remove.
+                        // dbench and smbtorture ignore the status: there may be nothing to remove.
                         self.push(operation, Op::Deltree { path }, Expected::Anything);
                         return Ok(());
                     }
@@ -365,7 +364,7 @@ impl<'a> LoadfileParser<'a> {
         Ok(())
     }
 
-    /// `Create "\path" ACCESS SHARE DISPOSITION OPTIONS ATTRIBUTES HANDLE STATUS`
+    /// Parses `Create "\path" ACCESS SHARE DISPOSITION OPTIONS ATTRIBUTES HANDLE STATUS`.
     fn create_as(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let number = |at: usize, what: &str| self.short_at(name, arguments, at, what);
@@ -392,7 +391,7 @@ impl<'a> LoadfileParser<'a> {
         Ok(())
     }
 
-    /// `QueryDirectory HANDLE "pattern" CLASS FLAGS STATUS`
+    /// Parses `QueryDirectory HANDLE "pattern" CLASS FLAGS STATUS`.
     fn query_directory(
         &mut self,
         operation: usize,
@@ -416,8 +415,8 @@ impl<'a> LoadfileParser<'a> {
         self.on_handle(operation, arguments, expected, |slot| Op::ListOpen { slot, pattern: id, class, flags })
     }
 
-    /// `ReadQueue HANDLE DEPTH "OFFSET+LENGTH …" STATUS`: so many at once, in this order; `*COUNT` behind one stands for so
-    /// many of the same length, each behind the one before.
+    /// Parses `ReadQueue HANDLE DEPTH "OFFSET+LENGTH …" STATUS`: ranges in order, with up to DEPTH commands
+    /// outstanding. `*COUNT` after a range repeats it contiguously.
     fn queue(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let depth = self.short_at(name, arguments, 1, "number of commands at once")?.max(1);
@@ -435,8 +434,8 @@ impl<'a> LoadfileParser<'a> {
         self.on_handle(operation, arguments, expected, |slot| Op::Queue { slot, depth, ranges: id, writes })
     }
 
-    /// dbench 4: `OPEN "\path" FLAGS STATUS`, where flags are 1 read, 2 write, 4 both, 8 create, 0x10 only if it is
-    /// new, 0x20 empty it, 0x40 append.
+    /// Parses dbench 4's `OPEN "\path" FLAGS STATUS`. Flags: 1 read, 2 write, 4 both, 8 create, 0x10 exclusive, 0x20
+    /// truncate, 0x40 append.
     fn open(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let flags = self.short_at(name, arguments, 1, "flags")?;
@@ -459,8 +458,8 @@ impl<'a> LoadfileParser<'a> {
         Ok(())
     }
 
-    /// A slot for an open. One that is expected to fail holds nothing afterwards. One whose handle is open already
-    /// closes that first, or it would stay open for ever.
+    /// Allocates a slot for an open. An open that is expected to fail leaves the slot free. If the handle is already
+    /// open, it is closed first; otherwise it would leak.
     fn take_slot(&mut self, key: LoadfileHandle, expected: Expected) -> u32 {
         let succeeds = match expected {
             Expected::Success | Expected::Anything => true,
@@ -503,7 +502,7 @@ impl<'a> LoadfileParser<'a> {
         Ok(())
     }
 
-    /// The handle of a line, or the path that stands for it.
+    /// Returns the handle of a line, or the path that replaces it.
     fn key(&mut self, operation: usize, arguments: &[&str]) -> Result<LoadfileHandle, WorkloadError> {
         let name = OPERATIONS[operation];
         match arguments.first() {
@@ -520,8 +519,8 @@ impl<'a> LoadfileParser<'a> {
     }
 
     fn push(&mut self, operation: usize, op: Op, expected: Expected) {
-        // What makes files is over where something is read, changed, locked or removed for the first time; and it ends
-        // where nothing was open, so that no later line needs a handle of it.
+        // The set-up ends at the first read, change, lock or removal. It is cut back to the last point where nothing
+        // was open, so that no later line needs one of its handles.
         let makes = matches!(
             op,
             Op::Create { .. }
@@ -576,7 +575,7 @@ impl<'a> LoadfileParser<'a> {
         Ok(self.names.intern(&path))
     }
 
-    /// A path relative to the user's own directory, which `\clients\client1` stands for.
+    /// Makes a path relative to the user's own directory, `\clients\client1`.
     fn relative(&self, name: &str, arguments: &[&str], at: usize, last: Last) -> Result<String, WorkloadError> {
         let Some(path) = arguments.get(at) else {
             return Err(self.error(format!("{name} has too few paths"), "paths come first, in quotation marks"));
@@ -594,7 +593,7 @@ impl<'a> LoadfileParser<'a> {
         Ok(if own { inside.to_owned() } else { path })
     }
 
-    /// `\clients`, in which the directories of all users are.
+    /// Returns true for `\clients`, the parent of all users' directories.
     fn is_above_users(&self, path: &str) -> bool {
         self.clients == Clients::Users && path.trim_matches(['\\', '/']).eq_ignore_ascii_case("clients")
     }
@@ -631,8 +630,7 @@ impl<'a> LoadfileParser<'a> {
         WorkloadError::invalid(Location::line(self.name, self.number), what, hint)
     }
 
-    /// Puts in what every pass needs so that it can begin again: it begins with an empty directory of the user's own,
-    /// and ends with nothing open.
+    /// Makes the loadfile repeatable: a pass starts with an empty user directory and ends with all handles closed.
     fn finish(mut self) -> Loadfile {
         let mut left: Vec<u32> = self.open.values().copied().collect();
         left.sort_unstable();
@@ -651,7 +649,7 @@ impl<'a> LoadfileParser<'a> {
         if !is_made {
             begin.push(unasked(Op::Mkdir { path: root }));
         }
-        // Behind a removal of the directory that the file asks for itself, it is made again.
+        // After the file's own removal of the directory, create it again.
         let after = usize::from(begin.len() == 1 && !is_made);
         self.set_up += begin.len();
         self.lines.splice(after..after, begin);

@@ -1,12 +1,12 @@
-//! Ranges of a queue as text: `0+65536*16 4194304+512` are 16 of 64 KiB, each behind the one before, and one of 512 bytes.
+//! Text form of queue ranges: `0+65536*16 4194304+512` is 16 contiguous ranges of 64 KiB and one of 512 bytes.
 
 use smbscope_client::FileRange;
 use std::fmt::Write;
 
-/// Ranges of all queues of a file at most.
+/// Maximum number of ranges in all queues of a file.
 pub(super) const QUEUED_MAX: usize = 1_000_000;
 
-/// The ranges of a text; the part of it that is none, or one too many.
+/// Parses up to `most` ranges. Returns the first malformed or excess part as the error.
 pub(super) fn parse(text: &str, most: usize) -> Result<Vec<FileRange>, &str> {
     let mut ranges = Vec::new();
     for part in text.split_whitespace() {
@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str, most: usize) -> Result<Vec<FileRange>, &str> {
     Ok(ranges)
 }
 
-/// Offset, length and how often; nothing reaches beyond what an offset can be.
+/// Parses offset, length and count. The end must fit a signed 64-bit file offset.
 fn run(text: &str) -> Option<(u64, u32, u64)> {
     let (offset, rest) = text.split_once('+')?;
     let (length, count) = rest.split_once('*').unwrap_or((rest, "1"));
@@ -29,7 +29,6 @@ fn run(text: &str) -> Option<(u64, u32, u64)> {
     (i64::try_from(end).is_ok()).then_some((offset, length, count))
 }
 
-/// The text of ranges.
 pub fn ranges_text(ranges: &[FileRange]) -> String {
     let mut text = String::new();
     let follows =

@@ -1,4 +1,4 @@
-//! One user's way through a loadfile: a position in the shared lines, and the paths as this user sees them.
+//! One user's progress through a loadfile: a position in the shared lines and the user's own paths.
 
 use super::super::action::{Action, HandleSlot, Script, ScriptStep};
 use super::super::path::UserPaths;
@@ -7,10 +7,9 @@ use super::{How, Loadfile, LoadfileLine, NOT_COUNTED, Op, OpenFor};
 use smbscope_client::{ByteRangeLock, CreateDisposition, access, create_options};
 use std::sync::Arc;
 
-/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE: a loadfile opens files twice, and does not say how.
+/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE. A loadfile opens files twice without stating a share mode.
 const SHARE_ALL: u32 = 0x7;
 
-/// One user's way through a loadfile.
 #[derive(Debug)]
 pub(in super::super) struct LoadfileScript {
     loadfile: Arc<Loadfile>,
@@ -93,7 +92,7 @@ fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a
         Op::Create { path, options, disposition, slot } => Action::Open {
             slot: HandleSlot(slot),
             path: paths.get(path),
-            // What smbtorture asks for: files are opened for all that a line with their handle may do.
+            // As in smbtorture: files are opened with every access that a line with their handle may need.
             access: match options & create_options::DIRECTORY != 0 {
                 true => access::READ_DATA | access::READ_ATTRIBUTES,
                 false => access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES,

@@ -1,4 +1,4 @@
-//! From the shape of a TOML workload to one that can be performed, or an error that says where and what to do.
+//! Validates a TOML workload and compiles it to steps, or returns an error with position and remedy.
 
 use super::super::WorkloadError;
 use super::super::action::Expected;
@@ -20,25 +20,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use toml::{Spanned, Value};
 
-/// Steps of one operation at most, repetitions included.
+/// Maximum number of steps in an operation, including repetitions.
 const MOST_STEPS: usize = 100_000;
-/// How often an operation is performed in a row at most.
+/// Maximum for `times`: how often an operation runs in a row.
 const TIMES_MAX: i64 = 1_000_000_000;
 const MOST_FILES: i64 = 10_000_000;
-/// The largest transfer of one step; the client makes several commands of what a server does not take at once.
+/// Largest single transfer, in bytes. The client splits one that exceeds the server's limit.
 const MOST_TRANSFER: u64 = 8 << 20;
 
-/// The largest transfer in blocks.
+/// Largest transfer in blocks, in bytes.
 const MOST_IN_BLOCKS: u64 = 1 << 40;
-/// Commands of a step that are outstanding at most.
+/// Maximum number of outstanding commands of a step.
 const QUEUE_MAX: i64 = 256;
-/// Directories in one directory, where they are nested, at most.
+/// Maximum number of subdirectories per directory in a nested set.
 const NESTED_MAX: i64 = 10_000;
 
-/// How late a scenario may begin where the workload does not say.
+/// Default for the maximum delay of a scenario's start.
 const LATE: Duration = Duration::from_secs(1);
 
-/// `do`, and the keys that go with it.
+/// Values of `do`, each with its keys.
 const STEPS: [(&str, &[&str]); 24] = [
     ("open", &["file", "access", "mode", "as"]),
     ("close", &["of"]),
@@ -111,12 +111,12 @@ const ORDERS: [(&str, OperationOrder); 2] =
 const TREES: [(&str, TreeConnectTarget); 2] = [("own", TreeConnectTarget::Own), ("IPC$", TreeConnectTarget::Ipc)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
-/// Names and values of the parameters of a file.
+/// Returns the names and values of a file's parameters.
 pub(in super::super) fn parameters(file: &str, text: &str) -> Result<Vec<(String, String)>, WorkloadError> {
     TomlSource::new(file, text).parameters()
 }
 
-/// The text of a file with other values of its parameters.
+/// Returns the text of a file with other values for its parameters.
 pub(in super::super) fn with_parameters(
     file: &str,
     text: &str,
@@ -125,7 +125,6 @@ pub(in super::super) fn with_parameters(
     TomlSource::new(file, text).with(set)
 }
 
-/// Reads and checks a file.
 pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, WorkloadError> {
     let written = TomlSource::new(file, text);
     let expanded = written.expanded()?;
@@ -196,7 +195,7 @@ struct OpenHandle {
     file: Choose,
 }
 
-/// The size of files: also by what they come to together.
+/// Parses the size of files, including `{ total = … }`.
 fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<SizeDistribution, ProblemWithHint> {
     let total = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("total"));
     let Some(total) = total else { return sizes(value) };
@@ -207,7 +206,6 @@ fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<SizeDistribution, 
     Ok(SizeDistribution::adding_up_to(bytes, files, seed))
 }
 
-/// A slot that nothing is open in.
 fn free_slot(known: &StepContext) -> u32 {
     let taken: Vec<u32> = known.open.values().map(|open| open.slot).collect();
     (0..).find(|slot| !taken.contains(slot)).unwrap_or(0)
@@ -218,12 +216,12 @@ struct Checker<'t> {
     files: FileSet,
     operations: Vec<String>,
     slots: u32,
-    /// What `[start]` leaves open.
+    /// Handles that `[start]` leaves open.
     always_open: BTreeMap<String, OpenHandle>,
     makes: bool,
 }
 
-/// What is known at a step from the steps before it.
+/// State after the preceding steps.
 struct StepContext {
     open: BTreeMap<String, OpenHandle>,
     file: Option<Choose>,
@@ -258,7 +256,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// How operations begin, and when they are too slow.
+    /// Validates the `[scenarios]` table.
     fn scenarios(&self, raw: &RawScenarios, order: OperationOrder) -> Result<Scenarios, WorkloadError> {
         if order == OperationOrder::Sequence {
             let hint = "remove order = \"sequence\", or [scenarios]";
@@ -284,7 +282,7 @@ impl Checker<'_> {
         Ok(Scenarios { rate, late, budget: raw.budget.as_ref().map(limit).transpose()? })
     }
 
-    /// What is done once: nothing of it is counted, and what it opens stays open.
+    /// Compiles `[start]`. Its steps run once and are not counted; its handles stay open.
     fn start(&mut self, steps: &[Spanned<RawStep>]) -> Result<Vec<SyntheticStep>, WorkloadError> {
         let mut known = StepContext { open: BTreeMap::new(), file: None, directory: false };
         let mut lines = Vec::new();
@@ -302,7 +300,7 @@ impl Checker<'_> {
         Ok(lines)
     }
 
-    /// The weight of an operation, or how often it is performed in a row.
+    /// Returns the weight of an operation, or the number of consecutive runs in a sequence.
     fn count(&self, raw: &RawOperation, order: OperationOrder) -> Result<u64, WorkloadError> {
         let (weight, times) = (raw.weight.as_ref(), raw.times.as_ref());
         match (order, weight, times) {
@@ -364,7 +362,7 @@ impl Checker<'_> {
             let hint = format!("add {{ do = \"close\", of = \"{name}\" }}, or open it in [start]");
             return Err(self.source.error(operation.span(), format!("the operation leaves \"{name}\" open"), hint));
         }
-        // An operation lasts until the last of the steps in a row that count as it.
+        // An operation ends with the last consecutive step that counts towards it.
         for at in 0..lines.len() {
             let next = lines.iter().skip(at + 1).find(|line| line.operation.is_some());
             lines[at].completes =
@@ -538,7 +536,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The control code that a step names, and that it can send.
+    /// Looks up the control code of a step and verifies that it can be sent.
     fn control(&self, step: &Spanned<RawStep>) -> Result<&'static FsctlProfile, WorkloadError> {
         let raw = step.get_ref();
         let Some(code) = &raw.code else {
@@ -607,7 +605,7 @@ impl Checker<'_> {
         Ok(What::Open { slot, file, access, disposition })
     }
 
-    /// The handle that a step works on: the one it names, or the only one.
+    /// Finds the handle of a step: the named one, or the only one open.
     fn handle(
         &self,
         step: &Spanned<RawStep>,
@@ -635,7 +633,7 @@ impl Checker<'_> {
         Ok((name, handle))
     }
 
-    /// The file that a step names; the same as before where it names none.
+    /// Determines the file of a step. Defaults to the previous step's file.
     fn choose(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<Choose, WorkloadError> {
         let raw = step.get_ref();
         let file = match &raw.file {
@@ -698,7 +696,7 @@ impl Checker<'_> {
         }
     }
 
-    /// How much a read or write moves: at once, or the whole file or more than fits in blocks.
+    /// Parses the length of a read or write: a single transfer, or blocks for the whole file or a larger size.
     fn length(&self, step: &Spanned<RawStep>) -> Result<TransferLength, WorkloadError> {
         let raw = step.get_ref();
         let block = self.block(raw)?;
@@ -723,7 +721,6 @@ impl Checker<'_> {
         }
     }
 
-    /// The length of a block.
     fn block(&self, raw: &RawStep) -> Result<u64, WorkloadError> {
         let block = self.one_size(raw.block.as_ref(), MOST_TRANSFER)?;
         match &raw.block {
@@ -735,7 +732,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The length of a read or write at once.
+    /// Parses the length of a single read or write.
     fn transfer(&self, step: &Spanned<RawStep>) -> Result<SizeDistribution, WorkloadError> {
         let Some(value) = &step.get_ref().length else {
             return Err(self.source.error(step.span(), "the step has no length", "add length = \"4KiB\""));
@@ -780,7 +777,7 @@ impl Checker<'_> {
         })
     }
 
-    /// One of a list of names; the first where there is none.
+    /// Looks up a name. Defaults to the first entry of the list.
     fn named<T: Copy>(
         &self,
         value: Option<&Spanned<String>>,
@@ -806,7 +803,7 @@ impl Checker<'_> {
     }
 }
 
-/// A number for a name, so that two workloads do not draw the same.
+/// Hashes the name, so that two workloads draw different random numbers.
 fn name_salt(name: &str) -> u64 {
     let parts: Vec<u64> = name.bytes().map(u64::from).collect();
     Random::new(&parts).bits()

@@ -1,4 +1,4 @@
-//! The shape of a TOML workload, with the place of everything that can be wrong.
+//! The structure of a TOML workload, with source positions for error messages.
 
 use super::super::draw::{SizeDistribution, Times};
 use serde::Deserialize;
@@ -6,7 +6,6 @@ use smbscope_model::units;
 use std::time::Duration;
 use toml::{Spanned, Value};
 
-/// A whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawWorkload {
@@ -15,7 +14,7 @@ pub(super) struct RawWorkload {
     pub(super) description: String,
     pub(super) files: Option<Spanned<RawFiles>>,
     pub(super) think: Option<Spanned<Value>>,
-    /// What is in it was put into the text before.
+    /// Already substituted into the text.
     #[serde(rename = "parameters")]
     pub(super) _parameters: Option<toml::Table>,
     pub(super) scenarios: Option<RawScenarios>,
@@ -25,7 +24,6 @@ pub(super) struct RawWorkload {
     pub(super) operation: Vec<Spanned<RawOperation>>,
 }
 
-/// `[scenarios]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawScenarios {
@@ -34,7 +32,6 @@ pub(super) struct RawScenarios {
     pub(super) budget: Option<Spanned<Value>>,
 }
 
-/// `[files]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawFiles {
@@ -47,14 +44,12 @@ pub(super) struct RawFiles {
     pub(super) seed: Option<Spanned<i64>>,
 }
 
-/// `[start]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawStart {
     pub(super) steps: Vec<Spanned<RawStep>>,
 }
 
-/// `[[operation]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawOperation {
@@ -64,7 +59,7 @@ pub(super) struct RawOperation {
     pub(super) steps: Vec<Spanned<RawStep>>,
 }
 
-/// A step with every key that some step has; which of them this one may have, depends on `do`.
+/// A step with the keys of all kinds of steps. `do` decides which are valid.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawStep {
@@ -95,7 +90,7 @@ pub(super) struct RawStep {
 }
 
 impl RawStep {
-    /// Name and place of each key that the step has, besides those that every step may have.
+    /// Returns name and position of each key that is present, except those that every step may have.
     pub(super) fn keys(&self) -> Vec<(&'static str, std::ops::Range<usize>)> {
         let mut keys = Vec::new();
         macro_rules! note {
@@ -110,7 +105,7 @@ impl RawStep {
     }
 }
 
-/// What is wrong, and what to do.
+/// Problem and remedy.
 pub(super) type ProblemWithHint = (String, String);
 
 const SIZE_HINT: &str =
@@ -118,7 +113,7 @@ const SIZE_HINT: &str =
 const TIME_HINT: &str =
     "write \"10ms\", { uniform = [\"1ms\", \"5ms\"] } or { exponential = \"20ms\" }, in us, ms, s or min";
 
-/// A size or a distribution of sizes.
+/// Parses a size or a distribution of sizes.
 pub(super) fn sizes(value: &Value) -> Result<SizeDistribution, ProblemWithHint> {
     let wrong = |what: String| (what, SIZE_HINT.to_owned());
     let Value::Table(table) = value else { return size(value).map(SizeDistribution::Fixed) };
@@ -159,18 +154,18 @@ pub(super) fn sizes(value: &Value) -> Result<SizeDistribution, ProblemWithHint> 
     }
 }
 
-/// `4096` or `"4KiB"`.
+/// Parses `4096` or `"4KiB"`.
 pub(super) fn size(value: &Value) -> Result<u64, ProblemWithHint> {
     let wrong = || (format!("{value} is no size"), SIZE_HINT.to_owned());
     match value {
         Value::Integer(bytes) => u64::try_from(*bytes).map_err(|_| wrong()),
-        // Below 2^53, so that a workload in JSON has it exactly.
+        // Below 2^53, so that JSON represents it exactly.
         Value::String(text) => units::size(text).ok().filter(|bytes| *bytes < 1 << 53).ok_or_else(wrong),
         _ => Err(wrong()),
     }
 }
 
-/// A time or a distribution of times.
+/// Parses a time or a distribution of times.
 pub(super) fn times(value: &Value) -> Result<Times, ProblemWithHint> {
     let wrong = |what: String| (what, TIME_HINT.to_owned());
     let Value::Table(table) = value else { return time(value).map(Times::Fixed) };
@@ -193,10 +188,9 @@ pub(super) fn times(value: &Value) -> Result<Times, ProblemWithHint> {
     }
 }
 
-/// The longest time that a workload can say.
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 
-/// `"10ms"`
+/// Parses a time such as `"10ms"`.
 pub(super) fn time(value: &Value) -> Result<Duration, ProblemWithHint> {
     let wrong = || (format!("{value} is no time"), TIME_HINT.to_owned());
     let text = value.as_str().ok_or_else(wrong)?;
@@ -206,7 +200,7 @@ pub(super) fn time(value: &Value) -> Result<Duration, ProblemWithHint> {
     units::time(text).ok().filter(|time| *time <= TIME_MAX).ok_or_else(wrong)
 }
 
-/// The only entry of a table.
+/// Returns the entry of a table that has exactly one.
 fn only(table: &toml::Table) -> Option<(&str, &Value)> {
     let mut entries = table.iter();
     let (key, value) = entries.next()?;

@@ -1,8 +1,8 @@
-//! The text of a TOML workload, to say where in it something is, and its parameters: `[parameters]` names values, which the
-//! rest of the file uses as `"$name"`.
+//! The text of a TOML workload: maps positions for error messages and substitutes parameters. `[parameters]` defines
+//! values that the rest of the file uses as `"$name"`.
 //!
-//! A value is put in the place of its name in the text, before anything is read of it: so every key that takes a value
-//! can have it from a parameter. What is wrong in that text is found again in the one that was written.
+//! Values replace names in the text before parsing, so that every key can use a parameter. Positions in the expanded
+//! text are mapped back to the original.
 
 use super::super::WorkloadError;
 use super::super::error::{Location, suggest};
@@ -11,28 +11,28 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A text, and what was put into it.
+/// A text and the substitutions made in it.
 #[derive(Clone, Copy)]
 pub(super) struct TomlSource<'t> {
     pub(super) file: &'t str,
-    /// As it was written.
+    /// As the user wrote it.
     text: &'t str,
     edits: &'t [Edit],
 }
 
-/// A piece of the text and what stands in its place.
+/// A substitution: range in the original and in the expanded text.
 pub(super) struct Edit {
     was: Range<usize>,
     is: Range<usize>,
 }
 
-/// A text with the values of its parameters.
+/// The text after substitution.
 pub(super) struct Expanded {
     pub(super) text: String,
     edits: Vec<Edit>,
 }
 
-/// Values by name, as TOML writes them.
+/// Values by name in TOML syntax, with their positions.
 type ParameterValues = BTreeMap<String, (String, Range<usize>)>;
 
 const KINDS: &str = "write a number, or a text such as \"64KiB\", \"10ms\" or \"random\"";
@@ -42,7 +42,7 @@ impl<'t> TomlSource<'t> {
         TomlSource { file, text, edits: &[] }
     }
 
-    /// The same for places in the expanded text.
+    /// Interprets positions as those of the expanded text.
     pub(super) fn with_expanded<'e>(self, expanded: &'e Expanded) -> TomlSource<'e>
     where
         't: 'e,
@@ -55,7 +55,7 @@ impl<'t> TomlSource<'t> {
         WorkloadError::invalid(place, what, hint)
     }
 
-    /// Where this was in the text as it was written.
+    /// Maps a position to the original text.
     fn written(&self, at: usize) -> usize {
         match self.edits.iter().take_while(|edit| edit.is.start <= at).last() {
             Some(edit) if at < edit.is.end => edit.was.start,
@@ -64,7 +64,7 @@ impl<'t> TomlSource<'t> {
         }
     }
 
-    /// What the TOML parser says, with the nearest key for an unknown one.
+    /// Converts a TOML error. For an unknown key the hint suggests the nearest one.
     pub(super) fn toml_error(&self, error: &toml::de::Error) -> WorkloadError {
         let message = error.message().trim().replace('\n', ", ");
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -83,7 +83,7 @@ impl<'t> TomlSource<'t> {
         DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| self.toml_error(&error))
     }
 
-    /// What `[parameters]` says.
+    /// Parses the `[parameters]` table.
     fn values(&self, table: &DeTable<'_>) -> Result<ParameterValues, WorkloadError> {
         let Some((_, found)) = table.iter().find(|(key, _)| key.get_ref() == "parameters") else {
             return Ok(ParameterValues::new());
@@ -120,7 +120,7 @@ impl<'t> TomlSource<'t> {
         Ok(values)
     }
 
-    /// Names and values of the parameters, the values as they are given on the command line.
+    /// Returns names and values of the parameters, with values in command-line form.
     pub(super) fn parameters(&self) -> Result<Vec<(String, String)>, WorkloadError> {
         let table = self.table()?;
         let plain = |written: &str| match DeValue::parse(written).map(Spanned::into_inner) {
@@ -130,7 +130,7 @@ impl<'t> TomlSource<'t> {
         Ok(self.values(&table)?.into_iter().map(|(name, (written, _))| (name, plain(&written))).collect())
     }
 
-    /// The text with other values in `[parameters]`.
+    /// Returns the text with other values in `[parameters]`.
     pub(super) fn with(&self, set: &[(String, String)]) -> Result<String, WorkloadError> {
         let known = self.values(&self.table()?)?;
         let mut replaced = BTreeMap::new();
@@ -160,7 +160,7 @@ impl<'t> TomlSource<'t> {
         Ok(edited(self.text, replaced.into_values()).text)
     }
 
-    /// The text with values in the places of names.
+    /// Substitutes the parameters.
     pub(super) fn expanded(&self) -> Result<Expanded, WorkloadError> {
         let table = self.table()?;
         let values = self.values(&table)?;
@@ -173,7 +173,7 @@ impl<'t> TomlSource<'t> {
         Ok(edited(self.text, uses.into_values()))
     }
 
-    /// Names of parameters in a value, with what is put in their places.
+    /// Collects the parameter references in a value and their replacements.
     fn uses(
         &self,
         value: &Spanned<DeValue<'_>>,
@@ -201,7 +201,7 @@ impl<'t> TomlSource<'t> {
     }
 }
 
-/// A text with other pieces in the places of some, in their order.
+/// Replaces ranges of a text. The replacements must be in ascending order.
 fn edited(text: &str, pieces: impl Iterator<Item = (Range<usize>, String)>) -> Expanded {
     let mut expanded = Expanded { text: String::with_capacity(text.len()), edits: Vec::new() };
     let mut at = 0;
