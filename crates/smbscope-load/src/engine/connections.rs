@@ -1,18 +1,17 @@
-//! The connections of a session: one, or several that take turns (SMB 3 multichannel).
+//! The connections of a session: one, or several used in turn (SMB 3 multichannel).
 
 use smbscope_client::{ClientError, ClientSession, SessionOptions};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 use std::time::Instant;
 
-/// The first one was made with the session, the others were bound to it.
+/// The first connection established the session; the others are bound to it.
 pub(crate) struct RoundRobinChannels {
     all: Vec<ClientSession>,
     turn: usize,
 }
 
 impl RoundRobinChannels {
-    /// Makes a session, and binds further connections to it.
     pub(crate) async fn make(options: &SessionOptions, count: u32) -> Result<RoundRobinChannels, ClientError> {
         let mut all = vec![ClientSession::connect(options).await?];
         for _ in 1..count {
@@ -26,17 +25,14 @@ impl RoundRobinChannels {
         self.all.len()
     }
 
-    /// Which one has its turn.
     pub(crate) fn turn(&self) -> usize {
         self.turn
     }
 
-    /// The one that has its turn.
     pub(crate) fn current(&mut self) -> &mut ClientSession {
         &mut self.all[self.turn]
     }
 
-    /// The turn of the next one.
     pub(crate) fn next(&mut self) {
         self.turn = (self.turn + 1) % self.all.len();
     }
@@ -49,7 +45,7 @@ impl RoundRobinChannels {
         &mut self.all[connection]
     }
 
-    /// Waits until something comes on any of them, or one ends; may be dropped at any time.
+    /// Waits for a message on any connection, or for the end of one. Cancel-safe.
     pub(crate) async fn disturbed(&self) -> Result<(), ClientError> {
         if let [session] = self.all.as_slice() {
             return session.disturbed().await;
@@ -65,7 +61,7 @@ impl RoundRobinChannels {
         .await
     }
 
-    /// Does what the server wants by what is there already.
+    /// Handles the server's requests that have already arrived.
     pub(crate) async fn attend(&mut self) -> Result<(), ClientError> {
         for session in &mut self.all {
             session.rest(Instant::now()).await?;
@@ -73,7 +69,7 @@ impl RoundRobinChannels {
         Ok(())
     }
 
-    /// Says goodbye; the session ends with the first one, so that is the last.
+    /// Disconnects. The session ends with the first connection, so that is the last.
     pub(crate) async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.turn = 0;
         while let Some(further) = self.all.get_mut(1..).and_then(<[ClientSession]>::last_mut) {

@@ -1,16 +1,15 @@
-//! What the client itself costs: processor time of the process and of single threads.
+//! Processor time of the client: of the process and of single threads.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The busiest worker was on a processor for more than this share of the time: it, not the server, limited the load.
+/// Share of processor time above which the busiest worker, not the server, limited the load.
 pub const LIMITED_ABOVE: f64 = 0.9;
-/// Workers woke up later than this after the time they had asked for, once in a hundred times: the processors of the
-/// client were taken by something else, and response times include the wait for them.
+/// Limit for the 99th percentile of the workers' wake-up delay. Above it, other programs occupied the client's
+/// processors, and response times include the wait.
 pub const LATE_ABOVE: Duration = Duration::from_millis(5);
 
-/// Processor time of the whole process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ProcessTime {
     pub(crate) user: Duration,
@@ -24,7 +23,6 @@ impl ProcessTime {
         ProcessTime { user: whole - system, system }
     }
 
-    /// That of two processes.
     pub(crate) fn add(self, other: ProcessTime) -> ProcessTime {
         ProcessTime { user: self.user + other.user, system: self.system + other.system }
     }
@@ -34,7 +32,6 @@ impl ProcessTime {
     }
 }
 
-/// Processor time of the calling thread.
 pub(crate) fn thread_time() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
@@ -44,11 +41,11 @@ fn read(clock: ClockId) -> Duration {
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.clamp(0, 999_999_999) as u32)
 }
 
-/// The share of the processor time that was spent in the kernel: fields utime and stime of proc(5); absent where the
-/// system has no such file. Their sum is coarser than the clock, so only their ratio is used.
+/// Returns the share of processor time spent in the kernel, from fields utime and stime of proc(5), or `None` if the
+/// system has no such file. Only their ratio is used, because their sum is coarser than the clock.
 fn system_share() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in parentheses, may hold anything. Behind it, utime is the 12th and stime the 13th field.
+    // The program name, in parentheses, may contain anything. After it, utime is the 12th and stime the 13th field.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace().skip(11).map(|field| field.parse::<f64>().ok());
     let (user, system) = (fields.next()??, fields.next()??);

@@ -1,17 +1,16 @@
-//! What a server must achieve: `p95(Read) < 20ms and errors < 1%`.
+//! Service-level criteria: `p95(Read) < 20ms and errors < 1%`.
 //!
-//! A criterion is one or several conditions joined by `and`:
+//! A criterion is a list of conditions joined by `and`:
 //!
-//! - `FIGURE(WHAT) < TIME`: `mean`, `max`, `p50`, `p90`, `p95`, `p99` or `p999` of the response time of a group (`Read`,
-//!   `Open/Close` …), of a command (`QUERY_DIRECTORY`), of an operation of the workload, or of the `total`. A name is looked
-//!   for in this order: total, groups, operations, commands. In an open loop the total, which is that of the operations
-//!   then, and operations are measured from their intended start; groups and commands are times in the server. TIME is a number with `ns`, `us`, `ms` or `s`.
-//! - `errors < 1%` or `errors < 10`: operations that failed, with another status than the expected one or because their
-//!   session broke, as a share of all or as a number.
-//! - `overload < 1%`: scenarios that began late, took longer than their budget or did not begin, as a share of those that were
-//!   due; of workloads with `[scenarios]` in an open loop.
-//! - `ops > 500`: operations of the workload a second.
-//! - `throughput > 100MB/s`: bytes read and written a second, with `B`, `KB`, `MB`, `GB`, `KiB`, `MiB` or `GiB`.
+//! - `FIGURE(WHAT) < TIME`: FIGURE is `mean`, `max`, `p50`, `p90`, `p95`, `p99` or `p999` of the response time. WHAT is
+//!   `total`, a group (`Read`, `Open/Close` …), an operation of the workload or a command (`QUERY_DIRECTORY`), looked
+//!   up in this order. In an open loop, operations (and `total`, which then covers them) count from their intended
+//!   start; groups and commands are always server response times. TIME is a number with `ns`, `us`, `ms` or `s`.
+//! - `errors < 1%` or `errors < 10`: failed operations (unexpected status or broken session) as a share or a number.
+//! - `overload < 1%`: share of due scenarios that started late, exceeded their budget or never started. Needs a
+//!   workload with `[scenarios]` in an open loop.
+//! - `ops > 500`: operations of the workload per second.
+//! - `throughput > 100MB/s`: bytes read and written per second, in `B`, `KB`, `MB`, `GB`, `KiB`, `MiB` or `GiB`.
 
 use super::overload::OverloadTally;
 use super::result::LoadPointResult;
@@ -33,7 +32,7 @@ pub struct Criterion {
 
 #[derive(Debug, Clone, PartialEq)]
 enum CriterionTerm {
-    /// `place` is that of the name in the text.
+    /// `place` is the position of the name in the text.
     Time {
         figure: TimeFigure,
         of: String,
@@ -57,18 +56,14 @@ enum CriterionTerm {
     },
 }
 
-/// What is wrong with a criterion, and where.
 pub type CriterionError = FilterError;
 
-/// How conditions look.
 const EXAMPLE: &str = "write conditions such as p95(Read) < 20ms and errors < 1%";
 
-/// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CriterionResult {
-    /// All conditions hold.
     pub met: bool,
-    /// Each condition with what was found: `p95(Read) < 20ms: 12.3 ms`.
+    /// Each condition with the measured value: `p95(Read) < 20ms: 12.3 ms`.
     pub found: Vec<String>,
 }
 
@@ -122,7 +117,7 @@ fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<CriterionTerm, L
             compared(cursor, ">")?;
             CriterionTerm::Operations { above: value(text, cursor, units::rate)? }
         }
-        // The only other one that is taken.
+        // The only other measure that `take` accepts here.
         _ => {
             compared(cursor, ">")?;
             CriterionTerm::Throughput { above: value(text, cursor, units::byte_rate)? as f64 }
@@ -130,12 +125,12 @@ fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<CriterionTerm, L
     })
 }
 
-/// The one sign by which a figure is compared.
+/// Expects the only valid comparison operator.
 fn compared(cursor: &mut Cursor<'_, '_>, sign: &'static str) -> Result<(), LocatedProblem> {
     if cursor.sign(sign) { Ok(()) } else { Err(with_example(cursor.expected(&format!("`{sign}`")))) }
 }
 
-/// What a figure is compared with: a number and its unit, with or without a blank between them.
+/// Parses a number and its unit, with or without a blank between them.
 fn value<T, P: Into<Problem>>(
     text: &str,
     cursor: &mut Cursor<'_, '_>,
@@ -159,7 +154,7 @@ impl fmt::Display for Criterion {
 }
 
 impl Criterion {
-    /// Refuses names that neither a group, an operation of the workload nor a command has.
+    /// Returns an error if a name is not a group, an operation of the workload or a command.
     pub fn check(&self, operations: &[String]) -> Result<(), CriterionError> {
         for condition in &self.conditions {
             let CriterionTerm::Time { of, place, .. } = condition else { continue };
@@ -177,12 +172,12 @@ impl Criterion {
         Ok(())
     }
 
-    /// Whether it asks for the overload of scenarios.
+    /// Returns true if a condition needs the overload of scenarios.
     pub fn needs_scenarios(&self) -> bool {
         self.conditions.iter().any(|condition| matches!(condition, CriterionTerm::Overload { .. }))
     }
 
-    /// What a run came to. A figure that too few commands support is no proof, so its condition does not hold.
+    /// Evaluates a result. A figure from too few commands proves nothing, so its condition fails.
     pub fn judge(&self, run: &LoadPointResult) -> CriterionResult {
         let judged: Vec<(bool, String)> = self.conditions.iter().map(|condition| condition.judge(run)).collect();
         let met = judged.iter().all(|(met, _)| *met);
@@ -245,10 +240,10 @@ fn is_command(command: Command, of: &str) -> bool {
     command.to_string().eq_ignore_ascii_case(of)
 }
 
-/// Response times of what a name stands for.
+/// Response times of the named group, operation or command.
 fn figures_of(run: &LoadPointResult, of: &str) -> DurationStatistics {
     if is_total(of) {
-        // In an open loop what users wait begins when an operation is due.
+        // In an open loop, a user's wait starts when the operation is due.
         return run.due.as_ref().map_or_else(|| run.total().figures(), Summary::figures);
     }
     if let Some(group) = group(of) {

@@ -1,5 +1,5 @@
-//! What a display shows while users work: every worker adds its figures four times a second, and whoever looks takes
-//! what came since the last look.
+//! Live figures for a display: workers add theirs four times a second, and a display takes the changes since its last
+//! look.
 
 use super::session::Performed;
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How often workers publish.
+/// Interval at which workers publish.
 pub(crate) const PUBLISH: Duration = Duration::from_millis(250);
 
-/// Error statuses that are listed between two looks; further ones count as errors only.
+/// Maximum number of error statuses listed between two looks. Others only count as errors.
 const STATUSES_MAX: usize = 64;
 
-/// Shared between the engine and a display.
 #[derive(Debug, Default)]
 pub struct LiveFigures {
     phase: AtomicU8,
@@ -26,17 +25,14 @@ pub struct LiveFigures {
     parts: Mutex<LivePart>,
 }
 
-/// What the engine is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EnginePhase {
-    /// Before the first load point, between two, and after the last.
+    /// Before, between and after load points.
     #[default]
     Idle,
-    /// Sessions are being made.
     Connecting,
-    /// Users work, and nothing is counted yet.
+    /// Users work without being measured.
     Warmup,
-    /// Users work, and it counts.
     Measuring,
     /// Users finish their current operation.
     Ending,
@@ -45,58 +41,52 @@ pub enum EnginePhase {
 const PHASES: [EnginePhase; 5] =
     [EnginePhase::Idle, EnginePhase::Connecting, EnginePhase::Warmup, EnginePhase::Measuring, EnginePhase::Ending];
 
-/// What happened since the last look.
+/// Changes since the last look.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EngineSnapshot {
-    /// What the engine is doing.
     pub phase: EnginePhase,
-    /// Users that the load point is to have.
+    /// Users that the load point should reach.
     pub users_planned: u32,
-    /// Sessions that can be used.
+    /// Connected sessions.
     pub sessions: u32,
     /// Time since the last look.
     pub over: Duration,
-    /// Commands answered.
+    /// Commands with a response.
     pub commands: u64,
-    /// Operations of the workload that were completed.
+    /// Completed operations of the workload.
     pub operations: u64,
-    /// Answers with an error status.
+    /// Responses with an error status.
     pub errors: u64,
-    /// Operations that did not end as the workload expects: errors that it expects are a part of it.
+    /// Operations with an unexpected outcome. Errors that the workload expects do not count.
     pub unexpected: u64,
-    /// The same by status. Of more than 64 kinds the further ones are missing here.
+    /// Error responses by status, limited to 64 different ones.
     pub statuses: BTreeMap<NtStatus, u64>,
-    /// Sessions that could not be made or broke.
+    /// Sessions that could not be established, or that broke.
     pub failures: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
-    /// Median response time of the groups that count in headlines.
+    /// Median response time of the headline groups.
     pub p50: Option<Nanos>,
-    /// Their 95th percentile, of at least 20 commands.
+    /// Their 95th percentile. Requires 20 commands.
     pub p95: Option<Nanos>,
-    /// Groups of which commands were answered.
+    /// Groups with responses.
     pub groups: Vec<LiveGroup>,
 }
 
-/// A group since the last look; percentiles are within 1.6%.
+/// Figures of a group since the last look. Percentiles are within 1.6%.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveGroup {
-    /// The group.
     pub group: CommandGroup,
-    /// Commands answered.
     pub commands: u64,
-    /// Median response time.
     pub p50: Option<Nanos>,
-    /// 95th percentile, of at least 20 commands.
+    /// Requires 20 commands.
     pub p95: Option<Nanos>,
-    /// 99th percentile, of at least 100 commands.
+    /// Requires 100 commands.
     pub p99: Option<Nanos>,
 }
 
 impl LiveFigures {
-    /// What happened since the last look; the first look is at what happened since the beginning.
+    /// Returns the changes since the last look, or since the beginning.
     pub fn look(&self) -> EngineSnapshot {
         let now = Instant::now();
         let before = self.looked.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).replace(now);
@@ -139,17 +129,16 @@ impl LiveFigures {
         self.phase.store(number as u8, Relaxed);
     }
 
-    /// Users of the load point.
     pub(crate) fn users(&self) -> u32 {
         self.users.load(Relaxed)
     }
 
-    /// What was published since the last time, for a display on another host.
+    /// Takes the unpublished figures, for a display on another host.
     pub(crate) fn take(&self) -> LivePart {
         std::mem::take(&mut *self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// Takes over what a worker has.
+    /// Moves a worker's figures here.
     pub(crate) fn publish(&self, part: &mut LivePart) {
         let mut shared = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (mine, theirs) in shared.groups.iter_mut().zip(part.groups.iter_mut()) {
@@ -167,11 +156,11 @@ impl LiveFigures {
     }
 }
 
-/// What is not yet published, or not yet looked at.
+/// Figures that were not published, or not looked at, yet.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LivePart {
     groups: [Summary; CommandGroup::ALL.len()],
-    /// Sessions made less sessions ended.
+    /// Sessions connected minus sessions ended.
     pub(crate) sessions: i64,
     pub(crate) operations: u64,
     pub(crate) unexpected: u64,
@@ -199,12 +188,11 @@ impl Default for LivePart {
 }
 
 impl LivePart {
-    /// Commands that were answered.
     pub(crate) fn commands(&self) -> u64 {
         self.groups.iter().map(|times| times.count()).sum()
     }
 
-    /// A command was answered, with this error status if with one.
+    /// Records a response, with its status if that is an error.
     pub(crate) fn answered(&mut self, group: CommandGroup, time: Duration, error: Option<NtStatus>) {
         self.groups[group as usize].record(Nanos::from(time));
         if let Some(status) = error {
@@ -219,8 +207,8 @@ impl LivePart {
     }
 }
 
-/// How often each error status came. A list, since there are few kinds, and since it keeps its room when it is emptied: a
-/// worker allocates for a status that is new to it, and for no other.
+/// Error counts by status. A list, because there are few, and because it keeps its capacity when drained: a worker only
+/// allocates for a new status.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Statuses {
     list: Vec<(NtStatus, u64)>,
@@ -235,7 +223,6 @@ impl Statuses {
         }
     }
 
-    /// Moves all that is in `other` here.
     fn take_from(&mut self, other: &mut Statuses) {
         other.list.drain(..).for_each(|(status, count)| self.add(status, count));
     }
@@ -260,7 +247,7 @@ mod tests {
         assert_eq!((first.phase, first.users_planned, first.sessions), (EnginePhase::Measuring, 4, 3));
         assert_eq!((first.commands, first.errors, first.bytes_read), (21, 1, 4096));
         assert_eq!(first.statuses, [(NtStatus::OBJECT_NAME_NOT_FOUND, 1)].into());
-        // All but one are in the bin of 2 ms, which is 1.6 % wide.
+        // All but one are in the 2 ms bin, which is 1.6% wide.
         let near = |time: Option<Nanos>| time.is_some_and(|time| (time.0 - 2_000_000).abs() <= 32_000);
         assert!(near(first.p50) && near(first.p95), "{:?} {:?}", first.p50, first.p95);
         let groups: Vec<_> = first.groups.iter().map(|g| (g.group, g.commands, g.p95.is_some())).collect();

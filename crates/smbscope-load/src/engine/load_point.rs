@@ -1,4 +1,4 @@
-//! What the users of one worker share during a load point.
+//! State that the users of one worker share during a load point.
 
 use super::control::LoadPointControl;
 use super::plan::RampPlan;
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use tokio::sync::Semaphore;
 
-/// What all workers share for as long as they live.
+/// State that all workers share for their whole life.
 pub(crate) struct Common<C> {
     pub(crate) plan: RampPlan,
     pub(crate) connector: C,
-    /// Connects that may go on at the same time.
+    /// Limits the number of concurrent connects.
     pub(crate) turns: Semaphore,
     pub(crate) flows: AtomicU64,
 }
@@ -25,15 +25,14 @@ pub(crate) struct Common<C> {
 /// How a user's work ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UserExit {
-    /// The load point is over.
+    /// The load point ended.
     Over,
     /// The script has no more steps.
     Done,
-    /// There is no session: why.
+    /// There is no session, for this reason.
     Failed(String),
 }
 
-/// What the users of a worker share during a load point.
 pub(crate) struct WorkerLoadPoint<C> {
     common: Arc<Common<C>>,
     pub(crate) control: Arc<LoadPointControl>,
@@ -41,9 +40,8 @@ pub(crate) struct WorkerLoadPoint<C> {
     pub(crate) recorder: RefCell<LoadPointRecorder>,
     pub(crate) begin: Cell<Instant>,
     pub(crate) window: Cell<MeasurementWindow>,
-    /// Of the load point.
     schedule: Cell<LoadSchedule>,
-    /// Of all workers.
+    /// Sessions of all workers.
     sessions: u32,
 }
 
@@ -77,23 +75,23 @@ impl<C: SessionFactory> WorkerLoadPoint<C> {
         }
     }
 
-    /// The number of a connection that is made now, from 1.
+    /// Allocates a connection number, starting at 1.
     pub(crate) fn next_flow(&self) -> u64 {
         self.flows.fetch_add(1, Relaxed) + 1
     }
 
-    /// What was counted, when all users have left.
+    /// Takes the recorder once all users have left.
     pub(crate) fn take_recorder(&self) -> LoadPointRecorder {
         let empty = self.recorder.borrow().empty();
         self.recorder.replace(empty)
     }
 
-    /// The intended starts of a user.
+    /// Returns a user's intended start times.
     pub(crate) fn appointments(&self, number: u32) -> Appointments {
         Appointments::new(self.schedule.get(), number, self.sessions, self.begin.get(), self.plan.seed)
     }
 
-    /// The load begins, and the measured part is fixed.
+    /// Starts the load and sets the measurement window.
     pub(crate) fn start(&self, begin: Instant, window: MeasurementWindow, schedule: LoadSchedule) {
         self.schedule.set(schedule);
         self.begin.set(begin);
@@ -101,31 +99,32 @@ impl<C: SessionFactory> WorkerLoadPoint<C> {
         self.recorder.borrow_mut().set_window(window);
     }
 
-    /// Waits until users begin no more operations.
+    /// Waits until users may start no more operations.
     pub(crate) async fn ended(&self) {
         self.wait_until(self.window.get().end).await;
     }
 
-    /// When users ended, of whom this is how.
+    /// Returns the time at which the last user ended.
     pub(crate) fn last_of<T>(&self, users: &[(T, Option<UserExit>)]) -> Instant {
         let window = self.window.get();
         self.control.look_at_stop(now());
         if let Some((_, at)) = self.control.why() {
             return at.min(window.end);
         }
-        // Who has no more to do, or no session, ended just now at the latest.
+        // Users who finished or lost their session ended just now at the latest.
         let all_left = users.iter().all(|(_, left)| matches!(left, Some(UserExit::Done | UserExit::Failed(_))));
         if all_left { now().min(window.end) } else { window.end }
     }
 
-    /// Whether no operation is begun any more. Who is the first to notice that the caller wants to end notes when that was:
-    /// fast users are gone before the engine looks, and what they did would be divided by the whole time planned.
+    /// Returns true once no more operations may start. The first caller to notice the stop flag records the time: fast
+    /// users finish before the engine looks, and their operations would otherwise be divided by the whole planned
+    /// duration.
     pub(crate) fn is_over(&self, time: Instant) -> bool {
         self.control.look_at_stop(time);
         time >= self.window.get().end || self.control.is_over()
     }
 
-    /// Waits, but not beyond the end of the load point, nor when it ends before its time; the time then.
+    /// Waits until `time`, or until the load point ends. Returns the current time.
     pub(crate) async fn wait_until(&self, time: Instant) -> Instant {
         let time = time.min(self.window.get().end);
         if time > now() && !self.control.is_over() {

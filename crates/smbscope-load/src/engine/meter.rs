@@ -1,4 +1,4 @@
-//! When the measured part of a load point begins and ends, and what it costs this process.
+//! Tracks the start and end of the measured part, and the processor time that it costs.
 
 use super::cpu::ProcessTime;
 use super::hooks::Surroundings;
@@ -6,10 +6,9 @@ use super::live_figures::EnginePhase;
 use super::recorder::MeasurementWindow;
 use std::time::{Duration, Instant};
 
-/// How often [`Stop`](super::Stop) is looked at.
+/// Interval at which the [`StopFlag`](super::StopFlag) is checked.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// Follows the clock through a load point: tells when the measured part begins and ends, and what it cost.
 pub(super) struct Meter {
     users: u32,
     window: MeasurementWindow,
@@ -19,12 +18,11 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Of a load point that is about to begin.
     pub(super) fn new(users: u32, window: MeasurementWindow) -> Meter {
         Meter { users, window, phase: EnginePhase::Warmup, began: None, used: None }
     }
 
-    /// Until the next moment that matters, or the next look at [`Stop`](super::Stop).
+    /// Returns the time until the next event or the next check of the [`StopFlag`](super::StopFlag).
     pub(super) fn wait(&self) -> Duration {
         let next = match self.phase {
             EnginePhase::Warmup => self.window.start,
@@ -49,7 +47,7 @@ impl Meter {
         }
     }
 
-    /// Processor time of the measured part, as far as it came.
+    /// Returns the processor time of the measured part, which may have been cut short.
     pub(super) fn finish(mut self, surroundings: &mut Surroundings<'_>) -> ProcessTime {
         self.look(surroundings, true);
         if self.began.is_some() {

@@ -1,4 +1,4 @@
-//! Actions as calls on a session of the SMB client, with the user's table of open files.
+//! Performs actions on a session of the SMB client, with the user's table of open files.
 
 use super::connections::RoundRobinChannels;
 use super::session::{CommandQueueDepth, Performed, ServerSession, SessionFactory, SessionIdentity};
@@ -11,23 +11,22 @@ use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 
-/// Bytes to write: random ones from the seed, the same for all users.
+/// Bytes of data for writes: random, from the seed, the same for all users.
 const PAYLOAD: usize = 4 << 20;
-/// Reads, writes and so on of one action that are larger than what is written at once.
+/// Largest single write, in bytes. Larger ones are split.
 const WRITE_MAX: usize = PAYLOAD - SHIFT_MAX;
-/// Writes at different offsets begin at different places of the payload.
+/// Writes at different offsets start at different places in the payload, up to this many bytes in.
 const SHIFT_MAX: usize = 64 << 10;
-/// Directories that a tree to remove may be deep.
+/// Maximum depth of a tree to remove.
 const DEPTH_MAX: usize = 128;
-/// Every server has it, and SMB1 its like (MS-FSCC 2.4.8).
+/// Every server supports this class, and SMB1 an equivalent (MS-FSCC 2.4.8).
 const LISTED: Info = Info::FILE_BOTH_DIRECTORY_INFORMATION;
 /// FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
 const REPARSE_POINT: u32 = 0x400;
 
-/// Makes sessions on a server.
 pub(crate) struct ServerConnector {
     options: SessionOptions,
-    /// Of each session.
+    /// Connections per session.
     connections: u32,
     payload: Arc<[u8]>,
     user: Option<Arc<str>>,
@@ -61,11 +60,9 @@ impl SessionFactory for ServerConnector {
     }
 }
 
-/// A session and what is open on it.
 pub(crate) struct UserSession {
-    /// Each performs an action in its turn.
     connections: RoundRobinChannels,
-    /// A handful at a time, so that looking through them is faster than hashing.
+    /// Only a handful of entries, for which a linear search is faster than hashing.
     open: Vec<(HandleSlot, FileHandle)>,
     payload: Arc<[u8]>,
     user: Option<Arc<str>>,
@@ -91,7 +88,7 @@ impl UserSession {
     }
 
     async fn close(&mut self, slot: HandleSlot, handle: FileHandle) -> Result<Performed, ClientError> {
-        // Whatever the answer is, the handle is of no use afterwards.
+        // The handle is useless afterwards, regardless of the response.
         self.forget(slot);
         self.connections.current().close(handle).await?;
         Ok(Performed::DONE)
@@ -112,12 +109,12 @@ impl UserSession {
         Ok(Performed { bytes_written: length.into(), ..Performed::DONE })
     }
 
-    /// Removes what smbscope makes below a path, and then itself, which fails where there is something else in it. What is
-    /// gone already is no error. What looks like a directory may be a link to another one: nothing is looked at that
-    /// smbscope does not make.
+    /// Removes everything that smbscope creates below a path, then the directory itself, which fails if anything else
+    /// is left. Missing entries are not an error. Only paths that smbscope creates are listed, because an apparent
+    /// directory may be a link to another place.
     async fn remove_tree(&mut self, path: &str, own: &Own<'_>) -> Result<Performed, ClientError> {
         let mut entries: Vec<ListingEntry> = Vec::new();
-        // Directories whose content is removed, with the subdirectories that are still to be.
+        // Stack of directories being emptied, with the subdirectories still to remove.
         let mut pending: Vec<(String, Vec<String>)> = Vec::new();
         let mut next = Some(path.to_owned());
         loop {
@@ -157,7 +154,7 @@ impl UserSession {
     }
 
     async fn attempt(&mut self, action: &Action<'_>) -> Result<Performed, ClientError> {
-        /// The open file in a slot, or the answer that a server would give without one.
+        /// Returns the open file in a slot, or the status that a server would return without one.
         macro_rules! handle {
             ($slot:expr) => {
                 match handle_of(&self.open, $slot) {
@@ -186,7 +183,7 @@ impl UserSession {
                 let direction = if writes { TransferDirection::Write(data) } else { TransferDirection::Read };
                 let moved = self.connections.current().transfer_many(handle, ranges, depth, direction).await?;
                 let (read, written) = if writes { (0, moved.bytes) } else { (moved.bytes, 0) };
-                // A file may have fewer blocks.
+                // The file may have fewer blocks.
                 let asked = depth.min(u32::try_from(ranges.len()).unwrap_or(u32::MAX));
                 let queue = CommandQueueDepth { asked, reached: moved.outstanding };
                 return Ok(Performed { bytes_read: read, bytes_written: written, queue, ..Performed::DONE });
@@ -306,12 +303,11 @@ impl ServerSession for UserSession {
     }
 }
 
-/// The open file in a slot.
 fn handle_of(open: &[(HandleSlot, FileHandle)], slot: HandleSlot) -> Option<FileHandle> {
     open.iter().find(|(open, _)| *open == slot).map(|(_, handle)| *handle)
 }
 
-/// Whether something was there.
+/// Returns false if the file did not exist.
 fn ignore_missing(result: Result<(), ClientError>) -> Result<bool, ClientError> {
     match result {
         Ok(()) => Ok(true),

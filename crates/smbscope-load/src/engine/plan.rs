@@ -1,4 +1,4 @@
-//! What the engine is told to do.
+//! Settings of a ramp.
 
 use super::overload::OverloadLimits;
 use super::schedule::LoadSchedule;
@@ -8,60 +8,56 @@ use smbscope_stats::Dimension;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// Intervals of a load point, at most.
+/// Maximum number of intervals in a load point.
 const INTERVALS_MAX: u128 = 100_000;
 
-/// Connections of a session, at most: as many as Windows makes.
+/// Maximum number of connections per session, the same as in Windows.
 const CONNECTIONS_MAX: u32 = 32;
 
 /// All settings of a ramp that do not depend on the workload or the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RampPlan {
-    /// Users of each load point; with `rates`, of all of them.
+    /// Users of each load point. With `rates`, a single number for all load points.
     pub users: Users,
-    /// The load points differ in their rate, and not in their users: operations a second of all users together. Empty
-    /// where they differ in users.
+    /// Total operations per second of each load point. Empty if load points differ in users.
     pub rates: Vec<u32>,
-    /// Sessions of each user, each on a connection of its own and each working through a script of its own.
+    /// Sessions per user, each with its own connection and script.
     pub sessions_per_user: u32,
-    /// Connections of each session, which take turns with its actions. More than one are SMB3 multichannel (MS-SMB2
-    /// 3.2.4.20.6).
+    /// Connections per session, used in turn. More than one requires SMB3 multichannel (MS-SMB2 3.2.4.20.6).
     pub connections_per_session: u32,
-    /// When operations begin.
     pub schedule: LoadSchedule,
-    /// In an open loop: when an operation was too slow for its user.
+    /// Limits beyond which a scenario counts as overload. Open loop only.
     pub overload: Option<OverloadLimits>,
-    /// What is not counted at the beginning of each load point.
+    /// Time at the beginning of each load point that is not counted.
     pub warmup: Duration,
-    /// The measured part of each load point.
+    /// Measured part of each load point.
     pub duration: Duration,
-    /// Length of [`Interval`](super::result::Interval)s.
+    /// Length of an [`IntervalResult`](super::result::IntervalResult).
     pub interval: Duration,
-    /// How sessions are set up.
     pub connects: Connects,
-    /// Threads that users are dealt out to; half the processors unless told otherwise, the others being the server's, or
-    /// the system's.
+    /// Number of threads. Defaults to half the processors, which leaves the others to the server or the system.
     pub workers: Option<NonZeroUsize>,
-    /// The same seed gives each user the same steps, and the same intended starts.
+    /// The same seed reproduces each user's steps and intended start times.
     pub seed: u64,
-    /// What a user does whose session breaks.
+    /// Reaction to a broken session.
     pub on_failure: OnFailure,
-    /// What ends a load point, and with it the ramp, before its time.
+    /// Conditions that end a load point, and with it the ramp, early.
     pub limits: LoadPointLimits,
-    /// For unfinished operations when a load point ends, and then for closing files and disconnecting.
+    /// Grace period for unfinished operations at the end of a load point, and again for closing files and
+    /// disconnecting.
     pub grace: Duration,
-    /// Ask for answers without a pause, instead of sleeping until they come: each worker takes a whole processor, and
-    /// response times do not include that it has to wake up.
+    /// Polls for responses instead of sleeping: every worker occupies a whole processor, and response times exclude the
+    /// wake-up delay.
     pub busy_poll: bool,
-    /// Keep every command of the measured part as an exchange, up to [`EXCHANGES_MAX`](super::EXCHANGES_MAX).
+    /// Keeps every measured command as an exchange, up to [`EXCHANGES_MAX`](super::EXCHANGES_MAX).
     pub exchanges: bool,
-    /// Divide the commands of each load point by these; by nothing where there are none.
+    /// Dimensions by which to break down the commands of each load point.
     #[serde(skip)]
     pub by: Vec<Dimension>,
 }
 
 impl Default for RampPlan {
-    /// One user without think time for 30 s after 5 s.
+    /// One user without think time, 5 s of warm-up and 30 s of measurement.
     fn default() -> RampPlan {
         RampPlan {
             users: Users::one(1),
@@ -86,12 +82,12 @@ impl Default for RampPlan {
     }
 }
 
-/// How sessions are set up: Samba listens with a backlog of 50 and forks for each connection, so a rush is refused.
+/// Connection rate limits. Samba listens with a backlog of 50 and forks for each connection, so a burst is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Connects {
-    /// Connects begun a second, at most.
+    /// Maximum number of connects started per second.
     pub rate: f64,
-    /// Simultaneous connects, at most.
+    /// Maximum number of concurrent connects.
     pub at_once: usize,
 }
 
@@ -101,66 +97,60 @@ impl Default for Connects {
     }
 }
 
-/// What a user does whose session could not be made or broke.
+/// Reaction to a session that could not be established, or that broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFailure {
-    /// The user does no more in this load point.
+    /// The user stops for the rest of the load point.
     End,
-    /// The user tries again, as often as it takes. The clock runs on: in an open loop, operations that were due meanwhile
-    /// are late.
+    /// The user retries indefinitely. Time continues: in an open loop, operations that become due in the meantime are
+    /// late.
     Reconnect {
-        /// What passes before each try.
+        /// Pause before each attempt.
         delay: Duration,
     },
 }
 
-/// What ends a load point before its time.
+/// Conditions that end a load point early.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoadPointLimits {
-    /// A user's work in a load point ends after so many whole passes of a script that has an end, all of them in the
-    /// measured part.
+    /// Number of complete passes per user, all within the measured part. Only for scripts with an end.
     pub passes: Option<u32>,
-    /// Operations of all users in the measured part; they end the load point, and the ramp goes on.
+    /// Number of measured operations of all users. Ends the load point, and the ramp continues.
     pub operations: Option<u64>,
-    /// Failed operations: those that ended with another status than the expected one, and those whose session broke.
+    /// Limit of failed operations: unexpected status or broken session.
     pub errors: Option<ErrorLimit>,
-    /// Failed operations one after the other, of all users.
+    /// Limit of consecutive failed operations, across all users.
     pub errors_in_a_row: Option<u64>,
 }
 
-/// How many operations may fail.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum ErrorLimit {
-    /// Fewer than these.
+    /// Stops at this number of failures.
     Count(u64),
-    /// No more than this share of all, 0 to 1, looked at from the 100th operation on.
+    /// Stops above this share of failures, 0 to 1, checked from the 100th operation on.
     Share(f64),
 }
 
-/// Why a plan cannot be carried out, or was not.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A setting that makes no sense.
     #[error("{0}")]
     Plan(String),
-    /// A criterion that cannot be judged: in one line, as the command line has gone by.
+    /// An unusable criterion. One line, because the command line is long past.
     #[error("the criterion, character {}: {}", .0.position(), .0.sentence())]
     Criterion(#[from] super::criterion::CriterionError),
-    /// A host that is to generate load can't.
+    /// A host that can't generate load.
     #[error("the load host {name}: {why}")]
     Host {
-        /// As it calls itself.
+        /// Name that the host gave itself.
         name: String,
-        /// Why.
         why: String,
     },
-    /// The system gave no thread or runtime.
     #[error("the threads of the load generator could not be started: {0}")]
     Threads(#[from] std::io::Error),
 }
 
 impl RampPlan {
-    /// Refuses what cannot be carried out.
+    /// Returns an error if the plan can't be executed.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let wrong = |what: &str| Err(EngineError::Plan(what.to_owned()));
         if self.sessions_per_user == 0 || self.connections_per_session == 0 {
@@ -189,7 +179,7 @@ impl RampPlan {
         Ok(())
     }
 
-    /// Threads for this many sessions.
+    /// Returns the number of threads for this many sessions.
     pub(crate) fn workers_for(&self, sessions: u32) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = self.workers.map_or((processors / 2).max(1), NonZeroUsize::get);

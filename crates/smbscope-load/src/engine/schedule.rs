@@ -1,51 +1,48 @@
-//! When operations begin: one value for closed and open loops, and the appointments of each user that follow from it.
+//! Start times of operations, for closed and open loops.
 //!
-//! In a closed loop a user begins an operation when the one before is done and was thought about. A server that stalls
-//! holds back the load, and only one operation of each user shows the stall.
+//! In a closed loop, a user starts an operation after the previous one and its think time. A server that stalls holds
+//! back the load, and only one operation per user shows the stall.
 //!
-//! In an open loop operations have intended starts that do not depend on the server. They are dealt out to the users
-//! in turn, or with Poisson arrivals each user has a stream of its own, which add up to one of the whole rate. A user who
-//! is late begins the next operation at once, and its response time runs from the intended start: no coordinated omission.
+//! In an open loop, operations have intended start times that do not depend on the server. Constant arrivals are dealt
+//! to the users in turn; with Poisson arrivals each user has an independent stream, and the streams add up to the whole
+//! rate. A user who is late starts the next operation immediately, and its response time counts from the intended
+//! start, which avoids coordinated omission.
 
 use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;
 use std::time::{Duration, Instant};
 
-/// When operations begin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum LoadSchedule {
-    /// Each user begins when the operation before is done.
+    /// Each user starts an operation after the previous one.
     Closed {
-        /// What passes between two operations of a user.
+        /// Think time between two operations of a user.
         think: Duration,
     },
-    /// Operations begin when they are due.
+    /// Operations start when they are due.
     Open {
-        /// Operations a second: of all users together, or of each.
+        /// Operations per second, in total or per user.
         rate: f64,
-        /// The rate is that of each user, so that more users are more load.
+        /// True if the rate is per user, so that more users mean more load.
         per_user: bool,
-        /// How they are spread.
         arrivals: Arrivals,
     },
 }
 
-/// How intended starts are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// At equal distances.
+    /// Evenly spaced.
     Constant,
-    /// At random, independent of each other.
+    /// Independent and random.
     Poisson,
 }
 
 impl LoadSchedule {
-    /// Whether intended starts exist.
     pub fn is_open(&self) -> bool {
         matches!(self, LoadSchedule::Open { .. })
     }
 
-    /// The schedule of a load point with so many users; a rate takes the place of the schedule's own.
+    /// Resolves the schedule for a load point with this many users. `rate` overrides the schedule's own.
     pub(crate) fn at(self, users: u32, rate: Option<f64>) -> LoadSchedule {
         match self {
             LoadSchedule::Open { rate: own, per_user, arrivals } => {
@@ -57,7 +54,7 @@ impl LoadSchedule {
     }
 }
 
-/// The intended starts of one user.
+/// Intended start times of one user.
 #[derive(Debug)]
 pub(crate) enum Appointments {
     Closed { think: Duration, next: Instant },
@@ -66,12 +63,12 @@ pub(crate) enum Appointments {
 }
 
 impl Appointments {
-    /// Those of user `number` of `users`, from `begin` on.
+    /// Start times of user `number` of `users`, from `begin` on.
     pub(crate) fn new(schedule: LoadSchedule, number: u32, users: u32, begin: Instant, seed: u64) -> Appointments {
         let mut random = Random::of_stream(seed, u64::from(number));
         match schedule {
             LoadSchedule::Closed { think } => {
-                // Users who all think for the same time would act at the same moments.
+                // A random first start, because users with equal think times would otherwise act in lockstep.
                 let next = begin + think.mul_f64(random.unit());
                 Appointments::Closed { think, next }
             }
@@ -88,7 +85,7 @@ impl Appointments {
         }
     }
 
-    /// When the next operation should begin.
+    /// Returns when the next operation should start.
     pub(crate) fn next(&self) -> Instant {
         match self {
             Appointments::Closed { next, .. }
@@ -97,7 +94,7 @@ impl Appointments {
         }
     }
 
-    /// The operation began: an open loop makes the appointment after it.
+    /// Records that the operation started. An open loop moves on to the next start time.
     pub(crate) fn begun(&mut self) {
         match self {
             Appointments::Closed { .. } => {}
@@ -111,14 +108,15 @@ impl Appointments {
         }
     }
 
-    /// The operation ended: in a closed loop the user thinks, then begins the next.
+    /// Records that the operation ended. A closed loop starts the next one after the think time.
     pub(crate) fn ended(&mut self, at: Instant) {
         if let Appointments::Closed { think, next } = self {
             *next = at + *think;
         }
     }
 
-    /// Appointments from `from` on that were missed by `until`; none in a closed loop.
+    /// Skips the start times before `until`. Returns how many of them were at or after `from`; always 0 in a closed
+    /// loop.
     pub(crate) fn missed(&mut self, from: Instant, until: Instant) -> u64 {
         if let Appointments::Closed { .. } = self {
             return 0;
@@ -136,7 +134,7 @@ impl Appointments {
 mod tests {
     use super::*;
 
-    /// Intended starts of all users in a second, in microseconds from the beginning.
+    /// Returns the intended start times of all users, in microseconds from the beginning.
     fn starts(rate: f64, arrivals: Arrivals, users: u32, seconds: u64) -> Vec<u128> {
         let begin = Instant::now();
         let mut starts = Vec::new();
@@ -163,8 +161,8 @@ mod tests {
 
     #[test]
     fn poisson_arrivals_keep_the_rate_and_have_the_variance_of_chance() {
-        // 10,000 expected: the standard deviation of a Poisson count is 100, so 5 of them are allowed. The distances are
-        // exponential: their standard deviation equals their mean.
+        // 10,000 expected. The standard deviation of a Poisson count is 100, so 5 of them are allowed. The intervals
+        // are exponential: their standard deviation equals their mean.
         let starts = starts(1_000.0, Arrivals::Poisson, 8, 10);
         assert!((9_500..10_500).contains(&starts.len()), "{}", starts.len());
         let distances: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
@@ -191,7 +189,7 @@ mod tests {
 
     #[test]
     fn missed_appointments_are_those_of_the_measured_part() {
-        // 10/s by one user; measured from 1 s to 3 s; begun until 1.5 s: 15 appointments from 1.5 s on are left.
+        // 10/s by one user, measured from 1 s to 3 s, started until 1.5 s: 15 start times from 1.5 s on remain.
         let begin = Instant::now();
         let schedule = LoadSchedule::Open { rate: 10.0, per_user: false, arrivals: Arrivals::Constant };
         let mut own = Appointments::new(schedule, 0, 1, begin, 0);

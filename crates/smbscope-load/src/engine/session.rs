@@ -1,4 +1,4 @@
-//! What a user works on: a session of the SMB client, or in tests a mock of it with a time of its own.
+//! The interface between a user and its session: the SMB client or, in tests, a mock with simulated time.
 
 use crate::workload::Action;
 use serde::{Deserialize, Serialize};
@@ -7,44 +7,39 @@ use smbscope_model::{Dialect, Endpoints};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 
-/// What an action came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Performed {
-    /// The server's last word, or STATUS_INVALID_HANDLE where an action needs an open file that is not there.
+    /// Final status of the server, or STATUS_INVALID_HANDLE if an action needs an open file that is missing.
     pub(crate) status: NtStatus,
-    /// File data that came.
+    /// Bytes of file data.
     pub(crate) bytes_read: u64,
-    /// File data that went.
     pub(crate) bytes_written: u64,
-    /// Files, and no directories, that were opened.
+    /// Number of files opened, without directories.
     pub(crate) files_opened: u32,
-    /// Commands that should have been outstanding together, and that were; 0 where one was enough.
+    /// Zero if the action needed only one command at a time.
     pub(crate) queue: CommandQueueDepth,
 }
 
-/// Commands outstanding together.
+/// Number of commands outstanding at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandQueueDepth {
-    /// As many as the workload wants.
+    /// Requested by the workload.
     pub asked: u32,
-    /// The most there were.
+    /// Maximum reached.
     pub reached: u32,
 }
 
 impl CommandQueueDepth {
-    /// The most of both.
     pub(crate) fn add(&mut self, other: CommandQueueDepth) {
         *self = CommandQueueDepth { asked: self.asked.max(other.asked), reached: self.reached.max(other.reached) };
     }
 }
 
 impl Performed {
-    /// An answer without data.
     pub(crate) fn with_status(status: NtStatus) -> Performed {
         Performed { status, ..Performed::DONE }
     }
 
-    /// An action that succeeded and moved no data.
     pub(crate) const DONE: Performed = Performed {
         status: NtStatus::SUCCESS,
         bytes_read: 0,
@@ -54,7 +49,7 @@ impl Performed {
     };
 }
 
-/// Who and where: what the exchanges of a session have in common.
+/// Fields that all exchanges of a session have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionIdentity {
     pub(crate) endpoints: Endpoints,
@@ -63,41 +58,34 @@ pub(crate) struct SessionIdentity {
     pub(crate) share: Option<Arc<str>>,
 }
 
-/// Makes sessions, for all workers.
 pub(crate) trait SessionFactory: Sync {
     type Session: ServerSession;
 
-    /// Connects, until the session can be used.
     async fn connect(&self) -> Result<Self::Session, ClientError>;
 }
 
-/// A session on which actions are performed one after the other.
 pub(crate) trait ServerSession {
-    /// Performs an action other than thinking. A status is no error here, whatever it says; an error means that the
-    /// session can be used no longer.
+    /// Performs an action other than thinking. No status is an error here; an error means that the session is unusable.
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, ClientError>;
 
-    /// The connection that the next action will be performed on, from 0.
+    /// Index of the connection that will perform the next action.
     fn connection(&self) -> usize;
 
-    /// Commands of a connection since the caller last emptied it.
+    /// Commands of a connection since the caller last emptied the list.
     fn samples(&mut self, connection: usize) -> &mut Samples;
 
-    /// How many connections there are.
     fn connections(&self) -> usize;
 
-    /// Who and where.
     fn identity(&self, connection: usize) -> SessionIdentity;
 
-    /// Waits until the server wants something, or a connection ends; may be dropped at any time.
+    /// Waits for a request from the server or the end of a connection. Cancel-safe.
     async fn disturbed(&self) -> Result<(), ClientError>;
 
-    /// Does what the server wants: gives back oplocks and leases.
+    /// Handles the server's requests: acknowledges oplock and lease breaks.
     async fn attend(&mut self) -> Result<(), ClientError>;
 
-    /// Closes what actions left open.
+    /// Closes the files that actions left open.
     async fn close_all(&mut self) -> Result<(), ClientError>;
 
-    /// Says goodbye.
     async fn disconnect(&mut self) -> Result<(), ClientError>;
 }

@@ -1,23 +1,22 @@
-//! Which of all workers are those of a host: sessions are divided among workers by their numbers.
+//! Divides workers among hosts. Sessions are divided among workers by number.
 
 use serde::{Deserialize, Serialize};
 
-/// The workers of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkerShare {
-    /// The number of each among those of all hosts.
+    /// Numbers of the workers, counted across all hosts.
     pub(crate) workers: Vec<u32>,
-    /// Workers of all hosts.
+    /// Number of workers of all hosts.
     pub(crate) of: u32,
 }
 
 impl WorkerShare {
-    /// All of them.
     pub(crate) fn whole(workers: usize) -> WorkerShare {
         WorkerShare { workers: (0..workers as u32).collect(), of: workers as u32 }
     }
 
-    /// Those of each host, which has so many: hosts take turns, so that a few sessions are on different hosts.
+    /// Deals out workers to hosts with these numbers of workers. Hosts take turns, so that even a few sessions spread
+    /// over all hosts.
     pub(crate) fn deal(hosts: &[u32]) -> Vec<WorkerShare> {
         let of = hosts.iter().sum();
         let mut shares: Vec<WorkerShare> = hosts.iter().map(|_| WorkerShare { workers: Vec::new(), of }).collect();
@@ -33,12 +32,12 @@ impl WorkerShare {
         shares
     }
 
-    /// How many sessions they have, of this many.
+    /// Returns how many of `of` sessions belong to this share.
     pub(crate) fn sessions(&self, of: u32) -> u32 {
         self.workers.iter().map(|worker| of.saturating_sub(*worker).div_ceil(self.of.max(1))).sum()
     }
 
-    /// Their part of something that all sessions have together; the parts of all hosts add up to it.
+    /// Returns this share's part of a quantity of all sessions. The parts of all hosts add up to the whole.
     pub(crate) fn part_of(&self, whole: u64, hosts: &[WorkerShare], sessions: u32) -> u64 {
         let before: u32 = hosts.iter().take_while(|host| *host != self).map(|host| host.sessions(sessions)).sum();
         let up_to = |sum: u32| (u128::from(whole) * u128::from(sum) / u128::from(sessions.max(1))) as u64;

@@ -1,6 +1,6 @@
-//! Wakes users on time. The timers of the runtime have a resolution of a millisecond, many times the response time of a
-//! fast server; an operation that began late by that much would seem to have waited for the server. Linux has timers of
-//! the clock's own resolution (timerfd_create(2)): each worker has one, set to the earliest moment that anybody waits for.
+//! Precise wake-ups for users. The runtime's timers have a resolution of 1 ms, many times the response time of a fast
+//! server, and such a delay would look like waiting for the server. Linux timers have the resolution of the clock
+//! (timerfd_create(2)): each worker has one, set to the earliest moment that a user waits for.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -11,23 +11,20 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-/// The clock of all measuring: in tests it may be a simulated one.
+/// Returns the time by the clock of all measurements, which may be simulated in tests.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// Which time users live in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
-    /// That of the system.
     Real,
-    /// One that jumps to the next moment at which something happens.
+    /// Jumps to the next event.
     #[cfg(test)]
     Simulated,
 }
 
 impl Time {
-    /// A runtime for a worker.
     pub(crate) fn runtime(self) -> io::Result<Runtime> {
         let mut builder = Builder::new_current_thread();
         builder.enable_all();
@@ -38,7 +35,7 @@ impl Time {
         builder.build()
     }
 
-    /// The timers of a worker; within its runtime.
+    /// Creates the timers of a worker. Must be called within its runtime.
     pub(crate) fn timers(self) -> Timers {
         let timer = match self {
             Time::Real => timer::SystemTimer::new().ok(),
@@ -49,21 +46,19 @@ impl Time {
     }
 }
 
-/// The users of a worker who wait for a moment.
 pub(crate) struct Timers {
-    /// Absent where there is none as fine: the runtime's are used instead.
+    /// `None` without a precise timer; the runtime's timers are used instead.
     timer: Option<timer::SystemTimer>,
     waiting: RefCell<BinaryHeap<Reverse<TimerWaiter>>>,
 }
 
-/// Someone who waits.
 struct TimerWaiter {
     until: Instant,
     wake: oneshot::Sender<()>,
 }
 
 impl Timers {
-    /// Waits until that moment. Needs [`Timers::run`] to go on beside it.
+    /// Waits until a moment. Requires [`Timers::run`] to be polled concurrently.
     pub(crate) async fn sleep_until(&self, until: Instant) {
         let Some(timer) = &self.timer else { return tokio::time::sleep_until(until.into()).await };
         let (wake, woken) = oneshot::channel();
@@ -76,14 +71,14 @@ impl Timers {
         if first {
             timer.set(until);
         }
-        // The sender goes away unused only with the timers themselves.
+        // The sender is only dropped unused along with the timers.
         let _ = woken.await;
     }
 
-    /// Wakes those whose moment has come.
+    /// Wakes waiting users on time, forever.
     pub(crate) async fn run(&self) -> Infallible {
         let Some(timer) = &self.timer else { return std::future::pending().await };
-        // Who left without being woken left an entry behind, which is of no use.
+        // Cancelled waits left useless entries.
         self.waiting.borrow_mut().retain(|Reverse(waiting)| !waiting.wake.is_closed());
         loop {
             timer.expired().await;
@@ -132,7 +127,7 @@ mod timer {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    /// A timer of the system that the runtime listens to.
+    /// A system timer registered with the runtime.
     pub(super) struct SystemTimer(AsyncFd<OwnedFd>);
 
     impl SystemTimer {
@@ -148,9 +143,9 @@ mod timer {
             )?))
         }
 
-        /// Rings at this moment instead of the one that was set before.
+        /// Sets the timer, replacing the previous setting.
         pub(super) fn set(&self, at: Instant) {
-            // A time of zero would switch it off.
+            // Zero would disarm the timer.
             let left = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
             let value = Timespec {
                 tv_sec: left.as_secs().min(i64::MAX as u64) as i64,
@@ -161,10 +156,10 @@ mod timer {
                 .expect("a timer of our own takes every time of less than 2^63 seconds");
         }
 
-        /// Until it has rung.
+        /// Waits for the timer to expire.
         pub(super) async fn expired(&self) {
             loop {
-                // Without a runtime that drives it, nobody is left to be woken.
+                // The runtime is shutting down, and no task is left to wake.
                 let Ok(mut ready) = self.0.readable().await else { return std::future::pending().await };
                 let mut count = [0; 8];
                 let read = ready.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut count)?));
@@ -181,7 +176,7 @@ mod timer {
     use std::io;
     use std::time::Instant;
 
-    /// There is no such timer here.
+    /// Not available on this system.
     pub(super) enum SystemTimer {}
 
     impl SystemTimer {

@@ -1,54 +1,49 @@
-//! How many users at the same time, load point by load point: `8`, `1,8,32`, `10..200:10`, and lists of these.
+//! Lists of load points, by users or by rate: `8`, `1,8,32`, `10..200:10`, and combinations.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Load points of a ramp, at most; a range for a search may have more.
+/// Maximum number of load points in a ramp. A range for a search may have more.
 pub const LOAD_POINTS_MAX: usize = 1_000;
-/// Users of a load point, at most: each has a connection, and so a port of the client.
+/// Maximum number of users: each needs a connection, and so a local port.
 pub const USERS_MAX: u32 = 60_000;
 
-/// Operations a second of a load point, at most.
+/// Maximum operations per second at a load point.
 pub const RATE_MAX: u32 = 10_000_000;
 
-/// The load points of a ramp, in the order in which they are run.
+/// Number of users of each load point, in the order of execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Users(Vec<u32>);
 
 impl Users {
-    /// A single load point.
     pub fn one(users: u32) -> Users {
         Users(vec![users.max(1)])
     }
 
-    /// From the fewest to the most: a range for a search.
+    /// Range for a search.
     pub fn range(first: u32, most: u32) -> Users {
         Users(vec![first, most])
     }
 
-    /// The fewest users of a load point.
     pub fn fewest(&self) -> u32 {
         self.0.iter().copied().min().unwrap_or(1)
     }
 
-    /// Users of each load point.
     pub fn points(&self) -> &[u32] {
         &self.0
     }
 
-    /// Users of the largest load point.
     pub fn most(&self) -> u32 {
         self.0.iter().copied().max().unwrap_or(0)
     }
 }
 
-/// Operations a second of each load point, in the order in which they are run.
+/// Operations per second of each load point, in the order of execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rates(Vec<u32>);
 
 impl Rates {
-    /// Of each load point.
     pub fn points(&self) -> &[u32] {
         &self.0
     }
@@ -62,7 +57,6 @@ impl FromStr for Rates {
     }
 }
 
-/// What is wrong with a list of users or rates, and what it should look like.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what} `{given}`: {problem}; write a number, a list such as {example}, or first..last:step such as 10..200:10"
@@ -74,7 +68,6 @@ pub struct UsersError {
     example: &'static str,
 }
 
-/// What load points are counted in.
 #[derive(Clone, Copy)]
 struct LoadUnit {
     what: &'static str,
@@ -100,7 +93,6 @@ impl FromStr for Users {
     }
 }
 
-/// Adds a number or a range.
 fn add(points: &mut Vec<u32>, part: &str, unit: LoadUnit) -> Result<(), String> {
     let Some((first, rest)) = part.split_once("..") else {
         return push(points, number(part, unit)?);
@@ -113,7 +105,7 @@ fn add(points: &mut Vec<u32>, part: &str, unit: LoadUnit) -> Result<(), String> 
     if last < first {
         return Err(format!("{first}..{last} goes backwards"));
     }
-    // The last value is meant: where the steps do not meet it, it ends the range all the same.
+    // The last value always belongs to the range, even if the steps miss it.
     for users in (first..last).step_by(step as usize) {
         push(points, users)?;
     }

@@ -1,4 +1,4 @@
-//! A thread with its share of the users: each of them is a task that does its own input and output.
+//! A worker thread with its share of the users, each of which is a task that does its own I/O.
 
 use super::control::LoadPointControl;
 use super::cpu::{ProcessTime, thread_time};
@@ -25,99 +25,94 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
-/// How often a worker looks whether it wakes up in time.
+/// Interval of the wake-up delay check.
 const SENTINEL: Duration = Duration::from_millis(10);
-/// A time that never comes.
+/// A duration that never elapses.
 const FAR: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// Makes the script of a session: the number counts the sessions of all users from 0.
+/// Creates the script of a session, numbered from 0 over all users.
 pub(crate) type Scripts<'a> = &'a (dyn Fn(u32) -> Box<dyn Script> + Sync);
 
-/// What the engine tells its workers.
 #[derive(Clone)]
 pub(crate) enum WorkerOrder {
-    /// Make sessions for a load point.
+    /// Connect sessions for a load point.
     Connect(Connecting),
-    /// Let them work.
+    /// Let the users work.
     Work { begin: Instant, window: MeasurementWindow, schedule: LoadSchedule },
 }
 
-/// Sessions of a load point.
 #[derive(Clone)]
 pub(crate) struct Connecting {
-    /// Have exactly this many, of all workers together.
+    /// Number of sessions of all workers together.
     pub(crate) sessions: u32,
-    /// Of a host: which workers are its own, and how many operations end its part of the load point.
+    /// On a host: its own workers, and the number of operations after which its part of the load point ends.
     pub(crate) share: WorkerShare,
     pub(crate) operations: Option<u64>,
     pub(crate) control: Arc<LoadPointControl>,
     pub(crate) clock: Clock,
 }
 
-/// What a worker says when it has carried out an order.
 pub(crate) enum WorkerReply {
-    /// All sessions were tried; the time of the worker's clock.
+    /// Every session was attempted, by this time.
     Connected(Instant),
-    /// A load point is over.
+    /// The load point is over.
     Worked(Box<Worked>),
-    /// A host will say nothing any more.
+    /// The host will not reply again.
     Lost(HostLost),
 }
 
-/// A host that was lost.
 pub(crate) struct HostLost {
-    /// Which one.
+    /// Index of the host.
     pub(crate) lane: usize,
-    /// When that was noticed, and why.
+    /// Time of detection, and reason.
     pub(crate) at: Instant,
     pub(crate) why: String,
-    /// Commands of the load point that it told of.
+    /// Commands that it had reported for the load point.
     pub(crate) commands: u64,
     pub(crate) clock: HostClockOffset,
 }
 
-/// What is known of a host beside what its workers have.
+/// Facts about a host in addition to its workers' results.
 pub(crate) struct HostFacts {
-    /// Which one.
+    /// Index of the host.
     pub(crate) lane: usize,
     /// Processor time of its process in the measured part.
     pub(crate) used: ProcessTime,
     pub(crate) clock: HostClockOffset,
-    /// How late its users began.
+    /// Delay of the start.
     pub(crate) late_by: Duration,
 }
 
-/// What a worker has of a load point.
+/// A worker's results of a load point.
 pub(crate) struct Worked {
     pub(crate) recorder: LoadPointRecorder,
-    /// When the last of its users ended; the end of the measured part where they worked until then.
+    /// End of the last user's work, at most the end of the measured part.
     pub(crate) ended: Instant,
-    /// Users who could go on.
+    /// Number of users who could continue.
     pub(crate) alive: usize,
     /// Why one of the others could not.
     pub(crate) trouble: Option<String>,
-    /// Time on a processor in the measured part.
+    /// Processor time in the measured part.
     pub(crate) on_cpu: Duration,
-    /// How late it woke up in the measured part.
+    /// Wake-up delays in the measured part.
     pub(crate) late: Summary,
-    /// They are all workers of a host.
+    /// Present if these are the merged workers of a host.
     pub(crate) host: Option<HostFacts>,
 }
 
-/// A worker's share of everything.
 pub(crate) struct LoadWorker<'a, C: SessionFactory> {
     pub(crate) index: u32,
     pub(crate) workers: u32,
     pub(crate) common: Arc<Common<C>>,
     pub(crate) scripts: Scripts<'a>,
     pub(crate) live: &'a LiveFigures,
-    /// Numbers of operations that scripts count.
+    /// Number of operations that scripts distinguish.
     pub(crate) operations: usize,
     pub(crate) users: Vec<ScriptedSession<C::Session>>,
 }
 
 impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
-    /// Carries out orders until there are no more, and then disconnects.
+    /// Executes orders until their sender is gone, then disconnects.
     pub(crate) fn run(
         mut self,
         time: Time,
@@ -153,7 +148,8 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         runtime.block_on(LocalSet::new().run_until(self.disconnect(0)));
     }
 
-    /// Sessions with numbers below `sessions`: makes those that are missing and lets them set up, ends the others.
+    /// Brings the number of sessions to this worker's share of `sessions`: connects and sets up the missing ones, ends
+    /// the surplus.
     async fn connect(
         &mut self,
         sessions: u32,
@@ -164,7 +160,7 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         let common = self.common.clone();
         let plan = &common.plan;
         let begin = now();
-        // The measured part is still to be fixed.
+        // The measured part is not known yet.
         let window = MeasurementWindow { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
         let exchanges = plan.exchanges.then(|| ExchangeLog::new(EXCHANGES_MAX / self.workers as usize));
         let recorder = LoadPointRecorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
@@ -175,7 +171,7 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         for number in numbers.skip(self.users.len()) {
             self.users.push(ScriptedSession::new(number, (self.scripts)(number)));
         }
-        // All workers together keep to the rate.
+        // All workers together respect the connect rate.
         let (index, workers) = (self.index as usize, self.workers as usize);
         let due = |missing: usize| {
             let turn = missing * workers + index;
@@ -231,7 +227,7 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         (point, now())
     }
 
-    /// Lets all users work from `begin` on, and measures in the window.
+    /// Lets all users work from `begin` on and measures within the window.
     async fn work(
         &mut self,
         point: Rc<WorkerLoadPoint<C>>,
@@ -290,7 +286,7 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         worked
     }
 
-    /// Ends all sessions but the first ones; how many there were.
+    /// Ends all sessions except the first `keep`. Returns how many were connected.
     async fn disconnect(&mut self, keep: usize) -> i64 {
         let grace = self.common.plan.grace;
         let surplus = self.users.split_off(keep.min(self.users.len()));
@@ -301,7 +297,7 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
     }
 }
 
-/// The results of tasks, in their order. A panic of one goes on here.
+/// Returns the results of tasks in order. Propagates a panic.
 async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     let mut results = Vec::with_capacity(tasks.len());
     for task in tasks {
@@ -316,7 +312,7 @@ async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     results
 }
 
-/// Does the work with something endless beside it.
+/// Runs `work` to completion while polling an endless future.
 async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = Infallible>) -> T {
     tokio::select! {
         biased;
@@ -325,7 +321,7 @@ async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = 
     }
 }
 
-/// Shows what was counted, a few times a second.
+/// Publishes the live figures periodically.
 async fn publish<C: SessionFactory>(point: &WorkerLoadPoint<C>, live: &LiveFigures) -> Infallible {
     loop {
         tokio::time::sleep(PUBLISH).await;
@@ -333,8 +329,8 @@ async fn publish<C: SessionFactory>(point: &WorkerLoadPoint<C>, live: &LiveFigur
     }
 }
 
-/// Keeps the thread from sleeping, where the plan wants that: the runtime asks the system for what has come between any
-/// two turns of this. Adds up the time of the measured part in which there was nothing else to do.
+/// Keeps the thread from sleeping if the plan says so: the runtime polls the system between any two turns. Adds up the
+/// idle time in the measured part.
 async fn poll_busily<C: SessionFactory>(
     point: &WorkerLoadPoint<C>,
     window: MeasurementWindow,
@@ -350,7 +346,7 @@ async fn poll_busily<C: SessionFactory>(
         let now = Instant::now();
         let turn = now - before;
         shortest = shortest.min(turn);
-        // A turn in which a command was sent or an answer taken is many times as long as one that only asked.
+        // A turn in which a command was sent or a response received is many times longer than an idle one.
         if turn <= 2 * shortest && window.contains(now) {
             idle.set(idle.get() + turn);
         }
@@ -358,9 +354,9 @@ async fn poll_busily<C: SessionFactory>(
     }
 }
 
-/// Looks whether the worker gets a processor when it needs one.
+/// Measures how late the worker wakes up, and its processor time.
 struct Sentinel {
-    /// Processor time of the thread when the measured part began, and when it was last looked at.
+    /// Processor time of the thread at the start of the measured part and at the latest check.
     began: Option<Duration>,
     last: Duration,
     late: Summary,

@@ -1,14 +1,14 @@
-//! By how much a host's clock is ahead: asked several times, and the answer with the shortest round trip counts (RFC 5905, 10).
+//! Measures the clock offset of a host: of several requests, the one with the shortest round trip counts (RFC 5905,
+//! section 10).
 
 use crate::engine::exchanges::Clock;
 use crate::engine::result::HostClockOffset;
 use smbscope_model::{Nanos, Timestamp};
 use std::time::Instant;
 
-/// How often a host is asked for its time before each load point.
+/// Number of requests before each load point.
 const ROUND_TRIPS: usize = 8;
 
-/// Measures it; `ask` asks for the time.
 pub(super) fn offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp, E>) -> Result<HostClockOffset, E> {
     let mut best: Option<HostClockOffset> = None;
     for _ in 0..ROUND_TRIPS {
@@ -23,7 +23,6 @@ pub(super) fn offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp
     Ok(best.unwrap_or_default())
 }
 
-/// The host's time lies somewhere between question and answer: in the middle, give or take half of it.
 fn from_round_trip(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> HostClockOffset {
     let round_trip = answered.0 - asked.0;
     HostClockOffset { ahead: Nanos(theirs.0 - asked.0 - round_trip / 2), bound: Nanos((round_trip + 1) / 2) }
@@ -36,7 +35,7 @@ mod tests {
     #[test]
     fn the_true_offset_is_within_the_bound_however_the_way_is_divided() {
         for there in 0..=100 {
-            // The clock of the host is 5,000 ahead; the way there takes `there` of 100.
+            // The host's clock is 5,000 ahead; the request takes `there` of the 100.
             let found = from_round_trip(Timestamp(1_000), Timestamp(1_000 + there + 5_000), Timestamp(1_100));
             assert!((found.ahead.0 - 5_000).abs() <= found.bound.0, "{there}: {found:?}");
             assert_eq!(found.bound, Nanos(50));

@@ -1,4 +1,4 @@
-//! The driver's end of a host: passes orders on, asks what is new, and hands out the replies as a worker does.
+//! The driver's end of a host: forwards orders, polls for news, and returns replies as a worker does.
 
 use super::clock;
 use super::message::{Assignment, DriverRequest, HostCompletion, HostReply, News};
@@ -18,12 +18,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// How often it is asked whether sessions are made, and what is new when the measured part is over.
+/// Poll interval while sessions connect and after the measured part.
 const SHORTLY: Duration = Duration::from_millis(50);
-/// How often it is looked at whether the load point is to end.
+/// Interval at which an early end of the load point is noticed.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A host that can generate load.
 pub struct Host {
     name: String,
     is_here: bool,
@@ -31,9 +30,9 @@ pub struct Host {
 }
 
 impl Host {
-    /// `call` carries a request to the [`LoadHost`](super::LoadHost) there and brings its answer. An error says why the host
-    /// does not answer, or does not in time: it is lost then. What it carries may hold a password.
-    /// `is_here`: it is this machine.
+    /// `call` delivers a request to the remote [`LoadHost`](super::LoadHost) and returns its answer. An error,
+    /// including a timeout, means that the host is lost. Requests may contain passwords. `is_here` says that the host
+    /// is this machine.
     pub fn new(
         name: String,
         is_here: bool,
@@ -42,45 +41,37 @@ impl Host {
         Host { name, is_here, talk: Box::new(ByteExchange(call)) }
     }
 
-    /// What it is called.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is this machine.
     pub fn is_here(&self) -> bool {
         self.is_here
     }
 }
 
-/// What a driver does where a host is lost during a load point.
+/// Reaction to the loss of a host during a load point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLostHost {
-    /// The other hosts go on; later load points divide all users among them.
+    /// The other hosts continue. Later load points divide all users among them.
     #[default]
     Continue,
-    /// The load point ends, and the run.
+    /// The load point and the run end.
     Stop,
 }
 
-/// Hosts, and what their users do.
 pub struct Fleet {
-    /// The hosts.
     pub hosts: Vec<Host>,
-    /// What happens when one is lost.
     pub on_lost: OnLostHost,
-    /// What users do.
     pub work: LoadWork,
 }
 
-/// What users of all hosts do, and where.
 #[derive(Debug, Clone)]
 pub struct LoadWork {
-    /// The workload.
     pub workload: Travelling,
-    /// Sessions of all users of the largest load point.
+    /// Sessions of all users at the largest load point.
     pub of: u32,
-    /// The directory on the share that all users work below.
+    /// Working directory of all users on the share.
     pub directory: String,
 }
 
@@ -88,7 +79,7 @@ trait Talk: Send {
     fn ask(&mut self, request: &DriverRequest) -> Result<HostReply, String>;
 }
 
-/// Requests and answers as bytes. A program that names no host has none of this in it.
+/// Serialises requests and answers. Generic, so that programs without hosts do not contain this code.
 struct ByteExchange<F>(F);
 
 impl<F: FnMut(&[u8]) -> Result<Vec<u8>, String> + Send> Talk for ByteExchange<F> {
@@ -101,25 +92,22 @@ impl<F: FnMut(&[u8]) -> Result<Vec<u8>, String> + Send> Talk for ByteExchange<F>
     }
 }
 
-/// A host during a run.
 pub(crate) struct HostLink {
     host: Host,
-    /// Workers that it has.
     pub(crate) workers: u32,
-    /// Sessions and commands that it told of.
+    /// Sessions and commands that it has reported.
     sessions: i64,
     commands: u64,
     tally: HostOperationCounts,
     point: Option<HostLoadPoint>,
 }
 
-/// The load point.
 struct HostLoadPoint {
     connecting: Connecting,
     offset: HostClockOffset,
 }
 
-/// Tells every host what is to be done.
+/// Sends the assignment to every host.
 pub(crate) fn begin(
     hosts: Vec<Host>,
     work: LoadWork,
@@ -144,12 +132,12 @@ pub(crate) fn begin(
 const UNEXPECTED: &str = "it answered what was not asked";
 
 impl HostLink {
-    /// As the host calls itself.
+    /// Name that the host gave itself.
     pub(crate) fn name(&self) -> &str {
         &self.host.name
     }
 
-    /// Carries out orders until there are no more, or the host is lost.
+    /// Executes orders until their sender is gone or the host is lost.
     pub(crate) fn run(
         mut self,
         lane: usize,
@@ -168,7 +156,7 @@ impl HostLink {
                 return;
             }
         }
-        // All that matters is told already.
+        // All results have already arrived.
         let _ = self.host.talk.ask(&DriverRequest::End);
     }
 
@@ -190,7 +178,7 @@ impl HostLink {
     fn connect(&mut self, connecting: Connecting, live: &LiveFigures) -> Result<(), String> {
         let before = self.point.take();
         if before.is_some_and(|before| before.connecting.share != connecting.share) {
-            // All of them are made anew.
+            // The host will reconnect all sessions.
             self.forget_sessions(live);
         }
         self.commands = 0;
@@ -246,7 +234,7 @@ impl HostLink {
         })
     }
 
-    /// Something is begun; how late.
+    /// Sends an order. Returns the delay of its start.
     fn begun(&mut self, request: &DriverRequest) -> Result<Duration, String> {
         match self.host.talk.ask(request)? {
             HostReply::Begun { late_by } => Ok(late_by),
@@ -254,7 +242,7 @@ impl HostLink {
         }
     }
 
-    /// Shows what is new until what was ordered is done.
+    /// Polls and publishes news until the order is complete.
     fn until_done(
         &mut self,
         control: &Arc<LoadPointControl>,
@@ -288,7 +276,7 @@ impl HostLink {
         }
     }
 
-    /// They are not counted as connected any more.
+    /// Removes the host's sessions from the live figures.
     fn forget_sessions(&mut self, live: &LiveFigures) {
         let mut less = LivePart::default();
         less.sessions = -std::mem::take(&mut self.sessions);

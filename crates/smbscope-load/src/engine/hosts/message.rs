@@ -1,4 +1,4 @@
-//! What driver and hosts say to each other. Times are those of the driver's clock.
+//! Messages between driver and hosts. Times are by the driver's clock.
 
 use crate::engine::control::HostOperationCounts;
 use crate::engine::cpu::ProcessTime;
@@ -16,72 +16,79 @@ use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Summary;
 use std::time::Duration;
 
-/// What users do, where, and as whom. It holds passwords.
+/// Plan, workload and target of a run. Contains passwords.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Assignment {
     pub(crate) plan: RampPlan,
     pub(crate) options: SessionOptions,
     pub(crate) workload: Travelling,
-    /// Sessions of the largest load point, and the directory of the share that users work in.
+    /// Sessions of the largest load point, and the users' working directory on the share.
     pub(crate) of: u32,
     pub(crate) directory: String,
 }
 
-/// From the driver.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum DriverRequest {
-    /// Be ready for these load points.
+    /// Prepare for these load points.
     Begin(Box<Assignment>),
-    /// What time is it?
     Time,
-    /// Have your share of these sessions. Your clock is ahead by so much; end the load point after so many operations.
-    Connect { sessions: u32, share: WorkerShare, ahead: Nanos, operations: Option<u64> },
+    /// Connect your share of these sessions. `ahead` is the offset of your clock; the load point ends after
+    /// `operations`.
+    Connect {
+        sessions: u32,
+        share: WorkerShare,
+        ahead: Nanos,
+        operations: Option<u64>,
+    },
     /// Let users work from `begin` on, and measure from `start` to `end`.
-    Work { begin: Timestamp, start: Timestamp, end: Timestamp, interval: Duration, schedule: LoadSchedule },
-    /// What is new? The load point is over for all.
-    Look { over: bool },
-    /// There are no more load points.
+    Work {
+        begin: Timestamp,
+        start: Timestamp,
+        end: Timestamp,
+        interval: Duration,
+        schedule: LoadSchedule,
+    },
+    /// Report news. `over` says that the load point has ended for all hosts.
+    Look {
+        over: bool,
+    },
     End,
 }
 
-/// From a host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostReply {
-    /// To [`Request::Begin`]: the host has so many workers.
+    /// Answers [`DriverRequest::Begin`].
     Ready { workers: u32 },
-    /// To [`Request::Time`], by the clock of the host.
+    /// Answers [`DriverRequest::Time`] by the host's clock.
     Time(Timestamp),
-    /// It is being done; it should have begun so long ago.
+    /// Answers `Connect` and `Work`, with the delay of the start.
     Begun { late_by: Duration },
-    /// To [`Request::Look`].
+    /// Answers [`DriverRequest::Look`].
     News(Box<News>),
-    /// To [`Request::End`]: all sessions are ended.
+    /// Answers [`DriverRequest::End`]: all sessions have ended.
     Ended,
-    /// It can't be done: why.
+    /// The request failed, for this reason.
     Refused(String),
 }
 
-/// What is new since the last look.
+/// Changes since the last report.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct News {
     pub(crate) live: LivePart,
     pub(crate) tally: HostOperationCounts,
-    /// The load point ended before its time, at that time, unless that is for this host alone.
+    /// Time and reason of an early end, unless it only concerns this host.
     pub(crate) ended: Option<(LoadPointEnd, Timestamp)>,
-    /// What was ordered is done.
     pub(crate) done: Option<HostCompletion>,
 }
 
-/// What was ordered is done.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostCompletion {
-    /// All sessions were tried.
+    /// Every session was attempted.
     Connected,
-    /// The load point is over.
     Worked(Box<HostWorked>),
 }
 
-/// What all workers of a host have of a load point.
+/// Merged results of all workers of a host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostWorked {
     pub(crate) counted: MergeableFigures,
@@ -91,6 +98,6 @@ pub(crate) struct HostWorked {
     pub(crate) trouble: Option<String>,
     pub(crate) on_cpu: Duration,
     pub(crate) late: Summary,
-    /// Of the process, in the measured part.
+    /// Processor time of the process in the measured part.
     pub(crate) used: ProcessTime,
 }

@@ -1,8 +1,9 @@
-//! Load from several hosts. Each runs workers as this process does ([`LoadHost`]); the engine has a [`Host`] in the place of a
-//! thread, which passes on its orders and brings what the workers of the host counted. Workers are numbered over all hosts, so
-//! that users are divided as among threads, and what comes out is merged as theirs.
+//! Load generation on several hosts.
 //!
-//! What passes between hosts is bytes: a request, an answer. Who carries them is not known here.
+//! Each host runs workers like this process does ([`LoadHost`]). The engine has a [`Host`] in place of a thread, which
+//! forwards orders and returns the counts of the host's workers. Workers are numbered across all hosts, so that users
+//! are divided and results merged as among threads. Messages are requests and answers in bytes; the transport is the
+//! caller's.
 
 mod clock;
 mod link;

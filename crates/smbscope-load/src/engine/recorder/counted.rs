@@ -1,5 +1,4 @@
-//! What is counted of a load point and adds up: that of all workers merges to what one would have, and that of all hosts
-//! too, from whom it comes as bytes.
+//! The mergeable part of a recorder: over the workers of a process, and in serialised form over hosts.
 
 use crate::engine::exchanges::ExchangeLog;
 use crate::engine::jobs::JobSummary;
@@ -11,7 +10,6 @@ use smbscope_stats::{Aggregator, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 
-/// What adds up, and passes from host to host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct MergeableFigures {
     pub(super) aggregator: Aggregator,
@@ -28,7 +26,6 @@ pub(crate) struct MergeableFigures {
     pub(super) exchanges: Option<ExchangeLog>,
 }
 
-/// Operations of one name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct OperationStats {
     pub(super) service: Summary,
@@ -36,25 +33,25 @@ pub(super) struct OperationStats {
     pub(super) unexpected: BTreeMap<NtStatus, u64>,
 }
 
-/// What exchanges do not tell of an interval.
+/// Figures of an interval that exchanges do not contain.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct IntervalTraffic {
     pub(super) bytes_read: u64,
     pub(super) bytes_written: u64,
-    /// Sessions made less sessions ended.
+    /// Sessions connected minus sessions ended.
     pub(super) sessions: i64,
 }
 
-/// What was counted, in short.
+/// Totals over all commands.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandTotals {
-    /// Commands that were answered.
+    /// Commands with a response.
     pub(crate) commands: u64,
-    /// Those of them that were answered with an error status.
+    /// Responses with an error status.
     pub(crate) errors: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    /// Response times of the groups that count in headlines.
+    /// Response times of the headline groups.
     pub(crate) times: Summary,
 }
 
@@ -70,7 +67,6 @@ impl MergeableFigures {
         }
     }
 
-    /// Adds what others counted.
     pub(super) fn merge(&mut self, other: MergeableFigures) {
         self.aggregator.merge(other.aggregator);
         for (mine, theirs) in self.operations.iter_mut().zip(other.operations) {
@@ -104,7 +100,6 @@ impl MergeableFigures {
     }
 }
 
-/// Adds counts to counts.
 fn add<K: Ord>(mine: &mut BTreeMap<K, u64>, theirs: BTreeMap<K, u64>) {
     for (key, count) in theirs {
         *mine.entry(key).or_default() += count;

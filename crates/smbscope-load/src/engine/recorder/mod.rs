@@ -1,12 +1,12 @@
-//! Adds up what the users of one worker measured, without locks; those of all workers merge to what one would have.
+//! Aggregates the measurements of one worker's users without locks. Merging the recorders of all workers yields the
+//! same figures as a single one.
 //!
-//! Commands are counted by `smbscope_stats`, as the exchanges that they are. What a capture knows nothing of is counted
-//! here: operations, connects, failures, sessions, and the silences of the server.
+//! `smbscope_stats` counts the commands as exchanges. Counted here is everything that a capture does not contain:
+//! operations, connects, failures, sessions and server stalls.
 //!
-//! A command counts when its request went out in the measured part, an operation when its intended start lies there
-//! (in a closed loop the two are the same). Each is put into the interval in which it began, as in the timeline of a
-//! capture, so intervals add up to the totals, and what began in the measured part counts also where its end does not
-//! lie in it: an answer that takes long is not lost because of that.
+//! A command counts if its request was sent in the measured part, an operation if its intended start lies there (in a
+//! closed loop they coincide). Both belong to the interval in which they started, as in the timeline of a capture, so
+//! that intervals add up to the totals. The end may lie outside the measured part: slow responses are not lost.
 
 mod counted;
 
@@ -27,20 +27,18 @@ use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-/// Different reasons of failures; further ones are added up as [`OTHER_REASONS`].
+/// Maximum number of distinct failure reasons. Further ones count as [`OTHER_REASONS`].
 const REASONS_MAX: usize = 64;
 const OTHER_REASONS: &str = "other reasons";
 
-/// Commands that wait to be counted: together they are counted in a third of the time, as what they are counted in is in
-/// the processor's caches then. They hold up their worker for some microseconds.
+/// Size of a batch of commands to count. Counting in batches takes a third of the time because the tables stay in the
+/// processor's caches. A batch holds up its worker for some microseconds.
 const WAITING_MAX: usize = 32;
 
-/// The measured part of a load point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MeasurementWindow {
     pub(crate) start: Instant,
     pub(crate) end: Instant,
-    /// Length of intervals.
     pub(crate) interval: Duration,
 }
 
@@ -53,7 +51,7 @@ impl MeasurementWindow {
         (at.saturating_duration_since(self.start).as_nanos() / self.interval.as_nanos()) as usize
     }
 
-    /// Where exchanges are counted: their intervals are those of the window. The plan bounds how many there are.
+    /// Creates an aggregator with the intervals of the window. The plan limits their number.
     fn aggregator(&self, clock: &Clock, by: &[Dimension]) -> Aggregator {
         let intervals = TimelineBinning {
             origin: clock.timestamp(self.start),
@@ -65,37 +63,35 @@ impl MeasurementWindow {
     }
 }
 
-/// What is counted of a load point.
 #[derive(Debug)]
 pub(crate) struct LoadPointRecorder {
     window: MeasurementWindow,
     clock: Clock,
     waiting: Vec<Sample>,
-    /// To which actions they belong.
+    /// Actions that the waiting commands belong to.
     batches: Vec<ActionBatch>,
     maker: Maker,
-    /// What commands are divided by.
+    /// Dimensions by which to break down commands.
     by: Vec<Dimension>,
     counted: MergeableFigures,
     silences: Silences,
     pub(crate) live: LivePart,
 }
 
-/// An operation that was completed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completed {
-    /// Its name, as an index.
+    /// Index of its name.
     pub(crate) operation: usize,
-    /// When it should have begun.
+    /// Intended start.
     pub(crate) intended: Instant,
-    /// First byte of its first request, and last byte of its last answer; absent where no command was sent.
+    /// First byte of its first request and last byte of its last response. `None` if no command was sent.
     pub(crate) span: Option<(Instant, Instant)>,
-    /// The first status that was not the expected one.
+    /// First unexpected status.
     pub(crate) unexpected: Option<NtStatus>,
 }
 
 impl LoadPointRecorder {
-    /// `open`: operations have intended starts.
+    /// `open` says that operations have intended start times.
     pub(crate) fn new(
         window: MeasurementWindow,
         clock: Clock,
@@ -134,24 +130,23 @@ impl LoadPointRecorder {
         }
     }
 
-    /// The same with the commands divided by these dimensions.
+    /// Breaks down commands by these dimensions.
     pub(crate) fn sliced(mut self, by: &[Dimension]) -> LoadPointRecorder {
         self.counted.aggregator = self.window.aggregator(&self.clock, by);
         LoadPointRecorder { by: by.to_vec(), ..self }
     }
 
-    /// The same with operations held against limits, where there are some.
+    /// Checks operations against limits, if any.
     pub(crate) fn limited(mut self, limits: Option<OverloadLimits>) -> LoadPointRecorder {
         self.counted.overload = limits.map(OverloadTally::new);
         self
     }
 
-    /// One that has counted nothing, and keeps no exchanges.
+    /// Returns an empty recorder that keeps no exchanges.
     pub(crate) fn empty(&self) -> LoadPointRecorder {
         LoadPointRecorder::new(self.window, self.clock, 0, false, None)
     }
 
-    /// By the clock of the system.
     pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
         self.clock.timestamp(at)
     }
@@ -160,7 +155,7 @@ impl LoadPointRecorder {
         self.window
     }
 
-    /// When the measured part is, once that is known: before the first command.
+    /// Sets the measured part once it is known, before the first command.
     pub(crate) fn set_window(&mut self, window: MeasurementWindow) {
         self.count_waiting();
         self.window = window;
@@ -168,8 +163,8 @@ impl LoadPointRecorder {
         self.silences = Silences::new(window.start);
     }
 
-    /// Takes the commands of an action, empties their list, and says when the first began and the last ended. Breaks of
-    /// oplocks that came in between are counted, and are no part of the action.
+    /// Takes the commands of an action. Returns when the first started and the last ended. Oplock breaks in between are
+    /// counted but do not belong to the action.
     pub(crate) fn take(
         &mut self,
         samples: &mut Samples,
@@ -223,7 +218,7 @@ impl LoadPointRecorder {
         (self.waiting, self.batches) = (waiting, batches);
     }
 
-    /// Takes a command to what is counted here.
+    /// Counts a command in the figures that `smbscope_stats` does not have.
     fn command(&mut self, sample: &Sample) {
         let in_headline = sample.group.in_headline();
         if let Some(time) = sample.response_time() {
@@ -247,7 +242,7 @@ impl LoadPointRecorder {
         &mut self.counted.cells[i]
     }
 
-    /// An operation was completed; whether it counted.
+    /// Records a completed operation. Returns false if it is outside the measured part.
     pub(crate) fn completed(&mut self, completed: &Completed) -> bool {
         let Completed { operation, intended, span, unexpected } = *completed;
         let Some(counts) = self.counted.operations.get_mut(operation).filter(|_| self.window.contains(intended)) else {
@@ -268,7 +263,7 @@ impl LoadPointRecorder {
         true
     }
 
-    /// A session can be used, after this time and these commands.
+    /// Records a new session with the time and the commands that it took.
     pub(crate) fn connected(&mut self, at: Instant, took: Duration, commands: &[Command]) {
         self.counted.connects.record(Nanos::from(took));
         for command in commands {
@@ -277,12 +272,12 @@ impl LoadPointRecorder {
         self.sessions(at, 1);
     }
 
-    /// Sessions that were made in an earlier load point.
+    /// Counts sessions that carry over from an earlier load point.
     pub(crate) fn kept(&mut self, sessions: usize) {
         self.cell(self.window.start).sessions += sessions as i64;
     }
 
-    /// Sessions were made, or broke; before the measured part they belong to its beginning.
+    /// Counts connected or broken sessions. Those before the measured part belong to its beginning.
     pub(crate) fn sessions(&mut self, at: Instant, change: i64) {
         self.live.sessions += change;
         let at = at.max(self.window.start);
@@ -291,14 +286,14 @@ impl LoadPointRecorder {
         }
     }
 
-    /// A session could not be made, or broke.
+    /// Counts a session that could not be established, or that broke.
     pub(crate) fn failure(&mut self, reason: &str) {
         self.live.failures += 1;
         let known = self.counted.failures.contains_key(reason) || self.counted.failures.len() < REASONS_MAX;
         *self.counted.failures.entry(if known { reason } else { OTHER_REASONS }.to_owned()).or_default() += 1;
     }
 
-    /// A command that went out at this time was abandoned while it waited for its response.
+    /// Counts a command that was abandoned without a response since `since`.
     pub(crate) fn given_up(&mut self, since: Instant) {
         self.count_waiting();
         self.counted.unanswered += 1;
@@ -308,7 +303,7 @@ impl LoadPointRecorder {
         self.silences.unanswered(since, self.window.end);
     }
 
-    /// Operations were due and did not begin.
+    /// Counts operations that were due but did not start.
     pub(crate) fn not_begun(&mut self, operations: u64) {
         self.counted.not_begun += operations;
         if let Some(overload) = &mut self.counted.overload {
@@ -316,35 +311,32 @@ impl LoadPointRecorder {
         }
     }
 
-    /// Shows what was counted so far.
     pub(crate) fn publish(&mut self, live: &LiveFigures) {
         self.count_waiting();
         live.publish(&mut self.live);
     }
 
-    /// The gaps between answers, of a load point that ended then.
+    /// Takes the gaps between responses of a load point that ended at `end`.
     pub(crate) fn take_silences(&mut self, end: Instant) -> Silences {
         self.count_waiting();
         self.silences.end(end);
         std::mem::replace(&mut self.silences, Silences::new(end))
     }
 
-    /// Adds what another worker counted.
     pub(crate) fn merge(&mut self, other: LoadPointRecorder) {
         self.add(other.into_counted());
     }
 
-    /// Adds what workers of another host counted.
     pub(crate) fn add(&mut self, other: MergeableFigures) {
         self.counted.merge(other);
     }
 
-    /// Sessions that were those of a host, and are no more.
+    /// Counts the sessions of a lost host.
     pub(crate) fn lost(&mut self, reason: &str, sessions: u64) {
         *self.counted.failures.entry(reason.to_owned()).or_default() += sessions;
     }
 
-    /// What workers of a host have: what adds up, and the gaps between answers.
+    /// Restores the merged recorder of another host.
     pub(crate) fn of_host(
         window: MeasurementWindow,
         clock: Clock,
@@ -354,13 +346,11 @@ impl LoadPointRecorder {
         LoadPointRecorder { counted, silences, ..LoadPointRecorder::new(window, clock, 0, false, None) }
     }
 
-    /// What was counted so far, in short.
     pub(crate) fn sum(&mut self) -> CommandTotals {
         self.count_waiting();
         self.counted.sum()
     }
 
-    /// What adds up.
     pub(crate) fn into_counted(mut self) -> MergeableFigures {
         self.count_waiting();
         self.counted
@@ -371,12 +361,12 @@ impl LoadPointRecorder {
         &mut self.counted.jobs
     }
 
-    /// Every command of the measured part, where they are kept.
+    /// Takes the measured exchanges, if they are kept.
     pub(crate) fn take_exchanges(&mut self) -> Option<ExchangeLog> {
         self.counted.exchanges.take()
     }
 
-    /// The figures, of a measured part that was as long as `duration`.
+    /// Computes the figures for a measured part of length `duration`.
     pub(crate) fn finish(mut self, names: &[String], duration: Duration, sessions_per_user: u32) -> LoadPointFigures {
         self.count_waiting();
         let intervals = self.intervals(duration, sessions_per_user);
@@ -408,7 +398,7 @@ impl LoadPointRecorder {
         }
     }
 
-    /// All intervals of the measured part, those too in which nothing began.
+    /// Returns all intervals of the measured part, including those in which nothing started.
     fn intervals(&self, duration: Duration, sessions_per_user: u32) -> Vec<IntervalResult> {
         let timeline = self.counted.aggregator.timeline();
         let origin = self.clock.timestamp(self.window.start);
@@ -441,7 +431,7 @@ impl LoadPointRecorder {
     }
 }
 
-/// The part of a [`Run`](super::result::Run) that is counted.
+/// The part of a [`LoadPointResult`](super::result::LoadPointResult) that recorders count.
 #[derive(Debug)]
 pub(crate) struct LoadPointFigures {
     pub(crate) counted: Aggregator,
