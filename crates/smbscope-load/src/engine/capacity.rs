@@ -14,9 +14,7 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// Load of the first load point.
     pub first: u32,
-    /// Maximum load.
     pub most: u32,
     /// True if loads are operations per second instead of users.
     pub rates: bool,
@@ -25,7 +23,6 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// From 1 to 10,000 users, to 5%.
     fn default() -> Search {
         Search { first: 1, most: 10_000, rates: false, precision: 0.05 }
     }
@@ -36,7 +33,6 @@ impl Search {
         if self.rates { RATE_MAX } else { USERS_MAX }
     }
 
-    /// Absolute precision at this load.
     fn step(&self, load: u32) -> u32 {
         ((f64::from(load) * self.precision) as u32).max(1)
     }
@@ -49,7 +45,6 @@ pub struct CapacityResult {
     pub users: Knee,
     /// Interval in which another search may end. `None` without a knee.
     pub range: Option<KneeRange>,
-    /// Every load point, in the order of execution.
     pub tried: Vec<LoadTrial>,
 }
 
@@ -61,7 +56,6 @@ pub struct KneeRange {
     pub never: Option<u32>,
 }
 
-/// Outcome of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Knee {
     /// This load is sustained, and slightly more is not.
@@ -80,13 +74,11 @@ pub struct LoadTrial {
     pub verdict: CriterionResult,
 }
 
-/// Number of equal results that decide.
 const MAJORITY: u32 = 2;
 
 /// Number of equal results, without a different one, that make it certain.
 const SURE: u32 = 3;
 
-/// Number of loads to try on each side of the knee.
 const RANGE_STEPS_MAX: u32 = 4;
 
 pub(crate) fn search(engine: &mut Engine<'_>, criterion: &Criterion, search: Search) -> CapacityResult {
@@ -146,7 +138,6 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// Finds the nearest certain loads on both sides of the knee.
     fn range(&mut self, knee: u32, search: Search) -> Result<KneeRange, SearchInterrupted> {
         let (step, most) = (search.step(knee), search.most.clamp(1, search.kind_max()));
         let mut range = KneeRange { always: None, never: None };
@@ -189,7 +180,6 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// Returns true if a load meets the criterion, at the first try or in two of three.
     fn carries(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users) {

@@ -22,7 +22,6 @@ impl StopFlag {
         StopFlag::default()
     }
 
-    /// Ends the load point within the plan's grace period, and the ramp.
     pub fn stop(&self) {
         self.0.store(true, Relaxed);
     }
@@ -46,10 +45,8 @@ pub(crate) struct LoadPointControl {
     last_failure: Option<Mutex<String>>,
 }
 
-/// Operation counts of a host, for limits that apply to all hosts together.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct HostOperationCounts {
-    /// Operations of the measured part.
     pub(crate) operations: u64,
     pub(crate) errors: u64,
     pub(crate) last_failure: String,
@@ -92,7 +89,6 @@ impl LoadPointControl {
         self.over.load(Relaxed) || self.stop.is_stopped()
     }
 
-    /// Ends the load point. Only the first reason is kept.
     pub(crate) fn finish(&self, why: LoadPointEnd, at: Instant) {
         let mut kept = self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if kept.is_none() {
@@ -109,14 +105,12 @@ impl LoadPointControl {
         }
     }
 
-    /// Ends the load point if the [`StopFlag`] is set.
     pub(crate) fn look_at_stop(&self, now: Instant) {
         if self.stop.is_stopped() && !self.over.load(Relaxed) {
             self.finish(LoadPointEnd::Interrupted, now);
         }
     }
 
-    /// Reason and time of an early end.
     pub(crate) fn why(&self) -> Option<(LoadPointEnd, Instant)> {
         self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
@@ -152,7 +146,6 @@ impl LoadPointControl {
         }
     }
 
-    /// Adds the latest counts of a host and checks the error limits.
     pub(crate) fn add(&self, news: &HostOperationCounts, now: Instant) {
         self.operations.fetch_add(news.operations, Relaxed);
         let errors = self.errors.fetch_add(news.errors, Relaxed) + news.errors;

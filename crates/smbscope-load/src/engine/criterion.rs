@@ -32,28 +32,12 @@ pub struct Criterion {
 
 #[derive(Debug, Clone, PartialEq)]
 enum CriterionTerm {
-    /// `place` is the position of the name in the text.
-    Time {
-        figure: TimeFigure,
-        of: String,
-        place: Range<usize>,
-        below: Nanos,
-    },
-    ErrorShare {
-        below: f64,
-    },
-    Errors {
-        below: f64,
-    },
-    Overload {
-        below: f64,
-    },
-    Operations {
-        above: f64,
-    },
-    Throughput {
-        above: f64,
-    },
+    Time { figure: TimeFigure, of: String, place: Range<usize>, below: Nanos },
+    ErrorShare { below: f64 },
+    Errors { below: f64 },
+    Overload { below: f64 },
+    Operations { above: f64 },
+    Throughput { above: f64 },
 }
 
 pub type CriterionError = FilterError;
@@ -117,7 +101,6 @@ fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<CriterionTerm, L
             compared(cursor, ">")?;
             CriterionTerm::Operations { above: value(text, cursor, units::rate)? }
         }
-        // The only other measure that `take` accepts here.
         _ => {
             compared(cursor, ">")?;
             CriterionTerm::Throughput { above: value(text, cursor, units::byte_rate)? as f64 }
@@ -125,7 +108,6 @@ fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<CriterionTerm, L
     })
 }
 
-/// Expects the only valid comparison operator.
 fn compared(cursor: &mut Cursor<'_, '_>, sign: &'static str) -> Result<(), LocatedProblem> {
     if cursor.sign(sign) { Ok(()) } else { Err(with_example(cursor.expected(&format!("`{sign}`")))) }
 }
@@ -172,7 +154,6 @@ impl Criterion {
         Ok(())
     }
 
-    /// Returns true if a condition needs the overload of scenarios.
     pub fn needs_scenarios(&self) -> bool {
         self.conditions.iter().any(|condition| matches!(condition, CriterionTerm::Overload { .. }))
     }
@@ -240,7 +221,6 @@ fn is_command(command: Command, of: &str) -> bool {
     command.to_string().eq_ignore_ascii_case(of)
 }
 
-/// Response times of the named group, operation or command.
 fn figures_of(run: &LoadPointResult, of: &str) -> DurationStatistics {
     if is_total(of) {
         // In an open loop, a user's wait starts when the operation is due.

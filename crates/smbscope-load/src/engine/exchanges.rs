@@ -34,7 +34,6 @@ impl Clock {
         Clock { timestamp: Timestamp(self.timestamp.0.saturating_sub(by.0)), ..self }
     }
 
-    /// Converts a timestamp to the monotonic clock.
     pub(crate) fn instant(&self, at: Timestamp) -> Instant {
         let since = at.0.saturating_sub(self.timestamp.0);
         let distance = Duration::from_nanos(since.unsigned_abs());
@@ -61,9 +60,7 @@ struct ConnectionIdentity {
 #[derive(Debug)]
 pub(crate) struct CommandSource {
     ends: Arc<ConnectionIdentity>,
-    /// Path that the next commands refer to.
     path: Option<Arc<str>>,
-    /// Time of the last response.
     answered: Option<Instant>,
 }
 
@@ -72,7 +69,6 @@ impl CommandSource {
         CommandSource { ends: Arc::new(ConnectionIdentity { flow, identity }), path: None, answered: None }
     }
 
-    /// Sets the path that the next commands refer to.
     pub(crate) fn is_about(&mut self, path: Option<Arc<str>>) {
         self.path = path;
     }
@@ -91,13 +87,11 @@ impl CommandSource {
     }
 }
 
-/// Context that the commands of an action have in common.
 #[derive(Debug)]
 pub(crate) struct ActionBatch {
     pub(crate) commands: usize,
     ends: Arc<ConnectionIdentity>,
     path: Option<Arc<str>>,
-    /// Time of the last response before these commands.
     answered: Option<Instant>,
 }
 
@@ -180,7 +174,6 @@ fn own(place: &mut Option<Arc<str>>, name: Option<&str>) {
     }
 }
 
-/// Returns a placeholder exchange.
 fn blank() -> Exchange {
     let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let endpoints = Endpoints { client: nobody, server: nobody };
@@ -191,7 +184,6 @@ fn blank() -> Exchange {
 pub struct ExchangeLog {
     /// Kept exchanges in order of their start.
     pub list: Vec<Exchange>,
-    /// Number of exchanges beyond the maximum.
     pub left_out: u64,
     most: usize,
 }
@@ -215,7 +207,6 @@ impl ExchangeLog {
         self.list.extend(other.list);
     }
 
-    /// Sorts the exchanges by start time.
     pub(crate) fn finish(mut self) -> ExchangeLog {
         self.list.sort_by_key(|exchange| (exchange.start(), exchange.flow, exchange.message_id));
         self

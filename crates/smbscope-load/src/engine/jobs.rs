@@ -20,9 +20,7 @@ pub const JOBS_KEPT_MAX: usize = 1_000;
 pub struct FinishedJob {
     /// Session that ran it, from 0 over all sessions of all users.
     pub session: u32,
-    /// Time of its first request.
     pub started: Timestamp,
-    /// Time until its last response.
     pub elapsed: Duration,
     /// Part of `elapsed` with at least one outstanding command.
     pub waited: Duration,
@@ -31,7 +29,6 @@ pub struct FinishedJob {
     pub bytes_written: u64,
 }
 
-/// The pass in progress.
 #[derive(Debug)]
 pub(crate) struct ScriptPass {
     began: Instant,
@@ -53,7 +50,6 @@ impl ScriptPass {
         self.whole = false;
     }
 
-    /// Adds a performed action.
     pub(crate) fn add(&mut self, span: Option<(Instant, Instant)>, waited: Duration, performed: Option<&Performed>) {
         let job = &mut self.job;
         if let Some((_, last)) = span {
@@ -99,7 +95,6 @@ pub(crate) fn waited(samples: &[Sample], spans: &mut Vec<(Instant, Instant)>) ->
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JobSummary {
-    /// Distribution over the completed jobs.
     pub elapsed: Summary,
     pub sum: JobTotals,
     /// Jobs that started in the measured part but did not complete before the end of the load point or of their
@@ -111,9 +106,7 @@ pub struct JobSummary {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobTotals {
-    /// Sum of the elapsed times.
     pub elapsed: Duration,
-    /// Sum of the times with at least one outstanding command.
     pub waited: Duration,
     pub files: u64,
     pub bytes_read: u64,

@@ -11,7 +11,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Interval at which workers publish.
 pub(crate) const PUBLISH: Duration = Duration::from_millis(250);
 
 /// Maximum number of error statuses listed between two looks. Others only count as errors.
@@ -31,45 +30,33 @@ pub enum EnginePhase {
     #[default]
     Idle,
     Connecting,
-    /// Users work without being measured.
     Warmup,
     Measuring,
-    /// Users finish their current operation.
     Ending,
 }
 
 const PHASES: [EnginePhase; 5] =
     [EnginePhase::Idle, EnginePhase::Connecting, EnginePhase::Warmup, EnginePhase::Measuring, EnginePhase::Ending];
 
-/// Changes since the last look.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EngineSnapshot {
     pub phase: EnginePhase,
-    /// Users that the load point should reach.
     pub users_planned: u32,
-    /// Connected sessions.
     pub sessions: u32,
-    /// Time since the last look.
     pub over: Duration,
-    /// Commands with a response.
     pub commands: u64,
-    /// Completed operations of the workload.
     pub operations: u64,
-    /// Responses with an error status.
     pub errors: u64,
     /// Operations with an unexpected outcome. Errors that the workload expects do not count.
     pub unexpected: u64,
     /// Error responses by status, limited to 64 different ones.
     pub statuses: BTreeMap<NtStatus, u64>,
-    /// Sessions that could not be established, or that broke.
     pub failures: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
-    /// Median response time of the headline groups.
     pub p50: Option<Nanos>,
     /// Their 95th percentile. Requires 20 commands.
     pub p95: Option<Nanos>,
-    /// Groups with responses.
     pub groups: Vec<LiveGroup>,
 }
 
@@ -133,12 +120,10 @@ impl LiveFigures {
         self.users.load(Relaxed)
     }
 
-    /// Takes the unpublished figures, for a display on another host.
     pub(crate) fn take(&self) -> LivePart {
         std::mem::take(&mut *self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// Moves a worker's figures here.
     pub(crate) fn publish(&self, part: &mut LivePart) {
         let mut shared = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (mine, theirs) in shared.groups.iter_mut().zip(part.groups.iter_mut()) {
@@ -156,7 +141,6 @@ impl LiveFigures {
     }
 }
 
-/// Figures that were not published, or not looked at, yet.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LivePart {
     groups: [Summary; CommandGroup::ALL.len()],
@@ -192,7 +176,6 @@ impl LivePart {
         self.groups.iter().map(|times| times.count()).sum()
     }
 
-    /// Records a response, with its status if that is an error.
     pub(crate) fn answered(&mut self, group: CommandGroup, time: Duration, error: Option<NtStatus>) {
         self.groups[group as usize].record(Nanos::from(time));
         if let Some(status) = error {

@@ -30,7 +30,6 @@ use tokio::sync::Semaphore;
 
 /// Lead time between the order to work and the start.
 const NOTICE: Duration = Duration::from_millis(2);
-/// Lead time for hosts.
 const NOTICE_TO_HOSTS: Duration = Duration::from_millis(300);
 
 /// Bits of a connection number below the number of the host's first worker, so that hosts never share one.
@@ -39,7 +38,6 @@ const FLOWS_OF_A_HOST: u32 = 32;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OfferedLoad {
     pub(crate) users: u32,
-    /// Operations per second, if they differ from the plan's.
     pub(crate) rate: Option<f64>,
 }
 
@@ -47,12 +45,10 @@ pub(crate) struct OfferedLoad {
 pub(crate) struct Engine<'a> {
     plan: RampPlan,
     names: Vec<String>,
-    /// True if scripts have an end.
     has_end: bool,
     lanes: Vec<WorkerLink>,
     replies: Receiver<WorkerReply>,
     on_lost: OnLostHost,
-    /// Hosts that were lost during this load point.
     lost: Vec<HostLost>,
     surroundings: Surroundings<'a>,
 }
@@ -129,7 +125,6 @@ pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
     })
 }
 
-/// Calls `ramp` with an engine for the hosts of a fleet.
 pub(crate) fn with_hosts<R>(
     plan: &RampPlan,
     fleet: Fleet,
@@ -178,7 +173,6 @@ impl<'a> Engine<'a> {
         result
     }
 
-    /// Returns true if the caller wants no further load points.
     pub(crate) fn is_stopped(&self) -> bool {
         self.surroundings.stop.is_stopped()
     }
@@ -226,7 +220,6 @@ impl<'a> Engine<'a> {
         self.is_of_hosts() && self.lanes.iter().all(WorkerLink::is_lost)
     }
 
-    /// Redistributes the workers over the remaining hosts.
     fn deal(&mut self) {
         let mut hosts: Vec<&mut KnownHost> = self.lanes.iter_mut().filter_map(|lane| lane.host.as_mut()).collect();
         let workers: Vec<u32> = hosts.iter().map(|host| if host.is_lost { 0 } else { host.workers }).collect();
@@ -323,7 +316,6 @@ impl<'a> Engine<'a> {
         self.lost.push(lost);
     }
 
-    /// Merges the workers' results.
     fn finish(
         &self,
         (users, schedule): (u32, LoadSchedule),
@@ -418,7 +410,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Returns the result of a host, or `None` for a worker of this process.
     fn host_run(&self, part: &mut Worked, users: u32, duration: Duration) -> Option<(usize, HostResult)> {
         let HostFacts { lane, used, clock, late_by } = *part.host.as_ref()?;
         let (name, sessions) = self.host(lane, users)?;
@@ -456,7 +447,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Returns a host's name and its number of sessions.
     fn host(&self, lane: usize, users: u32) -> Option<(String, u32)> {
         let host = self.lanes[lane].host.as_ref()?;
         Some((host.name.clone(), host.share.sessions(users.saturating_mul(self.plan.sessions_per_user))))

@@ -17,7 +17,6 @@ use tokio::sync::Semaphore;
 pub(crate) struct Common<C> {
     pub(crate) plan: RampPlan,
     pub(crate) connector: C,
-    /// Limits the number of concurrent connects.
     pub(crate) turns: Semaphore,
     pub(crate) flows: AtomicU64,
 }
@@ -25,11 +24,8 @@ pub(crate) struct Common<C> {
 /// How a user's work ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UserExit {
-    /// The load point ended.
     Over,
-    /// The script has no more steps.
     Done,
-    /// There is no session, for this reason.
     Failed(String),
 }
 
@@ -41,7 +37,6 @@ pub(crate) struct WorkerLoadPoint<C> {
     pub(crate) begin: Cell<Instant>,
     pub(crate) window: Cell<MeasurementWindow>,
     schedule: Cell<LoadSchedule>,
-    /// Sessions of all workers.
     sessions: u32,
 }
 
@@ -80,18 +75,15 @@ impl<C: SessionFactory> WorkerLoadPoint<C> {
         self.flows.fetch_add(1, Relaxed) + 1
     }
 
-    /// Takes the recorder once all users have left.
     pub(crate) fn take_recorder(&self) -> LoadPointRecorder {
         let empty = self.recorder.borrow().empty();
         self.recorder.replace(empty)
     }
 
-    /// Returns a user's intended start times.
     pub(crate) fn appointments(&self, number: u32) -> Appointments {
         Appointments::new(self.schedule.get(), number, self.sessions, self.begin.get(), self.plan.seed)
     }
 
-    /// Starts the load and sets the measurement window.
     pub(crate) fn start(&self, begin: Instant, window: MeasurementWindow, schedule: LoadSchedule) {
         self.schedule.set(schedule);
         self.begin.set(begin);
@@ -99,7 +91,6 @@ impl<C: SessionFactory> WorkerLoadPoint<C> {
         self.recorder.borrow_mut().set_window(window);
     }
 
-    /// Waits until users may start no more operations.
     pub(crate) async fn ended(&self) {
         self.wait_until(self.window.get().end).await;
     }

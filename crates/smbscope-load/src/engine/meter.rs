@@ -22,7 +22,6 @@ impl Meter {
         Meter { users, window, phase: EnginePhase::Warmup, began: None, used: None }
     }
 
-    /// Returns the time until the next event or the next check of the [`StopFlag`](super::StopFlag).
     pub(super) fn wait(&self) -> Duration {
         let next = match self.phase {
             EnginePhase::Warmup => self.window.start,

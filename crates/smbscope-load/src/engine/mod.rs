@@ -113,7 +113,6 @@ pub fn find_capacity(
     with_users(fleet, plan, most, options, scripts, surroundings, |engine| capacity::search(engine, criterion, search))
 }
 
-/// Calls `ramp` with an engine for the users of a fleet, or for up to `most` users of this process.
 fn with_users<R>(
     fleet: Option<Fleet>,
     plan: &RampPlan,

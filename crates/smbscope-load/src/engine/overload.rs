@@ -11,23 +11,18 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverloadLimits {
-    /// Maximum delay of the start.
     pub late: Duration,
     /// Maximum time from first request to last response; `None` for unlimited.
     pub budget: Option<Duration>,
 }
 
-/// Scenarios of a load point. Each is counted in at most one category of slow ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverloadTally {
     pub limits: OverloadLimits,
-    /// Scenarios that were due.
     pub scenarios: u64,
-    /// Started late.
     pub late: u64,
     /// Started in time but exceeded the budget, or never completed.
     pub exceeded: u64,
-    /// Never started.
     pub not_begun: u64,
 }
 
@@ -51,7 +46,6 @@ impl OverloadTally {
         }
     }
 
-    /// Counts an abandoned scenario that has been waiting for a response since `since`.
     pub(crate) fn given_up(&mut self, since: Instant, window: &MeasurementWindow) {
         let counts = u64::from(window.contains(since));
         self.scenarios += counts;

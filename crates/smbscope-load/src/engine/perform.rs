@@ -17,16 +17,13 @@ const PAYLOAD: usize = 4 << 20;
 const WRITE_MAX: usize = PAYLOAD - SHIFT_MAX;
 /// Writes at different offsets start at different places in the payload, up to this many bytes in.
 const SHIFT_MAX: usize = 64 << 10;
-/// Maximum depth of a tree to remove.
 const DEPTH_MAX: usize = 128;
 /// Every server supports this class, and SMB1 an equivalent (MS-FSCC 2.4.8).
 const LISTED: Info = Info::FILE_BOTH_DIRECTORY_INFORMATION;
-/// FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
 const REPARSE_POINT: u32 = 0x400;
 
 pub(crate) struct ServerConnector {
     options: SessionOptions,
-    /// Connections per session.
     connections: u32,
     payload: Arc<[u8]>,
     user: Option<Arc<str>>,
@@ -114,7 +111,6 @@ impl UserSession {
     /// directory may be a link to another place.
     async fn remove_tree(&mut self, path: &str, own: &Own<'_>) -> Result<Performed, ClientError> {
         let mut entries: Vec<ListingEntry> = Vec::new();
-        // Stack of directories being emptied, with the subdirectories still to remove.
         let mut pending: Vec<(String, Vec<String>)> = Vec::new();
         let mut next = Some(path.to_owned());
         loop {

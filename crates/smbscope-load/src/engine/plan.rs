@@ -8,7 +8,6 @@ use smbscope_stats::Dimension;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// Maximum number of intervals in a load point.
 const INTERVALS_MAX: u128 = 100_000;
 
 /// Maximum number of connections per session, the same as in Windows.
@@ -26,11 +25,9 @@ pub struct RampPlan {
     /// Connections per session, used in turn. More than one requires SMB3 multichannel (MS-SMB2 3.2.4.20.6).
     pub connections_per_session: u32,
     pub schedule: LoadSchedule,
-    /// Limits beyond which a scenario counts as overload. Open loop only.
     pub overload: Option<OverloadLimits>,
     /// Time at the beginning of each load point that is not counted.
     pub warmup: Duration,
-    /// Measured part of each load point.
     pub duration: Duration,
     /// Length of an [`IntervalResult`](super::result::IntervalResult).
     pub interval: Duration,
@@ -39,9 +36,7 @@ pub struct RampPlan {
     pub workers: Option<NonZeroUsize>,
     /// The same seed reproduces each user's steps and intended start times.
     pub seed: u64,
-    /// Reaction to a broken session.
     pub on_failure: OnFailure,
-    /// Conditions that end a load point, and with it the ramp, early.
     pub limits: LoadPointLimits,
     /// Grace period for unfinished operations at the end of a load point, and again for closing files and
     /// disconnecting.
@@ -51,13 +46,11 @@ pub struct RampPlan {
     pub busy_poll: bool,
     /// Keeps every measured command as an exchange, up to [`EXCHANGES_MAX`](super::EXCHANGES_MAX).
     pub exchanges: bool,
-    /// Dimensions by which to break down the commands of each load point.
     #[serde(skip)]
     pub by: Vec<Dimension>,
 }
 
 impl Default for RampPlan {
-    /// One user without think time, 5 s of warm-up and 30 s of measurement.
     fn default() -> RampPlan {
         RampPlan {
             users: Users::one(1),
@@ -85,9 +78,7 @@ impl Default for RampPlan {
 /// Connection rate limits. Samba listens with a backlog of 50 and forks for each connection, so a burst is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Connects {
-    /// Maximum number of connects started per second.
     pub rate: f64,
-    /// Maximum number of concurrent connects.
     pub at_once: usize,
 }
 
@@ -97,7 +88,6 @@ impl Default for Connects {
     }
 }
 
-/// Reaction to a session that could not be established, or that broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFailure {
     /// The user stops for the rest of the load point.
@@ -110,16 +100,13 @@ pub enum OnFailure {
     },
 }
 
-/// Conditions that end a load point early.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoadPointLimits {
     /// Number of complete passes per user, all within the measured part. Only for scripts with an end.
     pub passes: Option<u32>,
     /// Number of measured operations of all users. Ends the load point, and the ramp continues.
     pub operations: Option<u64>,
-    /// Limit of failed operations: unexpected status or broken session.
     pub errors: Option<ErrorLimit>,
-    /// Limit of consecutive failed operations, across all users.
     pub errors_in_a_row: Option<u64>,
 }
 
@@ -138,7 +125,6 @@ pub enum EngineError {
     /// An unusable criterion. One line, because the command line is long past.
     #[error("the criterion, character {}: {}", .0.position(), .0.sentence())]
     Criterion(#[from] super::criterion::CriterionError),
-    /// A host that can't generate load.
     #[error("the load host {name}: {why}")]
     Host {
         /// Name that the host gave itself.
@@ -150,7 +136,6 @@ pub enum EngineError {
 }
 
 impl RampPlan {
-    /// Returns an error if the plan can't be executed.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let wrong = |what: &str| Err(EngineError::Plan(what.to_owned()));
         if self.sessions_per_user == 0 || self.connections_per_session == 0 {
@@ -179,7 +164,6 @@ impl RampPlan {
         Ok(())
     }
 
-    /// Returns the number of threads for this many sessions.
     pub(crate) fn workers_for(&self, sessions: u32) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = self.workers.map_or((processors / 2).max(1), NonZeroUsize::get);

@@ -13,13 +13,10 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct LoadPointResult {
     pub users: u32,
-    /// Start of the measurement.
     pub started: Timestamp,
-    /// Actual duration of the measurement.
     pub duration: Duration,
     /// Actual warm-up before it, not counted.
     pub warmup: Duration,
-    /// Commands, aggregated like those of a capture.
     pub counted: Aggregator,
     /// Open loop: time from the intended start of each operation to its end.
     pub due: Option<Summary>,
@@ -29,16 +26,13 @@ pub struct LoadPointResult {
     pub bytes_written: u64,
     /// Intervals of the measurement, of [`RampPlan::interval`](super::RampPlan::interval) each.
     pub intervals: Vec<IntervalResult>,
-    /// Time from the start of a connect to an established session.
     pub connects: Summary,
     /// Commands of these connects; counted nowhere else.
     pub connect_commands: BTreeMap<Command, u64>,
-    /// Failed sessions by reason.
     pub failures: BTreeMap<String, u64>,
     /// Commands outstanding when their connection ended.
     pub unanswered: u64,
     pub stalls: Vec<ResponseStall>,
-    /// Processor time of this process during the measurement.
     pub client_cpu: ClientCpuUsage,
     pub ended: LoadPointEnd,
     /// Schedule, and how far the client kept it.
@@ -56,7 +50,6 @@ pub struct LoadPointResult {
 #[derive(Debug, Clone)]
 pub struct HostResult {
     pub name: String,
-    /// Sessions assigned to it.
     pub sessions: u32,
     pub commands: u64,
     /// Error responses among them.
@@ -72,7 +65,6 @@ pub struct HostResult {
     pub lost: Option<HostFailure>,
 }
 
-/// Offset of a host's clock from the driver's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostClockOffset {
     /// How far the clock is ahead; negative if behind.
@@ -99,7 +91,6 @@ impl LoadPointResult {
         self.counted.response_times(|(_, _, group)| *group == of)
     }
 
-    /// Returns the number of answered commands of all groups.
     pub fn answered(&self) -> u64 {
         self.counted.kinds().map(|(_, counted)| counted.response_time.count()).sum()
     }
@@ -112,7 +103,6 @@ pub struct OperationResult {
     pub service: Summary,
     /// Time from the intended start to the end, the user's wait. Absent in a closed loop, where it equals `service`.
     pub response: Option<Summary>,
-    /// Operations with an unexpected status, by status.
     pub unexpected: BTreeMap<NtStatus, u64>,
 }
 
@@ -160,13 +150,9 @@ pub struct ClientCpuUsage {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LoadPointEnd {
-    /// The duration was over, or every user had finished.
     Done,
-    /// Interrupted by the user (Ctrl-C).
     Interrupted,
-    /// A stop condition held.
     Stopped(String),
-    /// No user could continue, with the reason.
     Failed(String),
 }
 
@@ -175,9 +161,7 @@ pub enum PacingResult {
     /// Closed loop: a user starts an operation after the previous one. A stall also stops new operations, so
     /// percentiles hide it.
     Closed,
-    /// Open loop: operations start at intended times, at a rate of all users together.
     Open {
-        /// Requested operations per second.
         rate: f64,
         /// Operations that were due and never started.
         not_begun: u64,

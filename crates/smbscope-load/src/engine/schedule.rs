@@ -14,16 +14,12 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum LoadSchedule {
-    /// Each user starts an operation after the previous one.
     Closed {
-        /// Think time between two operations of a user.
         think: Duration,
     },
-    /// Operations start when they are due.
     Open {
         /// Operations per second, in total or per user.
         rate: f64,
-        /// True if the rate is per user, so that more users mean more load.
         per_user: bool,
         arrivals: Arrivals,
     },
@@ -31,9 +27,7 @@ pub enum LoadSchedule {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// Evenly spaced.
     Constant,
-    /// Independent and random.
     Poisson,
 }
 
@@ -54,7 +48,6 @@ impl LoadSchedule {
     }
 }
 
-/// Intended start times of one user.
 #[derive(Debug)]
 pub(crate) enum Appointments {
     Closed { think: Duration, next: Instant },
@@ -85,7 +78,6 @@ impl Appointments {
         }
     }
 
-    /// Returns when the next operation should start.
     pub(crate) fn next(&self) -> Instant {
         match self {
             Appointments::Closed { next, .. }
@@ -134,7 +126,6 @@ impl Appointments {
 mod tests {
     use super::*;
 
-    /// Returns the intended start times of all users, in microseconds from the beginning.
     fn starts(rate: f64, arrivals: Arrivals, users: u32, seconds: u64) -> Vec<u128> {
         let begin = Instant::now();
         let mut starts = Vec::new();

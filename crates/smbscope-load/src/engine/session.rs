@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(crate) struct Performed {
     /// Final status of the server, or STATUS_INVALID_HANDLE if an action needs an open file that is missing.
     pub(crate) status: NtStatus,
-    /// Bytes of file data.
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
     /// Number of files opened, without directories.
@@ -20,12 +19,9 @@ pub(crate) struct Performed {
     pub(crate) queue: CommandQueueDepth,
 }
 
-/// Number of commands outstanding at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandQueueDepth {
-    /// Requested by the workload.
     pub asked: u32,
-    /// Maximum reached.
     pub reached: u32,
 }
 
@@ -84,7 +80,6 @@ pub(crate) trait ServerSession {
     /// Handles the server's requests: acknowledges oplock and lease breaks.
     async fn attend(&mut self) -> Result<(), ClientError>;
 
-    /// Closes the files that actions left open.
     async fn close_all(&mut self) -> Result<(), ClientError>;
 
     async fn disconnect(&mut self) -> Result<(), ClientError>;

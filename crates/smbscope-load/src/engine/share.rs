@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct WorkerShare {
     /// Numbers of the workers, counted across all hosts.
     pub(crate) workers: Vec<u32>,
-    /// Number of workers of all hosts.
     pub(crate) of: u32,
 }
 

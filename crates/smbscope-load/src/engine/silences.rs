@@ -21,7 +21,6 @@ pub const STALL_TIMES_MEDIAN: u32 = 100;
 /// Maximum number of stalls kept per load point: the longest.
 pub const STALLS_MAX: usize = 100;
 
-/// A period without responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ResponseGap {
     from: Instant,
@@ -45,7 +44,6 @@ pub(crate) struct Silences {
     gaps: Vec<ResponseGap>,
 }
 
-/// Serialised form for another host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostResponseGaps {
     last: Timestamp,
@@ -86,7 +84,6 @@ impl Silences {
         }
     }
 
-    /// Records a command without a response by the end of the load point.
     pub(crate) fn unanswered(&mut self, request: Instant, until: Instant) {
         if until.saturating_duration_since(self.last) >= GAP_MIN {
             self.note(ResponseGap { from: self.last, to: until, waited_from: Some(request.max(self.last)) });
@@ -118,7 +115,6 @@ impl Silences {
         gap.waited_from = Some(gap.waited_from.map_or(from, |known| known.min(from)));
     }
 
-    /// Keeps only the gaps common to both.
     pub(crate) fn merge(&mut self, other: &Silences) {
         let mut common = Vec::new();
         let (mut mine, mut theirs) = (self.gaps.iter().peekable(), other.gaps.iter().peekable());
@@ -138,7 +134,6 @@ impl Silences {
         self.last = self.last.max(other.last);
     }
 
-    /// Converts the gaps to timestamps of the given clock.
     pub(crate) fn told(&self, clock: &Clock) -> HostResponseGaps {
         let gap = |gap: &ResponseGap| {
             (clock.timestamp(gap.from), clock.timestamp(gap.to), gap.waited_from.map(|from| clock.timestamp(from)))
@@ -146,7 +141,6 @@ impl Silences {
         HostResponseGaps { last: clock.timestamp(self.last), gaps: self.gaps.iter().map(gap).collect() }
     }
 
-    /// Restores the gaps of another host, in timestamps of the given clock.
     pub(crate) fn heard(told: HostResponseGaps, clock: &Clock) -> Silences {
         let gap = |(from, to, waited_from): (Timestamp, Timestamp, Option<Timestamp>)| ResponseGap {
             from: clock.instant(from),
@@ -174,7 +168,6 @@ impl Silences {
 mod tests {
     use super::*;
 
-    /// Milliseconds since the beginning.
     struct Clock(Instant);
 
     impl Clock {
@@ -212,7 +205,6 @@ mod tests {
         let clock = Clock(Instant::now());
         let silences = clock.worker(Some((2_000, 3_000)));
         assert_eq!(clock.found(&silences, 1), [(2_000, 1_000)]);
-        // 100 times the median is longer.
         assert_eq!(clock.found(&silences, 11), []);
         assert_eq!(clock.found(&clock.worker(None), 1), []);
     }

@@ -75,7 +75,6 @@ impl Timers {
         let _ = woken.await;
     }
 
-    /// Wakes waiting users on time, forever.
     pub(crate) async fn run(&self) -> Infallible {
         let Some(timer) = &self.timer else { return std::future::pending().await };
         // Cancelled waits left useless entries.
@@ -127,7 +126,6 @@ mod timer {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    /// A system timer registered with the runtime.
     pub(super) struct SystemTimer(AsyncFd<OwnedFd>);
 
     impl SystemTimer {
@@ -143,7 +141,6 @@ mod timer {
             )?))
         }
 
-        /// Sets the timer, replacing the previous setting.
         pub(super) fn set(&self, at: Instant) {
             // Zero would disarm the timer.
             let left = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
@@ -156,7 +153,6 @@ mod timer {
                 .expect("a timer of our own takes every time of less than 2^63 seconds");
         }
 
-        /// Waits for the timer to expire.
         pub(super) async fn expired(&self) {
             loop {
                 // The runtime is shutting down, and no task is left to wake.
@@ -176,7 +172,6 @@ mod timer {
     use std::io;
     use std::time::Instant;
 
-    /// Not available on this system.
     pub(super) enum SystemTimer {}
 
     impl SystemTimer {

@@ -25,29 +25,22 @@ const STEPS_WITHOUT_COMMAND_MAX: u32 = 1_000;
 /// Hint for a name collision during set-up.
 const LEFT_BEHIND: &str = ": another workload left it in this directory; remove it with bench clean";
 
-/// A session of a user, and the script that runs on it.
 pub(crate) struct ScriptedSession<T> {
     /// Counted from 0 over all sessions of all users.
     pub(crate) number: u32,
     script: Box<dyn Script>,
-    /// True if the script was already started on an earlier session.
     used: bool,
     session: Option<T>,
-    /// Reason for the missing session.
     trouble: Option<String>,
-    /// One for each connection.
     origins: Vec<CommandSource>,
-    /// Paths of open files.
     paths: Vec<(HandleSlot, Arc<str>)>,
     appointments: Option<Appointments>,
-    /// Start time of the outstanding command.
     waiting: Option<Instant>,
     /// Number of completed passes, and the current pass once its first command was sent.
     passes: Option<u32>,
     pass: Option<ScriptPass>,
     /// Passes left until the user is done, if there is a limit.
     passes_left: Option<u32>,
-    /// Scratch space.
     spans: Vec<(Instant, Instant)>,
 }
 
@@ -163,7 +156,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         if let Some(pass) = &mut self.pass {
             pass.carried_over();
         }
-        // Intended start of the next operation, once it has come; and the operation in progress.
         let mut due: Option<Instant> = None;
         let mut current: Option<CurrentOperation> = None;
         let mut steps_without_command = 0;
@@ -284,7 +276,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         }
     }
 
-    /// Handles a broken session.
     fn lost<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, error: &ClientError, time: Instant) {
         let reason = error.to_string();
         let mut recorder = point.recorder.borrow_mut();
@@ -313,7 +304,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         self.passes_left == Some(0)
     }
 
-    /// Waits as [`WorkerLoadPoint::wait_until`] does, while answering the server.
     async fn wait_until<C: SessionFactory<Session = T>>(
         &mut self,
         point: &WorkerLoadPoint<C>,
@@ -476,7 +466,6 @@ impl CurrentOperation {
     }
 }
 
-/// Returns the status if the step did not expect it.
 fn unexpected(step: &ScriptStep<'_>, performed: &Performed) -> Option<NtStatus> {
     let status = performed.status;
     (!step.expected.is_met_by(status)).then_some(status)

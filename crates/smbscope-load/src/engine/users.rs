@@ -9,7 +9,6 @@ pub const LOAD_POINTS_MAX: usize = 1_000;
 /// Maximum number of users: each needs a connection, and so a local port.
 pub const USERS_MAX: u32 = 60_000;
 
-/// Maximum operations per second at a load point.
 pub const RATE_MAX: u32 = 10_000_000;
 
 /// Number of users of each load point, in the order of execution.
@@ -21,7 +20,6 @@ impl Users {
         Users(vec![users.max(1)])
     }
 
-    /// Range for a search.
     pub fn range(first: u32, most: u32) -> Users {
         Users(vec![first, most])
     }
@@ -39,7 +37,6 @@ impl Users {
     }
 }
 
-/// Operations per second of each load point, in the order of execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rates(Vec<u32>);
 

@@ -25,7 +25,6 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
-/// Interval of the wake-up delay check.
 const SENTINEL: Duration = Duration::from_millis(10);
 /// A duration that never elapses.
 const FAR: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -35,15 +34,12 @@ pub(crate) type Scripts<'a> = &'a (dyn Fn(u32) -> Box<dyn Script> + Sync);
 
 #[derive(Clone)]
 pub(crate) enum WorkerOrder {
-    /// Connect sessions for a load point.
     Connect(Connecting),
-    /// Let the users work.
     Work { begin: Instant, window: MeasurementWindow, schedule: LoadSchedule },
 }
 
 #[derive(Clone)]
 pub(crate) struct Connecting {
-    /// Number of sessions of all workers together.
     pub(crate) sessions: u32,
     /// On a host: its own workers, and the number of operations after which its part of the load point ends.
     pub(crate) share: WorkerShare,
@@ -53,18 +49,13 @@ pub(crate) struct Connecting {
 }
 
 pub(crate) enum WorkerReply {
-    /// Every session was attempted, by this time.
     Connected(Instant),
-    /// The load point is over.
     Worked(Box<Worked>),
-    /// The host will not reply again.
     Lost(HostLost),
 }
 
 pub(crate) struct HostLost {
-    /// Index of the host.
     pub(crate) lane: usize,
-    /// Time of detection, and reason.
     pub(crate) at: Instant,
     pub(crate) why: String,
     /// Commands that it had reported for the load point.
@@ -72,29 +63,22 @@ pub(crate) struct HostLost {
     pub(crate) clock: HostClockOffset,
 }
 
-/// Facts about a host in addition to its workers' results.
 pub(crate) struct HostFacts {
-    /// Index of the host.
     pub(crate) lane: usize,
     /// Processor time of its process in the measured part.
     pub(crate) used: ProcessTime,
     pub(crate) clock: HostClockOffset,
-    /// Delay of the start.
     pub(crate) late_by: Duration,
 }
 
-/// A worker's results of a load point.
 pub(crate) struct Worked {
     pub(crate) recorder: LoadPointRecorder,
     /// End of the last user's work, at most the end of the measured part.
     pub(crate) ended: Instant,
     /// Number of users who could continue.
     pub(crate) alive: usize,
-    /// Why one of the others could not.
     pub(crate) trouble: Option<String>,
-    /// Processor time in the measured part.
     pub(crate) on_cpu: Duration,
-    /// Wake-up delays in the measured part.
     pub(crate) late: Summary,
     /// Present if these are the merged workers of a host.
     pub(crate) host: Option<HostFacts>,
@@ -106,13 +90,11 @@ pub(crate) struct LoadWorker<'a, C: SessionFactory> {
     pub(crate) common: Arc<Common<C>>,
     pub(crate) scripts: Scripts<'a>,
     pub(crate) live: &'a LiveFigures,
-    /// Number of operations that scripts distinguish.
     pub(crate) operations: usize,
     pub(crate) users: Vec<ScriptedSession<C::Session>>,
 }
 
 impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
-    /// Executes orders until their sender is gone, then disconnects.
     pub(crate) fn run(
         mut self,
         time: Time,
@@ -227,7 +209,6 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         (point, now())
     }
 
-    /// Lets all users work from `begin` on and measures within the window.
     async fn work(
         &mut self,
         point: Rc<WorkerLoadPoint<C>>,
@@ -297,7 +278,6 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
     }
 }
 
-/// Returns the results of tasks in order. Propagates a panic.
 async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     let mut results = Vec::with_capacity(tasks.len());
     for task in tasks {
@@ -321,7 +301,6 @@ async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = 
     }
 }
 
-/// Publishes the live figures periodically.
 async fn publish<C: SessionFactory>(point: &WorkerLoadPoint<C>, live: &LiveFigures) -> Infallible {
     loop {
         tokio::time::sleep(PUBLISH).await;

@@ -12,7 +12,6 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
 const REPARSE_POINT: u32 = 0x400;
 /// Placeholder for an entry that keeps a directory from being empty but is in no listing, such as a dangling link.
 const HIDDEN: &str = "(something that the server does not list)";
@@ -226,7 +225,6 @@ impl<'p> PrepareState<'p> {
         }
     }
 
-    /// Takes work items until the queue is empty.
     async fn run<S: ShareAccess>(&self, mut share: S, directory: &str, files: &FileSet) -> Result<S, PrepareError> {
         loop {
             let unit = self.work.borrow_mut().pop_front();
@@ -243,7 +241,6 @@ impl<'p> PrepareState<'p> {
         }
     }
 
-    /// Creates the missing files in one directory of a set.
     async fn fill<S: ShareAccess>(
         &self,
         share: &mut S,
@@ -264,7 +261,6 @@ impl<'p> PrepareState<'p> {
                     share.make_directory(&own).await.map_err(doing("make", &own))?;
                 }
                 share.make_directory(&root).await.map_err(doing("make", &root))?;
-                // In a nested set this includes the parent directories, which another session may be creating too.
                 let ends = path.match_indices('\\').map(|(at, _)| at).filter(|at| *at > root.len()).chain([path.len()]);
                 for end in ends {
                     share.make_directory(&path[..end]).await.map_err(doing("make", &path))?;
@@ -359,7 +355,6 @@ enum RemovalStep {
 }
 
 impl Todo {
-    /// Keeps this path, and therefore its parent directory.
     fn keep(&mut self, path: &str) {
         self.kept.extend(path.rsplit_once('\\').map(|(parent, _)| parent.to_owned()));
     }

@@ -14,14 +14,12 @@ const KIND: &str = "smbscope.bench-directory/1";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Marker {
     made_by: String,
-    /// Workload that was prepared last.
     pub(super) workload: String,
     /// Number of users that have all their files. Written once they do.
     pub(super) users: u32,
     /// Names that workloads create in the users' directories, apart from numbered ones.
     #[serde(default)]
     names: Vec<String>,
-    /// Rule that determines the files.
     pub(super) files: FileSet,
 }
 
@@ -35,7 +33,6 @@ impl Marker {
         CreatedPaths::new(self.names.iter().map(String::as_str))
     }
 
-    /// Returns true if a directory entry has the name of a marker, complete or half-written.
     pub(super) fn is_name(name: &str) -> bool {
         name.eq_ignore_ascii_case(NAME) || name.eq_ignore_ascii_case(NEW_NAME)
     }

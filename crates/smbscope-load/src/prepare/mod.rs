@@ -21,23 +21,18 @@ use smbscope_client::SessionOptions;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
-/// Name of the directory unless the user chooses one.
 pub const DEFAULT_DIRECTORY: &str = "smbscope-bench";
 
 #[derive(Debug, Clone)]
 pub struct PrepareRequest<'a> {
     /// Directory on the share without a leading or trailing backslash: see [`directory_below`].
     pub directory: &'a str,
-    /// Name of the workload, for people who read the marker.
     pub workload: &'a str,
     pub files: &'a FileSet,
     /// Names that the workload creates in the users' directories, in addition to the file set.
     pub made: &'a CreatedPaths,
-    /// Number of users that need their files.
     pub users: u32,
-    /// Number of concurrent sessions.
     pub sessions: u32,
-    /// Time limit for the whole preparation.
     pub within: Duration,
 }
 
@@ -47,14 +42,12 @@ pub struct PrepareProgress {
     pub files: u64,
     /// Files in total, or 0 if the total is unknown.
     pub of_files: u64,
-    /// Bytes done.
     pub bytes: u64,
     pub of_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prepared {
-    /// Files that already existed.
     pub found: u64,
     pub made: u64,
     pub bytes_written: u64,
@@ -73,7 +66,6 @@ pub struct CleanupResult {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForeignEntries {
     pub count: u64,
-    /// The first few paths.
     pub paths: Vec<String>,
 }
 
@@ -86,7 +78,6 @@ impl ForeignEntries {
     }
 }
 
-/// Maximum number of foreign paths to report.
 const LEFT_NAMED_MAX: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +89,6 @@ pub enum PrepareError {
         error: smbscope_client::ClientError,
     },
 
-    /// The directory was not created by smbscope.
     #[error(
         "{directory} on the share was not made by smbscope: it {why}; give another directory, or remove it yourself"
     )]
@@ -115,7 +105,6 @@ pub enum PrepareError {
     #[error("{what} took longer than {} s: what is there serves the next run; allow more with --prepare-timeout", .within.as_secs_f64())]
     TooLong { what: &'static str, within: Duration },
 
-    /// The workload has more names than a marker can hold.
     #[error("the workload makes files with more than {NAMES_MAX} bytes of names: use a smaller loadfile")]
     Names,
 

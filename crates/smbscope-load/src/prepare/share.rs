@@ -7,7 +7,6 @@ use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
 
-/// Bytes per write.
 const BLOCK: u64 = 256 * 1024;
 const SHARE_ALL: u32 = 0x7;
 /// Total time to wait until removed files are closed by all their users, and the interval between attempts.
@@ -27,7 +26,6 @@ pub(super) trait ShareAccess {
     /// Writes a new file, replacing one of the same name, so that nothing is ever written through a link.
     async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), smbscope_client::ClientError>;
 
-    /// Renames a file. The new name must not exist.
     async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::ClientError>;
 
     async fn remove_file(&mut self, path: &str) -> Result<(), smbscope_client::ClientError>;
@@ -39,7 +37,6 @@ pub(super) trait ShareAccess {
 
 pub(super) enum FileContent<'a> {
     Bytes(&'a [u8]),
-    /// This number of bytes from the generator.
     Random(u64, Random),
 }
 
@@ -63,7 +60,6 @@ impl ShareConnector for SessionConnector<'_> {
 pub(super) struct SessionShare {
     session: ClientSession,
     block: Vec<u8>,
-    /// Time left to wait for others to close removed files.
     patience: Duration,
 }
 
@@ -136,7 +132,6 @@ impl ShareAccess for SessionShare {
             FileContent::Bytes(bytes) => self.session.write(handle, 0, bytes).await?,
             FileContent::Random(size, mut random) => {
                 for offset in (0..size).step_by(BLOCK as usize) {
-                    // At most BLOCK, which fits.
                     self.block.resize((size - offset).min(BLOCK) as usize, 0);
                     random.fill(&mut self.block);
                     self.session.write(handle, offset, &self.block).await?;

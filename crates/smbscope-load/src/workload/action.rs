@@ -18,12 +18,9 @@ pub enum Action<'a> {
     Open {
         slot: HandleSlot,
         path: &'a str,
-        /// Access mask, see `client::access`.
         access: u32,
-        /// FILE_SHARE_* flags.
         share: u32,
         disposition: CreateDisposition,
-        /// See `client::create_options`.
         options: u32,
         /// FILE_ATTRIBUTE_* flags (MS-FSCC 2.6).
         attributes: u32,
@@ -34,7 +31,6 @@ pub enum Action<'a> {
         offset: u64,
         length: u32,
     },
-    /// Writes bytes that the engine generates.
     Write {
         slot: HandleSlot,
         offset: u64,
@@ -65,11 +61,8 @@ pub enum Action<'a> {
     QueryFileSystem(Info),
     /// Sets the times and attributes of an open file to zero, which means no change (MS-FSCC 2.4.7).
     SetBasic(HandleSlot),
-    /// Sets the end-of-file position of an open file.
     SetEnd(HandleSlot, u64),
-    /// Sets or clears delete-on-close.
     SetDelete(HandleSlot, bool),
-    /// Lists the entries that match the last component of a path.
     List {
         /// For example `dir\*`.
         pattern: &'a str,
@@ -77,7 +70,6 @@ pub enum Action<'a> {
         /// Maximum number of entries; 0 for all.
         most: usize,
     },
-    /// Renames an open file.
     RenameOpen {
         slot: HandleSlot,
         to: &'a str,
@@ -102,7 +94,6 @@ pub enum Action<'a> {
     RemoveDirectory(&'a str),
     /// Removes a directory and everything below it that smbscope creates. Succeeds if it does not exist.
     RemoveTree(&'a str, Own<'a>),
-    /// Opens, reads and closes a file.
     OpenReadClose {
         path: &'a str,
         offset: u64,
@@ -118,11 +109,9 @@ pub enum Action<'a> {
     /// Connects to a share once more, then disconnects from it.
     TreeConnect(TreeConnectTarget),
     Echo,
-    /// Think time: the user pauses.
     Think(Duration),
 }
 
-/// An action with the operation it counts towards and the expected status.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScriptStep<'a> {
     pub action: Action<'a>,
@@ -166,7 +155,6 @@ pub trait Script {
     /// Names of the operations, the same for every user of a workload.
     fn operations(&self) -> &[String];
 
-    /// Returns the next step, or `None` once the user is done.
     fn next(&mut self) -> Option<ScriptStep<'_>>;
 
     /// Starts over with an empty handle table, for a new session. A loadfile begins by removing its user's leftovers,

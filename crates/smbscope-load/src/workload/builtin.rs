@@ -8,7 +8,6 @@ use super::{Workload, WorkloadError, WorkloadSource};
 const NETBENCH: &str = "netbench-like";
 const NETBENCH_FULL: &str = "netbench-like-full";
 
-/// Name and text of each file.
 const FILES: [(&str, &str); 15] = [
     ("open-read-close", include_str!("../../../../workloads/open-read-close.toml")),
     ("echo", include_str!("../../../../workloads/echo.toml")),
@@ -53,7 +52,6 @@ pub(super) fn get(name: &str) -> Result<Workload, WorkloadError> {
     }
 }
 
-/// Returns the source of a built-in workload: TOML or a loadfile.
 pub(super) fn text(name: &str) -> Option<String> {
     let generated = |settings| Some(netbench::generate(settings).0);
     match name {

@@ -11,7 +11,6 @@ pub enum SizeDistribution {
     Fixed(u64),
     /// Every size in the inclusive range, equally likely.
     Uniform(u64, u64),
-    /// Sizes with their weights.
     Weighted(Vec<(u64, u32)>),
     /// Lognormal, given by its median in thousandths of a byte: many small files and few large ones, as in users' file
     /// systems (Downey, "The structural cause of file size distributions", 2001).
@@ -48,7 +47,6 @@ impl SizeDistribution {
         SizeDistribution::Lognormal((bytes as f64 * 1e3 / sum).round() as u64)
     }
 
-    /// Generator for the size of one file.
     pub(crate) fn of_file(seed: u64, file: u32) -> Random {
         Random::new(&[seed, u64::from(file)])
     }
@@ -82,7 +80,6 @@ fn lognormal(random: &mut Random) -> f64 {
 pub(crate) enum Times {
     Fixed(Duration),
     Uniform(Duration, Duration),
-    /// Exponential with this mean.
     Exponential(Duration),
 }
 

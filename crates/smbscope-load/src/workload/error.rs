@@ -15,7 +15,6 @@ pub enum WorkloadError {
     #[error("{place}: {what}; {hint}")]
     Invalid { place: Location, what: String, hint: String },
 
-    /// Unknown parameter, or a value that it can't have.
     #[error("{what}; {hint}")]
     Parameter { what: String, hint: String },
 
@@ -40,7 +39,6 @@ pub struct Location {
 }
 
 impl Location {
-    /// Position of a byte offset in the text of a file.
     pub fn at(file: &str, text: &str, byte: usize) -> Location {
         let before = text.get(..byte).unwrap_or(text);
         let line = before.matches('\n').count() + 1;

@@ -9,7 +9,6 @@ use std::fmt::Write;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSet {
-    /// Users need a directory of their own.
     pub own_directories: bool,
     /// One set for all users instead of one each.
     pub shared: bool,
@@ -18,10 +17,8 @@ pub struct FileSet {
     /// Subdirectories per directory in a tree with a single root; 0 if all directories are siblings.
     #[serde(default)]
     pub nested: u32,
-    /// Number of files in a set.
     pub files: u32,
     pub sizes: SizeDistribution,
-    /// Seed for sizes and contents.
     pub seed: u64,
 }
 
@@ -92,7 +89,6 @@ impl FileSet {
         let _ = write!(path, "\\file{file:06}.dat");
     }
 
-    /// Generator for the content of a file.
     pub(crate) fn content(&self, owner: FileSetOwner, file: u32) -> Random {
         let owner = match owner {
             FileSetOwner::All => 0,

@@ -43,7 +43,6 @@ impl CreatedPaths {
         CreatedPaths { bytes: names.iter().map(|name| name.len()).sum(), names }
     }
 
-    /// Returns true if the names exceed what a marker can hold.
     pub(crate) fn is_too_large(&self) -> bool {
         self.bytes > NAMES_MAX
     }
@@ -73,7 +72,6 @@ impl CreatedPaths {
 #[derive(Clone, Copy, PartialEq)]
 pub struct Own<'a> {
     pub(crate) made: &'a CreatedPaths,
-    /// The user's directory as the server sees it.
     pub(crate) directory: &'a str,
 }
 

@@ -47,7 +47,6 @@ use synthetic::{Synthetic, SyntheticScript};
 pub struct Workload {
     about: Arc<WorkloadMetadata>,
     kind: WorkloadKind,
-    /// Factor applied to the pauses.
     thinking: Option<f64>,
 }
 
@@ -72,7 +71,6 @@ enum WorkloadKind {
 /// Source text of a workload, and its hash to tell whether two workloads are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadDefinition {
-    /// SHA-256 of the text in hexadecimal.
     pub sha256: String,
     /// The text, or `None` if it is longer than [`DEFINITION_MAX`].
     pub text: Option<String>,
@@ -88,7 +86,6 @@ impl WorkloadDefinition {
     }
 }
 
-/// Reads a file within [`WORKLOAD_MAX`]. Returns its name and content.
 fn read(path: &Path) -> Result<(String, Vec<u8>), WorkloadError> {
     let name = path.display().to_string();
     match bounded::read(path, WORKLOAD_MAX) {
@@ -104,7 +101,6 @@ pub struct Scenarios {
     pub rate: f64,
     /// Maximum delay of the start.
     pub late: Duration,
-    /// Maximum duration; `None` for unlimited.
     pub budget: Option<Duration>,
 }
 
@@ -143,7 +139,6 @@ impl Workload {
         Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), &text, loadfile))
     }
 
-    /// Loads a dbench or smbtorture loadfile regardless of its extension.
     pub fn loadfile(path: &Path) -> Result<Workload, WorkloadError> {
         let (name, bytes) = read(path)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -151,7 +146,6 @@ impl Workload {
         Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), &text, loadfile))
     }
 
-    /// Generates the operation mix of the NetBench Disk Mix.
     pub fn netbench_like(settings: NetbenchLike) -> Result<Workload, WorkloadError> {
         builtin::netbench(settings)
     }
@@ -212,7 +206,6 @@ impl Workload {
         }
     }
 
-    /// Multiplies the pauses of a loadfile or recording by `by`; 0 removes them.
     pub fn thinking(self, by: f64) -> Workload {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => {
@@ -227,7 +220,6 @@ impl Workload {
         matches!(&self.kind, WorkloadKind::Loadfile(_))
     }
 
-    /// Names and values of the parameters.
     pub fn parameters(&self) -> &[(String, String)] {
         &self.about.parameters
     }
@@ -249,7 +241,6 @@ impl Workload {
         &self.about.source
     }
 
-    /// Names of the operations in the results.
     pub fn operations(&self) -> &[String] {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.operations(),
@@ -321,7 +312,6 @@ impl Workload {
         }
     }
 
-    /// Memory shared by all users, in bytes.
     pub fn shared_memory(&self) -> usize {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.memory(),
@@ -350,7 +340,6 @@ enum Inner {
     Synthetic(Box<SyntheticScript>),
 }
 
-/// Delegates a call to the inner script.
 macro_rules! either {
     ($self:expr, $script:ident => $call:expr) => {
         match $self {

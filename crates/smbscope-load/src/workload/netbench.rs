@@ -10,7 +10,6 @@ use super::draw::SizeDistribution;
 use smbscope_stats::Random;
 use std::fmt::Write;
 
-/// Number of operations of each kind in the mix.
 mod mix {
     pub(super) const OPERATIONS: u64 = 458_344;
     pub(super) const READ: u64 = 124_199;
@@ -41,10 +40,8 @@ mod mix {
     pub(super) const WORKING_SET: u64 = 24_200_000;
 }
 
-/// Operations per pass, as recorded.
 const PASS: u64 = 3_543;
 const DIRECTORIES: [&str; 6] = ["sheet", "text", "slides", "draw", "table", "layout"];
-/// Largest write during set-up, in bytes.
 const BLOCK: u64 = 65_536;
 const SMALLEST_FILE: u64 = 4_096;
 
@@ -64,7 +61,6 @@ impl Default for NetbenchLike {
     }
 }
 
-/// Returns the text of a loadfile and the line at which its first pass starts.
 pub(super) fn generate(settings: NetbenchLike) -> (String, u32) {
     let mut share = NetbenchGenerator {
         random: Random::new(&[settings.seed, 0x6e62]),
@@ -153,7 +149,6 @@ impl NetbenchGenerator {
 
     fn pass(&mut self) {
         let mut deck = deck();
-        // Fisher-Yates shuffle.
         for last in (1..deck.len()).rev() {
             let other = self.random.below(last as u64 + 1) as usize;
             deck.swap(last, other);
@@ -203,7 +198,6 @@ impl NetbenchGenerator {
         }
     }
 
-    /// Opens an existing file, works with it and closes it.
     fn visit(&mut self, reads: f64, writes: f64) {
         let reads: Vec<u64> = (0..self.times(reads)).map(|_| read_sizes().draw(&mut self.random)).collect();
         let writes: Vec<u64> = (0..self.times(writes)).map(|_| write_sizes().draw(&mut self.random)).collect();
@@ -297,7 +291,6 @@ impl NetbenchGenerator {
         }
     }
 
-    /// Opens (1) or creates (2) a file with the next handle.
     fn open(&mut self, name: &str, disposition: u8) {
         self.handle += 1;
         emit!(self, r#"NTCreateX "{name}" 0x40 0x{disposition} {} NT_STATUS_OK"#, self.handle);
@@ -399,7 +392,6 @@ mod tests {
     use super::*;
     use std::collections::{BTreeMap, HashMap};
 
-    /// Fields of each line, from line `first` on.
     fn lines_of(text: &str, first: u32) -> Vec<Vec<&str>> {
         text.lines().skip(first as usize - 1).map(|line| line.split(' ').collect()).collect()
     }

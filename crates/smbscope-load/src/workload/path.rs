@@ -5,14 +5,11 @@ use super::{CreatedPaths, UserSeat};
 use smbscope_model::prose::shorten;
 use std::collections::HashMap;
 
-/// Characters of a path shown in errors.
 const PATH_SHOWN_MAX: usize = 200;
 
-/// Index of a path in its [`PathInterner`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PathId(u32);
 
-/// All distinct paths of a workload, relative to the user's own directory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PathInterner {
     names: Vec<Box<str>>,
@@ -43,7 +40,6 @@ impl PathInterner {
         CreatedPaths::new(self.names.iter().map(|name| &**name).filter(is_name))
     }
 
-    /// Builds the paths of one user.
     pub(super) fn resolve(&self, seat: &UserSeat) -> UserPaths {
         let own = seat.own_directory();
         let bytes = self.names.iter().map(|name| own.len() + 1 + name.len()).sum();
@@ -77,7 +73,6 @@ impl UserPaths {
         &self.own
     }
 
-    /// Returns the path as the server sees it.
     pub(super) fn get(&self, id: PathId) -> &str {
         let index = id.0 as usize;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -85,7 +80,6 @@ impl UserPaths {
     }
 }
 
-/// Kind of the last path component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
     Name,

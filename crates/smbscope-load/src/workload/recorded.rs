@@ -9,7 +9,6 @@ use super::{FileSet, Workload, WorkloadDefinition, WorkloadError, WorkloadKind, 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A recording file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
@@ -23,7 +22,6 @@ pub struct Recording {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedWorkload {
-    /// Number of replayed commands.
     pub commands: u64,
     /// True if the names are pseudonyms.
     #[serde(default)]
@@ -34,7 +32,6 @@ pub struct RecordedWorkload {
     /// Commands that are not replayed, with count and reason.
     #[serde(default)]
     pub not_replayed: Vec<String>,
-    /// Lines that create the files.
     pub files: String,
     /// Lines that are measured.
     pub steps: String,
@@ -47,7 +44,6 @@ impl Recording {
     }
 }
 
-/// Returns true if a TOML text is a recording.
 pub(super) fn is_one(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "[recorded]")
 }
@@ -75,7 +71,6 @@ pub(super) fn parse(file: &str, text: &str, source: WorkloadSource) -> Result<Wo
     Ok(Workload { about: Arc::new(about), kind: WorkloadKind::Loadfile(Arc::new(loadfile)), thinking: None })
 }
 
-/// Appends a newline unless the text is empty or already ends with one.
 fn with_end(text: &str) -> String {
     match text {
         "" => String::new(),
@@ -131,7 +126,6 @@ mod tests {
         parse("app.toml", &recording.to_toml(), WorkloadSource::BuiltIn).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Returns up to `most` steps of a user after the set-up.
     fn steps(workload: &Workload, most: usize) -> Vec<String> {
         let seat = UserSeat { number: 0, of: 1, seed: 1, directory: "bench".to_owned() };
         let mut script = workload.script(&seat);

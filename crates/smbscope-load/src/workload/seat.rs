@@ -4,7 +4,6 @@
 pub struct UserSeat {
     /// Counted from 0.
     pub number: u32,
-    /// Total number of users.
     pub of: u32,
     /// Seed of the run. A user's random draws depend only on it, the number and the workload.
     pub seed: u64,
@@ -18,7 +17,6 @@ impl UserSeat {
     }
 }
 
-/// Returns a user's own directory inside the working directory of all users.
 pub(crate) fn own_directory(directory: &str, number: u32) -> String {
     format!("{directory}\\user{:05}", u64::from(number) + 1)
 }

@@ -12,23 +12,18 @@ pub struct Travelling {
     name: String,
     description: String,
     source: WorkloadSource,
-    /// Factor applied to the pauses of a loadfile.
     thinking: Option<f64>,
     sha256: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum WorkloadText {
-    /// File name for messages, and TOML text.
     Table(String, String),
-    /// A loadfile or a recording.
     Lines(String),
-    /// A built-in workload, identified by the name.
     BuiltIn,
 }
 
 impl Workload {
-    /// Serialises the workload. The text of a loadfile is not kept in memory, so its file is read again.
     pub fn travelling(&self) -> Result<Travelling, WorkloadError> {
         let about = &self.about;
         let text = match (&about.toml, &about.source) {

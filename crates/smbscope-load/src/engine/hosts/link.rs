@@ -69,7 +69,6 @@ pub struct Fleet {
 #[derive(Debug, Clone)]
 pub struct LoadWork {
     pub workload: Travelling,
-    /// Sessions of all users at the largest load point.
     pub of: u32,
     /// Working directory of all users on the share.
     pub directory: String,
@@ -95,7 +94,6 @@ impl<F: FnMut(&[u8]) -> Result<Vec<u8>, String> + Send> Talk for ByteExchange<F>
 pub(crate) struct HostLink {
     host: Host,
     pub(crate) workers: u32,
-    /// Sessions and commands that it has reported.
     sessions: i64,
     commands: u64,
     tally: HostOperationCounts,
@@ -107,7 +105,6 @@ struct HostLoadPoint {
     offset: HostClockOffset,
 }
 
-/// Sends the assignment to every host.
 pub(crate) fn begin(
     hosts: Vec<Host>,
     work: LoadWork,
@@ -132,12 +129,10 @@ pub(crate) fn begin(
 const UNEXPECTED: &str = "it answered what was not asked";
 
 impl HostLink {
-    /// Name that the host gave itself.
     pub(crate) fn name(&self) -> &str {
         &self.host.name
     }
 
-    /// Executes orders until their sender is gone or the host is lost.
     pub(crate) fn run(
         mut self,
         lane: usize,
@@ -234,7 +229,6 @@ impl HostLink {
         })
     }
 
-    /// Sends an order. Returns the delay of its start.
     fn begun(&mut self, request: &DriverRequest) -> Result<Duration, String> {
         match self.host.talk.ask(request)? {
             HostReply::Begun { late_by } => Ok(late_by),
@@ -242,7 +236,6 @@ impl HostLink {
         }
     }
 
-    /// Polls and publishes news until the order is complete.
     fn until_done(
         &mut self,
         control: &Arc<LoadPointControl>,
@@ -276,7 +269,6 @@ impl HostLink {
         }
     }
 
-    /// Removes the host's sessions from the live figures.
     fn forget_sessions(&mut self, live: &LiveFigures) {
         let mut less = LivePart::default();
         less.sessions = -std::mem::take(&mut self.sessions);

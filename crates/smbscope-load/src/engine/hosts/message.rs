@@ -29,7 +29,6 @@ pub(crate) struct Assignment {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum DriverRequest {
-    /// Prepare for these load points.
     Begin(Box<Assignment>),
     Time,
     /// Connect your share of these sessions. `ahead` is the offset of your clock; the load point ends after
@@ -40,7 +39,6 @@ pub(crate) enum DriverRequest {
         ahead: Nanos,
         operations: Option<u64>,
     },
-    /// Let users work from `begin` on, and measure from `start` to `end`.
     Work {
         begin: Timestamp,
         start: Timestamp,
@@ -57,21 +55,19 @@ pub(crate) enum DriverRequest {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostReply {
-    /// Answers [`DriverRequest::Begin`].
-    Ready { workers: u32 },
-    /// Answers [`DriverRequest::Time`] by the host's clock.
+    Ready {
+        workers: u32,
+    },
     Time(Timestamp),
     /// Answers `Connect` and `Work`, with the delay of the start.
-    Begun { late_by: Duration },
-    /// Answers [`DriverRequest::Look`].
+    Begun {
+        late_by: Duration,
+    },
     News(Box<News>),
-    /// Answers [`DriverRequest::End`]: all sessions have ended.
     Ended,
-    /// The request failed, for this reason.
     Refused(String),
 }
 
-/// Changes since the last report.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct News {
     pub(crate) live: LivePart,
@@ -83,12 +79,10 @@ pub(crate) struct News {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostCompletion {
-    /// Every session was attempted.
     Connected,
     Worked(Box<HostWorked>),
 }
 
-/// Merged results of all workers of a host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostWorked {
     pub(crate) counted: MergeableFigures,
@@ -98,6 +92,5 @@ pub(crate) struct HostWorked {
     pub(crate) trouble: Option<String>,
     pub(crate) on_cpu: Duration,
     pub(crate) late: Summary,
-    /// Processor time of the process in the measured part.
     pub(crate) used: ProcessTime,
 }

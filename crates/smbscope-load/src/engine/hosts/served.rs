@@ -33,7 +33,6 @@ pub struct LoadHost {
     team: Option<Team>,
 }
 
-/// Runs workers until their orders end.
 type Start = dyn Fn(&Assignment, &Workload, Inbox) + Send + Sync;
 
 #[derive(Clone)]
@@ -48,7 +47,6 @@ struct Team {
     done: Receiver<HostCompletion>,
     live: Arc<LiveFigures>,
     control: Option<Arc<LoadPointControl>>,
-    /// Estimate of the driver's clock.
     clock: Clock,
     thread: JoinHandle<()>,
 }
@@ -203,7 +201,6 @@ impl Team {
     }
 }
 
-/// Runs the workers of a host until their orders end.
 pub(crate) fn run_team<C: SessionFactory + Send + 'static>(
     assignment: &Assignment,
     connector: C,
@@ -236,7 +233,6 @@ pub(crate) fn run_team<C: SessionFactory + Send + 'static>(
     });
 }
 
-/// Merges the results of all workers.
 fn merged(parts: Vec<Worked>, used: ProcessTime, clock: &Clock, window: MeasurementWindow) -> HostWorked {
     let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
     let mut late = Summary::new(SummaryPrecision::ROW);

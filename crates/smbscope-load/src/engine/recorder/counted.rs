@@ -38,20 +38,15 @@ pub(super) struct OperationStats {
 pub(super) struct IntervalTraffic {
     pub(super) bytes_read: u64,
     pub(super) bytes_written: u64,
-    /// Sessions connected minus sessions ended.
     pub(super) sessions: i64,
 }
 
-/// Totals over all commands.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandTotals {
-    /// Commands with a response.
     pub(crate) commands: u64,
-    /// Responses with an error status.
     pub(crate) errors: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    /// Response times of the headline groups.
     pub(crate) times: Summary,
 }
 

@@ -68,10 +68,8 @@ pub(crate) struct LoadPointRecorder {
     window: MeasurementWindow,
     clock: Clock,
     waiting: Vec<Sample>,
-    /// Actions that the waiting commands belong to.
     batches: Vec<ActionBatch>,
     maker: Maker,
-    /// Dimensions by which to break down commands.
     by: Vec<Dimension>,
     counted: MergeableFigures,
     silences: Silences,
@@ -80,18 +78,14 @@ pub(crate) struct LoadPointRecorder {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completed {
-    /// Index of its name.
     pub(crate) operation: usize,
-    /// Intended start.
     pub(crate) intended: Instant,
     /// First byte of its first request and last byte of its last response. `None` if no command was sent.
     pub(crate) span: Option<(Instant, Instant)>,
-    /// First unexpected status.
     pub(crate) unexpected: Option<NtStatus>,
 }
 
 impl LoadPointRecorder {
-    /// `open` says that operations have intended start times.
     pub(crate) fn new(
         window: MeasurementWindow,
         clock: Clock,
@@ -130,19 +124,16 @@ impl LoadPointRecorder {
         }
     }
 
-    /// Breaks down commands by these dimensions.
     pub(crate) fn sliced(mut self, by: &[Dimension]) -> LoadPointRecorder {
         self.counted.aggregator = self.window.aggregator(&self.clock, by);
         LoadPointRecorder { by: by.to_vec(), ..self }
     }
 
-    /// Checks operations against limits, if any.
     pub(crate) fn limited(mut self, limits: Option<OverloadLimits>) -> LoadPointRecorder {
         self.counted.overload = limits.map(OverloadTally::new);
         self
     }
 
-    /// Returns an empty recorder that keeps no exchanges.
     pub(crate) fn empty(&self) -> LoadPointRecorder {
         LoadPointRecorder::new(self.window, self.clock, 0, false, None)
     }
@@ -218,7 +209,6 @@ impl LoadPointRecorder {
         (self.waiting, self.batches) = (waiting, batches);
     }
 
-    /// Counts a command in the figures that `smbscope_stats` does not have.
     fn command(&mut self, sample: &Sample) {
         let in_headline = sample.group.in_headline();
         if let Some(time) = sample.response_time() {
@@ -286,7 +276,6 @@ impl LoadPointRecorder {
         }
     }
 
-    /// Counts a session that could not be established, or that broke.
     pub(crate) fn failure(&mut self, reason: &str) {
         self.live.failures += 1;
         let known = self.counted.failures.contains_key(reason) || self.counted.failures.len() < REASONS_MAX;
@@ -303,7 +292,6 @@ impl LoadPointRecorder {
         self.silences.unanswered(since, self.window.end);
     }
 
-    /// Counts operations that were due but did not start.
     pub(crate) fn not_begun(&mut self, operations: u64) {
         self.counted.not_begun += operations;
         if let Some(overload) = &mut self.counted.overload {
@@ -316,7 +304,6 @@ impl LoadPointRecorder {
         live.publish(&mut self.live);
     }
 
-    /// Takes the gaps between responses of a load point that ended at `end`.
     pub(crate) fn take_silences(&mut self, end: Instant) -> Silences {
         self.count_waiting();
         self.silences.end(end);
@@ -331,7 +318,6 @@ impl LoadPointRecorder {
         self.counted.merge(other);
     }
 
-    /// Counts the sessions of a lost host.
     pub(crate) fn lost(&mut self, reason: &str, sessions: u64) {
         *self.counted.failures.entry(reason.to_owned()).or_default() += sessions;
     }
@@ -356,17 +342,14 @@ impl LoadPointRecorder {
         self.counted
     }
 
-    /// Passes of scripts that have an end.
     pub(crate) fn jobs(&mut self) -> &mut JobSummary {
         &mut self.counted.jobs
     }
 
-    /// Takes the measured exchanges, if they are kept.
     pub(crate) fn take_exchanges(&mut self) -> Option<ExchangeLog> {
         self.counted.exchanges.take()
     }
 
-    /// Computes the figures for a measured part of length `duration`.
     pub(crate) fn finish(mut self, names: &[String], duration: Duration, sessions_per_user: u32) -> LoadPointFigures {
         self.count_waiting();
         let intervals = self.intervals(duration, sessions_per_user);
@@ -431,7 +414,6 @@ impl LoadPointRecorder {
     }
 }
 
-/// The part of a [`LoadPointResult`](super::result::LoadPointResult) that recorders count.
 #[derive(Debug)]
 pub(crate) struct LoadPointFigures {
     pub(crate) counted: Aggregator,

@@ -26,10 +26,8 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub(super) struct Loadfile {
     names: PathInterner,
-    /// Distinct combinations of open parameters.
     how: Vec<How>,
     patterns: Vec<Box<str>>,
-    /// Ranges of each queue operation.
     ranges: Vec<Box<[FileRange]>>,
     made: CreatedPaths,
     operations: Vec<String>,
@@ -38,7 +36,6 @@ pub(super) struct Loadfile {
     set_up: usize,
     /// First line of every pass but the first.
     repeat: usize,
-    /// Users stop after one pass.
     once: bool,
     skipped: u32,
 }
@@ -50,7 +47,6 @@ struct LoadfileLine {
     expected: Expected,
     /// Line number in the file; 0 for a line that the parser inserted.
     number: u32,
-    /// Index into the operations, or [`NOT_COUNTED`].
     operation: u8,
 }
 
@@ -86,7 +82,6 @@ enum Op {
     Sleep { time: Duration },
 }
 
-/// Index into the loadfile's search patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PatternId(u32);
 
@@ -100,7 +95,6 @@ struct How {
     attributes: u32,
 }
 
-/// Access of dbench 4's OPEN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenFor {
     Reading,
@@ -153,7 +147,6 @@ impl Loadfile {
         Loadfile { once: true, ..self }
     }
 
-    /// Returns a copy with its pauses multiplied by `by`.
     pub(super) fn thinking(&self, by: f64) -> Loadfile {
         let mut scaled = self.clone();
         for line in &mut scaled.lines {
@@ -189,12 +182,10 @@ impl Loadfile {
         self.skipped
     }
 
-    /// Names that users create in their own directories.
     pub(super) fn made(&self) -> &CreatedPaths {
         &self.made
     }
 
-    /// Bytes written during set-up.
     pub(super) fn set_up_bytes(&self) -> u64 {
         let lengths = self.lines[..self.set_up].iter().map(|line| match line.op {
             Op::Write { length, .. } => u64::from(length),
@@ -203,7 +194,6 @@ impl Loadfile {
         lengths.sum()
     }
 
-    /// Memory shared by all users, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.lines.capacity() * size_of::<LoadfileLine>()
     }

@@ -52,7 +52,6 @@ const OPERATIONS: [&str; 32] = [
     "RenameOpen",
     "LockShared",
     "Control",
-    // Several commands at once.
     "ReadQueue",
     "WriteQueue",
 ];
@@ -90,7 +89,6 @@ pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile
     Ok(loadfile)
 }
 
-/// Handle of a line: a number or, in dbench 4's SMB module, the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum LoadfileHandle {
     Number(i64),
@@ -107,7 +105,6 @@ struct LoadfileParser<'a> {
     patterns: Vec<Box<str>>,
     pattern_ids: HashMap<Box<str>, PatternId>,
     ranges: Vec<Box<[FileRange]>>,
-    /// Number of ranges in all queues.
     queued: usize,
     lines: Vec<LoadfileLine>,
     statuses: HashMap<String, Expected>,
@@ -502,7 +499,6 @@ impl<'a> LoadfileParser<'a> {
         Ok(())
     }
 
-    /// Returns the handle of a line, or the path that replaces it.
     fn key(&mut self, operation: usize, arguments: &[&str]) -> Result<LoadfileHandle, WorkloadError> {
         let name = OPERATIONS[operation];
         match arguments.first() {

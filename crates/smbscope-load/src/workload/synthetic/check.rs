@@ -28,7 +28,6 @@ const MOST_FILES: i64 = 10_000_000;
 /// Largest single transfer, in bytes. The client splits one that exceeds the server's limit.
 const MOST_TRANSFER: u64 = 8 << 20;
 
-/// Largest transfer in blocks, in bytes.
 const MOST_IN_BLOCKS: u64 = 1 << 40;
 /// Maximum number of outstanding commands of a step.
 const QUEUE_MAX: i64 = 256;
@@ -38,7 +37,6 @@ const NESTED_MAX: i64 = 10_000;
 /// Default for the maximum delay of a scenario's start.
 const LATE: Duration = Duration::from_secs(1);
 
-/// Values of `do`, each with its keys.
 const STEPS: [(&str, &[&str]); 24] = [
     ("open", &["file", "access", "mode", "as"]),
     ("close", &["of"]),
@@ -111,12 +109,10 @@ const ORDERS: [(&str, OperationOrder); 2] =
 const TREES: [(&str, TreeConnectTarget); 2] = [("own", TreeConnectTarget::Own), ("IPC$", TreeConnectTarget::Ipc)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
-/// Returns the names and values of a file's parameters.
 pub(in super::super) fn parameters(file: &str, text: &str) -> Result<Vec<(String, String)>, WorkloadError> {
     TomlSource::new(file, text).parameters()
 }
 
-/// Returns the text of a file with other values for its parameters.
 pub(in super::super) fn with_parameters(
     file: &str,
     text: &str,
@@ -187,7 +183,6 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Workload
     Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
 }
 
-/// A handle that is open at a step.
 #[derive(Debug, Clone, Copy)]
 struct OpenHandle {
     slot: u32,
@@ -216,7 +211,6 @@ struct Checker<'t> {
     files: FileSet,
     operations: Vec<String>,
     slots: u32,
-    /// Handles that `[start]` leaves open.
     always_open: BTreeMap<String, OpenHandle>,
     makes: bool,
 }
@@ -256,7 +250,6 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Validates the `[scenarios]` table.
     fn scenarios(&self, raw: &RawScenarios, order: OperationOrder) -> Result<Scenarios, WorkloadError> {
         if order == OperationOrder::Sequence {
             let hint = "remove order = \"sequence\", or [scenarios]";
@@ -536,7 +529,6 @@ impl Checker<'_> {
         })
     }
 
-    /// Looks up the control code of a step and verifies that it can be sent.
     fn control(&self, step: &Spanned<RawStep>) -> Result<&'static FsctlProfile, WorkloadError> {
         let raw = step.get_ref();
         let Some(code) = &raw.code else {
@@ -732,7 +724,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Parses the length of a single read or write.
     fn transfer(&self, step: &Spanned<RawStep>) -> Result<SizeDistribution, WorkloadError> {
         let Some(value) = &step.get_ref().length else {
             return Err(self.source.error(step.span(), "the step has no length", "add length = \"4KiB\""));

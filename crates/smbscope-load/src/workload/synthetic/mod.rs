@@ -30,7 +30,6 @@ pub(super) struct Parsed {
 #[derive(Debug)]
 pub(super) struct Synthetic {
     operations: Vec<String>,
-    /// Each with its cumulative weight or, in a sequence, its number of consecutive runs.
     choices: Vec<(u64, Vec<SyntheticStep>)>,
     order: OperationOrder,
     start: Vec<SyntheticStep>,
@@ -61,7 +60,6 @@ enum OperationOrder {
 struct SyntheticStep {
     what: What,
     expected: Expected,
-    /// Index into the operations. `None` if the step is not counted.
     operation: Option<usize>,
     completes: bool,
 }
@@ -141,7 +139,6 @@ enum What {
     },
     Control {
         control: &'static FsctlProfile,
-        /// Present if the code applies to an open file.
         slot: Option<u32>,
     },
     SessionSetup,
@@ -153,29 +150,19 @@ enum What {
 #[derive(Debug, Clone)]
 enum TransferLength {
     Once(SizeDistribution),
-    /// In blocks, with up to `depth` of them outstanding.
-    Blocks {
-        of: Total,
-        block: u64,
-        depth: u32,
-    },
+    Blocks { of: Total, block: u64, depth: u32 },
 }
 
-/// Total length of a transfer in blocks.
 #[derive(Debug, Clone)]
 enum Total {
-    /// The size of the file.
     File,
     Bytes(SizeDistribution),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choose {
-    /// Any file of the set.
     Random,
-    /// The files of the set in turn.
     Next,
-    /// The file of the previous step.
     Same,
     /// A new file with a unique name.
     New,
@@ -185,13 +172,10 @@ enum Choose {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Directory {
-    /// Any directory of the set.
     Random,
-    /// The directory in which the user creates files.
     New,
 }
 
-/// Offset of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Offset(u64),
@@ -225,7 +209,6 @@ impl Synthetic {
             .find_map(|control| Some((control.code.to_string(), control.unsupported_in(dialect)?)))
     }
 
-    /// Returns true if some step has several commands outstanding.
     pub(super) fn has_queues(&self) -> bool {
         self.choices.iter().flat_map(|(_, lines)| lines).any(|line| match &line.what {
             What::Read { length, .. } | What::Write { length, .. } => {

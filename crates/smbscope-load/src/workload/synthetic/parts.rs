@@ -11,18 +11,14 @@ use smbscope_client::{CreateDisposition, FileRange, Info, WholeFile, access, cre
 /// Position within such a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepProgress {
-    /// Bytes handed out so far and in total.
     Transfer { done: u64, of: u64 },
-    /// Current directory of a walk, and the position in it.
     Walk { directory: u32, stage: Stage },
-    /// A walk with several files at once.
     Ahead(Ahead),
 }
 
 /// Position of a walk with several files at once, which lists directories ahead of the files that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Ahead {
-    /// Number of directories listed so far.
     listed: u32,
     /// Number of files in them that were not read yet.
     known: u32,
@@ -42,7 +38,6 @@ impl Ahead {
     }
 }
 
-/// Next step in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     List,
@@ -54,23 +49,12 @@ pub(super) enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepPart {
     Whole,
-    Transfer {
-        at: At,
-        length: u64,
-    },
-    Walk {
-        directory: u32,
-        stage: Stage,
-    },
-    /// This many files together.
-    Files {
-        from: Ahead,
-        count: u32,
-    },
+    Transfer { at: At, length: u64 },
+    Walk { directory: u32, stage: Stage },
+    Files { from: Ahead, count: u32 },
 }
 
 impl StepPart {
-    /// Returns offset and length of a part of a transfer.
     pub(super) fn transfer(self) -> (At, u64) {
         match self {
             StepPart::Transfer { at, length } => (at, length),
@@ -92,7 +76,6 @@ fn files_in(files: &FileSet, directory: u32) -> u32 {
     files.files.saturating_sub(directory).div_ceil(files.directories.max(1))
 }
 
-/// Returns the number of bytes of a transfer that are handed out together.
 fn at_once(block: u64, depth: u32) -> u64 {
     let places = u64::from(depth);
     match depth {
@@ -210,7 +193,6 @@ impl SyntheticUser {
         Action::ReadFiles { files: &self.whole_files, block, at_once }
     }
 
-    /// Builds a transfer with several blocks outstanding.
     pub(super) fn queue(
         &mut self,
         slot: u32,

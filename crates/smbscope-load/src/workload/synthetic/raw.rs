@@ -105,7 +105,6 @@ impl RawStep {
     }
 }
 
-/// Problem and remedy.
 pub(super) type ProblemWithHint = (String, String);
 
 const SIZE_HINT: &str =
@@ -113,7 +112,6 @@ const SIZE_HINT: &str =
 const TIME_HINT: &str =
     "write \"10ms\", { uniform = [\"1ms\", \"5ms\"] } or { exponential = \"20ms\" }, in us, ms, s or min";
 
-/// Parses a size or a distribution of sizes.
 pub(super) fn sizes(value: &Value) -> Result<SizeDistribution, ProblemWithHint> {
     let wrong = |what: String| (what, SIZE_HINT.to_owned());
     let Value::Table(table) = value else { return size(value).map(SizeDistribution::Fixed) };
@@ -154,7 +152,6 @@ pub(super) fn sizes(value: &Value) -> Result<SizeDistribution, ProblemWithHint> 
     }
 }
 
-/// Parses `4096` or `"4KiB"`.
 pub(super) fn size(value: &Value) -> Result<u64, ProblemWithHint> {
     let wrong = || (format!("{value} is no size"), SIZE_HINT.to_owned());
     match value {
@@ -165,7 +162,6 @@ pub(super) fn size(value: &Value) -> Result<u64, ProblemWithHint> {
     }
 }
 
-/// Parses a time or a distribution of times.
 pub(super) fn times(value: &Value) -> Result<Times, ProblemWithHint> {
     let wrong = |what: String| (what, TIME_HINT.to_owned());
     let Value::Table(table) = value else { return time(value).map(Times::Fixed) };
@@ -190,7 +186,6 @@ pub(super) fn times(value: &Value) -> Result<Times, ProblemWithHint> {
 
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 
-/// Parses a time such as `"10ms"`.
 pub(super) fn time(value: &Value) -> Result<Duration, ProblemWithHint> {
     let wrong = || (format!("{value} is no time"), TIME_HINT.to_owned());
     let text = value.as_str().ok_or_else(wrong)?;

@@ -29,36 +29,27 @@ pub(super) struct SyntheticUser {
     round: u64,
     passes: u32,
     file: Option<ChosenFile>,
-    /// Position in a step with several parts.
     pub(super) place: Option<StepProgress>,
     pub(super) ranges: Vec<FileRange>,
     pub(super) whole_files: Vec<WholeFile>,
-    /// Open file of each slot.
     pub(super) open: Vec<SyntheticOpen>,
     /// Number of files and directories created so far. Each has a unique name.
     made: u64,
     directory: u64,
     in_turn: u32,
-    /// Directory of the set, and the one for new files.
     pub(super) set: String,
     own: String,
-    /// Paths of the current step.
     pub(super) path: String,
     other: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SyntheticPhase {
-    /// Removes the leftovers of an earlier run.
     Empty,
-    /// Creates the directory for new files.
     Make,
     Start(usize),
     Choose,
-    Operation {
-        choice: usize,
-        step: usize,
-    },
+    Operation { choice: usize, step: usize },
     Think,
 }
 
@@ -213,7 +204,6 @@ impl SyntheticUser {
         }
     }
 
-    /// Draws an operation by weight, or takes the next one of a sequence.
     fn choose(&mut self, synthetic: &Synthetic) -> SyntheticPhase {
         self.file = None;
         if synthetic.order == OperationOrder::Sequence {
@@ -405,7 +395,6 @@ impl SyntheticUser {
         }
     }
 
-    /// Returns offset and length of a read or write of an open file.
     pub(super) fn transfer(&mut self, slot: u32, at: At, length: &SizeDistribution, writes: bool) -> (u64, u32) {
         let open = self.open[slot as usize];
         let (offset, length) = place(&mut self.random, open, at, length, writes);

@@ -11,11 +11,9 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A text and the substitutions made in it.
 #[derive(Clone, Copy)]
 pub(super) struct TomlSource<'t> {
     pub(super) file: &'t str,
-    /// As the user wrote it.
     text: &'t str,
     edits: &'t [Edit],
 }
@@ -26,7 +24,6 @@ pub(super) struct Edit {
     is: Range<usize>,
 }
 
-/// The text after substitution.
 pub(super) struct Expanded {
     pub(super) text: String,
     edits: Vec<Edit>,
@@ -55,7 +52,6 @@ impl<'t> TomlSource<'t> {
         WorkloadError::invalid(place, what, hint)
     }
 
-    /// Maps a position to the original text.
     fn written(&self, at: usize) -> usize {
         match self.edits.iter().take_while(|edit| edit.is.start <= at).last() {
             Some(edit) if at < edit.is.end => edit.was.start,
@@ -83,7 +79,6 @@ impl<'t> TomlSource<'t> {
         DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| self.toml_error(&error))
     }
 
-    /// Parses the `[parameters]` table.
     fn values(&self, table: &DeTable<'_>) -> Result<ParameterValues, WorkloadError> {
         let Some((_, found)) = table.iter().find(|(key, _)| key.get_ref() == "parameters") else {
             return Ok(ParameterValues::new());
@@ -160,7 +155,6 @@ impl<'t> TomlSource<'t> {
         Ok(edited(self.text, replaced.into_values()).text)
     }
 
-    /// Substitutes the parameters.
     pub(super) fn expanded(&self) -> Result<Expanded, WorkloadError> {
         let table = self.table()?;
         let values = self.values(&table)?;
@@ -201,7 +195,6 @@ impl<'t> TomlSource<'t> {
     }
 }
 
-/// Replaces ranges of a text. The replacements must be in ascending order.
 fn edited(text: &str, pieces: impl Iterator<Item = (Range<usize>, String)>) -> Expanded {
     let mut expanded = Expanded { text: String::with_capacity(text.len()), edits: Vec::new() };
     let mut at = 0;
