@@ -1,4 +1,4 @@
-//! Connections that end, and answers that never come: the command is counted as unanswered.
+//! Broken connections and missing responses: the command counts as unanswered.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, life, open, options, run, server};
 use smbscope_client::{ClientError, ClientSession};
@@ -6,7 +6,7 @@ use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use std::time::Instant;
 
-/// The last sample of the session is of the step's command, and without an answer.
+/// Asserts that the last sample of the session is an unanswered command of the step.
 fn assert_unanswered(session: Option<ClientSession>, step: Step, dialect: smbscope_model::Dialect) {
     let mut session = session.expect("the session was made");
     let last = session.samples().last().copied().expect("the command was measured");
@@ -20,7 +20,7 @@ fn a_connection_that_ends_leaves_its_command_unanswered() {
     for dialect in DIALECTS {
         for fault in [Fault::Reset, Fault::Close] {
             for step in [Step::Open, Step::Read, Step::Write, Step::Query, Step::List, Step::Close, Step::Echo] {
-                // The open that comes before each step is not the one that the step is about.
+                // Skip the open that precedes every other step.
                 let opens_before = u64::from(step == Step::Open);
                 let server = server([fault.on(step.command(dialect)).after(opens_before)]);
                 let (result, session) = run(life(&options(&server, dialect), step));

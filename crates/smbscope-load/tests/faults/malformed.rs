@@ -1,4 +1,4 @@
-//! Answers that break the protocol: a clear error, in time, and never a panic.
+//! Responses that violate the protocol: a clear error, in time, and never a panic.
 
 use crate::faults::support::{DIALECTS, Step, assert_clear, is_smb1, life, options, run, server};
 use smbscope_client::ClientError;
@@ -7,10 +7,10 @@ use smbscope_testkit::server::{Fault, Malformed};
 use std::sync::Mutex;
 use std::thread;
 
-/// Sessions at once.
+/// Number of concurrent sessions.
 const THREADS: usize = 8;
 
-/// Does a step on a session of its own for each case, and says how each ended.
+/// Runs a step on its own session for each case. Returns the outcomes.
 pub(crate) fn outcomes(
     cases: &[(Dialect, Step, Malformed)],
 ) -> Vec<(Dialect, Step, Malformed, Result<(), ClientError>)> {
@@ -41,7 +41,7 @@ fn cases(kinds: &[Malformed]) -> Vec<(Dialect, Step, Malformed)> {
     cases
 }
 
-/// Every one of these cases is a fatal error with a clear line.
+/// Asserts that every case is a fatal error with a clear message.
 fn assert_all_fail(cases: &[(Dialect, Step, Malformed)]) {
     let mut wrong = Vec::new();
     for (dialect, step, how, result) in outcomes(cases) {
@@ -80,7 +80,7 @@ fn messages_that_end_too_early_are_errors() {
 #[test]
 fn answers_without_their_body_are_errors() {
     let mut cases = cases(&[Malformed::StructureSize]);
-    // A listing is long enough for 99 words, and what is read of it is not among the words.
+    // A listing is long enough for 99 words, and the client reads nothing from the words themselves.
     cases.retain(|(dialect, step, _)| !(is_smb1(*dialect) && *step == Step::List));
     for dialect in DIALECTS.into_iter().filter(|dialect| !is_smb1(*dialect)) {
         for how in [Malformed::Truncated(63), Malformed::Truncated(64), Malformed::Truncated(65)] {
@@ -120,7 +120,7 @@ fn what_a_client_may_ignore_hangs_it_no_more_than_it_breaks_it() {
         if let Err(error) = result {
             assert_clear(&error);
             assert!(error.is_fatal(), "{dialect:?} {step:?} {how:?}: {error}");
-            // A client that waits for the right answer gets it.
+            // A client that ignores it and waits for the right response would get that.
             assert!(!matches!(error, ClientError::TimedOut { .. }), "{dialect:?} {step:?} {how:?}: {error}");
         }
     }

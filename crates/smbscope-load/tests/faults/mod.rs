@@ -1,4 +1,4 @@
-//! Servers that fail: the client says what happened, in time, and loses nothing that it measured.
+//! Faulty servers: the client reports what happened, in time, and loses no measurement.
 
 mod hostile;
 mod lost;

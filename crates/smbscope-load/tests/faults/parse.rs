@@ -1,4 +1,4 @@
-//! The layer that takes responses apart, without a client around it: bytes changed and cut off at random.
+//! The response parsers on their own, with randomly changed and truncated bytes.
 
 use crate::faults::support::server;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::OnceLock;
 
-/// Says messages to the scripted server, and hears the answers.
+/// Sends messages to the scripted server and returns the responses.
 fn ask_all(messages: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let server: ScriptedServer = server([]);
     let mut stream = TcpStream::connect(server.address()).expect("the server listens");
@@ -31,7 +31,7 @@ fn ask_all(messages: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     messages.into_iter().map(ask).collect()
 }
 
-/// Good answers to a request of each kind.
+/// Valid responses to a request of each kind.
 fn answers() -> &'static [Vec<u8>] {
     static ANSWERS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     ANSWERS.get_or_init(|| {
@@ -52,7 +52,6 @@ fn answers() -> &'static [Vec<u8>] {
     })
 }
 
-/// The same of SMB1.
 fn smb1_answers() -> &'static [Vec<u8>] {
     static ANSWERS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     ANSWERS.get_or_init(|| {
@@ -73,7 +72,7 @@ fn smb1_answers() -> &'static [Vec<u8>] {
     })
 }
 
-/// Reads a message as everything that it could be, down to the last borrowed byte; how much there was.
+/// Parses a message as every type it could be, down to the last borrowed byte. Returns a count of what was found.
 fn read_as_everything(message: &[u8]) -> usize {
     let mut seen = usize::from(Smb2Header::parse(message).is_some());
     if let Some(response) = negotiate::Response::parse(message) {
@@ -103,7 +102,6 @@ fn read_as_everything(message: &[u8]) -> usize {
     seen + usize::from(oplock_break::Notification::parse(message).is_some())
 }
 
-/// The same of SMB1.
 fn read_smb1_as_everything(message: &[u8]) -> usize {
     let mut seen = usize::from(smb1::NegotiateResponse::parse(message).is_ok());
     seen += smb1::SessionSetupAndxResponse::parse(message).map_or(0, |response| 1 + response.blob.len());
@@ -136,7 +134,7 @@ fn read_as_output(output: &[u8]) -> usize {
 
 #[test]
 fn good_answers_are_read() {
-    // The header alone is one of what is counted.
+    // The header alone counts as one.
     assert!(answers().iter().all(|answer| read_as_everything(answer) > 1));
     for (number, answer) in smb1_answers().iter().enumerate() {
         assert!(read_smb1_as_everything(answer) > 0, "answer {number}: {answer:02x?}");

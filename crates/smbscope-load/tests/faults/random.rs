@@ -1,10 +1,10 @@
-//! Answers with bytes changed at random: whatever comes of it, it comes in time and without a panic.
+//! Responses with randomly changed bytes: any outcome is fine, as long as it comes in time and without a panic.
 
 use crate::faults::malformed::outcomes;
 use crate::faults::support::{DIALECTS, Step, assert_clear};
 use smbscope_testkit::server::Malformed;
 
-/// Answers of each command to change.
+/// Number of responses to change, per command.
 const SEEDS: u64 = 12;
 
 #[test]
@@ -20,6 +20,6 @@ fn no_change_of_a_good_answer_makes_a_client_panic_or_hang() {
     assert_eq!(outcomes.len(), cases.len());
     let errors: Vec<_> = outcomes.iter().filter_map(|(.., result)| result.as_ref().err()).collect();
     errors.iter().for_each(|error| assert_clear(error));
-    // Headers and bodies are small: a change is seen more often than not.
+    // Headers and bodies are small, so most changes are noticed.
     assert!(errors.len() > cases.len() / 4, "{} errors in {} cases", errors.len(), cases.len());
 }

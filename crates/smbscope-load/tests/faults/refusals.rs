@@ -1,4 +1,4 @@
-//! Refusals by the server are data: the status is there by its name, and the session goes on.
+//! Refusals by the server are data: the status has its name, and the session continues.
 
 use crate::faults::support::{DIALECTS, Step, assert_clear, life, open, options, run, server};
 use smbscope_client::{ClientError, ClientSession};

@@ -1,4 +1,4 @@
-//! A session with a scripted server, and the operations that a test does on it.
+//! A session with a scripted server, and the operations that tests perform on it.
 
 use smbscope_client::{
     ByteRangeLock, ClientError, ClientSession, CreateDisposition, FileHandle, Info, OpenParameters, OpenResult,
@@ -11,14 +11,13 @@ use smbscope_wire::{smb1, smb2};
 use std::future::Future;
 use std::time::Duration;
 
-/// One dialect of each kind: SMB1, SMB2, and SMB3 with its contexts and the hash of the handshake.
+/// One dialect of each kind: SMB1, SMB2, and SMB3 with negotiate contexts and preauthentication integrity.
 pub(crate) const DIALECTS: [Dialect; 3] = [Dialect::NtLm012, Dialect::Smb2(0x0210), Dialect::Smb2(0x0311)];
-/// How long the client waits for an answer.
+/// Response timeout of the client.
 pub(crate) const TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a test may take at most: whoever reaches it hangs.
+/// Time limit of a test; exceeding it means that the client hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether the protocol is SMB1.
 pub(crate) fn is_smb1(dialect: Dialect) -> bool {
     !matches!(dialect, Dialect::Smb2(_))
 }
@@ -32,14 +31,14 @@ pub(crate) fn options(server: &ScriptedServer, dialect: Dialect) -> SessionOptio
     SessionOptions { dialect, timeout: TIMEOUT, ..SessionOptions::new("localhost", server.address(), "share") }
 }
 
-/// Runs a client to its end, which must come.
+/// Runs a client to completion, within [`PATIENCE`].
 pub(crate) fn run<T>(client: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let patient = async { tokio::time::timeout(PATIENCE, client).await };
     runtime.block_on(patient).expect("the client hangs")
 }
 
-/// A step of a session's life, named by its command.
+/// A step in the life of a session, named by its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Negotiate,
@@ -78,7 +77,7 @@ impl Step {
         Step::Disconnect,
     ];
 
-    /// The command that it sends first.
+    /// Returns the first command of the step.
     pub(crate) fn command(self, dialect: Dialect) -> Command {
         use {smb1::Smb1Command as One, smb2::Smb2Command as Two};
         let (one, two) = match self {
@@ -100,12 +99,12 @@ impl Step {
         if is_smb1(dialect) { Command::Smb1(one) } else { Command::Smb2(two) }
     }
 
-    /// Part of making the connection.
+    /// True for steps that belong to the connect.
     pub(crate) fn is_setup(self) -> bool {
         matches!(self, Step::Negotiate | Step::SessionSetup | Step::TreeConnect)
     }
 
-    /// Does it, with the file that was opened for it.
+    /// Performs the step, with a file opened for it.
     pub(crate) async fn on(self, session: &mut ClientSession, handle: FileHandle) -> Result<(), ClientError> {
         match self {
             Step::Negotiate | Step::SessionSetup | Step::TreeConnect => Ok(()),
@@ -144,7 +143,7 @@ pub(crate) async fn open(session: &mut ClientSession) -> Result<OpenResult, Clie
     session.open(&open).await
 }
 
-/// Connects, opens a file, and does the step; the first error, and what the session measured since it was connected.
+/// Connects, opens a file and performs the step. Returns the first error, and the session with its measurements.
 pub(crate) async fn life(options: &SessionOptions, step: Step) -> (Result<(), ClientError>, Option<ClientSession>) {
     let mut session = match ClientSession::connect(options).await {
         Ok(session) => session,
@@ -160,7 +159,7 @@ pub(crate) async fn life(options: &SessionOptions, step: Step) -> (Result<(), Cl
     (result, Some(session))
 }
 
-/// An error has one line, which says something.
+/// Asserts that an error is a single, meaningful line.
 pub(crate) fn assert_clear(error: &ClientError) {
     let text = error.to_string();
     assert!(!text.is_empty() && !text.contains('\n') && text.len() < 300, "not a clear line: {text:?}");

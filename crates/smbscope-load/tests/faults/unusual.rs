@@ -1,4 +1,4 @@
-//! What is unusual but right: late, interim, interrupted and piecemeal answers. They are measured, and nothing fails.
+//! Unusual but valid responses: late, interim, interrupted and fragmented. They are measured, and nothing fails.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, is_smb1, open, options, run, server};
 use smbscope_client::{ClientSession, SessionOptions};
@@ -28,7 +28,7 @@ fn a_stall_is_in_the_response_time() {
 
 #[test]
 fn an_interim_response_does_not_end_the_wait() {
-    // Longer than the timeout: a server that says "pending" is at work.
+    // Longer than the timeout: a server that responds "pending" is working.
     let delay = TIMEOUT + Duration::from_millis(100);
     for dialect in DIALECTS.into_iter().filter(|dialect| !is_smb1(*dialect)) {
         let server = server([Fault::Pending(delay).on(smb2::Smb2Command::READ)]);
@@ -78,7 +78,7 @@ fn keep_alives_are_passed_over() {
 
 #[test]
 fn an_answer_in_pieces_has_a_first_and_a_last_byte() {
-    // So long that the pieces do not catch up with each other on a busy machine.
+    // Long enough to keep the pieces apart on a busy machine.
     let pause = Duration::from_millis(60);
     for dialect in DIALECTS {
         let server = server([Fault::Dribble { piece: 150, pause }.on(Step::Read.command(dialect))]);

@@ -7,7 +7,7 @@ use smbscope_wire::status::NtStatus;
 
 #[test]
 fn a_user_without_think_time_does_one_operation_after_the_other() {
-    // 10 ms each for 2 s: 200 a user.
+    // 10 ms each for 2 s: 200 per user.
     let run = run_one(&plan(3, 2), &MockServer::new(|_| after_ms(10)));
     assert_eq!((run.total().count(), run.operations[0].service.count()), (600, 600));
     let figures = run.group(CommandGroup::Read).figures();
@@ -18,7 +18,7 @@ fn a_user_without_think_time_does_one_operation_after_the_other() {
 
 #[test]
 fn think_time_passes_between_operations() {
-    // 10 ms + 90 ms: 10 a second and user; the first begins somewhere in the first think time.
+    // 10 ms + 90 ms: 10 per second and user. The first starts somewhere in the first think time.
     let plan = RampPlan { schedule: LoadSchedule::Closed { think: Duration::from_millis(90) }, ..plan(4, 10) };
     let count = run_one(&plan, &MockServer::new(|_| after_ms(10))).total().count();
     assert!((392..=400).contains(&count), "{count}");
@@ -26,7 +26,7 @@ fn think_time_passes_between_operations() {
 
 #[test]
 fn a_stall_shows_as_one_long_operation_of_each_user() {
-    // No answers between 1 s and 3 s; the outstanding or next command waits, 10 ms after the stall it is answered.
+    // No responses between 1 s and 3 s. The outstanding or next command is answered 10 ms after the stall.
     let stall = |asked: mock::Asked| match asked.at.as_millis() {
         1_000..3_000 => Answer::At(Duration::from_millis(3_010), NtStatus::SUCCESS),
         _ => after_ms(10),

@@ -1,4 +1,4 @@
-//! Jobs: whole passes of a script that has an end.
+//! Jobs: complete passes of a script with an end.
 
 use super::mock::{Answer, after_ms};
 use super::*;
@@ -21,7 +21,7 @@ fn elapsed_ms(run: &LoadPointResult) -> Vec<u128> {
 
 #[test]
 fn a_job_lasts_from_its_first_request_to_its_last_response_and_think_time_is_no_waiting() {
-    // Five operations of 10 ms with 90 ms between them: 410 ms, 50 of them waiting; the next job begins 90 ms later.
+    // Five operations of 10 ms with 90 ms between them: 410 ms, 50 of them waiting. The next job starts 90 ms later.
     let schedule = LoadSchedule::Closed { think: Duration::from_millis(90) };
     let limits = LoadPointLimits { passes: Some(3), ..LoadPointLimits::default() };
     let plan = RampPlan { schedule, limits, ..plan(2, 60) };
@@ -51,7 +51,7 @@ fn every_load_point_measures_as_many_whole_passes_as_were_asked_for() {
 
 #[test]
 fn what_the_end_cuts_off_is_no_job_and_counts_in_no_later_load_point() {
-    // Jobs of 300 ms for 1 s: three and a part; the second load point goes on with the rest, which is no job.
+    // Jobs of 300 ms for 1 s: three and a part. The second load point continues with the rest, which does not count.
     let plan = RampPlan { users: "1,1".parse().unwrap(), ..plan(1, 1) };
     let runs = runs(&plan, &server(), |number| Reads::new(1, number).in_passes_of(30));
     assert_eq!((elapsed_ms(&runs[0]), jobs(&runs[0]).unfinished), (vec![300; 3], 1));
@@ -60,7 +60,7 @@ fn what_the_end_cuts_off_is_no_job_and_counts_in_no_later_load_point() {
 
 #[test]
 fn jobs_that_begin_in_the_warm_up_do_not_count() {
-    // Of jobs of 300 ms after a warm-up of 500 ms the third is the first that begins in the measured part.
+    // Jobs of 300 ms and a warm-up of 500 ms: the third is the first to start in the measured part.
     let limits = LoadPointLimits { passes: Some(2), ..LoadPointLimits::default() };
     let plan = RampPlan { warmup: Duration::from_millis(500), limits, ..plan(1, 60) };
     let runs = runs(&plan, &server(), |number| Reads::new(1, number).in_passes_of(30));

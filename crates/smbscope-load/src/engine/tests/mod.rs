@@ -1,4 +1,4 @@
-//! The engine on a mock of the server in simulated time: what comes out must be what arithmetic says.
+//! The engine on a mock server in simulated time. Expected values are computed by hand.
 
 mod capacity;
 mod closed;
@@ -16,7 +16,7 @@ use result::LoadPointResult;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// A short plan for one worker, so that there is one clock.
+/// A short plan with one worker, so that there is one clock.
 fn plan(users: u32, seconds: u64) -> RampPlan {
     RampPlan {
         users: Users::one(users),
@@ -29,7 +29,6 @@ fn plan(users: u32, seconds: u64) -> RampPlan {
     }
 }
 
-/// Runs the plan's load points.
 fn runs(plan: &RampPlan, server: &MockServer, scripts: impl Fn(u32) -> Reads + Sync) -> Vec<LoadPointResult> {
     with(plan, server, scripts, &mut (), |engine| ramp(plan, engine))
 }
@@ -47,7 +46,6 @@ fn with<R>(
     with_engine(plan, plan.users.most(), server.clone(), &scripts, Time::Simulated, surroundings, ramp).unwrap()
 }
 
-/// The only load point of a plan.
 fn run_one(plan: &RampPlan, server: &MockServer) -> LoadPointResult {
     let seed = plan.seed;
     let mut runs = runs(plan, server, |number| Reads::new(seed, number));

@@ -29,10 +29,10 @@ fn poisson_arrivals_keep_the_rate_within_chance() {
 
 #[test]
 fn a_stall_shows_in_the_percentiles_as_arithmetic_says() {
-    // 100/s by one user for 10 s; each takes 1 ms; nothing is answered from 4 s to 6 s. What was due in the stall, 200
-    // of 1,000, waits for its end, evenly from 2 s down to 0, plus 1 ms for each that goes first: of those the k-th is
-    // due at 4 s + 10 ms·k and ends at 6 s + 1 ms·(k + 1), so it took 2,001 ms − 9 ms·k. After the stall the queue shrinks
-    // by 9 ms each 10 ms, so 22 more operations wait, until 2,001 − 9·k is below 1 ms at k = 223.
+    // 100/s by one user for 10 s, 1 ms each, and no responses from 4 s to 6 s. The 200 of 1,000 operations that are due
+    // in the stall wait for its end, evenly from 2 s down to 0, plus 1 ms for each one before them: the k-th of them is
+    // due at 4 s + 10 ms·k and ends at 6 s + 1 ms·(k + 1), so it takes 2,001 ms − 9 ms·k. After the stall the queue
+    // shrinks by 9 ms every 10 ms, so 22 more operations wait, until 2,001 − 9·k is below 1 ms at k = 223.
     let stall = |asked: mock::Asked| match asked.at.as_millis() {
         4_000..6_000 => Answer::At(Duration::from_millis(6_001), NtStatus::SUCCESS),
         _ => after_ms(1),
@@ -49,13 +49,13 @@ fn a_stall_shows_in_the_percentiles_as_arithmetic_says() {
         assert!(near(milliseconds(found), expected), "{} ms instead of {expected} ms", milliseconds(found));
     }
     assert!(near(milliseconds(response.max), 2_001.0), "{response:?}");
-    // What the server did with each operation once it was sent hides all that: one operation is long.
+    // The service time, from the actual start, hides all that: a single operation is long.
     assert!(milliseconds(service.p99) < 2.0 && milliseconds(service.max) > 1_980.0, "{service:?}");
 }
 
 #[test]
 fn what_was_due_and_did_not_begin_is_counted() {
-    // 10/s, and each takes 0.5 s: in 10 s one user begins 20 of 100.
+    // 10/s, 0.5 s each: in 10 s one user starts 20 of 100.
     let run = run_one(&open(plan(1, 10), 10.0, Arrivals::Constant), &MockServer::new(|_| after_ms(500)));
     let result::PacingResult::Open { not_begun, .. } = run.pace else { panic!("{:?}", run.pace) };
     let begun = run.operations[0].service.count();
@@ -70,21 +70,21 @@ fn scenarios_that_begin_late_take_too_long_or_do_not_begin_are_overload() {
         let plan = RampPlan { overload: limits(budget), ..open(plan(1, 10), rate, Arrivals::Constant) };
         run_one(&plan, &MockServer::new(move |_| after_ms(takes_ms))).overload.unwrap()
     };
-    // 10/s, and each takes 0.5 s: the k-th is due at 0.1·k and begins at 0.5·k, more than 1 s late from k = 3 on; in 10 s
-    // there is time for 20.
+    // 10/s, 0.5 s each: the k-th is due at 0.1·k and starts at 0.5·k, more than 1 s late from k = 3 on. In 10 s there
+    // is time for 20.
     let found = overload(10.0, 500, Some(Duration::from_millis(400)));
     assert_eq!((found.scenarios, found.exceeded), (100, 3), "{found:?}");
     assert!((16..=18).contains(&found.late) && found.late + found.not_begun == 97, "{found:?}");
     assert_eq!(found.share(), 1.0);
     assert_eq!(overload(10.0, 500, None).exceeded, 0);
-    // With time to spare there is none.
+    // No overload with time to spare.
     let found = overload(2.0, 300, Some(Duration::from_millis(400)));
     assert_eq!((found.scenarios, found.share()), (20, 0.0), "{found:?}");
-    // A scenario that is never answered has no end; the others do not begin.
+    // A scenario without a response never completes, and the others do not start.
     let plan = RampPlan { overload: limits(None), ..open(plan(1, 10), 1.0, Arrivals::Constant) };
     let found = run_one(&plan, &MockServer::new(|_| Answer::Never)).overload.unwrap();
     assert_eq!((found.scenarios, found.exceeded, found.not_begun), (10, 1, 9), "{found:?}");
-    // Nothing is overload where nobody says what that is.
+    // Without limits there is no overload.
     assert_eq!(
         run_one(&open(self::plan(1, 1), 1.0, Arrivals::Constant), &MockServer::new(|_| after_ms(1))).overload,
         None
