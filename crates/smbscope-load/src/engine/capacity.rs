@@ -8,8 +8,8 @@
 
 use super::criterion::{Criterion, CriterionResult};
 use super::load::Engine;
+use super::plan::{RATE_MAX, USERS_MAX};
 use super::result::{LoadPointEnd, LoadPointResult};
-use super::users::{RATE_MAX, USERS_MAX};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,35 +1,25 @@
-//! State that workers and users share during a load point: whether it continues, why it ended, and the counts for its
-//! limits.
+//! State of a load point.
+//!
+//! [`LoadPointControl`] is shared by all workers: whether the load point continues, why it ended, and the counts for its
+//! limits. [`WorkerLoadPoint`] is shared by the users of one worker.
 
-use super::plan::{ErrorLimit, LoadPointLimits};
+use super::clocks::{Timers, now};
+use super::hooks::StopFlag;
+use super::plan::{ErrorLimit, LoadPointLimits, RampPlan};
+use super::recorder::LoadPointRecorder;
 use super::result::LoadPointEnd;
+use super::schedule::{Appointments, LoadSchedule, MeasurementWindow};
+use super::session::SessionFactory;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// Number of operations from which the share of errors is checked.
 const SHARE_FROM: u64 = 100;
-
-/// Ends the engine early, for example on Ctrl-C. The results of the current load point are kept.
-#[derive(Debug, Clone, Default)]
-pub struct StopFlag(Arc<AtomicBool>);
-
-impl StopFlag {
-    pub fn new() -> StopFlag {
-        StopFlag::default()
-    }
-
-    pub fn stop(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        self.0.load(Relaxed)
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct LoadPointControl {
@@ -194,6 +184,124 @@ impl LoadPointControl {
         if self.limits.operations.is_none() && counts {
             self.operations.fetch_add(1, Relaxed);
         }
+    }
+}
+
+/// State that all workers share for their whole life.
+pub(crate) struct Common<C> {
+    pub(crate) plan: RampPlan,
+    pub(crate) connector: C,
+    pub(crate) turns: Semaphore,
+    pub(crate) flows: AtomicU64,
+}
+
+/// How a user's work ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UserExit {
+    Over,
+    Done,
+    Failed(String),
+}
+
+pub(crate) struct WorkerLoadPoint<C> {
+    common: Arc<Common<C>>,
+    pub(crate) control: Arc<LoadPointControl>,
+    timers: Rc<Timers>,
+    pub(crate) recorder: RefCell<LoadPointRecorder>,
+    pub(crate) begin: Cell<Instant>,
+    pub(crate) window: Cell<MeasurementWindow>,
+    schedule: Cell<LoadSchedule>,
+    sessions: u32,
+}
+
+impl<C> std::ops::Deref for WorkerLoadPoint<C> {
+    type Target = Common<C>;
+
+    fn deref(&self) -> &Common<C> {
+        &self.common
+    }
+}
+
+impl<C: SessionFactory> WorkerLoadPoint<C> {
+    pub(crate) fn new(
+        common: Arc<Common<C>>,
+        control: Arc<LoadPointControl>,
+        timers: Rc<Timers>,
+        recorder: LoadPointRecorder,
+        sessions: u32,
+    ) -> WorkerLoadPoint<C> {
+        let window = recorder.window();
+        let schedule = Cell::new(common.plan.schedule);
+        WorkerLoadPoint {
+            common,
+            schedule,
+            control,
+            timers,
+            recorder: RefCell::new(recorder),
+            begin: Cell::new(window.start),
+            window: Cell::new(window),
+            sessions,
+        }
+    }
+
+    /// Allocates a connection number, starting at 1.
+    pub(crate) fn next_flow(&self) -> u64 {
+        self.flows.fetch_add(1, Relaxed) + 1
+    }
+
+    pub(crate) fn take_recorder(&self) -> LoadPointRecorder {
+        let empty = self.recorder.borrow().empty();
+        self.recorder.replace(empty)
+    }
+
+    pub(crate) fn appointments(&self, number: u32) -> Appointments {
+        Appointments::new(self.schedule.get(), number, self.sessions, self.begin.get(), self.plan.seed)
+    }
+
+    pub(crate) fn start(&self, begin: Instant, window: MeasurementWindow, schedule: LoadSchedule) {
+        self.schedule.set(schedule);
+        self.begin.set(begin);
+        self.window.set(window);
+        self.recorder.borrow_mut().set_window(window);
+    }
+
+    pub(crate) async fn ended(&self) {
+        self.wait_until(self.window.get().end).await;
+    }
+
+    /// Returns the time at which the last user ended.
+    pub(crate) fn last_of<T>(&self, users: &[(T, Option<UserExit>)]) -> Instant {
+        let window = self.window.get();
+        self.control.look_at_stop(now());
+        if let Some((_, at)) = self.control.why() {
+            return at.min(window.end);
+        }
+        // Users who finished or lost their session ended just now at the latest.
+        let all_left = users.iter().all(|(_, left)| matches!(left, Some(UserExit::Done | UserExit::Failed(_))));
+        if all_left { now().min(window.end) } else { window.end }
+    }
+
+    /// Returns true once no more operations may start. The first caller to notice the stop flag records the time: fast
+    /// users finish before the engine looks, and their operations would otherwise be divided by the whole planned
+    /// duration.
+    pub(crate) fn is_over(&self, time: Instant) -> bool {
+        self.control.look_at_stop(time);
+        time >= self.window.get().end || self.control.is_over()
+    }
+
+    /// Waits until `time`, or until the load point ends. Returns the current time.
+    pub(crate) async fn wait_until(&self, time: Instant) -> Instant {
+        let time = time.min(self.window.get().end);
+        if time > now() && !self.control.is_over() {
+            let mut ending = self.control.ending();
+            tokio::select! {
+                () = self.timers.sleep_until(time) => {}
+                _ = ending.wait_for(|over| *over) => {}
+            }
+        }
+        let time = now();
+        self.control.look_at_stop(time);
+        time
     }
 }
 

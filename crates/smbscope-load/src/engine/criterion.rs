@@ -12,10 +12,9 @@
 //! - `ops > 500`: operations of the workload per second.
 //! - `throughput > 100MB/s`: bytes read and written per second, in `B`, `KB`, `MB`, `GB`, `KiB`, `MiB` or `GiB`.
 
-use super::overload::OverloadTally;
 use super::result::LoadPointResult;
-use smbscope_model::units;
-use smbscope_model::{Command, CommandGroup, Nanos};
+use super::schedule::OverloadTally;
+use smbscope_model::{Command, CommandGroup, Nanos, units};
 use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
 use smbscope_stats::{DurationStatistics, Measure, Summary, TimeFigure};

@@ -1,54 +1,19 @@
 //! Converts commands to the exchanges that a capture would yield, for `smbscope_stats` and for a table that can be
 //! compared with a capture of the same run.
 
+use super::clocks::Clock;
 use super::session::SessionIdentity;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
 use smbscope_model::{
-    Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, Nanos, PacketRef, ResponseStatus, Stamp,
-    Timestamp,
+    Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, PacketRef, ResponseStatus, Stamp, Timestamp,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 /// Maximum number of exchanges kept per load point over all workers, about 130 MB. Further ones are counted.
 pub const EXCHANGES_MAX: usize = 250_000;
-
-/// Converts between wall-clock time and the monotonic clock of all measurements.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
-    instant: Instant,
-    timestamp: Timestamp,
-}
-
-impl Clock {
-    /// Ties the current wall-clock time to `instant`.
-    pub(crate) fn at(instant: Instant) -> Clock {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Clock { instant, timestamp: Timestamp(Nanos::from(since).0) }
-    }
-
-    /// Returns the clock of a peer that is behind this one by `by`.
-    pub(crate) fn behind(self, by: Nanos) -> Clock {
-        Clock { timestamp: Timestamp(self.timestamp.0.saturating_sub(by.0)), ..self }
-    }
-
-    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
-        let since = at.0.saturating_sub(self.timestamp.0);
-        let distance = Duration::from_nanos(since.unsigned_abs());
-        let instant = if since < 0 { self.instant.checked_sub(distance) } else { self.instant.checked_add(distance) };
-        instant.unwrap_or(self.instant)
-    }
-
-    pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
-        let since = match at.checked_duration_since(self.instant) {
-            Some(later) => Nanos::from(later).0,
-            None => -Nanos::from(self.instant - at).0,
-        };
-        Timestamp(self.timestamp.0.saturating_add(since))
-    }
-}
 
 #[derive(Debug)]
 struct ConnectionIdentity {

@@ -5,7 +5,7 @@
 //! measured part and completed. One that is cut off by the end of the load point or of its session counts as
 //! unfinished.
 
-use super::recorder::MeasurementWindow;
+use super::schedule::MeasurementWindow;
 use super::session::Performed;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;

@@ -1,24 +1,21 @@
 //! Runs load points in sequence on threads that live for the whole ramp, and merges their results.
 
-use super::control::LoadPointControl;
-use super::cpu::{LIMITED_ABOVE, ProcessTime};
-use super::exchanges::{Clock, ExchangeLog};
-use super::hooks::Surroundings;
+use super::clocks::{Clock, LIMITED_ABOVE, ProcessTime, Time};
+use super::control::{Common, LoadPointControl};
+use super::exchanges::ExchangeLog;
+use super::hooks::{EnginePhase, LOOK, Meter, Surroundings};
 use super::hosts::{Fleet, HostLink, OnLostHost, begin};
-use super::live_figures::EnginePhase;
-use super::load_point::Common;
-use super::meter::{LOOK, Meter};
 use super::plan::{EngineError, RampPlan};
-use super::recorder::{LoadPointRecorder, MeasurementWindow};
+use super::recorder::LoadPointRecorder;
 use super::result::{
     ClientCpuUsage, HostFailure, HostResult, LoadPointEnd, LoadPointResult, PacingResult, ResponseStall,
 };
-use super::schedule::LoadSchedule;
+use super::schedule::{LoadSchedule, MeasurementWindow};
 use super::session::SessionFactory;
-use super::share::WorkerShare;
 use super::silences::Silences;
-use super::timers::Time;
-use super::worker::{Connecting, HostFacts, HostLost, LoadWorker, Scripts, Worked, WorkerOrder, WorkerReply};
+use super::worker::{
+    Connecting, HostFacts, HostLost, LoadWorker, Scripts, Worked, WorkerOrder, WorkerReply, WorkerShare,
+};
 use smbscope_client::SessionOptions;
 use smbscope_stats::{Summary, SummaryPrecision};
 use std::io;

@@ -9,58 +9,46 @@
 //! `load.rs`, then `user.rs`.
 
 mod capacity;
-mod connections;
+mod clocks;
 mod control;
-mod cpu;
 mod criterion;
 mod exchanges;
 mod hooks;
 mod hosts;
 mod jobs;
-mod live_figures;
 mod load;
-mod load_point;
-mod meter;
-mod overload;
-mod perform;
 mod plan;
 mod recorder;
 pub mod result;
 mod schedule;
 mod session;
-mod share;
 mod silences;
-mod timers;
 mod user;
-mod users;
 mod worker;
 
 #[cfg(test)]
 mod tests;
 
 pub use capacity::{CapacityResult, Knee, KneeRange, LoadTrial, Search};
-pub use control::StopFlag;
-pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
+pub use clocks::{LATE_ABOVE, LIMITED_ABOVE};
 pub use criterion::{Criterion, CriterionError, CriterionResult};
 pub use exchanges::{EXCHANGES_MAX, ExchangeLog};
-pub use hooks::Hooks;
+pub use hooks::{EnginePhase, EngineSnapshot, Hooks, LiveFigures, LiveGroup, StopFlag};
 pub use hosts::{Fleet, Host, LoadHost, LoadWork, OnLostHost};
 pub use jobs::{FinishedJob, JOBS_KEPT_MAX, JobSummary, JobTotals};
-pub use live_figures::{EnginePhase, EngineSnapshot, LiveFigures, LiveGroup};
-pub use overload::{OverloadLimits, OverloadTally};
 pub use plan::{Connects, EngineError, ErrorLimit, LoadPointLimits, OnFailure, RampPlan};
-pub use schedule::{Arrivals, LoadSchedule};
+pub use plan::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
+pub use schedule::{Arrivals, LoadSchedule, OverloadLimits, OverloadTally};
 pub use session::CommandQueueDepth;
 pub use silences::{STALL_MIN, STALL_TIMES_MEDIAN, STALLS_MAX};
-pub use users::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 
 use crate::workload::Script;
+use clocks::Time;
 use hooks::Surroundings;
 use load::{Engine, with_engine, with_hosts};
-use perform::ServerConnector;
 use result::{LoadPointEnd, LoadPointResult};
+use session::ServerConnector;
 use smbscope_client::SessionOptions;
-use timers::Time;
 use worker::Scripts;
 
 /// Runs every load point of the plan against a server and returns the results in order, up to the first one that was

@@ -1,7 +1,7 @@
 //! Results of a load point, from the client's own samples. A capture of the same run can add times on the wire.
 
 use super::jobs::JobSummary;
-use super::overload::OverloadTally;
+use super::schedule::OverloadTally;
 use super::session::CommandQueueDepth;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, CommandGroup, Nanos, Timestamp};

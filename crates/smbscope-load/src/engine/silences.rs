@@ -4,7 +4,7 @@
 //! Each worker records the gaps between its responses. A gap common to all workers, with a command outstanding, is a
 //! stall of the server. Recording takes two comparisons per command.
 
-use super::exchanges::Clock;
+use super::clocks::Clock;
 use serde::{Deserialize, Serialize};
 use smbscope_model::Timestamp;
 use std::time::{Duration, Instant};

@@ -1,15 +1,15 @@
 //! One user at work: takes steps from the script at the scheduled times, performs them on the session, and records the
 //! results.
 
+use super::clocks::now;
+use super::control::{UserExit, WorkerLoadPoint};
 use super::exchanges::CommandSource;
 use super::jobs::{self, ScriptPass};
-use super::load_point::{UserExit, WorkerLoadPoint};
 use super::plan::OnFailure;
 use super::recorder::Completed;
 use super::result::LoadPointEnd;
 use super::schedule::Appointments;
 use super::session::{Performed, ServerSession, SessionFactory};
-use super::timers::now;
 use crate::workload::{Action, HandleSlot, Script, ScriptStep};
 use smbscope_client::ClientError;
 use smbscope_model::{Command, FlowId};

@@ -1,19 +1,19 @@
 //! The driver's end of a host: forwards orders, polls for news, and returns replies as a worker does.
 
-use super::clock;
-use super::message::{Assignment, DriverRequest, HostCompletion, HostReply, News};
+use super::{Assignment, DriverRequest, HostCompletion, HostReply, News};
+use crate::engine::clocks::Clock;
 use crate::engine::control::{HostOperationCounts, LoadPointControl};
-use crate::engine::exchanges::Clock;
-use crate::engine::live_figures::{LiveFigures, LivePart, PUBLISH};
+use crate::engine::hooks::{LiveFigures, LivePart, PUBLISH};
 use crate::engine::plan::{Connects, EngineError, RampPlan};
-use crate::engine::recorder::{LoadPointRecorder, MeasurementWindow};
+use crate::engine::recorder::LoadPointRecorder;
 use crate::engine::result::{HostClockOffset, LoadPointEnd};
-use crate::engine::schedule::LoadSchedule;
+use crate::engine::schedule::{LoadSchedule, MeasurementWindow};
 use crate::engine::silences::Silences;
 use crate::engine::worker::{Connecting, HostFacts, HostLost, Worked, WorkerOrder, WorkerReply};
 use crate::workload::Travelling;
 use smbscope_client::SessionOptions;
 use smbscope_model::travel::{from_bytes, to_bytes};
+use smbscope_model::{Nanos, Timestamp};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -179,7 +179,7 @@ impl HostLink {
         self.commands = 0;
         self.tally = HostOperationCounts::default();
         let talk = &mut self.host.talk;
-        let offset = clock::offset(&connecting.clock, || match talk.ask(&DriverRequest::Time)? {
+        let offset = clock_offset(&connecting.clock, || match talk.ask(&DriverRequest::Time)? {
             HostReply::Time(time) => Ok(time),
             _ => Err(UNEXPECTED.to_owned()),
         })?;
@@ -273,5 +273,56 @@ impl HostLink {
         let mut less = LivePart::default();
         less.sessions = -std::mem::take(&mut self.sessions);
         live.publish(&mut less);
+    }
+}
+
+/// Number of requests before each load point.
+const ROUND_TRIPS: usize = 8;
+
+/// Measures the offset of a host's clock: of several requests, the one with the shortest round trip counts
+/// (RFC 5905, section 10).
+fn clock_offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp, E>) -> Result<HostClockOffset, E> {
+    let mut best: Option<HostClockOffset> = None;
+    for _ in 0..ROUND_TRIPS {
+        let asked = clock.timestamp(Instant::now());
+        let theirs = ask()?;
+        let answered = clock.timestamp(Instant::now());
+        let found = from_round_trip(asked, theirs, answered);
+        if best.is_none_or(|best| found.bound < best.bound) {
+            best = Some(found);
+        }
+    }
+    Ok(best.unwrap_or_default())
+}
+
+fn from_round_trip(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> HostClockOffset {
+    let round_trip = answered.0 - asked.0;
+    HostClockOffset { ahead: Nanos(theirs.0 - asked.0 - round_trip / 2), bound: Nanos((round_trip + 1) / 2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_true_offset_is_within_the_bound_however_the_way_is_divided() {
+        for there in 0..=100 {
+            // The host's clock is 5,000 ahead; the request takes `there` of the 100.
+            let found = from_round_trip(Timestamp(1_000), Timestamp(1_000 + there + 5_000), Timestamp(1_100));
+            assert!((found.ahead.0 - 5_000).abs() <= found.bound.0, "{there}: {found:?}");
+            assert_eq!(found.bound, Nanos(50));
+        }
+    }
+
+    #[test]
+    fn the_shortest_round_trip_counts() {
+        let clock = Clock::at(Instant::now());
+        let mut trips = [5, 1, 20].into_iter().cycle();
+        let found = clock_offset(&clock, || {
+            std::thread::sleep(std::time::Duration::from_millis(trips.next().unwrap()));
+            Ok::<_, ()>(Timestamp(clock.timestamp(Instant::now()).0 - 7_000_000_000))
+        });
+        let found = found.unwrap();
+        assert!(found.bound.0 < 5_000_000 && (found.ahead.0 + 7_000_000_000).abs() <= found.bound.0, "{found:?}");
     }
 }

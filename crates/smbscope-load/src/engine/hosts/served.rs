@@ -1,20 +1,15 @@
 //! The load generator on a host: answers the driver's requests while a separate thread runs the workers.
 
-use super::message::{Assignment, DriverRequest, HostCompletion, HostReply, HostWorked, News};
-use crate::engine::control::{LoadPointControl, StopFlag};
-use crate::engine::cpu::ProcessTime;
-use crate::engine::exchanges::Clock;
-use crate::engine::hooks::Surroundings;
-use crate::engine::live_figures::LiveFigures;
+use super::{Assignment, DriverRequest, HostCompletion, HostReply, HostWorked, News};
+use crate::engine::clocks::{Clock, ProcessTime, Time};
+use crate::engine::control::LoadPointControl;
+use crate::engine::hooks::{LiveFigures, StopFlag, Surroundings};
 use crate::engine::load::with_workers;
-use crate::engine::perform::ServerConnector;
-use crate::engine::recorder::MeasurementWindow;
 use crate::engine::result::LoadPointEnd;
-use crate::engine::session::SessionFactory;
-use crate::engine::share::WorkerShare;
+use crate::engine::schedule::MeasurementWindow;
+use crate::engine::session::{ServerConnector, SessionFactory};
 use crate::engine::silences::Silences;
-use crate::engine::timers::Time;
-use crate::engine::worker::{Connecting, Scripts, Worked, WorkerOrder};
+use crate::engine::worker::{Connecting, Scripts, Worked, WorkerOrder, WorkerShare};
 use crate::workload::{UserSeat, Workload};
 use smbscope_model::travel::{from_bytes, to_bytes};
 use smbscope_model::{Nanos, Timestamp};

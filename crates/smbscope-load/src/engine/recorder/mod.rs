@@ -8,18 +8,15 @@
 //! closed loop they coincide). Both belong to the interval in which they started, as in the timeline of a capture, so
 //! that intervals add up to the totals. The end may lie outside the measured part: slow responses are not lost.
 
-mod counted;
-
-pub(crate) use counted::{CommandTotals, MergeableFigures};
-
-use super::exchanges::{ActionBatch, Clock, CommandSource, ExchangeLog, Maker};
+use super::clocks::Clock;
+use super::exchanges::{ActionBatch, CommandSource, ExchangeLog, Maker};
+use super::hooks::{LiveFigures, LivePart};
 use super::jobs::JobSummary;
-use super::live_figures::{LiveFigures, LivePart};
-use super::overload::{OverloadLimits, OverloadTally};
 use super::result::{IntervalResult, OperationResult};
+use super::schedule::{MeasurementWindow, OverloadLimits, OverloadTally};
 use super::session::{CommandQueueDepth, Performed};
 use super::silences::Silences;
-use counted::{IntervalTraffic, OperationStats};
+use serde::{Deserialize, Serialize};
 use smbscope_client::{Sample, Samples};
 use smbscope_model::{Command, ExchangeOutcome, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Dimension, SliceSortKey, Summary, SummaryPrecision, TimelineBinning, TimelineCounts};
@@ -34,34 +31,6 @@ const OTHER_REASONS: &str = "other reasons";
 /// Size of a batch of commands to count. Counting in batches takes a third of the time because the tables stay in the
 /// processor's caches. A batch holds up its worker for some microseconds.
 const WAITING_MAX: usize = 32;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MeasurementWindow {
-    pub(crate) start: Instant,
-    pub(crate) end: Instant,
-    pub(crate) interval: Duration,
-}
-
-impl MeasurementWindow {
-    pub(crate) fn contains(&self, at: Instant) -> bool {
-        self.start <= at && at < self.end
-    }
-
-    fn interval_of(&self, at: Instant) -> usize {
-        (at.saturating_duration_since(self.start).as_nanos() / self.interval.as_nanos()) as usize
-    }
-
-    /// Creates an aggregator with the intervals of the window. The plan limits their number.
-    fn aggregator(&self, clock: &Clock, by: &[Dimension]) -> Aggregator {
-        let intervals = TimelineBinning {
-            origin: clock.timestamp(self.start),
-            width: Nanos::from(self.interval),
-            most: usize::MAX,
-            percentiles: true,
-        };
-        Aggregator::of_one_share(intervals).sliced(by, SliceSortKey::ResponseTime)
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct LoadPointRecorder {
@@ -106,7 +75,7 @@ impl LoadPointRecorder {
             maker: Maker::new(clock),
             by: Vec::new(),
             counted: MergeableFigures {
-                aggregator: window.aggregator(&clock, &[]),
+                aggregator: aggregator(&window, &clock, &[]),
                 operations: vec![counts; operations],
                 cells: Vec::new(),
                 connects: Summary::new(SummaryPrecision::ROW),
@@ -125,7 +94,7 @@ impl LoadPointRecorder {
     }
 
     pub(crate) fn sliced(mut self, by: &[Dimension]) -> LoadPointRecorder {
-        self.counted.aggregator = self.window.aggregator(&self.clock, by);
+        self.counted.aggregator = aggregator(&self.window, &self.clock, by);
         LoadPointRecorder { by: by.to_vec(), ..self }
     }
 
@@ -150,7 +119,7 @@ impl LoadPointRecorder {
     pub(crate) fn set_window(&mut self, window: MeasurementWindow) {
         self.count_waiting();
         self.window = window;
-        self.counted.aggregator = window.aggregator(&self.clock, &self.by);
+        self.counted.aggregator = aggregator(&window, &self.clock, &self.by);
         self.silences = Silences::new(window.start);
     }
 
@@ -430,6 +399,108 @@ pub(crate) struct LoadPointFigures {
     pub(crate) jobs: JobSummary,
     pub(crate) queue: CommandQueueDepth,
     pub(crate) overload: Option<OverloadTally>,
+}
+
+/// Creates an aggregator with the intervals of the window. The plan limits their number.
+fn aggregator(window: &MeasurementWindow, clock: &Clock, by: &[Dimension]) -> Aggregator {
+    let intervals = TimelineBinning {
+        origin: clock.timestamp(window.start),
+        width: Nanos::from(window.interval),
+        most: usize::MAX,
+        percentiles: true,
+    };
+    Aggregator::of_one_share(intervals).sliced(by, SliceSortKey::ResponseTime)
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct MergeableFigures {
+    aggregator: Aggregator,
+    operations: Vec<OperationStats>,
+    cells: Vec<IntervalTraffic>,
+    connects: Summary,
+    connect_commands: BTreeMap<Command, u64>,
+    failures: BTreeMap<String, u64>,
+    unanswered: u64,
+    not_begun: u64,
+    jobs: JobSummary,
+    queue: CommandQueueDepth,
+    overload: Option<OverloadTally>,
+    exchanges: Option<ExchangeLog>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct OperationStats {
+    service: Summary,
+    response: Option<Summary>,
+    unexpected: BTreeMap<NtStatus, u64>,
+}
+
+/// Figures of an interval that exchanges do not contain.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct IntervalTraffic {
+    bytes_read: u64,
+    bytes_written: u64,
+    sessions: i64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CommandTotals {
+    pub(crate) commands: u64,
+    pub(crate) errors: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) times: Summary,
+}
+
+impl MergeableFigures {
+    fn sum(&self) -> CommandTotals {
+        let kinds = || self.aggregator.kinds();
+        CommandTotals {
+            commands: kinds().map(|(_, counted)| counted.response_time.count()).sum(),
+            errors: kinds().map(|(_, counted)| counted.errors.values().sum::<u64>()).sum(),
+            bytes_read: self.cells.iter().map(|cell| cell.bytes_read).sum(),
+            bytes_written: self.cells.iter().map(|cell| cell.bytes_written).sum(),
+            times: self.aggregator.response_times(|(_, _, group)| group.in_headline()),
+        }
+    }
+
+    fn merge(&mut self, other: MergeableFigures) {
+        self.aggregator.merge(other.aggregator);
+        for (mine, theirs) in self.operations.iter_mut().zip(other.operations) {
+            mine.service.merge(&theirs.service);
+            if let (Some(mine), Some(theirs)) = (&mut mine.response, &theirs.response) {
+                mine.merge(theirs);
+            }
+            add(&mut mine.unexpected, theirs.unexpected);
+        }
+        if self.cells.len() < other.cells.len() {
+            self.cells.resize(other.cells.len(), IntervalTraffic::default());
+        }
+        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
+            mine.bytes_read += theirs.bytes_read;
+            mine.bytes_written += theirs.bytes_written;
+            mine.sessions += theirs.sessions;
+        }
+        self.connects.merge(&other.connects);
+        add(&mut self.connect_commands, other.connect_commands);
+        add(&mut self.failures, other.failures);
+        self.unanswered += other.unanswered;
+        self.not_begun += other.not_begun;
+        self.jobs.merge(other.jobs);
+        self.queue.add(other.queue);
+        if let (Some(mine), Some(theirs)) = (&mut self.overload, &other.overload) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.exchanges, other.exchanges) {
+            mine.merge(theirs);
+        }
+    }
+}
+
+fn add<K: Ord>(mine: &mut BTreeMap<K, u64>, theirs: BTreeMap<K, u64>) {
+    for (key, count) in theirs {
+        *mine.entry(key).or_default() += count;
+    }
 }
 
 #[cfg(test)]

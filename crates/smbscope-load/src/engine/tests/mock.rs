@@ -1,8 +1,8 @@
 //! A mock server whose response times and statuses a test determines. Its clock is the runtime's, so a simulated minute
 //! takes no time.
 
+use crate::engine::clocks::now;
 use crate::engine::session::{Performed, ServerSession, SessionFactory, SessionIdentity};
-use crate::engine::timers::now;
 use crate::workload::{Action, Expected, HandleSlot, Script, ScriptStep};
 use smbscope_client::{ClientError, Sample, Samples};
 use smbscope_model::{Command, CommandGroup, Dialect, Endpoints, ExchangeOutcome};

@@ -1,13 +1,18 @@
+//! Clocks of this host: precise wake-ups, wall-clock time, and processor time.
+//!
 //! Precise wake-ups for users. The runtime's timers have a resolution of 1 ms, many times the response time of a fast
 //! server, and such a delay would look like waiting for the server. Linux timers have the resolution of the clock
 //! (timerfd_create(2)): each worker has one, set to the earliest moment that a user waits for.
 
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Nanos, Timestamp};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -189,12 +194,95 @@ mod timer {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+/// Share of processor time above which the busiest worker, not the server, limited the load.
+pub const LIMITED_ABOVE: f64 = 0.9;
+/// Limit for the 99th percentile of the workers' wake-up delay. Above it, other programs occupied the client's
+/// processors, and response times include the wait.
+pub const LATE_ABOVE: Duration = Duration::from_millis(5);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct ProcessTime {
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+}
+
+impl ProcessTime {
+    pub(crate) fn now() -> ProcessTime {
+        let whole = read(ClockId::ProcessCPUTime);
+        let system = whole.mul_f64(system_share().unwrap_or(0.0));
+        ProcessTime { user: whole - system, system }
+    }
+
+    pub(crate) fn add(self, other: ProcessTime) -> ProcessTime {
+        ProcessTime { user: self.user + other.user, system: self.system + other.system }
+    }
+
+    pub(crate) fn since(self, before: ProcessTime) -> ProcessTime {
+        ProcessTime { user: self.user.saturating_sub(before.user), system: self.system.saturating_sub(before.system) }
+    }
+}
+
+pub(crate) fn thread_time() -> Duration {
+    read(ClockId::ThreadCPUTime)
+}
+
+fn read(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.clamp(0, 999_999_999) as u32)
+}
+
+/// Returns the share of processor time spent in the kernel, from fields utime and stime of proc(5), or `None` if the
+/// system has no such file. Only their ratio is used, because their sum is coarser than the clock.
+fn system_share() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The program name, in parentheses, may contain anything. After it, utime is the 12th and stime the 13th field.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace().skip(11).map(|field| field.parse::<f64>().ok());
+    let (user, system) = (fields.next()??, fields.next()??);
+    (user + system > 0.0).then(|| system / (user + system))
+}
+
+/// Converts between wall-clock time and the monotonic clock of all measurements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    instant: Instant,
+    timestamp: Timestamp,
+}
+
+impl Clock {
+    /// Ties the current wall-clock time to `instant`.
+    pub(crate) fn at(instant: Instant) -> Clock {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock { instant, timestamp: Timestamp(Nanos::from(since).0) }
+    }
+
+    /// Returns the clock of a peer that is behind this one by `by`.
+    pub(crate) fn behind(self, by: Nanos) -> Clock {
+        Clock { timestamp: Timestamp(self.timestamp.0.saturating_sub(by.0)), ..self }
+    }
+
+    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
+        let since = at.0.saturating_sub(self.timestamp.0);
+        let distance = Duration::from_nanos(since.unsigned_abs());
+        let instant = if since < 0 { self.instant.checked_sub(distance) } else { self.instant.checked_add(distance) };
+        instant.unwrap_or(self.instant)
+    }
+
+    pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
+        let since = match at.checked_duration_since(self.instant) {
+            Some(later) => Nanos::from(later).0,
+            None => -Nanos::from(self.instant - at).0,
+        };
+        Timestamp(self.timestamp.0.saturating_add(since))
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn users_wake_in_the_order_of_their_moments_and_never_before() {
         let runtime = Time::Real.runtime().unwrap();
         let woken = RefCell::new(Vec::new());
@@ -216,5 +304,19 @@ mod tests {
             }
         });
         assert_eq!(woken.into_inner(), [(0, true), (400, true), (2_950, true), (7_300, true)]);
+    }
+
+    #[test]
+    fn a_busy_thread_is_on_a_processor_and_a_sleeping_one_is_not() {
+        let (thread, process) = (thread_time(), ProcessTime::now());
+        let begin = Instant::now();
+        while thread_time() - thread < Duration::from_millis(30) {
+            std::hint::black_box(begin.elapsed());
+        }
+        let used = ProcessTime::now().since(process);
+        assert!(used.user + used.system >= Duration::from_millis(29), "{used:?}");
+        let before = thread_time();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(thread_time() - before < Duration::from_millis(20));
     }
 }
