@@ -2,7 +2,7 @@
 //! neither listed nor stored and may be large.
 
 use super::draw::SizeDistribution;
-use super::seat::own_directory;
+use super::paths::own_directory;
 use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;
 use std::fmt::Write;

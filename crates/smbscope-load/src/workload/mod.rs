@@ -4,32 +4,25 @@
 //! user touches is below one directory of the share: see [`UserSeat`]. Start reading with [`Action`] and [`Script`].
 
 mod action;
-mod builtin;
 mod draw;
 mod error;
 mod file_set;
 mod loadfile;
-mod made;
 mod netbench;
-mod path;
-mod recorded;
-mod seat;
+mod paths;
+mod sources;
 mod synthetic;
-mod travel;
 
 pub use action::{Action, Expected, HandleSlot, Script, ScriptStep};
 pub use draw::SizeDistribution;
 pub use error::{Location, WorkloadError};
 pub use file_set::{FileSet, FileSetOwner};
 pub use loadfile::{check_line, ranges_text};
-pub use made::{CreatedPaths, Own};
 pub use netbench::NetbenchLike;
-pub use recorded::{RecordedWorkload, Recording};
-pub use seat::UserSeat;
-pub use travel::Travelling;
+pub use paths::{CreatedPaths, Own, UserSeat};
+pub use sources::{RecordedWorkload, Recording, Travelling};
 
-pub(crate) use made::NAMES_MAX;
-pub(crate) use seat::own_directory;
+pub(crate) use paths::{NAMES_MAX, own_directory};
 
 use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
 use loadfile::{Loadfile, LoadfileScript};
@@ -114,17 +107,17 @@ pub enum WorkloadSource {
 impl Workload {
     /// Names and descriptions. The first is the default.
     pub fn built_in() -> Vec<(&'static str, String)> {
-        builtin::all()
+        sources::all_built_in()
     }
 
     pub fn builtin(name: &str) -> Result<Workload, WorkloadError> {
-        builtin::get(name)
+        sources::built_in(name)
     }
 
     /// Returns the source of a built-in workload as a starting point for a file: TOML, or a loadfile that dbench and
     /// smbtorture also accept.
     pub fn builtin_text(name: &str) -> Option<String> {
-        builtin::text(name)
+        sources::built_in_text(name)
     }
 
     /// Loads a TOML file or a loadfile, recognised by extension or else by content.
@@ -147,13 +140,13 @@ impl Workload {
     }
 
     pub fn netbench_like(settings: NetbenchLike) -> Result<Workload, WorkloadError> {
-        builtin::netbench(settings)
+        sources::netbench(settings)
     }
 
     fn toml_file(name: String, bytes: &[u8]) -> Result<Workload, WorkloadError> {
         let unreadable = |error| WorkloadError::Unreadable { path: name.clone(), error };
         let text = str::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8")))?;
-        if bytes.len() > WORKLOAD_TABLE_MAX && !recorded::is_one(text) {
+        if bytes.len() > WORKLOAD_TABLE_MAX && !sources::is_recording(text) {
             let most = WORKLOAD_TABLE_MAX >> 20;
             return Err(unreadable(io::Error::other(format!("a workload of more than {most} MiB is none"))));
         }
@@ -161,8 +154,8 @@ impl Workload {
     }
 
     fn toml(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, WorkloadError> {
-        if recorded::is_one(text) {
-            return recorded::parse(file, text, source);
+        if sources::is_recording(text) {
+            return sources::parse_recording(file, text, source);
         }
         let synthetic::Parsed { name, description, synthetic } = synthetic::parse(file, text)?;
         let file_set = synthetic.file_set().clone();
@@ -374,7 +367,7 @@ impl Script for UserScript {
 /// Validates a path relative to the root of a share and strips backslashes at both ends. Returns the problem as the
 /// error.
 pub fn relative_path(path: &str) -> Result<String, String> {
-    path::below(path, path::Last::Name)
+    paths::below(path, paths::Last::Name)
 }
 
 fn stem(path: &Path) -> String {

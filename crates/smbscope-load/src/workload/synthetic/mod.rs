@@ -1,11 +1,10 @@
 //! TOML workloads: weighted operations, each a list of steps, on a set of files.
 //!
 //! [`parse`] checks everything that can be checked without a server (open handles, chosen files, valid sizes), so that
-//! scripts are infallible. `raw.rs` is the file's shape, `check.rs` validates it, `script.rs` performs it.
+//! scripts are infallible. `source.rs` has the structure of the file, `check` validates it, and `script.rs` performs it.
 
 mod check;
 mod parts;
-mod raw;
 mod script;
 mod source;
 #[cfg(test)]

@@ -4,64 +4,9 @@
 use super::super::action::{Action, HandleSlot};
 use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
-use super::script::{ChosenFile, ChosenFileName, SyntheticOpen, SyntheticUser};
+use super::script::{Ahead, ChosenFile, ChosenFileName, Stage, StepPart, StepProgress, SyntheticOpen, SyntheticUser};
 use super::{At, SHARE_ALL, Total, TransferLength, What};
 use smbscope_client::{CreateDisposition, FileRange, Info, WholeFile, access, create_options};
-
-/// Position within such a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepProgress {
-    Transfer { done: u64, of: u64 },
-    Walk { directory: u32, stage: Stage },
-    Ahead(Ahead),
-}
-
-/// Position of a walk with several files at once, which lists directories ahead of the files that it reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Ahead {
-    listed: u32,
-    /// Number of files in them that were not read yet.
-    known: u32,
-    /// Next of these files: its directory and its index there.
-    directory: u32,
-    place: u32,
-}
-
-impl Ahead {
-    /// Advances to the next file.
-    fn pass(&mut self, files: &FileSet) {
-        self.known -= 1;
-        self.place += 1;
-        if self.place >= files_in(files, self.directory) {
-            (self.directory, self.place) = (self.directory + 1, 0);
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    List,
-    Open(u32),
-    Read { file: u32, done: u64 },
-    Close(u32),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepPart {
-    Whole,
-    Transfer { at: At, length: u64 },
-    Walk { directory: u32, stage: Stage },
-    Files { from: Ahead, count: u32 },
-}
-
-impl StepPart {
-    pub(super) fn transfer(self) -> (At, u64) {
-        match self {
-            StepPart::Transfer { at, length } => (at, length),
-            _ => (At::Offset(0), 1),
-        }
-    }
-}
 
 /// Blocks per queue place that are handed out together. The drain at the end, with fewer commands outstanding, is then
 /// a hundredth of the time.
@@ -81,6 +26,17 @@ fn at_once(block: u64, depth: u32) -> u64 {
     match depth {
         0 | 1 => block,
         _ => (BYTES_AT_ONCE / block).clamp(4 * places, BLOCKS_A_PLACE * places) * block,
+    }
+}
+
+impl Ahead {
+    /// Advances to the next file.
+    fn pass(&mut self, files: &FileSet) {
+        self.known -= 1;
+        self.place += 1;
+        if self.place >= files_in(files, self.directory) {
+            (self.directory, self.place) = (self.directory + 1, 0);
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use super::super::action::{Action, Expected, HandleSlot, Script, ScriptStep};
 use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
-use super::parts::{StepPart, StepProgress};
 use super::{At, Choose, Directory, OperationOrder, SHARE_ALL, Synthetic, SyntheticStep, TransferLength, What};
 use smbscope_client::{ByteRangeLock, FileRange, OpenParameters, WholeFile};
 use smbscope_stats::Random;
@@ -70,6 +69,50 @@ pub(super) enum ChosenFileName {
 pub(super) struct SyntheticOpen {
     pub(super) file: ChosenFile,
     pub(super) position: u64,
+}
+
+/// Position within a step of several parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StepProgress {
+    Transfer { done: u64, of: u64 },
+    Walk { directory: u32, stage: Stage },
+    Ahead(Ahead),
+}
+
+/// Position of a walk with several files at once, which lists directories ahead of the files that it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Ahead {
+    pub(super) listed: u32,
+    /// Number of files in them that were not read yet.
+    pub(super) known: u32,
+    /// Next of these files: its directory and its index there.
+    pub(super) directory: u32,
+    pub(super) place: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    List,
+    Open(u32),
+    Read { file: u32, done: u64 },
+    Close(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StepPart {
+    Whole,
+    Transfer { at: At, length: u64 },
+    Walk { directory: u32, stage: Stage },
+    Files { from: Ahead, count: u32 },
+}
+
+impl StepPart {
+    pub(super) fn transfer(self) -> (At, u64) {
+        match self {
+            StepPart::Transfer { at, length } => (at, length),
+            _ => (At::Offset(0), 1),
+        }
+    }
 }
 
 impl SyntheticScript {
