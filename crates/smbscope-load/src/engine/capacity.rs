@@ -41,7 +41,6 @@ impl Search {
 #[derive(Debug, Clone)]
 pub struct CapacityResult {
     pub criterion: Criterion,
-    /// Largest load that met the criterion.
     pub users: Knee,
     /// Interval in which another search may end. `None` without a knee.
     pub range: Option<KneeRange>,
@@ -158,7 +157,6 @@ impl Trials<'_, '_> {
         Ok(range)
     }
 
-    /// Returns true if a load meets the criterion in all tries.
     fn always(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users).copied().unwrap_or_default() {
@@ -169,7 +167,6 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// Returns true if a load meets the criterion in no try.
     fn never(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users).copied().unwrap_or_default() {
@@ -233,7 +230,6 @@ impl Trials<'_, '_> {
         self.best_below(u32::MAX)
     }
 
-    /// Returns the largest load below `users` with more passes than failures.
     fn best_below(&self, users: u32) -> Option<u32> {
         self.votes.range(..users).rev().find(|(_, (met, missed))| met > missed).map(|(users, _)| *users)
     }

@@ -24,7 +24,6 @@ pub(crate) fn now() -> Instant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
     Real,
-    /// Jumps to the next event.
     #[cfg(test)]
     Simulated,
 }
@@ -82,7 +81,7 @@ impl Timers {
 
     pub(crate) async fn run(&self) -> Infallible {
         let Some(timer) = &self.timer else { return std::future::pending().await };
-        // Cancelled waits left useless entries.
+        // Drop the entries of cancelled waits.
         self.waiting.borrow_mut().retain(|Reverse(waiting)| !waiting.wake.is_closed());
         loop {
             timer.expired().await;
@@ -242,7 +241,6 @@ fn system_share() -> Option<f64> {
     (user + system > 0.0).then(|| system / (user + system))
 }
 
-/// Converts between wall-clock time and the monotonic clock of all measurements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     instant: Instant,
@@ -250,7 +248,6 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Ties the current wall-clock time to `instant`.
     pub(crate) fn at(instant: Instant) -> Clock {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Clock { instant, timestamp: Timestamp(Nanos::from(since).0) }

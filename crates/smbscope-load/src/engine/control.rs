@@ -74,7 +74,6 @@ impl LoadPointControl {
         }
     }
 
-    /// Returns true if users may start no more operations.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Relaxed) || self.stop.is_stopped()
     }
@@ -105,7 +104,6 @@ impl LoadPointControl {
         self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
-    /// Returns a receiver that becomes true at the end.
     pub(crate) fn ending(&self) -> watch::Receiver<bool> {
         self.wake.subscribe()
     }
@@ -187,7 +185,6 @@ impl LoadPointControl {
     }
 }
 
-/// State that all workers share for their whole life.
 pub(crate) struct Common<C> {
     pub(crate) plan: RampPlan,
     pub(crate) connector: C,
@@ -244,7 +241,6 @@ impl<C: SessionFactory> WorkerLoadPoint<C> {
         }
     }
 
-    /// Allocates a connection number, starting at 1.
     pub(crate) fn next_flow(&self) -> u64 {
         self.flows.fetch_add(1, Relaxed) + 1
     }
@@ -269,7 +265,6 @@ impl<C: SessionFactory> WorkerLoadPoint<C> {
         self.wait_until(self.window.get().end).await;
     }
 
-    /// Returns the time at which the last user ended.
     pub(crate) fn last_of<T>(&self, users: &[(T, Option<UserExit>)]) -> Instant {
         let window = self.window.get();
         self.control.look_at_stop(now());

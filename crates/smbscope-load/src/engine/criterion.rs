@@ -22,7 +22,6 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Conditions that must all hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Criterion {
     text: String,
@@ -111,7 +110,6 @@ fn compared(cursor: &mut Cursor<'_, '_>, sign: &'static str) -> Result<(), Locat
     if cursor.sign(sign) { Ok(()) } else { Err(with_example(cursor.expected(&format!("`{sign}`")))) }
 }
 
-/// Parses a number and its unit, with or without a blank between them.
 fn value<T, P: Into<Problem>>(
     text: &str,
     cursor: &mut Cursor<'_, '_>,

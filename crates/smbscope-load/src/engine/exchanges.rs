@@ -21,7 +21,6 @@ struct ConnectionIdentity {
     identity: SessionIdentity,
 }
 
-/// A connection and the context of its commands.
 #[derive(Debug)]
 pub(crate) struct CommandSource {
     ends: Arc<ConnectionIdentity>,

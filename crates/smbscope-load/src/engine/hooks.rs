@@ -42,7 +42,6 @@ pub trait Hooks {
     }
 }
 
-/// Ignores all notifications.
 impl Hooks for () {}
 
 pub(crate) struct Surroundings<'a> {
@@ -131,7 +130,6 @@ pub struct LiveGroup {
 }
 
 impl LiveFigures {
-    /// Returns the changes since the last look, or since the beginning.
     pub fn look(&self) -> EngineSnapshot {
         let now = Instant::now();
         let before = self.looked.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).replace(now);
@@ -269,7 +267,6 @@ impl Statuses {
     }
 }
 
-/// Interval at which the [`StopFlag`](super::StopFlag) is checked.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) struct Meter {

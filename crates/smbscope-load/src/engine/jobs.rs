@@ -45,7 +45,6 @@ impl ScriptPass {
         ScriptPass { began, job, whole: true }
     }
 
-    /// Marks the pass as started in an earlier load point.
     pub(crate) fn carried_over(&mut self) {
         self.whole = false;
     }

@@ -38,7 +38,6 @@ pub(crate) struct OfferedLoad {
     pub(crate) rate: Option<f64>,
 }
 
-/// The worker threads or hosts, between load points.
 pub(crate) struct Engine<'a> {
     plan: RampPlan,
     names: Vec<String>,
@@ -69,7 +68,6 @@ impl WorkerLink {
     }
 }
 
-/// Starts threads for up to `most` users, calls `ramp`, and ends the threads.
 pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
     most: u32,
@@ -84,7 +82,6 @@ pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
     with_workers(plan, &share, connector, scripts, time, surroundings, ramp)
 }
 
-/// Starts a thread for each worker of the share, calls `ramp`, and ends the threads.
 pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
     share: &WorkerShare,
@@ -225,7 +222,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Connects the sessions. Returns the time of the last reply.
     pub(crate) fn connect(&mut self, connecting: &Connecting) -> Instant {
         let shares: Vec<WorkerShare> =
             self.lanes.iter().filter_map(|lane| Some(lane.host.as_ref()?.share.clone())).collect();
@@ -245,7 +241,6 @@ impl<'a> Engine<'a> {
         ready
     }
 
-    /// Lets the users work. Returns their results and the processor time of this process.
     pub(crate) fn work(
         &mut self,
         (begin, window, schedule): (Instant, MeasurementWindow, LoadSchedule),
@@ -263,7 +258,6 @@ impl<'a> Engine<'a> {
         (parts, meter.finish(&mut self.surroundings))
     }
 
-    /// Sends an order to every worker or host that is left. Returns their number.
     fn order(&self, order: impl Fn(&WorkerLink) -> WorkerOrder) -> usize {
         let there = self.lanes.iter().filter(|lane| !lane.is_lost());
         there

@@ -13,7 +13,6 @@ const INTERVALS_MAX: u128 = 100_000;
 /// Maximum number of connections per session, the same as in Windows.
 const CONNECTIONS_MAX: u32 = 32;
 
-/// All settings of a ramp that do not depend on the workload or the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RampPlan {
     /// Users of each load point. With `rates`, a single number for all load points.
@@ -26,7 +25,6 @@ pub struct RampPlan {
     pub connections_per_session: u32,
     pub schedule: LoadSchedule,
     pub overload: Option<OverloadLimits>,
-    /// Time at the beginning of each load point that is not counted.
     pub warmup: Duration,
     pub duration: Duration,
     /// Length of an [`IntervalResult`](super::result::IntervalResult).
@@ -90,12 +88,10 @@ impl Default for Connects {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFailure {
-    /// The user stops for the rest of the load point.
     End,
     /// The user retries indefinitely. Time continues: in an open loop, operations that become due in the meantime are
     /// late.
     Reconnect {
-        /// Pause before each attempt.
         delay: Duration,
     },
 }
@@ -126,11 +122,7 @@ pub enum EngineError {
     #[error("the criterion, character {}: {}", .0.position(), .0.sentence())]
     Criterion(#[from] super::criterion::CriterionError),
     #[error("the load host {name}: {why}")]
-    Host {
-        /// Name that the host gave itself.
-        name: String,
-        why: String,
-    },
+    Host { name: String, why: String },
     #[error("the threads of the load generator could not be started: {0}")]
     Threads(#[from] std::io::Error),
 }

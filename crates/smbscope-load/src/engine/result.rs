@@ -20,7 +20,6 @@ pub struct LoadPointResult {
     pub counted: Aggregator,
     /// Open loop: time from the intended start of each operation to its end.
     pub due: Option<Summary>,
-    /// Operations in the order of the workload.
     pub operations: Vec<OperationResult>,
     pub bytes_read: u64,
     pub bytes_written: u64,
@@ -30,7 +29,6 @@ pub struct LoadPointResult {
     /// Commands of these connects; counted nowhere else.
     pub connect_commands: BTreeMap<Command, u64>,
     pub failures: BTreeMap<String, u64>,
-    /// Commands outstanding when their connection ended.
     pub unanswered: u64,
     pub stalls: Vec<ResponseStall>,
     pub client_cpu: ClientCpuUsage,
@@ -52,11 +50,9 @@ pub struct HostResult {
     pub name: String,
     pub sessions: u32,
     pub commands: u64,
-    /// Error responses among them.
     pub errors: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
-    /// Response times of the headline groups.
     pub times: Summary,
     pub cpu: ClientCpuUsage,
     pub clock: HostClockOffset,
@@ -113,7 +109,6 @@ pub struct IntervalResult {
     pub users: u32,
     /// Commands sent in it and answered.
     pub operations: u64,
-    /// Error responses among them.
     pub errors: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
@@ -163,7 +158,6 @@ pub enum PacingResult {
     Closed,
     Open {
         rate: f64,
-        /// Operations that were due and never started.
         not_begun: u64,
     },
 }

@@ -17,15 +17,8 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum LoadSchedule {
-    Closed {
-        think: Duration,
-    },
-    Open {
-        /// Operations per second, in total or per user.
-        rate: f64,
-        per_user: bool,
-        arrivals: Arrivals,
-    },
+    Closed { think: Duration },
+    Open { rate: f64, per_user: bool, arrivals: Arrivals },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,7 +216,6 @@ mod tests {
 
     #[test]
     fn constant_arrivals_of_all_users_together_have_equal_distances() {
-        // 100/s by 3 users: one every 10 ms.
         let expected: Vec<u128> = (0..100).map(|i| i * 10_000).collect();
         let near = |(a, b): (&u128, &u128)| a.abs_diff(*b) <= 1;
         let starts = starts(100.0, Arrivals::Constant, 3, 1);

@@ -55,7 +55,6 @@ impl Performed {
     };
 }
 
-/// Fields that all exchanges of a session have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionIdentity {
     pub(crate) endpoints: Endpoints,
@@ -74,7 +73,6 @@ pub(crate) trait ServerSession {
     /// Performs an action other than thinking. No status is an error here; an error means that the session is unusable.
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, ClientError>;
 
-    /// Index of the connection that will perform the next action.
     fn connection(&self) -> usize;
 
     /// Commands of a connection since the caller last emptied the list.
@@ -97,7 +95,6 @@ pub(crate) trait ServerSession {
 
 /// Bytes of data for writes: random, from the seed, the same for all users.
 const PAYLOAD: usize = 4 << 20;
-/// Largest single write, in bytes. Larger ones are split.
 const WRITE_MAX: usize = PAYLOAD - SHIFT_MAX;
 /// Writes at different offsets start at different places in the payload, up to this many bytes in.
 const SHIFT_MAX: usize = 64 << 10;
@@ -387,7 +384,6 @@ fn handle_of(open: &[(HandleSlot, FileHandle)], slot: HandleSlot) -> Option<File
     open.iter().find(|(open, _)| *open == slot).map(|(_, handle)| *handle)
 }
 
-/// Returns false if the file did not exist.
 fn ignore_missing(result: Result<(), ClientError>) -> Result<bool, ClientError> {
     match result {
         Ok(()) => Ok(true),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Shorter gaps are not recorded.
 const GAP_MIN: Duration = Duration::from_millis(50);
-/// Maximum number of gaps kept per worker: the first ones. A day has room for fewer gaps of a second.
+/// Maximum number of gaps kept per worker: the first ones. Enough for one per second of a day.
 const GAPS_MAX: usize = 100_000;
 /// Minimum length of a stall. It must also be [`STALL_TIMES_MEDIAN`] times the median response time. This is noticeable
 /// to people, and far above a command that is merely slow.
@@ -29,7 +29,6 @@ struct ResponseGap {
     waited_from: Option<Instant>,
 }
 
-/// A period with outstanding commands and no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnansweredPeriod {
     pub(crate) from: Instant,
@@ -150,7 +149,6 @@ impl Silences {
         Silences { last: clock.instant(told.last), gaps: told.gaps.into_iter().map(gap).collect() }
     }
 
-    /// Returns the stalls in time order, at most the [`STALLS_MAX`] longest.
     pub(crate) fn stalls(&self, median: Option<Duration>) -> Vec<UnansweredPeriod> {
         let least = median.map_or(STALL_MIN, |median| STALL_MIN.max(median.saturating_mul(STALL_TIMES_MEDIAN)));
         let stall =

@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 /// Maximum number of consecutive steps that send no command. They take no time, so the user would loop forever.
 const STEPS_WITHOUT_COMMAND_MAX: u32 = 1_000;
 
-/// Hint for a name collision during set-up.
 const LEFT_BEHIND: &str = ": another workload left it in this directory; remove it with bench clean";
 
 pub(crate) struct ScriptedSession<T> {
@@ -74,7 +73,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         self.session.is_some()
     }
 
-    /// Connects a session. Records a failure instead of returning it.
     pub(crate) async fn connect<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
         let Ok(_turn) = point.turns.acquire().await else { return };
         if point.control.is_over() {
@@ -355,7 +353,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         result
     }
 
-    /// Waits for the next intended start. Returns it, or `None` if the load point ends first.
     async fn appointment<C: SessionFactory<Session = T>>(
         &mut self,
         point: &WorkerLoadPoint<C>,
@@ -373,7 +370,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         (!window.contains(intended) || point.control.may_begin(*time)).then_some(due)
     }
 
-    /// Records what the user did not finish.
     pub(crate) fn leave<C: SessionFactory<Session = T>>(
         &mut self,
         point: &WorkerLoadPoint<C>,
@@ -408,7 +404,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         self.trouble = Some(reason.to_owned());
     }
 
-    /// Closes all files and disconnects, within the grace period.
     pub(crate) async fn disconnect(&mut self, grace: Duration) {
         if let Some(mut session) = self.session.take() {
             let goodbye = async {

@@ -71,7 +71,6 @@ pub(crate) struct HostFacts {
 
 pub(crate) struct Worked {
     pub(crate) recorder: LoadPointRecorder,
-    /// End of the last user's work, at most the end of the measured part.
     pub(crate) ended: Instant,
     /// Number of users who could continue.
     pub(crate) alive: usize,
@@ -265,7 +264,6 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         worked
     }
 
-    /// Ends all sessions except the first `keep`. Returns how many were connected.
     async fn disconnect(&mut self, keep: usize) -> i64 {
         let grace = self.common.plan.grace;
         let surplus = self.users.split_off(keep.min(self.users.len()));
@@ -290,7 +288,6 @@ async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     results
 }
 
-/// Runs `work` to completion while polling an endless future.
 async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = Infallible>) -> T {
     tokio::select! {
         biased;

@@ -295,7 +295,6 @@ impl<'p> PrepareState<'p> {
     }
 }
 
-/// Maps file names to sizes. Returns an error if an entry is a reparse point.
 fn sizes_of(directory: &str, entries: Vec<ListingEntry>) -> Result<HashMap<String, u64>, PrepareError> {
     let mut sizes = HashMap::with_capacity(entries.len());
     for entry in entries {
@@ -379,7 +378,6 @@ impl Removal<'_> {
         self.done.borrow_mut().left.add(path);
     }
 
-    /// Removes an entry of the directory with everything that smbscope created in it, deepest first.
     async fn remove_tree<S: ShareAccess>(&self, share: &mut S, entry: ListingEntry) -> Result<(), PrepareError> {
         let mut todo = Todo::default();
         self.remove_or_look(share, self.directory, entry, &mut todo).await?;

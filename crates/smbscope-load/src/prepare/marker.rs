@@ -44,7 +44,6 @@ impl Marker {
         format!("{about}{}", toml::to_string(self).unwrap_or_default())
     }
 
-    /// Returns `None` if the text is not a marker of ours.
     pub(super) fn parse(text: &[u8]) -> Option<Marker> {
         let marker: Marker = toml::from_str(str::from_utf8(text).ok()?).ok()?;
         (marker.made_by == KIND).then_some(marker)

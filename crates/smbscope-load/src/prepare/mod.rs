@@ -57,7 +57,6 @@ pub struct Prepared {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CleanupResult {
-    /// Number of files and directories. 0 if there were none.
     pub removed: u64,
     /// Entries that smbscope did not create. They stay, with the directories that hold them. A server may hide some.
     pub left: ForeignEntries,

@@ -20,7 +20,6 @@ pub(super) trait ShareAccess {
     /// Creates a directory. Succeeds if it already exists.
     async fn make_directory(&mut self, path: &str) -> Result<(), smbscope_client::ClientError>;
 
-    /// Reads up to `most` bytes from the start of a file. Returns `None` if it does not exist.
     async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::ClientError>;
 
     /// Writes a new file, replacing one of the same name, so that nothing is ever written through a link.
@@ -177,7 +176,6 @@ impl ShareAccess for SessionShare {
     }
 }
 
-/// Turns a "not found" status into `None`.
 fn absent<T>(error: smbscope_client::ClientError) -> Result<Option<T>, smbscope_client::ClientError> {
     match error.status() {
         Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE) => Ok(None),

@@ -64,7 +64,6 @@ pub enum Action<'a> {
     SetEnd(HandleSlot, u64),
     SetDelete(HandleSlot, bool),
     List {
-        /// For example `dir\*`.
         pattern: &'a str,
         info: Info,
         /// Maximum number of entries; 0 for all.
@@ -80,7 +79,6 @@ pub enum Action<'a> {
         slot: HandleSlot,
         /// Search pattern. The server evaluates it on the first call only.
         pattern: &'a str,
-        /// Directory information class.
         class: u8,
         /// SMB2 QUERY_DIRECTORY flags (MS-SMB2 2.2.33).
         flags: u8,
@@ -106,7 +104,6 @@ pub enum Action<'a> {
     },
     /// Reauthenticates the session. Open files stay open.
     SessionSetup,
-    /// Connects to a share once more, then disconnects from it.
     TreeConnect(TreeConnectTarget),
     Echo,
     Think(Duration),
@@ -120,7 +117,6 @@ pub struct ScriptStep<'a> {
     pub expected: Expected,
     /// True for the last step of an operation. An operation's time runs from its first step to its last.
     pub completes: bool,
-    /// Line of the loadfile, for messages.
     pub line: Option<u32>,
 }
 
@@ -150,9 +146,7 @@ impl Expected {
     }
 }
 
-/// The finite or endless sequence of steps of one user.
 pub trait Script {
-    /// Names of the operations, the same for every user of a workload.
     fn operations(&self) -> &[String];
 
     fn next(&mut self) -> Option<ScriptStep<'_>>;

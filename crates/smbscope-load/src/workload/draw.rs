@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;
 use std::time::Duration;
 
-/// File or transfer size in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeDistribution {

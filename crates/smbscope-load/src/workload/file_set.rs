@@ -51,7 +51,6 @@ impl FileSet {
         self.sizes.draw(&mut SizeDistribution::of_file(self.seed, file))
     }
 
-    /// Total size of one set in bytes.
     pub fn bytes(&self) -> u64 {
         (0..self.files).map(|file| self.size(file)).sum()
     }
@@ -70,7 +69,6 @@ impl FileSet {
         }
     }
 
-    /// Appends the path of a directory relative to the root of the set.
     pub fn directory_name(&self, path: &mut String, number: u32) {
         if let Some(parent) = number.checked_sub(1).and_then(|before| before.checked_div(self.nested)) {
             self.directory_name(path, parent);
@@ -83,7 +81,6 @@ impl FileSet {
         file % self.directories.max(1)
     }
 
-    /// Appends the path of a file relative to the root of the set.
     pub fn file_name(&self, path: &mut String, file: u32) {
         self.directory_name(path, self.directory_of(file));
         let _ = write!(path, "\\file{file:06}.dat");

@@ -100,7 +100,6 @@ pub struct Scenarios {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkloadSource {
     BuiltIn,
-    /// Path as given.
     File(String),
 }
 
@@ -208,7 +207,6 @@ impl Workload {
         }
     }
 
-    /// Returns true if pauses are part of the definition and can be scaled.
     pub fn has_pauses(&self) -> bool {
         matches!(&self.kind, WorkloadKind::Loadfile(_))
     }
@@ -225,7 +223,6 @@ impl Workload {
         &self.about.name
     }
 
-    /// One line, possibly empty.
     pub fn description(&self) -> &str {
         &self.about.description
     }
@@ -241,7 +238,6 @@ impl Workload {
         }
     }
 
-    /// Files that must be on the share before users start.
     pub fn file_set(&self) -> &FileSet {
         &self.about.file_set
     }
@@ -262,7 +258,6 @@ impl Workload {
         }
     }
 
-    /// Returns true if a user may have several commands outstanding on a connection.
     pub fn has_queues(&self) -> bool {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.has_queues(),
@@ -270,7 +265,6 @@ impl Workload {
         }
     }
 
-    /// Returns true if users work in passes that come to an end.
     pub fn has_end(&self) -> bool {
         match &self.kind {
             WorkloadKind::Loadfile(_) => true,

@@ -222,7 +222,6 @@ impl NetbenchGenerator {
         self.close();
     }
 
-    /// Creates a file that the pass will remove.
     fn create(&mut self, writes: f64) {
         let name = self.new_name();
         self.open(&name, 2);
@@ -250,7 +249,6 @@ impl NetbenchGenerator {
         self.close();
     }
 
-    /// Renames a file, or undoes the previous rename.
     fn rename(&mut self) {
         let (file, from, to) = match self.renamed.take() {
             Some((file, other)) => (file.clone(), other, file.name),
@@ -332,7 +330,6 @@ impl NetbenchGenerator {
     }
 }
 
-/// Returns the unshuffled work of one pass.
 fn deck() -> Vec<Card> {
     let share = |count: u64| (count * PASS + mix::OPERATIONS / 2) / mix::OPERATIONS;
     let part = |count: u64, of: u64, parts: u64| (count * of + parts / 2) / parts;

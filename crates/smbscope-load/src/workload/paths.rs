@@ -11,7 +11,6 @@ use std::collections::{BTreeSet, HashMap};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserSeat {
-    /// Counted from 0.
     pub number: u32,
     pub of: u32,
     /// Seed of the run. A user's random draws depend only on it, the number and the workload.
@@ -59,7 +58,6 @@ impl PathInterner {
         id
     }
 
-    /// Returns the paths that can be created, which excludes search patterns.
     pub(super) fn made(&self) -> CreatedPaths {
         let is_name = |name: &&str| !name.contains(is_forbidden);
         CreatedPaths::new(self.names.iter().map(|name| &**name).filter(is_name))
@@ -85,7 +83,6 @@ impl PathInterner {
     }
 }
 
-/// The paths of one user in a single allocation.
 #[derive(Debug)]
 pub(super) struct UserPaths {
     own: String,

@@ -84,7 +84,6 @@ pub(super) fn netbench(settings: NetbenchLike) -> Result<Workload, WorkloadError
 #[serde(deny_unknown_fields)]
 pub struct Recording {
     pub name: String,
-    /// One line, possibly empty.
     #[serde(default)]
     pub description: String,
     pub recorded: RecordedWorkload,
@@ -104,7 +103,6 @@ pub struct RecordedWorkload {
     #[serde(default)]
     pub not_replayed: Vec<String>,
     pub files: String,
-    /// Lines that are measured.
     pub steps: String,
 }
 
@@ -153,7 +151,6 @@ fn with_end(text: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Travelling {
     text: WorkloadText,
-    /// Name and description on the sending host.
     name: String,
     description: String,
     source: WorkloadSource,

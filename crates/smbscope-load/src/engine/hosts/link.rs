@@ -50,13 +50,11 @@ impl Host {
     }
 }
 
-/// Reaction to the loss of a host during a load point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLostHost {
     /// The other hosts continue. Later load points divide all users among them.
     #[default]
     Continue,
-    /// The load point and the run end.
     Stop,
 }
 
@@ -173,7 +171,6 @@ impl HostLink {
     fn connect(&mut self, connecting: Connecting, live: &LiveFigures) -> Result<(), String> {
         let before = self.point.take();
         if before.is_some_and(|before| before.connecting.share != connecting.share) {
-            // The host will reconnect all sessions.
             self.forget_sessions(live);
         }
         self.commands = 0;
@@ -276,7 +273,6 @@ impl HostLink {
     }
 }
 
-/// Number of requests before each load point.
 const ROUND_TRIPS: usize = 8;
 
 /// Measures the offset of a host's clock: of several requests, the one with the shortest round trip counts

@@ -69,14 +69,9 @@ pub(crate) enum DriverRequest {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostReply {
-    Ready {
-        workers: u32,
-    },
+    Ready { workers: u32 },
     Time(Timestamp),
-    /// Answers `Connect` and `Work`, with the delay of the start.
-    Begun {
-        late_by: Duration,
-    },
+    Begun { late_by: Duration },
     News(Box<News>),
     Ended,
     Refused(String),

@@ -46,7 +46,6 @@ struct Team {
     thread: JoinHandle<()>,
 }
 
-/// Channels between the workers and the [`LoadHost`].
 pub(crate) struct Inbox {
     share: WorkerShare,
     orders: Receiver<WorkerOrder>,

@@ -222,7 +222,6 @@ impl LoadPointRecorder {
         true
     }
 
-    /// Records a new session with the time and the commands that it took.
     pub(crate) fn connected(&mut self, at: Instant, took: Duration, commands: &[Command]) {
         self.counted.connects.record(Nanos::from(took));
         for command in commands {
@@ -231,7 +230,6 @@ impl LoadPointRecorder {
         self.sessions(at, 1);
     }
 
-    /// Counts sessions that carry over from an earlier load point.
     pub(crate) fn kept(&mut self, sessions: usize) {
         self.cell(self.window.start).sessions += sessions as i64;
     }
@@ -291,7 +289,6 @@ impl LoadPointRecorder {
         *self.counted.failures.entry(reason.to_owned()).or_default() += sessions;
     }
 
-    /// Restores the merged recorder of another host.
     pub(crate) fn of_host(
         window: MeasurementWindow,
         clock: Clock,
@@ -435,7 +432,6 @@ struct OperationStats {
     unexpected: BTreeMap<NtStatus, u64>,
 }
 
-/// Figures of an interval that exchanges do not contain.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct IntervalTraffic {
     bytes_read: u64,

@@ -32,7 +32,6 @@ pub(super) struct Loadfile {
     lines: Vec<LoadfileLine>,
     /// Number of leading lines that create the files which the rest works with.
     set_up: usize,
-    /// First line of every pass but the first.
     repeat: usize,
     once: bool,
     skipped: u32,
@@ -83,7 +82,6 @@ enum Op {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PatternId(u32);
 
-/// Open parameters as in an SMB2 CREATE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct How {
     access: u32,
@@ -109,7 +107,6 @@ pub fn check_line(line: &str) -> Result<(), String> {
 }
 
 impl Loadfile {
-    /// Parses a loadfile. `name` appears in error messages.
     pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
         Loadfile::with(name, text, Clients::Users)
     }
@@ -166,7 +163,6 @@ impl Loadfile {
         })
     }
 
-    /// Returns true if some operation has several commands outstanding.
     pub(super) fn has_queues(&self) -> bool {
         !self.ranges.is_empty()
     }

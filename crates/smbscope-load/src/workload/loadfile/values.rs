@@ -58,7 +58,6 @@ fn passed_through(level: u32) -> Option<u8> {
     level.checked_sub(1000).and_then(|class| u8::try_from(class).ok()).filter(|class| *class != 0)
 }
 
-/// Maximum number of ranges in all queues of a file.
 pub(super) const QUEUED_MAX: usize = 1_000_000;
 
 /// Parses up to `most` ranges. Returns the first malformed or excess part as the error.

@@ -36,7 +36,6 @@ pub(super) struct Synthetic {
     scenarios: Option<Scenarios>,
     files: FileSet,
     slots: u32,
-    /// True if users create files or directories of their own.
     makes: bool,
     /// Always empty: TOML workloads only create numbered names.
     made: CreatedPaths,
@@ -49,7 +48,6 @@ const SHARE_ALL: u32 = 0x7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationOrder {
-    /// Drawn by weight, without end.
     Random,
     /// In file order, each N times in a row. The end of the list completes a pass.
     Sequence,
@@ -163,9 +161,7 @@ enum Choose {
     Random,
     Next,
     Same,
-    /// A new file with a unique name.
     New,
-    /// A name that never exists.
     Missing,
 }
 

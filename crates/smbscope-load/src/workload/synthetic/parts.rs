@@ -30,7 +30,6 @@ fn at_once(block: u64, depth: u32) -> u64 {
 }
 
 impl Ahead {
-    /// Advances to the next file.
     fn pass(&mut self, files: &FileSet) {
         self.known -= 1;
         self.place += 1;
@@ -126,7 +125,6 @@ impl SyntheticUser {
         (part, is_last, true)
     }
 
-    /// Reads `count` files from listed directories.
     pub(super) fn files_action(
         &mut self,
         files: &FileSet,

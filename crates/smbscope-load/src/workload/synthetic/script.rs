@@ -451,7 +451,6 @@ impl SyntheticUser {
         (offset, length)
     }
 
-    /// Keeps the size of a new file after its close.
     fn remember(&mut self, slot: u32) {
         let file = self.open[slot as usize].file;
         if let Some(current) = self.file.as_mut().filter(|current| current.name == file.name) {

@@ -170,7 +170,6 @@ impl<'t> TomlSource<'t> {
         Ok(edited(self.text, uses.into_values()))
     }
 
-    /// Collects the parameter references in a value and their replacements.
     fn uses(
         &self,
         value: &Spanned<DeValue<'_>>,

@@ -16,7 +16,6 @@ use smbscope_client::{FileRange, create_options};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 
-/// Operations as a loadfile spells them, in the order of the results.
 const OPERATIONS: [&str; 32] = [
     "NTCreateX",
     "Close",
@@ -60,7 +59,6 @@ const LINES_MAX: u32 = 4_000_000;
 /// More fields than any operation has.
 const MOST_PARTS: usize = 9;
 
-/// Meaning of `\clients` and `\clients\client1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clients {
     /// The directories of all users and of one user, as in dbench's loadfiles.
@@ -334,7 +332,6 @@ impl<'a> LoadfileParser<'a> {
         Ok(if own { inside.to_owned() } else { path })
     }
 
-    /// Returns true for `\clients`, the parent of all users' directories.
     fn is_above_users(&self, path: &str) -> bool {
         self.clients == Clients::Users && path.trim_matches(['\\', '/']).eq_ignore_ascii_case("clients")
     }

@@ -18,7 +18,6 @@ use toml::{Spanned, Value};
 
 /// Maximum number of steps in an operation, including repetitions.
 const MOST_STEPS: usize = 100_000;
-/// Maximum for `times`: how often an operation runs in a row.
 const TIMES_MAX: i64 = 1_000_000_000;
 const MOST_FILES: i64 = 10_000_000;
 /// Maximum number of subdirectories per directory in a nested set.
@@ -130,7 +129,6 @@ struct Checker<'t> {
     makes: bool,
 }
 
-/// State after the preceding steps.
 struct StepContext {
     open: BTreeMap<String, OpenHandle>,
     file: Option<Choose>,
@@ -286,7 +284,6 @@ impl Checker<'_> {
         })
     }
 
-    /// Looks up a name. Defaults to the first entry of the list.
     fn named<T: Copy>(
         &self,
         value: Option<&Spanned<String>>,

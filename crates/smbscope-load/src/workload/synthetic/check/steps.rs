@@ -344,7 +344,6 @@ impl Checker<'_> {
         Ok((name, handle))
     }
 
-    /// Determines the file of a step. Defaults to the previous step's file.
     fn choose(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<Choose, WorkloadError> {
         let raw = step.get_ref();
         let file = match &raw.file {
