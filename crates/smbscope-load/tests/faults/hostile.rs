@@ -4,7 +4,7 @@
 //! Expected times follow from the timeout by the factors in `docs/limits.md`; expected numbers of samples are the
 //! limits on that page.
 
-use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
+use super::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
 use smbscope_client::{ClientSession, Info, SessionOptions};
 use smbscope_load::prepare::{self, PrepareRequest};
 use smbscope_load::workload::{CreatedPaths, FileSet, SizeDistribution};
