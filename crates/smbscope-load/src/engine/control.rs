@@ -1,7 +1,7 @@
 //! State of a load point.
 //!
-//! [`LoadPointControl`] is shared by all workers: whether the load point continues, why it ended, and the counts for its
-//! limits. [`WorkerLoadPoint`] is shared by the users of one worker.
+//! [`LoadPointControl`] is shared by all workers: whether the load point continues, why it ended, and the counts for
+//! its limits. [`WorkerLoadPoint`] is shared by the users of one worker.
 
 use super::clocks::{Timers, now};
 use super::hooks::StopFlag;

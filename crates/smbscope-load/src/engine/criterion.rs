@@ -123,7 +123,7 @@ fn value<T, P: Into<Problem>>(
 
 fn number(text: &str) -> Result<f64, Problem> {
     let number = text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
-    number.ok_or_else(|| Problem::new(format!("`{text}` is no number")).hint("errors < 10, errors < 1%"))
+    number.ok_or_else(|| Problem::new(format!("`{text}` is not a number")).hint("errors < 10, errors < 1%"))
 }
 
 impl fmt::Display for Criterion {
@@ -292,7 +292,7 @@ mod tests {
             ("p95(Read) <= 20ms", "character 11: expected `<`, found `<=`"),
             ("ops < 5", "character 5: expected `>`, found `<`"),
             ("overload < 5", "character 12: expected a percentage, such as 80% or 0.5%"),
-            ("errors < few", "character 10: `few` is no number; errors < 10, errors < 1%"),
+            ("errors < few", "character 10: `few` is not a number; errors < 10, errors < 1%"),
             ("errors <", "character 9: expected a value, found the end"),
             ("p95(Read)", "character 10: expected `<`, found the end"),
             ("latency < 3", "character 1: `latency` is none of"),

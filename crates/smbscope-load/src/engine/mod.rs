@@ -83,7 +83,7 @@ pub fn run_on(
 
 /// Searches for the largest number of users that meets a criterion, or for the highest rate if the plan has rates. The
 /// plan's settings apply to every load point that the search tries.
-#[expect(clippy::too_many_arguments, reason = "the settings of a run, and what is searched for")]
+#[expect(clippy::too_many_arguments, reason = "the settings of a run and of the search")]
 pub fn find_capacity(
     plan: &RampPlan,
     criterion: &Criterion,

@@ -151,7 +151,7 @@ impl RampPlan {
             return wrong("a ramp of rates is of an open loop, and has one number of users");
         }
         if !(self.connects.rate.is_finite() && self.connects.rate > 0.0) || self.connects.at_once == 0 {
-            return wrong("connects have a rate above 0, and at least one goes on at a time");
+            return wrong("connects need a rate above 0, and at least one at a time");
         }
         Ok(())
     }
@@ -282,7 +282,7 @@ fn number(text: &str, unit: LoadUnit) -> Result<u32, String> {
         Ok(number) if number > unit.most => Err(format!("{number} is more than {}", unit.most)),
         Ok(users) => Ok(users),
         Err(_) if text.trim().is_empty() => Err("a number is missing".to_owned()),
-        Err(_) => Err(format!("`{}` is no number of {}", text.trim(), unit.what)),
+        Err(_) => Err(format!("`{}` is not a number of {}", text.trim(), unit.what)),
     }
 }
 
@@ -322,8 +322,8 @@ mod tests {
         let problem = |text: &str| text.parse::<Users>().unwrap_err().to_string();
         assert_eq!(
             problem("1,x"),
-            "users `1,x`: `x` is no number of users; write a number, a list such as 1,8,32, or first..last:step such \
-             as 10..200:10"
+            "users `1,x`: `x` is not a number of users; write a number, a list such as 1,8,32, or first..last:step \
+             such as 10..200:10"
         );
         assert!(problem("").contains("a number is missing"));
         assert!(problem("0").contains("0 is too few"));

@@ -8,8 +8,9 @@
 //! rate. A user who is late starts the next operation immediately, and its response time counts from the intended
 //! start, which avoids coordinated omission.
 //!
-//! Overload is the share of scenarios that were too slow for their users, by which FSCT rates the number of users that a
-//! server supports. A scenario is an operation of an open loop, due regardless of the previous one: see [`OverloadTally`].
+//! Overload is the share of scenarios that were too slow for their users, by which FSCT rates the number of users that
+//! a server supports. A scenario is an operation of an open loop, due regardless of the previous one: see
+//! [`OverloadTally`].
 
 use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;

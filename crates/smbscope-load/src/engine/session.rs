@@ -1,7 +1,7 @@
 //! A user's session: the traits that the engine works with, and their implementation on the SMB client.
 //!
-//! [`ServerSession`] performs [`Action`]s and is a mock with simulated time in tests. [`UserSession`] keeps the table of
-//! open files and uses one connection, or several in turn (SMB 3 multichannel).
+//! [`ServerSession`] performs [`Action`]s and is a mock with simulated time in tests. [`UserSession`] keeps the table
+//! of open files and uses one connection, or several in turn (SMB 3 multichannel).
 
 use crate::workload::{Action, HandleSlot, Own};
 use serde::{Deserialize, Serialize};

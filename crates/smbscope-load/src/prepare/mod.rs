@@ -101,7 +101,7 @@ pub enum PrepareError {
     #[error("{path} on the share is a reparse point, which smbscope neither follows nor removes; remove it yourself")]
     ReparsePoint { path: String },
 
-    #[error("{what} took longer than {} s: what is there serves the next run; allow more with --prepare-timeout", .within.as_secs_f64())]
+    #[error("{what} took longer than {} s: the next run continues from there; allow more with --prepare-timeout", .within.as_secs_f64())]
     TooLong { what: &'static str, within: Duration },
 
     #[error("the workload makes files with more than {NAMES_MAX} bytes of names: use a smaller loadfile")]
@@ -114,13 +114,13 @@ pub enum PrepareError {
 fn advice(error: &smbscope_client::ClientError) -> &'static str {
     match error.status() {
         Some(NtStatus::ACCESS_DENIED | NtStatus::MEDIA_WRITE_PROTECTED) => {
-            "; this user may not write there, or nobody may: choose another user or directory"
+            "; the share is read-only, at least for this user: choose another user or directory"
         }
         Some(NtStatus::DISK_FULL) => {
             "; make room on the share, or use fewer users or a workload with smaller files; `smbscope bench clean` removes \
              what was made"
         }
-        Some(NtStatus::DIRECTORY_NOT_EMPTY) => "; somebody still has files in it open: try again when they are closed",
+        Some(NtStatus::DIRECTORY_NOT_EMPTY) => "; files in it are still open: try again when they are closed",
         Some(NtStatus::OBJECT_PATH_NOT_FOUND) => "; make the directory that the target names first",
         _ => "",
     }

@@ -147,7 +147,7 @@ impl Workload {
         let text = str::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8")))?;
         if bytes.len() > WORKLOAD_TABLE_MAX && !sources::is_recording(text) {
             let most = WORKLOAD_TABLE_MAX >> 20;
-            return Err(unreadable(io::Error::other(format!("a workload of more than {most} MiB is none"))));
+            return Err(unreadable(io::Error::other(format!("a TOML workload has no more than {most} MiB"))));
         }
         Workload::toml(&name, text, WorkloadSource::File(name.clone()))
     }

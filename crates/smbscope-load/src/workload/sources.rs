@@ -1,9 +1,9 @@
 //! Workloads that are not plain files: built-in, recorded from a capture, and received from another host.
 //!
-//! The built-in ones are the generated mix and the TOML files in `workloads/`, which also serve as examples. A recording
-//! is a TOML file that contains loadfile lines. Its `[recorded]` table has two texts: `files` creates the files that the
-//! recording expects, before measurement starts, and `steps` has its commands with the pauses between them.
-//! [`Travelling`] is the serialised form of any workload, which another load generator parses again.
+//! The built-in ones are the generated mix and the TOML files in `workloads/`, which also serve as examples. A
+//! recording is a TOML file that contains loadfile lines. Its `[recorded]` table has two texts: `files` creates the
+//! files that the recording expects, before measurement starts, and `steps` has its commands with the pauses between
+//! them. [`Travelling`] is the serialised form of any workload, which another load generator parses again.
 
 use super::error::{Location, suggest};
 use super::loadfile::Loadfile;

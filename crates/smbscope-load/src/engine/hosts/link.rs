@@ -124,7 +124,7 @@ pub(crate) fn begin(
     hosts.into_iter().map(link).collect()
 }
 
-const UNEXPECTED: &str = "it answered what was not asked";
+const UNEXPECTED: &str = "it sent an unexpected answer";
 
 impl HostLink {
     pub(crate) fn name(&self) -> &str {

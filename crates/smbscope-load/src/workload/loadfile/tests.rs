@@ -150,7 +150,7 @@ fn errors_name_file_and_line_and_say_what_to_do() {
         "my.txt:2: there is no operation \"Unlnk\"; did you mean \"Unlink\""
     );
     assert!(error("ReadX 1 0 x 1 NT_STATUS_OK").starts_with("my.txt:1: the length of ReadX is \"x\"; write a number"));
-    assert!(error("Close 1").contains("is no status"), "{}", error("Close 1"));
+    assert!(error("Close 1").contains("is not a status"), "{}", error("Close 1"));
     assert!(error("Mkdir \"\\..\\x\" NT_STATUS_OK").contains("could lead out of the user's directory"));
     assert!(error("Mkdir \"\\x NT_STATUS_OK").contains("never closed"));
     assert!(error("QUERY_PATH_INFORMATION \"\\a\" 7 NT_STATUS_OK").contains("no information level 7"));

@@ -1,8 +1,8 @@
 //! Values in loadfile lines: information levels and ranges of queues.
 //!
-//! Levels are those of SMB1 and map to information classes (MS-CIFS 2.2.2.3, MS-FSCC 2.4 and 2.5). A level of 1000 or more
-//! is a pass-through class (MS-SMB 2.2.2.3.5). Ranges are written as `0+65536*16 4194304+512`: 16 contiguous ranges of
-//! 64 KiB and one of 512 bytes.
+//! Levels are those of SMB1 and map to information classes (MS-CIFS 2.2.2.3, MS-FSCC 2.4 and 2.5). A level of 1000 or
+//! more is a pass-through class (MS-SMB 2.2.2.3.5). Ranges are written as `0+65536*16 4194304+512`: 16 contiguous
+//! ranges of 64 KiB and one of 512 bytes.
 
 use smbscope_client::{FileRange, Info};
 use std::fmt::Write;

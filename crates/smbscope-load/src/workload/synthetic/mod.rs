@@ -1,7 +1,8 @@
 //! TOML workloads: weighted operations, each a list of steps, on a set of files.
 //!
 //! [`parse`] checks everything that can be checked without a server (open handles, chosen files, valid sizes), so that
-//! scripts are infallible. `source.rs` has the structure of the file, `check` validates it, and `script.rs` performs it.
+//! scripts are infallible. `source.rs` has the structure of the file, `check` validates it, and `script.rs` performs
+//! it.
 
 mod check;
 mod parts;

@@ -89,7 +89,7 @@ impl<'t> TomlSource<'t> {
         let DeValue::Table(parameters) = found.get_ref() else {
             return Err(self.error(
                 found.span(),
-                "the parameters are no table",
+                "the parameters are not a table",
                 "write [parameters] in a line of its own",
             ));
         };
@@ -99,7 +99,7 @@ impl<'t> TomlSource<'t> {
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
                 return Err(self.error(
                     key.span(),
-                    format!("\"{name}\" is no name of a parameter"),
+                    format!("\"{name}\" is not a parameter name"),
                     "write letters and _",
                 ));
             }
@@ -108,7 +108,7 @@ impl<'t> TomlSource<'t> {
                 _ => {
                     return Err(self.error(
                         value.span(),
-                        format!("the parameter {name} is no number and no text"),
+                        format!("the parameter {name} is neither a number nor a string"),
                         KINDS,
                     ));
                 }
@@ -358,7 +358,7 @@ pub(super) fn sizes(value: &Value) -> Result<SizeDistribution, ProblemWithHint> 
 }
 
 pub(super) fn size(value: &Value) -> Result<u64, ProblemWithHint> {
-    let wrong = || (format!("{value} is no size"), SIZE_HINT.to_owned());
+    let wrong = || (format!("{value} is not a size"), SIZE_HINT.to_owned());
     match value {
         Value::Integer(bytes) => u64::try_from(*bytes).map_err(|_| wrong()),
         // Below 2^53, so that JSON represents it exactly.
@@ -392,7 +392,7 @@ pub(super) fn times(value: &Value) -> Result<Times, ProblemWithHint> {
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 
 pub(super) fn time(value: &Value) -> Result<Duration, ProblemWithHint> {
-    let wrong = || (format!("{value} is no time"), TIME_HINT.to_owned());
+    let wrong = || (format!("{value} is not a time"), TIME_HINT.to_owned());
     let text = value.as_str().ok_or_else(wrong)?;
     if text.trim() == "0" {
         return Ok(Duration::ZERO);

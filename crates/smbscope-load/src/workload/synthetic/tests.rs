@@ -143,13 +143,13 @@ fn errors_say_where_and_what_is_allowed() {
         (r#"{ do = "query", file = "same" }"#, "no step before has chosen a file"),
         (r#"{ do = "query", file = "random" }, { do = "remove" }"#, "no file that this step may remove"),
         (r#"{ do = "list", pattern = "..\\*" }"#, "could lead out"),
-        (r#"{ do = "list", pattern = "a\\b" }"#, "the pattern is no name"),
+        (r#"{ do = "list", pattern = "a\\b" }"#, "the pattern is not a name"),
         (r#"{ do = "open_read_close", length = 0 }"#, "the length is out of bounds"),
-        (r#"{ do = "open_read_close", length = "4 bits" }"#, "\"4 bits\" is no size"),
+        (r#"{ do = "open_read_close", length = "4 bits" }"#, "\"4 bits\" is not a size"),
         (r#"{ do = "think" }"#, "the step has no time"),
-        (r#"{ do = "think", time = "5" }"#, "\"5\" is no time"),
+        (r#"{ do = "think", time = "5" }"#, "\"5\" is not a time"),
         (r#"{ do = "remove_directory" }"#, "there is no directory to remove"),
-        (r#"{ do = "query", expect = "NOPE" }"#, "\"NOPE\" is no status"),
+        (r#"{ do = "query", expect = "NOPE" }"#, "\"NOPE\" is not a status"),
         (r#"{ do = "echo", repeat = 0 }"#, "repeat is 0; write a number from 1"),
     ];
     for (steps, expected) in wrong {
@@ -176,9 +176,9 @@ fn scenarios_have_a_rate_and_limits() {
     let expected = Scenarios { rate: 2.0, late: Duration::from_millis(500), budget: Some(Duration::from_secs(10)) };
     assert_eq!(with("rate = \"2/s\"\nlate = \"500ms\"\nbudget = \"10s\"").unwrap(), Some(expected));
     for (scenarios, said) in [
-        ("rate = \"0/s\"", "my.toml:5:8: \"0/s\" is no rate; write how many each user begins a second"),
+        ("rate = \"0/s\"", "my.toml:5:8: \"0/s\" is not a rate; write how many each user begins a second"),
         ("rate = \"2/s\"\nbudget = \"0\"", "my.toml:6:10: the limit is 0"),
-        ("rate = \"2/s\"\nlate = \"soon\"", "my.toml:6:8: \"soon\" is no time"),
+        ("rate = \"2/s\"\nlate = \"soon\"", "my.toml:6:8: \"soon\" is not a time"),
         ("late = \"1s\"", "missing field `rate`"),
     ] {
         let error = with(scenarios).unwrap_err().to_string();
@@ -411,9 +411,9 @@ fn what_is_wrong_with_a_parameter_is_said_with_its_place_in_the_file_as_it_was_w
             "count = \"$cuont\"",
             "my.toml:6:9: there is no parameter \"cuont\"; did you mean \"count\"?",
         ),
-        ("count = 3 ", "count = 3.5 ", "my.toml:3:9: the parameter count is no number and no text"),
+        ("count = 3 ", "count = 3.5 ", "my.toml:3:9: the parameter count is neither a number nor a string"),
         ("count = 3 ", "count = 0 ", "my.toml:6:9: count is 0; write a number from 1"),
-        ("count = 3 ", "\"a b\" = 3 ", "my.toml:3:1: \"a b\" is no name of a parameter"),
+        ("count = 3 ", "\"a b\" = 3 ", "my.toml:3:1: \"a b\" is not a parameter name"),
         // After two values that are longer or shorter than their names.
         ("repeat = \"$count\"", "repaet = 3", "my.toml:10:"),
         (

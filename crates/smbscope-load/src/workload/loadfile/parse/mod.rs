@@ -153,7 +153,7 @@ impl<'a> LoadfileParser<'a> {
             parts = &parts[1..];
         }
         let Some((&word, rest)) = parts.split_first() else {
-            return Err(self.error("there is a time and nothing else", "write the operation behind the time"));
+            return Err(self.error("there is a time and nothing else", "write the operation after the time"));
         };
         let Some(operation) = OPERATIONS.iter().position(|name| name.eq_ignore_ascii_case(word)) else {
             let hint = if word.starts_with("SMB") {
@@ -166,7 +166,7 @@ impl<'a> LoadfileParser<'a> {
         let Some((&status, arguments)) = rest.split_last() else {
             return Err(self.error(
                 format!("{word} has no status"),
-                "end the line with what the server is to answer, such as NT_STATUS_OK",
+                "end the line with the expected status, such as NT_STATUS_OK",
             ));
         };
         let expected = self.expected(status)?;
@@ -185,7 +185,7 @@ impl<'a> LoadfileParser<'a> {
             let (part, after) = match quote {
                 Some(quote) => rest[1..]
                     .split_once(quote)
-                    .ok_or_else(|| self.error("a quotation mark is never closed", "close it behind the path"))?,
+                    .ok_or_else(|| self.error("a quotation mark is never closed", "close it after the path"))?,
                 None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
             };
             let place = split.parts.get_mut(split.count);
@@ -302,11 +302,11 @@ impl<'a> LoadfileParser<'a> {
         let hint = "write it as NT_STATUS_OBJECT_NAME_NOT_FOUND, as 0xc0000034, or as SUCCESS, ERROR or *";
         if let Some(digits) = upper.strip_prefix("0X") {
             let value = u32::from_str_radix(digits, 16);
-            return value.map(NtStatus).map_err(|_| self.error(format!("\"{text}\" is no status"), hint));
+            return value.map(NtStatus).map_err(|_| self.error(format!("\"{text}\" is not a status"), hint));
         }
         let name = upper.strip_prefix("NT_").unwrap_or(upper);
         let known = NtStatus::KNOWN.iter().find(|status| status.name() == Some(name));
-        known.copied().ok_or_else(|| self.error(format!("\"{text}\" is no status"), hint))
+        known.copied().ok_or_else(|| self.error(format!("\"{text}\" is not a status"), hint))
     }
 
     fn path(&mut self, name: &str, arguments: &[&str], at: usize, last: Last) -> Result<PathId, WorkloadError> {

@@ -175,7 +175,7 @@ impl Checker<'_> {
         let rate = units::rate(raw.rate.get_ref()).ok().filter(|rate| *rate > 0.0 && rate.is_finite());
         let rate = rate.ok_or_else(|| {
             let hint = "write how many each user begins a second, such as \"0.085/s\" or \"5/min\"";
-            self.source.error(raw.rate.span(), format!("\"{}\" is no rate", raw.rate.get_ref()), hint)
+            self.source.error(raw.rate.span(), format!("\"{}\" is not a rate", raw.rate.get_ref()), hint)
         })?;
         let limit = |value: &Spanned<Value>| match time(value.get_ref()) {
             Ok(limit) if limit.is_zero() => {

@@ -192,7 +192,11 @@ impl Checker<'_> {
                 let pattern = below(pattern, Last::Pattern)
                     .map_err(|what| self.source.error(span.clone(), what, "write a pattern such as \"*.txt\""))?;
                 if pattern.is_empty() || pattern.contains('\\') {
-                    return Err(self.source.error(span, "the pattern is no name", "write a pattern such as \"*.txt\""));
+                    return Err(self.source.error(
+                        span,
+                        "the pattern is not a name",
+                        "write a pattern such as \"*.txt\"",
+                    ));
                 }
                 What::List { directory, pattern, info: self.named(raw.info.as_ref(), "info", &LIST_INFO)? }
             }
@@ -378,7 +382,7 @@ impl Checker<'_> {
         if matches!(file, Choose::New | Choose::Missing | Choose::Same) || self.files.sizes.least() > 0 {
             return Ok(());
         }
-        let hint = "give them a size above 0: behind the end there is nothing to read";
+        let hint = "give them a size above 0: there is nothing to read past the end";
         Err(self.source.error(step.span(), "the files of the set may be empty", hint))
     }
 
@@ -467,7 +471,7 @@ impl Checker<'_> {
                 .find(|known| known.name().is_some_and(|known| known == format!("STATUS_{name}")));
             return known.map(|status| Expected::Status(*status)).ok_or_else(|| {
                 let hint = "write it as the specification does: \"OBJECT_NAME_NOT_FOUND\"";
-                self.source.error(status.span(), format!("\"{}\" is no status", status.get_ref()), hint)
+                self.source.error(status.span(), format!("\"{}\" is not a status", status.get_ref()), hint)
             });
         }
         let missing = matches!(
