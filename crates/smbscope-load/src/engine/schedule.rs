@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum LoadSchedule {
     Closed { think: Duration },
+    /// `rate` is in operations per second, of each user or of all together.
     Open { rate: f64, per_user: bool, arrivals: Arrivals },
 }
 

@@ -106,7 +106,7 @@ fn a_connection_that_ends_leaves_its_command_unanswered() {
     for dialect in DIALECTS {
         for fault in [Fault::Reset, Fault::Close] {
             for step in [Step::Open, Step::Read, Step::Write, Step::Query, Step::List, Step::Close, Step::Echo] {
-                // Skip the open that precedes every other step.
+                // For `Step::Open`, skip the open that `life` performs before every step.
                 let opens_before = u64::from(step == Step::Open);
                 let server = server([fault.on(step.command(dialect)).after(opens_before)]);
                 let (result, session) = run(life(&options(&server, dialect), step));
