@@ -1,6 +1,6 @@
 //! The caller's view of a running ramp: hooks, stop flag, and live figures for a display.
 //!
-//! Workers publish their figures four times a second, and a display takes the changes since its last look. [`Meter`]
+//! Workers publish their figures four times a second, and a display takes the changes since its last look. `Meter`
 //! tracks the start and end of the measured part, and the processor time that it costs.
 
 use super::clocks::ProcessTime;

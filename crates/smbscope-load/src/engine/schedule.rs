@@ -18,9 +18,15 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum LoadSchedule {
-    Closed { think: Duration },
-    /// `rate` is in operations per second, of each user or of all together.
-    Open { rate: f64, per_user: bool, arrivals: Arrivals },
+    Closed {
+        think: Duration,
+    },
+    /// `rate` is in operations per second, per user or in total.
+    Open {
+        rate: f64,
+        per_user: bool,
+        arrivals: Arrivals,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

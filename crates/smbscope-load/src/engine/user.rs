@@ -132,8 +132,7 @@ impl<T: ServerSession> ScriptedSession<T> {
             };
             session.samples(connection).clear();
             if let Some(reason) = reason {
-                // Every retry and every other user would get the same answer. A broken session, in contrast, can be
-                // replaced.
+                // Retries and other users would get the same answer. A broken session can be replaced.
                 if is_refused {
                     point.control.finish(LoadPointEnd::Failed(reason.clone()), now());
                 }

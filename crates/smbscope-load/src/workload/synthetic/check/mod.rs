@@ -20,7 +20,6 @@ use toml::{Spanned, Value};
 const MOST_STEPS: usize = 100_000;
 const TIMES_MAX: i64 = 1_000_000_000;
 const MOST_FILES: i64 = 10_000_000;
-/// Maximum number of subdirectories per directory in a nested set.
 const NESTED_MAX: i64 = 10_000;
 
 /// Default for the maximum delay of a scenario's start.
