@@ -178,8 +178,7 @@ impl Team {
         if over {
             control.finish(LoadPointEnd::Interrupted, Instant::now());
         }
-        // Check for completion first, so that the figures taken next include everything the workers published before
-        // it.
+        // Check for completion first, so that the figures taken next include all that the workers published.
         let done = match self.done.try_recv() {
             Ok(done) => Some(done),
             Err(TryRecvError::Empty) => None,
