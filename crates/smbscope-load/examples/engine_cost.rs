@@ -1,12 +1,12 @@
-//! What an operation (open, read a byte, close of `dir\file.txt`) costs this process with the whole engine around it:
-//! schedule, recorder, and a task for each user. `operation_cost` does the same without the engine.
+//! Measures the client's cost per operation (open, read a byte, close of `dir\file.txt`) with the whole engine:
+//! schedule, recorder, and a task for each user. `operation_cost` measures the same without the engine.
 //!
 //! ```sh
 //! cargo run --release -p smbscope-testkit --example scripted_server -- --listen 127.0.0.1:4450 --forever &
 //! cargo run --release -p smbscope-load --example engine_cost -- 127.0.0.1:4450 1,8,32 10 0x0210
 //! ```
 //!
-//! Arguments: address, users, seconds, dialect revision, and operations a second for an open loop.
+//! Arguments: address, users, seconds, dialect revision, and operations per second for an open loop.
 
 use smbscope_client::SessionOptions;
 use smbscope_load::engine::{self, Arrivals, LiveFigures, LoadSchedule, RampPlan, StopFlag};
@@ -15,7 +15,7 @@ use smbscope_model::Dialect;
 use std::error::Error;
 use std::time::Duration;
 
-/// The same operation again and again.
+/// Repeats the same operation.
 struct Again([String; 1]);
 
 impl Script for Again {

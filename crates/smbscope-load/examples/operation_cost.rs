@@ -1,5 +1,5 @@
-//! What an operation (open, read a byte, close) costs this process, against a server in another process: the scripted
-//! one, or any other with `user=NAME`, for whose password it looks in `SMBSCOPE_PASSWORD`.
+//! Measures the client's cost per operation (open, read a byte, close) against a server in another process: the
+//! scripted one, or any other with `user=NAME` and the password in `SMBSCOPE_PASSWORD`.
 //!
 //! ```sh
 //! cargo run --release -p smbscope-testkit --example scripted_server -- --listen 127.0.0.1:4450 --forever &
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Arguments: address, sessions, seconds, dialect (`nt1`, `2.0.2`, `2.1`, `3.0`, `3.0.2`, `3.1.1`), then in any order
-//! `share=NAME` (`share`), `user=NAME` (a guest), and `compound` to send the three commands as one. All sessions live in
-//! one thread, a task each. The file is made first, and removed in the end.
+//! `share=NAME` (default `share`), `user=NAME` (default guest), and `compound` to send the three commands as one. All
+//! sessions run in one thread, a task each. The file is created first and removed at the end.
 
 use smbscope_client::{
     ClientSession, CreateDisposition, Credentials, OpenParameters, Secret, SessionOptions, access, create_options,
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::LocalSet;
 
-/// Sessions that may be logging on at once.
+/// Maximum number of concurrent logons.
 const LOGONS: usize = 32;
 
 const OPEN: OpenParameters<'static> = OpenParameters {
@@ -44,9 +44,9 @@ struct Plan {
 #[derive(Debug, Default)]
 struct Done {
     operations: u64,
-    /// Of single operations, in nanoseconds.
+    /// Of operations, in nanoseconds.
     times: Vec<u64>,
-    /// Of the commands in them.
+    /// Of the commands in them, in nanoseconds.
     response_times: Vec<u64>,
 }
 
@@ -97,7 +97,7 @@ async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
     let grown = resident_bytes()?.saturating_sub(before);
     println!("connected {count} sessions in {connected:.2?}, {} bytes a session", grown / count.max(1) as u64);
 
-    // A tenth for what is made at the first time: buffers, and the server's own.
+    // Warm up for a tenth of the time: first uses allocate buffers, here and on the server.
     let (sessions, _) = all_work(sessions, plan.options.compound, plan.time / 10).await?;
     let cpu = cpu_time()?;
     let start = Instant::now();
@@ -131,7 +131,7 @@ async fn make_file(session: &mut ClientSession) -> Result<(), Box<dyn Error>> {
     Ok(session.close(file).await?)
 }
 
-/// Every session in a task of its own.
+/// Runs every session in its own task.
 async fn all_work(
     sessions: Vec<ClientSession>,
     compound: bool,
@@ -155,7 +155,7 @@ async fn work(
     compound: bool,
     time: Duration,
 ) -> Result<(ClientSession, Done), smbscope_client::ClientError> {
-    /// Times kept of one session, so that keeping them costs little.
+    /// Number of times kept per session, to keep the overhead low.
     const KEPT: usize = 4096;
     let mut done = Done::default();
     let end = Instant::now() + time;
@@ -185,7 +185,7 @@ async fn work(
     }
 }
 
-/// A quantile in microseconds, by nearest rank.
+/// Returns a quantile in microseconds, by nearest rank.
 fn at(times: &mut [u64], quantile: f64) -> f64 {
     times.sort_unstable();
     let rank = (times.len() as f64 * quantile) as usize;

@@ -1,4 +1,4 @@
-//! The engine on a real server: what it counts must be what the server was asked, and what goes wrong must be said.
+//! The engine on a real server: its counts must match the server's, and failures must be reported.
 
 use crate::common::{self, options, samba, user_options};
 use smbscope_client::{ClientSession, CreateDisposition, Credentials, Secret, SessionOptions, access, create_options};
@@ -61,7 +61,7 @@ fn commands(run: &LoadPointResult, name: &str) -> u64 {
     run.counted.response_times(|(command, ..)| command.to_string() == name).count()
 }
 
-/// Does something to the server when the measured part begins.
+/// Calls a function with the server when the measured part begins.
 struct Meanwhile<'a, F: FnMut(&LabServer)>(&'a LabServer, F);
 
 impl<F: FnMut(&LabServer)> Hooks for Meanwhile<'_, F> {
@@ -124,10 +124,10 @@ fn a_stall_of_the_server_shows_in_an_open_loop_and_hides_in_a_closed_one() {
     let open_plan = RampPlan { schedule, ..plan("2", 6) };
     let open = run(&workload, &open_plan, &options, &mut Meanwhile(&server, stall)).remove(0);
     let milliseconds = |time: Option<smbscope_model::Nanos>| time.unwrap().0 / 1_000_000;
-    // Closed: each user has one long operation among many.
+    // Closed loop: each user has one long operation among many.
     let service = closed.operations[0].service.figures();
     assert!(milliseconds(service.max) >= 1_500 && milliseconds(service.p99) < 1_000, "{service:?}");
-    // Open: 600 operations were due, a third of them in the stall, and those waited up to 2 s.
+    // Open loop: 600 operations were due, a third of them in the stall, and those waited up to 2 s.
     let response = open.operations[0].response.as_ref().unwrap().figures();
     let PacingResult::Open { not_begun, .. } = open.pace else { panic!("{:?}", open.pace) };
     assert_eq!(response.count + not_begun, 600);
@@ -215,7 +215,7 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
         let scripts = |_| Box::new(Thinker { names: vec!["hold".to_owned()], step: 0 }) as Box<dyn Script>;
         let mut waited = None;
         let hook = |server: &LabServer| {
-            // The holder has the file open by now, and thinks.
+            // By now the holder has the file open, and thinks.
             std::thread::sleep(Duration::from_millis(500));
             let other = user_options(server, dialect);
             let began = Instant::now();
@@ -230,7 +230,8 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
             .unwrap()
             .remove(0);
         no_operation_was_unexpected(&run);
-        // Samba waits for the holder's answer, up to 35 s; with the next command it would have come after 3.5 s.
+        // Samba waits up to 35 s for the holder's acknowledgement; with the holder's next command it would have come
+        // after 3.5 s.
         assert!(waited.unwrap() < Duration::from_secs(2), "{dialect:04x}: {waited:?}");
         assert_eq!((run.unanswered, run.operations[0].service.count()), (0, 1));
         assert!(run.group(CommandGroup::Waiting).count() >= 1, "no break was acknowledged");

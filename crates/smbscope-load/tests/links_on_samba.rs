@@ -1,6 +1,6 @@
-//! A real Samba that follows links: what smbscope did not make is never removed, whatever it looks like.
+//! A real Samba that follows links: entries that smbscope did not create are never removed, whatever they look like.
 //!
-//! The server shows a link to a directory as a directory, and hides one that leads nowhere; nobody can tell by asking.
+//! The server shows a link to a directory as a directory and hides a dangling link, which no client can detect.
 
 use smbscope_client::{ClientSession, SessionOptions};
 use smbscope_lab::{LabServer, LabServerSettings};
@@ -17,7 +17,7 @@ const DIALECTS: [Dialect; 3] = [Dialect::NtLm012, Dialect::Smb2(0x0210), Dialect
 const DIRECTORY: &str = "smbscope-bench";
 const LONG: Duration = Duration::from_secs(600);
 
-/// A server that follows links, also those that lead out of the share where its module `widelinks` is installed.
+/// A server that follows links, including links out of the share if its module `widelinks` is installed.
 fn server() -> Option<LabServer> {
     if let Err(reason) = smbscope_lab::available() {
         smbscope_testkit::skip::missing(reason);
@@ -59,7 +59,7 @@ fn cleaned(options: &SessionOptions) -> prepare::CleanupResult {
     run(prepare::clean(options, DIRECTORY, 2, LONG, &mut |_| {})).expect("it is cleaned")
 }
 
-/// A directory with files that bear names of smbscope's and others.
+/// A directory of files, with smbscope's names and with others.
 fn precious(at: &Path) {
     fs::create_dir_all(at.join("sub")).expect("a directory");
     for name in ["thesis.txt", "file000001.dat", "sub/file000000.dat", "smbscope-bench.toml"] {
@@ -89,7 +89,7 @@ fn links_within_the_share_and_out_of_it_are_neither_followed_nor_lost() {
         symlink(&outside, ours.join("user00001/outside")).expect("a link");
         symlink(&outside, ours.join("user00001/files/dir0001/user00001")).expect("a link");
         symlink(outside.join("thesis.txt"), ours.join("user00001/files/dir0002/note.txt")).expect("a link");
-        // Another set takes the place of the first one, and then all of it is to go.
+        // Another set replaces the first one, so all of the first must go.
         prepared(&options, "metadata");
         let left = cleaned(&options).left;
         assert!(left.count >= 3, "{dialect}: {left:?}");
@@ -97,7 +97,7 @@ fn links_within_the_share_and_out_of_it_are_neither_followed_nor_lost() {
         assert_precious(&outside, &format!("{dialect}, outside"));
         assert!(ours.join("smbscope-bench.toml").is_file(), "{dialect}: it is smbscope's still");
         assert!(ours.join("inside").is_symlink() && ours.join("user00001/outside").is_symlink(), "{dialect}");
-        // When they are gone, cleaning is done where it ended.
+        // Without the links, cleanup completes.
         fs::remove_file(ours.join("inside")).expect("a link");
         fs::remove_file(ours.join("user00001/outside")).expect("a link");
         fs::remove_file(ours.join("user00001/files/dir0001/user00001")).expect("a link");
@@ -117,14 +117,14 @@ fn a_link_in_the_place_of_a_file_or_a_directory_of_smbscopes_loses_nothing_behin
         let (victim, ours) = (share.join("victim"), share.join(DIRECTORY));
         fs::create_dir_all(&victim).expect("a directory");
         fs::write(victim.join("thesis.txt"), "mine").expect("a file");
-        // A file of the set is a link to somebody's file, a directory of the set a link to somebody's directory.
+        // A file of the set is a link to a foreign file, and a directory of the set a link to a foreign directory.
         let file = ours.join("user00001/files/dir0003/file000003.dat");
         fs::remove_file(&file).expect("the set has it");
         symlink(victim.join("thesis.txt"), &file).expect("a link");
         let directory = ours.join("user00001/files/dir0004");
         fs::remove_dir_all(&directory).expect("the set has it");
         symlink(&victim, &directory).expect("a link");
-        // The link is in the way of the file: it goes, and what it led to is not written over.
+        // The link occupies the name of the file: it is removed, and its target is not overwritten.
         prepared(&options, "open-read-close");
         assert_eq!(fs::read_to_string(victim.join("thesis.txt")).expect("it is there"), "mine", "{dialect}");
         cleaned(&options);
@@ -147,7 +147,7 @@ fn a_link_that_leads_nowhere_and_foreign_files_leave_the_marker_for_the_next_tim
         symlink("/nowhere/at/all", ours.join("dangling")).expect("a link");
         assert_eq!(cleaned(&options).left.count, 1, "{dialect}");
         assert!(ours.join("smbscope-bench.toml").is_file(), "{dialect}: it is smbscope's still");
-        // Another run takes it, and cleaning can be repeated.
+        // Another run reuses the directory, and cleanup can be repeated.
         assert_eq!(prepared(&options, "open-read-close").made, 100, "{dialect}");
         fs::remove_file(ours.join("dangling")).expect("a link");
         fs::write(ours.join("user00001/notes.txt"), "mine").expect("a file");

@@ -1,5 +1,5 @@
-//! Several reads or writes, or several files, outstanding, on a Samba of the test's own or a scripted server: every byte arrives
-//! where it belongs, and each command has a response time of its own.
+//! Several outstanding reads, writes or files, on a private Samba or a scripted server: every byte arrives at its
+//! place, and each command has its own response time.
 
 use crate::common::{DIALECTS, create, options, run, samba, user};
 use smbscope_client::{
@@ -14,7 +14,7 @@ use smbscope_wire::status::NtStatus;
 const BLOCK: u32 = 64 << 10;
 const BLOCKS: u64 = 40;
 
-/// The most of these commands that were outstanding together.
+/// Returns the maximum number of these commands outstanding at the same time.
 fn most_outstanding(samples: &[Sample]) -> usize {
     let at = |sample: &Sample| {
         let begun = |other: &&Sample| other.request_first <= sample.request_first;
@@ -60,7 +60,7 @@ fn blocks_are_outstanding_together_and_all_of_them_arrive() {
     }
 }
 
-/// The server's own bound, signed: each answer has the sequence number after that of its request.
+/// The server's own limit, signed: a response has the sequence number after its request's.
 #[test]
 fn smb1_has_no_more_outstanding_than_the_server_allows() {
     let settings = LabServerSettings { extra: vec!["max mux = 5".to_owned()], ..LabServerSettings::default() };
@@ -99,14 +99,14 @@ async fn short_file(options: SessionOptions) {
     let mut session = ClientSession::connect(&options).await.unwrap();
     let file = session.open(&create("short")).await.unwrap().handle;
     session.write(file, 0, &[1; 1000]).await.unwrap();
-    // Behind the end there is nothing to read.
+    // There is nothing to read past the end.
     let error = session.transfer_many(file, &ranges(), 8, TransferDirection::Read).await.unwrap_err();
     assert_eq!(error.status(), Some(NtStatus::END_OF_FILE), "{error}");
     assert_eq!(session.read(file, 0, 1000).await.unwrap(), [1; 1000]);
     session.disconnect().await.unwrap();
 }
 
-/// Samples of a command that the server answered with success.
+/// Counts the successful samples of a command.
 fn successes(samples: &[Sample], command: Smb2Command) -> usize {
     let of = |sample: &&Sample| sample.command == Command::Smb2(command) && sample.status == Some(NtStatus::SUCCESS);
     samples.iter().filter(of).count()
@@ -129,7 +129,7 @@ fn as_many_files_are_outstanding_as_are_to_be_read_at_once() {
             assert_eq!(moved, Moved { bytes: 40 * 4096, outstanding: at_once });
             let samples = std::mem::take(session.samples());
             assert_eq!(most_outstanding(&samples), at_once as usize);
-            // Open, four reads and close of each.
+            // Open, four reads and close for each.
             let count = |command| successes(&samples, command);
             let counts = [Smb2Command::CREATE, Smb2Command::READ, Smb2Command::CLOSE].map(count);
             assert_eq!((counts, samples.len()), ([40, 160, 40], 240));
@@ -143,7 +143,7 @@ fn files_read_at_once_are_read_whole_in_every_dialect() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     let folder = server.share_folder().join("tree");
     std::fs::create_dir(&folder).unwrap();
-    // An empty one, one that ends with a block, and some between.
+    // An empty file, one that ends on a block boundary, and sizes in between.
     let sizes: Vec<u64> = (0..30).map(|number| number * 7_001).chain([0, 65_536]).collect();
     let file = |(number, size): (usize, &u64)| {
         std::fs::write(folder.join(number.to_string()), vec![7; *size as usize]).unwrap();
@@ -177,7 +177,7 @@ fn a_file_that_is_missing_fails_all_and_leaves_none_open() {
         let samples = std::mem::take(session.samples());
         let [opened, closed] = [Smb2Command::CREATE, Smb2Command::CLOSE].map(|command| successes(&samples, command));
         assert!(opened == closed && (9..=13).contains(&opened), "{opened} opened, {closed} closed");
-        // Fewer bytes than were said are no failure.
+        // Fewer bytes than announced are not an error.
         let moved = session.read_whole_files(&[whole("there", 5000)], 400, 4).await.unwrap();
         assert_eq!(moved.bytes, 1000);
         session.disconnect().await.unwrap();

@@ -1,10 +1,10 @@
-//! A server that stands still for a second under an open loop: what users waited counts from when operations were due, and
-//! the stall is named with its time and its length.
+//! A server that stalls for a second under an open loop: the users' wait counts from the intended starts, and the stall
+//! is reported with its time and length.
 //!
-//! Arithmetic: at 200 operations a second for 4 s, 800 are due, 200 of them in the second of the stall. They wait from
-//! 1 s down to nothing, and those behind them until the server has caught up: 25% of all waited for up to 1 s. So the
-//! 80th percentile of all is above 100 ms, p95 (ranks 760 of 800: the 160th shortest of these 200) about 0.8 s, while
-//! only the few that were outstanding (one a user) show the stall in the time that the server took.
+//! At 200 operations per second for 4 s, 800 are due, 200 of them during the stall. They wait from 1 s down to nothing,
+//! and those after them until the server has caught up: 25% of all operations wait up to 1 s. So the 80th percentile is
+//! above 100 ms and p95 (rank 760 of 800: the 160th shortest of these 200) about 0.8 s, while in the service time only
+//! the few outstanding operations (one per user) show the stall.
 
 use smbscope_client::SessionOptions;
 use smbscope_lab::{LabServer, LabServerSettings};
@@ -40,7 +40,7 @@ fn run(plan: &RampPlan, options: &SessionOptions, hooks: &mut dyn Hooks) -> Vec<
     engine::run(plan, options, &scripts, hooks, &LiveFigures::default(), &StopFlag::new()).expect("it runs")
 }
 
-/// Stops the scripted server for a second, a second after the measured part began.
+/// Stops the scripted server for a second, a second after the measured part begins.
 fn stalling(dialect: Dialect) -> (ScriptedServer, SessionOptions) {
     let server = ScriptedServer::start(Script::new()).expect("a free port");
     let options = SessionOptions { dialect, ..SessionOptions::new("localhost", server.address(), "share") };
@@ -56,7 +56,7 @@ impl Hooks for StallAtOne<'_> {
     }
 }
 
-/// The stall is there, about where and as long as it was.
+/// Asserts that the stall is reported with about the right time and length.
 fn assert_named(run: &LoadPointResult, what: &str) {
     let [stall] = run.stalls[..] else { panic!("{what}: {:?}", run.stalls) };
     let after = stall.start.0 - run.started.0;
@@ -76,7 +76,7 @@ fn in_an_open_loop_a_stall_counts_from_when_operations_were_due() {
         assert!(due.p95 > Some(Nanos(400_000_000)), "{dialect}: {due:?}");
         let server = point.total().figures();
         assert!(server.p95 < Some(Nanos(100_000_000)), "{dialect}: {server:?}");
-        // What a criterion says of the total is what users waited.
+        // Criteria evaluate the total from the users' view.
         let criterion: Criterion = "p95(total) < 100ms".parse().expect("a criterion");
         assert!(!criterion.judge(point).met, "{:?}", criterion.judge(point));
     }
@@ -100,7 +100,7 @@ fn a_server_that_does_not_stall_is_not_said_to() {
         let begun = Instant::now();
         let runs = run(&plan(schedule), &options, &mut ());
         let late = runs[0].client_cpu.late_p99;
-        // A machine that stood still itself says so.
+        // A stall of this machine itself shows in its wake-up delays.
         assert!(runs[0].stalls.is_empty() || late > Some(Nanos(50_000_000)), "{:?} {late:?}", runs[0].stalls);
         assert!(begun.elapsed() < Duration::from_secs(60));
     }
@@ -132,7 +132,7 @@ fn a_rate_of_each_user_grows_with_the_users() {
 
 #[test]
 fn the_capacity_over_rates_is_a_rate() {
-    // Every answer takes 10 ms, and two users wait for theirs: 200 operations a second are all that there can be.
+    // Every response takes 10 ms, and two users wait for theirs: at most 200 operations per second are possible.
     let script = Script::new().rule(Fault::Delay(Duration::from_millis(10)).on(smbscope_wire::smb2::Smb2Command::ECHO));
     let server = ScriptedServer::start(script).expect("a free port");
     let options = SessionOptions::new("localhost", server.address(), "share");
@@ -162,7 +162,7 @@ fn the_capacity_over_rates_is_a_rate() {
     )
     .expect("it runs");
     let engine::Knee::At(rate) = found.users else { panic!("{:?}", found.users) };
-    // A machine with other work to do may find less.
+    // A busy machine may find less.
     assert!((50..=260).contains(&rate), "{rate}/s");
     assert!(found.tried.iter().all(|tried| tried.run.users == 2));
 }

@@ -1,5 +1,5 @@
-//! Steps beside those on files, on a Samba of the test's own: control codes, another session setup, another tree connect. Open
-//! files stay open, and nothing is refused that the step does not expect to be.
+//! Steps that are not about file data, on a private Samba: control codes, reauthentication, another tree connect. Open
+//! files stay open, and only expected refusals occur.
 
 use crate::common::{DIALECTS, create, encryptions, options, run, samba, user_options};
 use smbscope_client::{
@@ -10,12 +10,12 @@ use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::smb2::Smb2Command;
 
-/// Names of the commands since this was last asked.
+/// Returns the names of the commands since the last call.
 fn commands(session: &mut ClientSession) -> Vec<String> {
     std::mem::take(session.samples()).iter().map(|sample| sample.command.to_string()).collect()
 }
 
-/// How the commands of these steps are called in a dialect.
+/// Returns the command names of these steps in a dialect.
 fn names(dialect: Dialect) -> [String; 3] {
     let smb1 = [Smb1Command::SESSION_SETUP_ANDX, Smb1Command::TREE_CONNECT_ANDX, Smb1Command::TREE_DISCONNECT];
     let smb2 = [Smb2Command::SESSION_SETUP, Smb2Command::TREE_CONNECT, Smb2Command::TREE_DISCONNECT];

@@ -1,7 +1,7 @@
-//! Workloads on a real server: every answer is the expected one in every dialect, and nothing is left behind.
+//! Workloads on a real server: every response is as expected in every dialect, and nothing is left behind.
 //!
-//! The Debian package's `client.txt` is cut after some thousand lines; with SMBSCOPE_WHOLE_LOADFILE=USERS in the
-//! environment so many users do all of it, which takes minutes for each dialect.
+//! The Debian package's `client.txt` is cut off after some thousand lines. With SMBSCOPE_WHOLE_LOADFILE=USERS in the
+//! environment this number of users run all of it, which takes minutes per dialect.
 
 use smbscope_client::SessionOptions;
 use smbscope_lab::{LabServer, LabServerSettings};
@@ -26,7 +26,7 @@ const DIRECTORY: &str = "smbscope-bench";
 /// More than any preparation takes.
 const LONG: Duration = Duration::from_secs(7_200);
 
-/// A user who goes home after one pass, or after so many steps.
+/// A user who stops after one pass, or after a number of steps.
 struct Once {
     script: Box<dyn Script>,
     left: usize,
@@ -55,7 +55,7 @@ impl Script for Once {
     }
 }
 
-/// A server, or a line that says why there is none.
+/// Returns a server, or prints why there is none.
 fn server() -> Option<LabServer> {
     match smbscope_lab::available() {
         Ok(()) => Some(
@@ -77,13 +77,13 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-/// What is on the share.
+/// Lists the content of the share.
 fn on_disk(server: &LabServer) -> Vec<String> {
     let entries = std::fs::read_dir(server.share_folder()).expect("the folder of the share");
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Prepares, lets users do up to so many steps, and cleans.
+/// Prepares, lets users perform up to `steps` steps, and cleans up.
 fn run(server: &LabServer, dialect: Dialect, workload: &Workload, users: u32, steps: usize) -> LoadPointResult {
     let options = options(server, dialect);
     let request = PrepareRequest {
@@ -151,7 +151,7 @@ fn debians_client_txt_is_answered_as_expected_in_every_dialect() {
     }
 }
 
-/// The same with less of everything, where it says how much there is.
+/// Reduces the workload's size parameters, if it has any.
 fn small(workload: Workload) -> Workload {
     let less = |name: &str| match name {
         "files" | "settings" | "opens" => Some("20"),
@@ -249,7 +249,8 @@ fn a_prepared_set_is_kept_and_topped_up_in_every_dialect() {
         let (first, second) = (prepare(1), prepare(2));
         assert_eq!((first.made, second.found, second.made), (200, 200, 200), "{dialect}");
         let cleaned = block_on(prepare::clean(&options, DIRECTORY, 3, LONG, &mut |_| {})).unwrap();
-        // For each user 200 files in 10 directories, the one above them and the own one; the marker, the directory.
+        // For each user 200 files in 10 directories, their parent and the user's own; the marker and the working
+        // directory.
         assert_eq!(cleaned.removed, 2 * 212 + 2, "{dialect}");
         assert!(on_disk(&server).is_empty(), "{dialect}");
     }
@@ -279,7 +280,7 @@ fn what_the_server_wrote_is_what_the_set_says() {
     std::fs::write(server.share_folder().join("thesis.txt"), "mine").unwrap();
     block_on(prepare::clean(&options, DIRECTORY, 2, LONG, &mut |_| {})).unwrap();
     assert_eq!(on_disk(&server), ["thesis.txt"]);
-    // A directory of somebody else is not taken for ours.
+    // A foreign directory must not be taken over.
     std::fs::create_dir(server.share_folder().join(DIRECTORY)).unwrap();
     std::fs::write(server.share_folder().join(DIRECTORY).join("thesis.txt"), "mine").unwrap();
     let error = block_on(prepare::prepare(&options, &request, &mut |_| {})).unwrap_err();

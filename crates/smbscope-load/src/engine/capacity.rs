@@ -1,33 +1,28 @@
-//! How many users a server carries, or operations a second: the most with which a criterion is met. Where it says users,
-//! it may be rates.
+//! Searches for the capacity of a server: the largest load, in users or in operations per second, that meets a
+//! criterion.
 //!
-//! The number of users grows twofold until the criterion is not met, then the knee is closed in on by halves. Chance must
-//! not decide: where a load point does not meet the criterion it is tried again, and the answer too is tried once more;
-//! where tries of the same load differ, most of three count. A search on another day may end at a neighbour all the same, so
-//! the answer comes with its range: loads around it are tried until there is one below that met the criterion in all of
-//! three tries, and one above that did in none.
+//! The load doubles until the criterion fails, then a bisection closes in on the knee. To rule out chance, a failed
+//! load is tried again, and so is the answer; if tries of a load disagree, the majority of three decides. A search on
+//! another day may still end at a neighbouring load, so the answer comes with a range: loads around it are tried until
+//! one below passes all of three tries and one above fails all of them.
 
 use super::criterion::{Criterion, CriterionResult};
 use super::load::Engine;
+use super::plan::{RATE_MAX, USERS_MAX};
 use super::result::{LoadPointEnd, LoadPointResult};
-use super::users::{RATE_MAX, USERS_MAX};
 use std::collections::BTreeMap;
 
-/// Where to look.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// The first load point.
     pub first: u32,
-    /// No load point has more users.
     pub most: u32,
-    /// Loads are rates, operations a second, and not users.
+    /// True if loads are operations per second instead of users.
     pub rates: bool,
-    /// How exact: the knee is between the answer and this share above it, or one user.
+    /// Relative precision: the knee lies between the answer and this share above it, or one more user.
     pub precision: f64,
 }
 
 impl Default for Search {
-    /// From 1 to 10,000 users, to 5%.
     fn default() -> Search {
         Search { first: 1, most: 10_000, rates: false, precision: 0.05 }
     }
@@ -38,66 +33,53 @@ impl Search {
         if self.rates { RATE_MAX } else { USERS_MAX }
     }
 
-    /// How exact the answer is where it is about this.
     fn step(&self, load: u32) -> u32 {
         ((f64::from(load) * self.precision) as u32).max(1)
     }
 }
 
-/// The answer.
 #[derive(Debug, Clone)]
 pub struct CapacityResult {
-    /// What had to be met.
     pub criterion: Criterion,
-    /// The most users with which it was.
     pub users: Knee,
-    /// Where a search on another day may end; absent where there is no knee.
+    /// Interval in which another search may end. `None` without a knee.
     pub range: Option<KneeRange>,
-    /// Every load point, in the order in which they were run.
     pub tried: Vec<LoadTrial>,
 }
 
-/// The loads around a knee between which the answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KneeRange {
-    /// The most users near the knee with whom the criterion was met in all tries; absent where there are none.
+    /// Largest load near the knee that met the criterion in all tries, if any.
     pub always: Option<u32>,
-    /// The fewest users near the knee with whom it was met in none; absent where that is further off.
+    /// Smallest load near the knee that failed in all tries. `None` if it is further away.
     pub never: Option<u32>,
 }
 
-/// What a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Knee {
-    /// These users are carried, and a few more are not.
+    /// This load is sustained, and slightly more is not.
     At(u32),
-    /// These users are carried, and more were not tried: the search allows no more.
+    /// This load is sustained, and the search allows no more.
     AtLeast(u32),
-    /// Not even the fewest users that were tried are carried.
+    /// Even the smallest load tried is not sustained.
     Below(u32),
-    /// The search was interrupted; these users are carried, as far as it came.
+    /// Interrupted. This load is sustained, if any.
     Unfinished(Option<u32>),
 }
 
-/// A load point.
 #[derive(Debug, Clone)]
 pub struct LoadTrial {
-    /// What came out.
     pub run: LoadPointResult,
-    /// What the criterion says.
     pub verdict: CriterionResult,
 }
 
-/// Tries of one load that decide: the first two that agree.
 const MAJORITY: u32 = 2;
 
-/// Tries of one load that make it certain, where they all agree.
+/// Number of equal results, without a different one, that make it certain.
 const SURE: u32 = 3;
 
-/// Loads on each side of the knee that are tried for the range.
 const RANGE_STEPS_MAX: u32 = 4;
 
-/// Searches on an engine.
 pub(crate) fn search(engine: &mut Engine<'_>, criterion: &Criterion, search: Search) -> CapacityResult {
     let mut trials = Trials { engine, criterion, tried: Vec::new(), votes: BTreeMap::new() };
     let users = match trials.knee(search) {
@@ -111,14 +93,13 @@ pub(crate) fn search(engine: &mut Engine<'_>, criterion: &Criterion, search: Sea
     CapacityResult { criterion: criterion.clone(), users, range, tried: trials.tried }
 }
 
-/// The caller wants to end.
 struct SearchInterrupted;
 
 struct Trials<'e, 'a> {
     engine: &'e mut Engine<'a>,
     criterion: &'e Criterion,
     tried: Vec<LoadTrial>,
-    /// Tries of each load that met the criterion, and that did not.
+    /// For each load, the number of tries that met the criterion and that missed it.
     votes: BTreeMap<u32, (u32, u32)>,
 }
 
@@ -156,7 +137,6 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// What is certain around a knee.
     fn range(&mut self, knee: u32, search: Search) -> Result<KneeRange, SearchInterrupted> {
         let (step, most) = (search.step(knee), search.most.clamp(1, search.kind_max()));
         let mut range = KneeRange { always: None, never: None };
@@ -177,7 +157,6 @@ impl Trials<'_, '_> {
         Ok(range)
     }
 
-    /// Whether a load meets the criterion in all tries.
     fn always(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users).copied().unwrap_or_default() {
@@ -188,7 +167,6 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// Whether a load meets it in no try.
     fn never(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users).copied().unwrap_or_default() {
@@ -199,7 +177,6 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// Whether a load meets the criterion: at once, or most of three times.
     fn carries(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users) {
@@ -210,7 +187,7 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// Whether a load that met the criterion does so again, or most of three times.
+    /// Returns true if a load that met the criterion once does so again, or in two of three tries.
     fn is_sure_of(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users) {
@@ -237,7 +214,7 @@ impl Trials<'_, '_> {
             }
         }
         if run.hosts.iter().any(|host| host.lost.is_some()) {
-            // Fewer users were there than this says: what is left of the hosts tries it again.
+            // There were fewer users than planned. The remaining hosts repeat the try.
             verdict.met = false;
             verdict.found.push("a load host was lost, so this try does not count".to_owned());
             self.tried.push(LoadTrial { run, verdict });
@@ -253,7 +230,6 @@ impl Trials<'_, '_> {
         self.best_below(u32::MAX)
     }
 
-    /// The most users below a number with whom the criterion was met, by more tries than not.
     fn best_below(&self, users: u32) -> Option<u32> {
         self.votes.range(..users).rev().find(|(_, (met, missed))| met > missed).map(|(users, _)| *users)
     }

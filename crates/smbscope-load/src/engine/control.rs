@@ -1,39 +1,26 @@
-//! What workers and users of one load point share: whether it goes on, why not, and what the limits have counted.
+//! State of a load point.
+//!
+//! [`LoadPointControl`] is shared by all workers: whether the load point continues, why it ended, and the counts for
+//! its limits. [`WorkerLoadPoint`] is shared by the users of one worker.
 
-use super::plan::{ErrorLimit, LoadPointLimits};
+use super::clocks::{Timers, now};
+use super::hooks::StopFlag;
+use super::plan::{ErrorLimit, LoadPointLimits, RampPlan};
+use super::recorder::LoadPointRecorder;
 use super::result::LoadPointEnd;
+use super::schedule::{Appointments, LoadSchedule, MeasurementWindow};
+use super::session::SessionFactory;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
-/// Operations from which on a share of errors is looked at.
+/// Number of operations from which the share of errors is checked.
 const SHARE_FROM: u64 = 100;
 
-/// Set by Ctrl-C, or whoever wants the engine to end early: the load point ends, its results are kept.
-#[derive(Debug, Clone, Default)]
-pub struct StopFlag(Arc<AtomicBool>);
-
-impl StopFlag {
-    /// Nobody wants that yet.
-    pub fn new() -> StopFlag {
-        StopFlag::default()
-    }
-
-    /// Ends the load point within the plan's grace, and the ramp.
-    pub fn stop(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    /// Whether someone wanted that.
-    pub fn is_stopped(&self) -> bool {
-        self.0.load(Relaxed)
-    }
-}
-
-/// The state of a load point.
 #[derive(Debug)]
 pub(crate) struct LoadPointControl {
     stop: StopFlag,
@@ -44,23 +31,19 @@ pub(crate) struct LoadPointControl {
     operations: AtomicU64,
     errors: AtomicU64,
     errors_in_a_row: AtomicU64,
-    /// It is that of a host, which tells what it counts: how the last operation that failed did.
+    /// Message of the last failed operation. Only present on a host, which reports its counts to the driver.
     last_failure: Option<Mutex<String>>,
 }
 
-/// What the users of a host did, for the limits that are those of all hosts together.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct HostOperationCounts {
-    /// Operations of the measured part.
     pub(crate) operations: u64,
-    /// Those that failed.
     pub(crate) errors: u64,
-    /// How the last of them did.
     pub(crate) last_failure: String,
 }
 
 impl HostOperationCounts {
-    /// What came since another one, with how the last failed.
+    /// Returns the increase since an earlier count, with the latest failure message.
     pub(crate) fn since(&self, before: &HostOperationCounts) -> HostOperationCounts {
         HostOperationCounts {
             operations: self.operations.saturating_sub(before.operations),
@@ -71,7 +54,7 @@ impl HostOperationCounts {
 }
 
 impl LoadPointControl {
-    /// That of one host of several: limits of errors are looked at where all hosts are known.
+    /// Control for one of several hosts. The driver, which knows the counts of all hosts, checks the error limits.
     pub(crate) fn of_host(stop: StopFlag, limits: LoadPointLimits) -> LoadPointControl {
         let limits = LoadPointLimits { errors: None, ..limits };
         LoadPointControl { last_failure: Some(Mutex::default()), ..LoadPointControl::new(stop, limits) }
@@ -91,12 +74,10 @@ impl LoadPointControl {
         }
     }
 
-    /// Whether users begin no more operations.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Relaxed) || self.stop.is_stopped()
     }
 
-    /// Ends the load point; the first reason is kept.
     pub(crate) fn finish(&self, why: LoadPointEnd, at: Instant) {
         let mut kept = self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if kept.is_none() {
@@ -106,31 +87,28 @@ impl LoadPointControl {
         self.wake.send_replace(true);
     }
 
-    /// Wakes those who wait if the caller's [`Stop`] says so. They note when that was, by the clock that they work by.
+    /// Wakes waiting users if the [`StopFlag`] is set. They record the time by their own clock.
     pub(crate) fn pass_on_stop(&self) {
         if self.stop.is_stopped() {
             self.wake.send_if_modified(|over| !std::mem::replace(over, true));
         }
     }
 
-    /// Ends the load point if the caller's [`Stop`] says so.
     pub(crate) fn look_at_stop(&self, now: Instant) {
         if self.stop.is_stopped() && !self.over.load(Relaxed) {
             self.finish(LoadPointEnd::Interrupted, now);
         }
     }
 
-    /// Why it ended before its time, and when.
     pub(crate) fn why(&self) -> Option<(LoadPointEnd, Instant)> {
         self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
-    /// Something to wait for: `true` once it is over.
     pub(crate) fn ending(&self) -> watch::Receiver<bool> {
         self.wake.subscribe()
     }
 
-    /// Asks to begin another operation of the measured part: the limit may have been reached.
+    /// Counts another measured operation. Returns false, and ends the load point, if the limit is reached.
     pub(crate) fn may_begin(&self, now: Instant) -> bool {
         let Some(most) = self.limits.operations else { return true };
         if self.operations.fetch_add(1, Relaxed) < most {
@@ -140,7 +118,6 @@ impl LoadPointControl {
         false
     }
 
-    /// An operation of the measured part ended as expected.
     pub(crate) fn succeeded(&self) {
         self.count_for_share();
         if self.limits.errors_in_a_row.is_some() && self.errors_in_a_row.load(Relaxed) > 0 {
@@ -148,7 +125,6 @@ impl LoadPointControl {
         }
     }
 
-    /// What was counted until now.
     pub(crate) fn tally(&self) -> HostOperationCounts {
         let last = self.last_failure.as_ref().map(|last| last.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         HostOperationCounts {
@@ -158,7 +134,6 @@ impl LoadPointControl {
         }
     }
 
-    /// Users of a host did this since the last time.
     pub(crate) fn add(&self, news: &HostOperationCounts, now: Instant) {
         self.operations.fetch_add(news.operations, Relaxed);
         let errors = self.errors.fetch_add(news.errors, Relaxed) + news.errors;
@@ -167,7 +142,7 @@ impl LoadPointControl {
         }
     }
 
-    /// An operation failed: `how` for the message when that was one too many.
+    /// Counts a failed operation. `how` is quoted if this exceeds a limit.
     pub(crate) fn failed(&self, how: &str, now: Instant) {
         self.count_for_share();
         if let Some(last) = &self.last_failure {
@@ -200,12 +175,128 @@ impl LoadPointControl {
         }
     }
 
-    /// With a limit of operations they are counted as they begin; otherwise a share of errors needs them.
+    /// Counts a completed operation for the share of errors, unless a limit on operations already counts them at their
+    /// start.
     fn count_for_share(&self) {
         let counts = self.last_failure.is_some() || matches!(self.limits.errors, Some(ErrorLimit::Share(_)));
         if self.limits.operations.is_none() && counts {
             self.operations.fetch_add(1, Relaxed);
         }
+    }
+}
+
+pub(crate) struct Common<C> {
+    pub(crate) plan: RampPlan,
+    pub(crate) connector: C,
+    pub(crate) turns: Semaphore,
+    pub(crate) flows: AtomicU64,
+}
+
+/// How a user's work ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UserExit {
+    Over,
+    Done,
+    Failed(String),
+}
+
+pub(crate) struct WorkerLoadPoint<C> {
+    common: Arc<Common<C>>,
+    pub(crate) control: Arc<LoadPointControl>,
+    timers: Rc<Timers>,
+    pub(crate) recorder: RefCell<LoadPointRecorder>,
+    pub(crate) begin: Cell<Instant>,
+    pub(crate) window: Cell<MeasurementWindow>,
+    schedule: Cell<LoadSchedule>,
+    sessions: u32,
+}
+
+impl<C> std::ops::Deref for WorkerLoadPoint<C> {
+    type Target = Common<C>;
+
+    fn deref(&self) -> &Common<C> {
+        &self.common
+    }
+}
+
+impl<C: SessionFactory> WorkerLoadPoint<C> {
+    pub(crate) fn new(
+        common: Arc<Common<C>>,
+        control: Arc<LoadPointControl>,
+        timers: Rc<Timers>,
+        recorder: LoadPointRecorder,
+        sessions: u32,
+    ) -> WorkerLoadPoint<C> {
+        let window = recorder.window();
+        let schedule = Cell::new(common.plan.schedule);
+        WorkerLoadPoint {
+            common,
+            schedule,
+            control,
+            timers,
+            recorder: RefCell::new(recorder),
+            begin: Cell::new(window.start),
+            window: Cell::new(window),
+            sessions,
+        }
+    }
+
+    pub(crate) fn next_flow(&self) -> u64 {
+        self.flows.fetch_add(1, Relaxed) + 1
+    }
+
+    pub(crate) fn take_recorder(&self) -> LoadPointRecorder {
+        let empty = self.recorder.borrow().empty();
+        self.recorder.replace(empty)
+    }
+
+    pub(crate) fn appointments(&self, number: u32) -> Appointments {
+        Appointments::new(self.schedule.get(), number, self.sessions, self.begin.get(), self.plan.seed)
+    }
+
+    pub(crate) fn start(&self, begin: Instant, window: MeasurementWindow, schedule: LoadSchedule) {
+        self.schedule.set(schedule);
+        self.begin.set(begin);
+        self.window.set(window);
+        self.recorder.borrow_mut().set_window(window);
+    }
+
+    pub(crate) async fn ended(&self) {
+        self.wait_until(self.window.get().end).await;
+    }
+
+    pub(crate) fn last_of<T>(&self, users: &[(T, Option<UserExit>)]) -> Instant {
+        let window = self.window.get();
+        self.control.look_at_stop(now());
+        if let Some((_, at)) = self.control.why() {
+            return at.min(window.end);
+        }
+        // Users who finished or lost their session ended just now at the latest.
+        let all_left = users.iter().all(|(_, left)| matches!(left, Some(UserExit::Done | UserExit::Failed(_))));
+        if all_left { now().min(window.end) } else { window.end }
+    }
+
+    /// Returns true once no more operations may start. The first caller to notice the stop flag records the time: fast
+    /// users finish before the engine looks, and their operations would otherwise be divided by the whole planned
+    /// duration.
+    pub(crate) fn is_over(&self, time: Instant) -> bool {
+        self.control.look_at_stop(time);
+        time >= self.window.get().end || self.control.is_over()
+    }
+
+    /// Waits until `time`, or until the load point ends. Returns the current time.
+    pub(crate) async fn wait_until(&self, time: Instant) -> Instant {
+        let time = time.min(self.window.get().end);
+        if time > now() && !self.control.is_over() {
+            let mut ending = self.control.ending();
+            tokio::select! {
+                () = self.timers.sleep_until(time) => {}
+                _ = ending.wait_for(|over| *over) => {}
+            }
+        }
+        let time = now();
+        self.control.look_at_stop(time);
+        time
     }
 }
 

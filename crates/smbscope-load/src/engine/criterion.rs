@@ -1,22 +1,20 @@
-//! What a server must achieve: `p95(Read) < 20ms and errors < 1%`.
+//! Service-level criteria: `p95(Read) < 20ms and errors < 1%`.
 //!
-//! A criterion is one or several conditions joined by `and`:
+//! A criterion is a list of conditions joined by `and`:
 //!
-//! - `FIGURE(WHAT) < TIME`: `mean`, `max`, `p50`, `p90`, `p95`, `p99` or `p999` of the response time of a group (`Read`,
-//!   `Open/Close` …), of a command (`QUERY_DIRECTORY`), of an operation of the workload, or of the `total`. A name is looked
-//!   for in this order: total, groups, operations, commands. In an open loop the total, which is that of the operations
-//!   then, and operations are measured from their intended start; groups and commands are times in the server. TIME is a number with `ns`, `us`, `ms` or `s`.
-//! - `errors < 1%` or `errors < 10`: operations that failed, with another status than the expected one or because their
-//!   session broke, as a share of all or as a number.
-//! - `overload < 1%`: scenarios that began late, took longer than their budget or did not begin, as a share of those that were
-//!   due; of workloads with `[scenarios]` in an open loop.
-//! - `ops > 500`: operations of the workload a second.
-//! - `throughput > 100MB/s`: bytes read and written a second, with `B`, `KB`, `MB`, `GB`, `KiB`, `MiB` or `GiB`.
+//! - `FIGURE(WHAT) < TIME`: FIGURE is `mean`, `max`, `p50`, `p90`, `p95`, `p99` or `p999` of the response time. WHAT is
+//!   `total`, a group (`Read`, `Open/Close` …), an operation of the workload or a command (`QUERY_DIRECTORY`), looked
+//!   up in this order. In an open loop, operations (and `total`, which then covers them) count from their intended
+//!   start; groups and commands are always server response times. TIME is a number with `ns`, `us`, `ms` or `s`.
+//! - `errors < 1%` or `errors < 10`: failed operations (unexpected status or broken session) as a share or a number.
+//! - `overload < 1%`: share of due scenarios that started late, exceeded their budget or never started. Needs a
+//!   workload with `[scenarios]` in an open loop.
+//! - `ops > 500`: operations of the workload per second.
+//! - `throughput > 100MB/s`: bytes read and written per second, in `B`, `KB`, `MB`, `GB`, `KiB`, `MiB` or `GiB`.
 
-use super::overload::OverloadTally;
 use super::result::LoadPointResult;
-use smbscope_model::units;
-use smbscope_model::{Command, CommandGroup, Nanos};
+use super::schedule::OverloadTally;
+use smbscope_model::{Command, CommandGroup, Nanos, units};
 use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
 use smbscope_stats::{DurationStatistics, Measure, Summary, TimeFigure};
@@ -24,7 +22,6 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Conditions that must all hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Criterion {
     text: String,
@@ -33,42 +30,22 @@ pub struct Criterion {
 
 #[derive(Debug, Clone, PartialEq)]
 enum CriterionTerm {
-    /// `place` is that of the name in the text.
-    Time {
-        figure: TimeFigure,
-        of: String,
-        place: Range<usize>,
-        below: Nanos,
-    },
-    ErrorShare {
-        below: f64,
-    },
-    Errors {
-        below: f64,
-    },
-    Overload {
-        below: f64,
-    },
-    Operations {
-        above: f64,
-    },
-    Throughput {
-        above: f64,
-    },
+    Time { figure: TimeFigure, of: String, place: Range<usize>, below: Nanos },
+    ErrorShare { below: f64 },
+    Errors { below: f64 },
+    Overload { below: f64 },
+    Operations { above: f64 },
+    Throughput { above: f64 },
 }
 
-/// What is wrong with a criterion, and where.
 pub type CriterionError = FilterError;
 
-/// How conditions look.
 const EXAMPLE: &str = "write conditions such as p95(Read) < 20ms and errors < 1%";
 
-/// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CriterionResult {
-    /// All conditions hold.
     pub met: bool,
-    /// Each condition with what was found: `p95(Read) < 20ms: 12.3 ms`.
+    /// Each condition with the measured value: `p95(Read) < 20ms: 12.3 ms`.
     pub found: Vec<String>,
 }
 
@@ -122,7 +99,6 @@ fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<CriterionTerm, L
             compared(cursor, ">")?;
             CriterionTerm::Operations { above: value(text, cursor, units::rate)? }
         }
-        // The only other one that is taken.
         _ => {
             compared(cursor, ">")?;
             CriterionTerm::Throughput { above: value(text, cursor, units::byte_rate)? as f64 }
@@ -130,12 +106,10 @@ fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<CriterionTerm, L
     })
 }
 
-/// The one sign by which a figure is compared.
 fn compared(cursor: &mut Cursor<'_, '_>, sign: &'static str) -> Result<(), LocatedProblem> {
     if cursor.sign(sign) { Ok(()) } else { Err(with_example(cursor.expected(&format!("`{sign}`")))) }
 }
 
-/// What a figure is compared with: a number and its unit, with or without a blank between them.
 fn value<T, P: Into<Problem>>(
     text: &str,
     cursor: &mut Cursor<'_, '_>,
@@ -149,7 +123,7 @@ fn value<T, P: Into<Problem>>(
 
 fn number(text: &str) -> Result<f64, Problem> {
     let number = text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
-    number.ok_or_else(|| Problem::new(format!("`{text}` is no number")).hint("errors < 10, errors < 1%"))
+    number.ok_or_else(|| Problem::new(format!("`{text}` is not a number")).hint("errors < 10, errors < 1%"))
 }
 
 impl fmt::Display for Criterion {
@@ -159,7 +133,7 @@ impl fmt::Display for Criterion {
 }
 
 impl Criterion {
-    /// Refuses names that neither a group, an operation of the workload nor a command has.
+    /// Returns an error if a name is not a group, an operation of the workload or a command.
     pub fn check(&self, operations: &[String]) -> Result<(), CriterionError> {
         for condition in &self.conditions {
             let CriterionTerm::Time { of, place, .. } = condition else { continue };
@@ -177,12 +151,11 @@ impl Criterion {
         Ok(())
     }
 
-    /// Whether it asks for the overload of scenarios.
     pub fn needs_scenarios(&self) -> bool {
         self.conditions.iter().any(|condition| matches!(condition, CriterionTerm::Overload { .. }))
     }
 
-    /// What a run came to. A figure that too few commands support is no proof, so its condition does not hold.
+    /// Evaluates a result. A figure from too few commands proves nothing, so its condition fails.
     pub fn judge(&self, run: &LoadPointResult) -> CriterionResult {
         let judged: Vec<(bool, String)> = self.conditions.iter().map(|condition| condition.judge(run)).collect();
         let met = judged.iter().all(|(met, _)| *met);
@@ -245,10 +218,9 @@ fn is_command(command: Command, of: &str) -> bool {
     command.to_string().eq_ignore_ascii_case(of)
 }
 
-/// Response times of what a name stands for.
 fn figures_of(run: &LoadPointResult, of: &str) -> DurationStatistics {
     if is_total(of) {
-        // In an open loop what users wait begins when an operation is due.
+        // In an open loop, a user's wait starts when the operation is due.
         return run.due.as_ref().map_or_else(|| run.total().figures(), Summary::figures);
     }
     if let Some(group) = group(of) {
@@ -320,7 +292,7 @@ mod tests {
             ("p95(Read) <= 20ms", "character 11: expected `<`, found `<=`"),
             ("ops < 5", "character 5: expected `>`, found `<`"),
             ("overload < 5", "character 12: expected a percentage, such as 80% or 0.5%"),
-            ("errors < few", "character 10: `few` is no number; errors < 10, errors < 1%"),
+            ("errors < few", "character 10: `few` is not a number; errors < 10, errors < 1%"),
             ("errors <", "character 9: expected a value, found the end"),
             ("p95(Read)", "character 10: expected `<`, found the end"),
             ("latency < 3", "character 1: `latency` is none of"),

@@ -1,70 +1,30 @@
-//! Commands as the exchanges that a capture yields: what `smbscope_stats` counts, and what a table of them holds that a
-//! capture of the same run can be put beside.
+//! Converts commands to the exchanges that a capture would yield, for `smbscope_stats` and for a table that can be
+//! compared with a capture of the same run.
 
+use super::clocks::Clock;
 use super::session::SessionIdentity;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
 use smbscope_model::{
-    Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, Nanos, PacketRef, ResponseStatus, Stamp,
-    Timestamp,
+    Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, PacketRef, ResponseStatus, Stamp, Timestamp,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-/// Exchanges of a load point that are kept, of all workers together; further ones are counted. About 130 MB.
+/// Maximum number of exchanges kept per load point over all workers, about 130 MB. Further ones are counted.
 pub const EXCHANGES_MAX: usize = 250_000;
 
-/// Tells wall-clock time from the clock that only goes forward, which all measuring uses.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
-    instant: Instant,
-    timestamp: Timestamp,
-}
-
-impl Clock {
-    /// At this moment, which is `instant` of the clock that only goes forward.
-    pub(crate) fn at(instant: Instant) -> Clock {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Clock { instant, timestamp: Timestamp(Nanos::from(since).0) }
-    }
-
-    /// The same moment by a clock that is behind this one by so much.
-    pub(crate) fn behind(self, by: Nanos) -> Clock {
-        Clock { timestamp: Timestamp(self.timestamp.0.saturating_sub(by.0)), ..self }
-    }
-
-    /// When that is, by the clock that only goes forward.
-    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
-        let since = at.0.saturating_sub(self.timestamp.0);
-        let distance = Duration::from_nanos(since.unsigned_abs());
-        let instant = if since < 0 { self.instant.checked_sub(distance) } else { self.instant.checked_add(distance) };
-        instant.unwrap_or(self.instant)
-    }
-
-    pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
-        let since = match at.checked_duration_since(self.instant) {
-            Some(later) => Nanos::from(later).0,
-            None => -Nanos::from(self.instant - at).0,
-        };
-        Timestamp(self.timestamp.0.saturating_add(since))
-    }
-}
-
-/// What all exchanges of a connection have in common.
 #[derive(Debug)]
 struct ConnectionIdentity {
     flow: FlowId,
     identity: SessionIdentity,
 }
 
-/// A connection, of which commands come.
 #[derive(Debug)]
 pub(crate) struct CommandSource {
     ends: Arc<ConnectionIdentity>,
-    /// What the next commands are about.
     path: Option<Arc<str>>,
-    /// When the last response was there.
     answered: Option<Instant>,
 }
 
@@ -73,12 +33,11 @@ impl CommandSource {
         CommandSource { ends: Arc::new(ConnectionIdentity { flow, identity }), path: None, answered: None }
     }
 
-    /// The next commands are about this file.
     pub(crate) fn is_about(&mut self, path: Option<Arc<str>>) {
         self.path = path;
     }
 
-    /// The next commands of the connection: what they have in common.
+    /// Returns the context of a batch of commands, and updates the time of the last response.
     pub(crate) fn commands(&mut self, samples: &[Sample]) -> ActionBatch {
         let batch = ActionBatch {
             commands: samples.len(),
@@ -92,24 +51,20 @@ impl CommandSource {
     }
 }
 
-/// What the commands of an action have in common.
 #[derive(Debug)]
 pub(crate) struct ActionBatch {
-    /// How many they are.
     pub(crate) commands: usize,
     ends: Arc<ConnectionIdentity>,
     path: Option<Arc<str>>,
-    /// When the last response before them was there.
     answered: Option<Instant>,
 }
 
-/// Turns commands into exchanges, one in the place of the other, so that nothing is copied but what differs.
+/// Converts commands to exchanges, reusing a single one so that only differing fields are copied.
 #[derive(Debug)]
 pub(crate) struct Maker {
     clock: Clock,
     exchange: Exchange,
     ends: Option<Arc<ConnectionIdentity>>,
-    /// When the last response was there.
     answered: Option<Timestamp>,
 }
 
@@ -118,7 +73,6 @@ impl Maker {
         Maker { clock, exchange: blank(), ends: None, answered: None }
     }
 
-    /// The next commands are these.
     pub(crate) fn begin(&mut self, batch: ActionBatch) {
         let ActionBatch { ends, path, answered, .. } = batch;
         let exchange = &mut self.exchange;
@@ -135,8 +89,8 @@ impl Maker {
         self.answered = answered.map(|at| self.clock.timestamp(at));
     }
 
-    /// The command as a capture would show it that was taken inside the client. There are no packets, and no round trip is
-    /// known.
+    /// Converts a command to the exchange that a capture inside the client would show, without packet numbers and
+    /// round-trip times.
     pub(crate) fn exchange(&mut self, sample: &Sample) -> &Exchange {
         let clock = self.clock;
         let stamp = |time: Timestamp| Some(Stamp { time, packet: PacketRef::default() });
@@ -145,7 +99,7 @@ impl Maker {
         let last = clock.timestamp(sample.response_last);
         let is_short = sample.response_first == sample.response_last;
         let first = if is_short { last } else { clock.timestamp(sample.response_first) };
-        // Nothing else was outstanding, unless it began before the response before.
+        // Unless the command started before the previous response, nothing else was outstanding.
         let think_time = self.answered.filter(|before| *before <= begun).map(|before| begun - before);
         if answered {
             self.answered = self.answered.max(Some(last));
@@ -177,26 +131,23 @@ impl Maker {
     }
 }
 
-/// Names a name that no other thread counts the uses of.
+/// Copies a string instead of sharing it, so that no other thread touches its reference count.
 fn own(place: &mut Option<Arc<str>>, name: Option<&str>) {
     if place.as_deref() != name {
         *place = name.map(Arc::from);
     }
 }
 
-/// An exchange of which nothing is known yet.
 fn blank() -> Exchange {
     let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let endpoints = Endpoints { client: nobody, server: nobody };
     Exchange::new(FlowId(0), endpoints, Command::EncryptedFrame, CommandGroup::Encrypted)
 }
 
-/// Exchanges of a load point, and how many did not fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExchangeLog {
-    /// Those that were kept, in the order in which they began.
+    /// Kept exchanges in order of their start.
     pub list: Vec<Exchange>,
-    /// Those that were not, because there were too many.
     pub left_out: u64,
     most: usize,
 }
@@ -220,7 +171,6 @@ impl ExchangeLog {
         self.list.extend(other.list);
     }
 
-    /// In the order in which they began.
     pub(crate) fn finish(mut self) -> ExchangeLog {
         self.list.sort_by_key(|exchange| (exchange.start(), exchange.flow, exchange.message_id));
         self

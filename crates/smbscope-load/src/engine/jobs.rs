@@ -1,10 +1,11 @@
-//! Jobs: whole passes of a workload that has an end, and how long each took.
+//! Jobs: complete passes of a workload with an end, and the time each took.
 //!
-//! A job lasts from its first request to its last response. The time in which at least one of its commands was outstanding
-//! is what the user waited for the server; the rest of it is the client's, think time included. It counts when it began in
-//! the measured part and was completed; one that the end of the load point or of its session cut off is counted as such.
+//! A job lasts from its first request to its last response. While at least one of its commands is outstanding, the user
+//! waits for the server; the rest, including think time, belongs to the client. A job counts if it started in the
+//! measured part and completed. One that is cut off by the end of the load point or of its session counts as
+//! unfinished.
 
-use super::recorder::MeasurementWindow;
+use super::schedule::MeasurementWindow;
 use super::session::Performed;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
@@ -12,34 +13,27 @@ use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::{Summary, SummaryPrecision};
 use std::time::{Duration, Instant};
 
-/// Jobs of a load point that are kept one by one: the first ones.
+/// Maximum number of jobs kept individually: the first ones of a load point.
 pub const JOBS_KEPT_MAX: usize = 1_000;
 
-/// A job that was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishedJob {
-    /// The session that did it, from 0 over all sessions of all users.
+    /// Session that ran it, from 0 over all sessions of all users.
     pub session: u32,
-    /// Its first request.
     pub started: Timestamp,
-    /// From there to its last response.
     pub elapsed: Duration,
-    /// The part of it in which at least one of its commands was outstanding.
+    /// Part of `elapsed` with at least one outstanding command.
     pub waited: Duration,
-    /// Files opened.
     pub files: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
 }
 
-/// The pass that a user is in.
 #[derive(Debug)]
 pub(crate) struct ScriptPass {
     began: Instant,
     job: FinishedJob,
-    /// It began at its beginning, in this load point.
+    /// True if it started from its beginning in this load point.
     whole: bool,
 }
 
@@ -51,12 +45,10 @@ impl ScriptPass {
         ScriptPass { began, job, whole: true }
     }
 
-    /// Another load point began.
     pub(crate) fn carried_over(&mut self) {
         self.whole = false;
     }
 
-    /// An action of it was done.
     pub(crate) fn add(&mut self, span: Option<(Instant, Instant)>, waited: Duration, performed: Option<&Performed>) {
         let job = &mut self.job;
         if let Some((_, last)) = span {
@@ -70,13 +62,13 @@ impl ScriptPass {
         }
     }
 
-    /// The job, where all of it lies in the measured part of this load point.
+    /// Returns the job if it lies entirely in the measured part of this load point.
     pub(crate) fn job(&self, window: &MeasurementWindow) -> Option<FinishedJob> {
         (self.whole && window.contains(self.began)).then_some(self.job)
     }
 }
 
-/// The time in which at least one of these commands was outstanding; `spans` is room to work in.
+/// Returns the time with at least one outstanding command. `spans` is scratch space.
 pub(crate) fn waited(samples: &[Sample], spans: &mut Vec<(Instant, Instant)>) -> Duration {
     let own = samples.iter().filter(|sample| !sample.is_servers_wish());
     match samples {
@@ -100,31 +92,23 @@ pub(crate) fn waited(samples: &[Sample], spans: &mut Vec<(Instant, Instant)>) ->
     waited
 }
 
-/// The jobs of a load point.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JobSummary {
-    /// Of those that were completed.
     pub elapsed: Summary,
-    /// What they come to together.
     pub sum: JobTotals,
-    /// Jobs that began in the measured part and were not completed: the load point or their session ended before.
+    /// Jobs that started in the measured part but did not complete before the end of the load point or of their
+    /// session.
     pub unfinished: u64,
-    /// Those that were completed, in the order in which they began; at most [`JOBS_KEPT_MAX`].
+    /// Completed jobs in order of their start, at most [`JOBS_KEPT_MAX`].
     pub list: Vec<FinishedJob>,
 }
 
-/// What jobs come to together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobTotals {
-    /// Elapsed times.
     pub elapsed: Duration,
-    /// Times in which at least one command was outstanding.
     pub waited: Duration,
-    /// Files opened.
     pub files: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
 }
 
@@ -140,7 +124,6 @@ impl Default for JobSummary {
 }
 
 impl JobSummary {
-    /// A job was completed.
     pub fn completed(&mut self, job: FinishedJob) {
         self.elapsed.record(Nanos::from(job.elapsed));
         self.sum.add(&JobTotals {
@@ -155,7 +138,6 @@ impl JobSummary {
         }
     }
 
-    /// Adds those of another worker.
     pub(crate) fn merge(&mut self, other: JobSummary) {
         self.elapsed.merge(&other.elapsed);
         self.sum.add(&other.sum);
@@ -182,7 +164,7 @@ mod tests {
     use smbscope_model::{Command, CommandGroup, ExchangeOutcome};
     use smbscope_wire::smb2;
 
-    /// A command, in milliseconds from the beginning.
+    /// A command with times in milliseconds from the beginning.
     fn sample(begin: Instant, from: u64, until: u64) -> Sample {
         let at = |ms| begin + Duration::from_millis(ms);
         Sample {
@@ -218,7 +200,7 @@ mod tests {
             waited(&samples, &mut Vec::new()).as_millis()
         };
         assert_eq!((waited(&[]), waited(&[(3, 10)])), (0, 7));
-        // In the order of their answers: 0 to 9 and 12 to 15.
+        // In the order of their responses: 0 to 9 and 12 to 15.
         assert_eq!(waited(&[(2, 5), (0, 7), (5, 9), (3, 4), (12, 15)]), 12);
         let wish = Sample { outcome: ExchangeOutcome::ServerInitiated, ..sample(begin, 0, 50) };
         assert_eq!(super::waited(&[wish, sample(begin, 1, 2)], &mut Vec::new()).as_millis(), 1);

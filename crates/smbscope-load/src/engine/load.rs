@@ -1,24 +1,21 @@
-//! Load points one after the other, with threads that live from the first to the last.
+//! Runs load points in sequence on threads that live for the whole ramp, and merges their results.
 
-use super::control::LoadPointControl;
-use super::cpu::{LIMITED_ABOVE, ProcessTime};
-use super::exchanges::{Clock, ExchangeLog};
-use super::hooks::Surroundings;
+use super::clocks::{Clock, LIMITED_ABOVE, ProcessTime, Time};
+use super::control::{Common, LoadPointControl};
+use super::exchanges::ExchangeLog;
+use super::hooks::{EnginePhase, LOOK, Meter, Surroundings};
 use super::hosts::{Fleet, HostLink, OnLostHost, begin};
-use super::live_figures::EnginePhase;
-use super::load_point::Common;
-use super::meter::{LOOK, Meter};
 use super::plan::{EngineError, RampPlan};
-use super::recorder::{LoadPointRecorder, MeasurementWindow};
+use super::recorder::LoadPointRecorder;
 use super::result::{
     ClientCpuUsage, HostFailure, HostResult, LoadPointEnd, LoadPointResult, PacingResult, ResponseStall,
 };
-use super::schedule::LoadSchedule;
+use super::schedule::{LoadSchedule, MeasurementWindow};
 use super::session::SessionFactory;
-use super::share::WorkerShare;
 use super::silences::Silences;
-use super::timers::Time;
-use super::worker::{Connecting, HostFacts, HostLost, LoadWorker, Scripts, Worked, WorkerOrder, WorkerReply};
+use super::worker::{
+    Connecting, HostFacts, HostLost, LoadWorker, Scripts, Worked, WorkerOrder, WorkerReply, WorkerShare,
+};
 use smbscope_client::SessionOptions;
 use smbscope_stats::{Summary, SummaryPrecision};
 use std::io;
@@ -28,48 +25,39 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// Workers get the order to work this long before it begins.
+/// Lead time between the order to work and the start.
 const NOTICE: Duration = Duration::from_millis(2);
-/// Hosts get it this long before.
 const NOTICE_TO_HOSTS: Duration = Duration::from_millis(300);
 
-/// Connections of a host have numbers that begin with that of its first worker.
+/// Bits of a connection number below the number of the host's first worker, so that hosts never share one.
 const FLOWS_OF_A_HOST: u32 = 32;
 
-/// What a load point puts on the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OfferedLoad {
     pub(crate) users: u32,
-    /// Operations a second, where they are not the plan's.
     pub(crate) rate: Option<f64>,
 }
 
-/// Threads with their users, or hosts with theirs, between load points.
 pub(crate) struct Engine<'a> {
     plan: RampPlan,
     names: Vec<String>,
-    /// Scripts have an end.
     has_end: bool,
     lanes: Vec<WorkerLink>,
     replies: Receiver<WorkerReply>,
     on_lost: OnLostHost,
-    /// Hosts that were lost during the load point.
     lost: Vec<HostLost>,
     surroundings: Surroundings<'a>,
 }
 
-/// The way to a worker, or to a host.
 struct WorkerLink {
     orders: Sender<WorkerOrder>,
-    /// Absent for a worker of this process.
+    /// `None` for a worker of this process.
     host: Option<KnownHost>,
 }
 
-/// What the engine knows of a host.
 struct KnownHost {
     name: String,
     workers: u32,
-    /// It was lost.
     is_lost: bool,
     share: WorkerShare,
 }
@@ -80,7 +68,6 @@ impl WorkerLink {
     }
 }
 
-/// Starts threads for up to `most` users, lets `ramp` run load points, and ends the threads.
 pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
     most: u32,
@@ -95,7 +82,6 @@ pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
     with_workers(plan, &share, connector, scripts, time, surroundings, ramp)
 }
 
-/// The same with these workers out of those of several hosts.
 pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
     share: &WorkerShare,
@@ -133,7 +119,6 @@ pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
     })
 }
 
-/// Lets `ramp` run load points on the hosts of a fleet.
 pub(crate) fn with_hosts<R>(
     plan: &RampPlan,
     fleet: Fleet,
@@ -182,12 +167,11 @@ impl<'a> Engine<'a> {
         result
     }
 
-    /// Whether the caller wants no further load point.
     pub(crate) fn is_stopped(&self) -> bool {
         self.surroundings.stop.is_stopped()
     }
 
-    /// What load the number of a load point is: of users, or of operations a second where the plan says so.
+    /// Converts a load point's number to a load: users or, if the plan has rates, operations per second.
     pub(crate) fn load(&self, number: u32) -> OfferedLoad {
         match self.plan.rates.is_empty() {
             true => OfferedLoad { users: number, rate: None },
@@ -195,7 +179,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Runs one load point.
     pub(crate) fn point(&mut self, load: OfferedLoad) -> LoadPointResult {
         let users = load.users;
         let schedule = self.plan.schedule.at(users, load.rate);
@@ -227,12 +210,10 @@ impl<'a> Engine<'a> {
         self.lanes.iter().any(|lane| lane.host.is_some())
     }
 
-    /// Whether all hosts were lost.
     pub(crate) fn is_without_hosts(&self) -> bool {
         self.is_of_hosts() && self.lanes.iter().all(WorkerLink::is_lost)
     }
 
-    /// Divides the workers of all hosts that are left anew.
     fn deal(&mut self) {
         let mut hosts: Vec<&mut KnownHost> = self.lanes.iter_mut().filter_map(|lane| lane.host.as_mut()).collect();
         let workers: Vec<u32> = hosts.iter().map(|host| if host.is_lost { 0 } else { host.workers }).collect();
@@ -241,7 +222,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Has sessions made; when the last one was.
     pub(crate) fn connect(&mut self, connecting: &Connecting) -> Instant {
         let shares: Vec<WorkerShare> =
             self.lanes.iter().filter_map(|lane| Some(lane.host.as_ref()?.share.clone())).collect();
@@ -261,7 +241,6 @@ impl<'a> Engine<'a> {
         ready
     }
 
-    /// Lets users work; what they did, and the processor time that this process took.
     pub(crate) fn work(
         &mut self,
         (begin, window, schedule): (Instant, MeasurementWindow, LoadSchedule),
@@ -279,7 +258,6 @@ impl<'a> Engine<'a> {
         (parts, meter.finish(&mut self.surroundings))
     }
 
-    /// Gives everyone an order who is there; how many that are.
     fn order(&self, order: impl Fn(&WorkerLink) -> WorkerOrder) -> usize {
         let there = self.lanes.iter().filter(|lane| !lane.is_lost());
         there
@@ -289,7 +267,7 @@ impl<'a> Engine<'a> {
             .count()
     }
 
-    /// So many replies. Meanwhile looks at the clock and at what the caller wants.
+    /// Collects `asked` replies. Meanwhile drives the meter and watches the stop flag.
     fn collect(&mut self, asked: usize, control: &LoadPointControl, mut meter: Option<&mut Meter>) -> Vec<WorkerReply> {
         let mut replies = Vec::new();
         let mut answered = 0;
@@ -302,12 +280,12 @@ impl<'a> Engine<'a> {
                 Ok(WorkerReply::Lost(lost)) => self.lose(lost, control),
                 Ok(reply) => replies.push(reply),
                 Err(RecvTimeoutError::Timeout) => {}
-                // All workers are gone: one of them panicked, and the scope of the threads passes that on.
+                // All workers are gone: one of them panicked, and the thread scope propagates the panic.
                 Err(RecvTimeoutError::Disconnected) => panic!("the workers of the load generator ended early"),
             }
             control.pass_on_stop();
             if of_hosts {
-                // Users of this process look themselves, by the clock that they live in.
+                // Users of this process check the flag themselves, by their own (possibly simulated) clock.
                 control.look_at_stop(Instant::now());
             }
             if let Some(meter) = &mut meter {
@@ -317,7 +295,6 @@ impl<'a> Engine<'a> {
         replies
     }
 
-    /// A host is lost.
     fn lose(&mut self, lost: HostLost, control: &LoadPointControl) {
         let Some(host) = &mut self.lanes[lost.lane].host else { return };
         host.is_lost = true;
@@ -330,7 +307,6 @@ impl<'a> Engine<'a> {
         self.lost.push(lost);
     }
 
-    /// Puts together what workers have.
     fn finish(
         &self,
         (users, schedule): (u32, LoadSchedule),
@@ -346,7 +322,7 @@ impl<'a> Engine<'a> {
         let mut whole = whole.limited(self.plan.overload);
         let mut late = Summary::new(SummaryPrecision::ROW);
         let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
-        // Without any, all hosts are lost, and it is over now.
+        // If all hosts are lost there are no parts, and the load point ends now.
         let last = parts.iter().map(|part| part.ended).max().unwrap_or_else(|| Instant::now().min(window.end));
         let duration = last.saturating_duration_since(window.start);
         let of_hosts = parts.iter().filter_map(|part| part.host.as_ref()).map(|host| host.used);
@@ -425,7 +401,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What a host did, where the workers are those of one.
     fn host_run(&self, part: &mut Worked, users: u32, duration: Duration) -> Option<(usize, HostResult)> {
         let HostFacts { lane, used, clock, late_by } = *part.host.as_ref()?;
         let (name, sessions) = self.host(lane, users)?;
@@ -463,7 +438,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The name of a host, and sessions that it has with so many users.
     fn host(&self, lane: usize, users: u32) -> Option<(String, u32)> {
         let host = self.lanes[lane].host.as_ref()?;
         Some((host.name.clone(), host.share.sessions(users.saturating_mul(self.plan.sessions_per_user))))

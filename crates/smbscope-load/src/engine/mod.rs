@@ -1,72 +1,61 @@
-//! Lets users work by a schedule, up a ramp, and adds up what they waited for.
+//! The load engine: runs users by a schedule and up a ramp, and aggregates their response times.
 //!
-//! [`run`] carries out a [`Plan`]: for each load point it makes the sessions, lets them work for a warm-up, measures, and
-//! hands out a [`Run`]. Threads have their users for themselves: a user is a task that does its own input
-//! and output, and each thread records without locks.
+//! [`run`] executes a [`RampPlan`]. For each load point it connects the sessions, lets the users work through a
+//! warm-up, measures, and returns a [`LoadPointResult`]. Each worker thread owns its users: a user is a task that does
+//! its own I/O, and a thread records without locks.
 //!
-//! A new session first does what its script sets up, which is not counted. Sessions stay from one load point to the next,
-//! with their open files, and scripts go on where they are; when the next load point has fewer users, the last ones leave.
+//! A new session first performs its script's set-up, which is not counted. Sessions, with their open files and script
+//! positions, carry over to the next load point; if that has fewer users, the last ones leave. Start reading in
+//! `load.rs`, then `user.rs`.
 
 mod capacity;
-mod connections;
+mod clocks;
 mod control;
-mod cpu;
 mod criterion;
 mod exchanges;
 mod hooks;
 mod hosts;
 mod jobs;
-mod live_figures;
 mod load;
-mod load_point;
-mod meter;
-mod overload;
-mod perform;
 mod plan;
 mod recorder;
 pub mod result;
 mod schedule;
 mod session;
-mod share;
 mod silences;
-mod timers;
 mod user;
-mod users;
 mod worker;
 
 #[cfg(test)]
 mod tests;
 
 pub use capacity::{CapacityResult, Knee, KneeRange, LoadTrial, Search};
-pub use control::StopFlag;
-pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
+pub use clocks::{LATE_ABOVE, LIMITED_ABOVE};
 pub use criterion::{Criterion, CriterionError, CriterionResult};
 pub use exchanges::{EXCHANGES_MAX, ExchangeLog};
-pub use hooks::Hooks;
+pub use hooks::{EnginePhase, EngineSnapshot, Hooks, LiveFigures, LiveGroup, StopFlag};
 pub use hosts::{Fleet, Host, LoadHost, LoadWork, OnLostHost};
 pub use jobs::{FinishedJob, JOBS_KEPT_MAX, JobSummary, JobTotals};
-pub use live_figures::{EnginePhase, EngineSnapshot, LiveFigures, LiveGroup};
-pub use overload::{OverloadLimits, OverloadTally};
 pub use plan::{Connects, EngineError, ErrorLimit, LoadPointLimits, OnFailure, RampPlan};
-pub use schedule::{Arrivals, LoadSchedule};
+pub use plan::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
+pub use schedule::{Arrivals, LoadSchedule, OverloadLimits, OverloadTally};
 pub use session::CommandQueueDepth;
 pub use silences::{STALL_MIN, STALL_TIMES_MEDIAN, STALLS_MAX};
-pub use users::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 
 use crate::workload::Script;
+use clocks::Time;
 use hooks::Surroundings;
 use load::{Engine, with_engine, with_hosts};
-use perform::ServerConnector;
 use result::{LoadPointEnd, LoadPointResult};
+use session::ServerConnector;
 use smbscope_client::SessionOptions;
-use timers::Time;
 use worker::Scripts;
 
-/// Runs every load point of the plan on a server and yields them in their order, up to the one that was interrupted,
-/// stopped or failed. Blocks until all sessions are ended.
+/// Runs every load point of the plan against a server and returns the results in order, up to the first one that was
+/// interrupted, stopped or failed. Blocks until all sessions have ended.
 ///
-/// `scripts` makes the script of a session; the number counts the sessions of all users from 0. Whatever in a script is
-/// random comes from the plan's seed and that number.
+/// `scripts` creates the script of a session, numbered from 0 across all users. All randomness in a script derives from
+/// the plan's seed and that number.
 pub fn run(
     plan: &RampPlan,
     options: &SessionOptions,
@@ -78,7 +67,7 @@ pub fn run(
     run_on(None, plan, options, scripts, hooks, live, stop)
 }
 
-/// The same with the users of a fleet of hosts, where there is one; `scripts` are those that its workload makes there.
+/// Like [`run`], with the users of a fleet of hosts if there is one. `scripts` must match the fleet's workload.
 pub fn run_on(
     fleet: Option<Fleet>,
     plan: &RampPlan,
@@ -92,10 +81,9 @@ pub fn run_on(
     with_users(fleet, plan, plan.users.most(), options, scripts, surroundings, |engine| ramp(plan, engine))
 }
 
-/// Searches for the most users with whom a criterion is met, or for the highest rate where the plan has rates, instead of
-/// the plan's load points. What the plan says of a load point holds for each that is tried. Users are those of a fleet
-/// where there is one.
-#[expect(clippy::too_many_arguments, reason = "the settings of a run, and what is searched for")]
+/// Searches for the largest number of users that meets a criterion, or for the highest rate if the plan has rates. The
+/// plan's settings apply to every load point that the search tries.
+#[expect(clippy::too_many_arguments, reason = "the settings of a run and of the search")]
 pub fn find_capacity(
     plan: &RampPlan,
     criterion: &Criterion,
@@ -113,7 +101,6 @@ pub fn find_capacity(
     with_users(fleet, plan, most, options, scripts, surroundings, |engine| capacity::search(engine, criterion, search))
 }
 
-/// Lets `ramp` run load points with the users of a fleet, or with up to `most` of this process.
 fn with_users<R>(
     fleet: Option<Fleet>,
     plan: &RampPlan,
@@ -130,7 +117,6 @@ fn with_users<R>(
     with_engine(plan, most, server, scripts, Time::Real, surroundings, ramp)
 }
 
-/// The load points of the plan.
 fn ramp(plan: &RampPlan, engine: &mut Engine<'_>) -> Vec<LoadPointResult> {
     let mut runs = Vec::new();
     let points = if plan.rates.is_empty() { plan.users.points() } else { &plan.rates };

@@ -1,7 +1,7 @@
-//! Results of a load point, from the client's own samples. Whoever captured the same run adds the times on the wire.
+//! Results of a load point, from the client's own samples. A capture of the same run can add times on the wire.
 
 use super::jobs::JobSummary;
-use super::overload::OverloadTally;
+use super::schedule::OverloadTally;
 use super::session::CommandQueueDepth;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, CommandGroup, Nanos, Timestamp};
@@ -10,42 +10,28 @@ use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One measured load point.
 #[derive(Debug, Clone)]
 pub struct LoadPointResult {
-    /// Concurrent users.
     pub users: u32,
-    /// Start of the measurement.
     pub started: Timestamp,
-    /// Actual duration of the measurement.
     pub duration: Duration,
     /// Actual warm-up before it, not counted.
     pub warmup: Duration,
-    /// Commands, aggregated like those of a capture.
     pub counted: Aggregator,
     /// Open loop: time from the intended start of each operation to its end.
     pub due: Option<Summary>,
-    /// Operations in the order of the workload.
     pub operations: Vec<OperationResult>,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
-    /// The measurement by second.
+    /// Intervals of the measurement, of [`RampPlan::interval`](super::RampPlan::interval) each.
     pub intervals: Vec<IntervalResult>,
-    /// Time from the start of a connect to an established session.
     pub connects: Summary,
     /// Commands of these connects; counted nowhere else.
     pub connect_commands: BTreeMap<Command, u64>,
-    /// Failed sessions by reason.
     pub failures: BTreeMap<String, u64>,
-    /// Commands outstanding when their connection ended.
     pub unanswered: u64,
-    /// Stalls in time order.
     pub stalls: Vec<ResponseStall>,
-    /// Processor time of this process during the measurement.
     pub client_cpu: ClientCpuUsage,
-    /// How it ended.
     pub ended: LoadPointEnd,
     /// Schedule, and how far the client kept it.
     pub pace: PacingResult,
@@ -59,34 +45,22 @@ pub struct LoadPointResult {
     pub hosts: Vec<HostResult>,
 }
 
-/// Results of one host at a load point.
 #[derive(Debug, Clone)]
 pub struct HostResult {
-    /// Host name.
     pub name: String,
-    /// Sessions assigned to it.
     pub sessions: u32,
-    /// Answered commands.
     pub commands: u64,
-    /// Error responses among them.
     pub errors: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
-    /// Response times of the headline groups.
     pub times: Summary,
-    /// Processor time.
     pub cpu: ClientCpuUsage,
-    /// Clock offset.
     pub clock: HostClockOffset,
     /// Delay of its first user, if the start command came too late.
     pub late_by: Duration,
-    /// Why and when the host was lost.
     pub lost: Option<HostFailure>,
 }
 
-/// Offset of a host's clock from the driver's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostClockOffset {
     /// How far the clock is ahead; negative if behind.
@@ -95,67 +69,52 @@ pub struct HostClockOffset {
     pub bound: Nanos,
 }
 
-/// A lost host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFailure {
-    /// Time of detection.
     pub at: Timestamp,
-    /// Reason.
     pub why: String,
     /// Commands it had reported by then; not in any other field.
     pub commands: u64,
 }
 
 impl LoadPointResult {
-    /// Returns the response times of all commands in the headline groups ([`Group::in_headline`]).
+    /// Returns the response times of all commands in the headline groups ([`CommandGroup::in_headline`]).
     pub fn total(&self) -> Summary {
         self.counted.response_times(|(_, _, group)| group.in_headline())
     }
 
-    /// Returns the response times of a group.
     pub fn group(&self, of: CommandGroup) -> Summary {
         self.counted.response_times(|(_, _, group)| *group == of)
     }
 
-    /// Returns the number of answered commands of all groups.
     pub fn answered(&self) -> u64 {
         self.counted.kinds().map(|(_, counted)| counted.response_time.count()).sum()
     }
 }
 
-/// An operation of the workload: one or more commands.
 #[derive(Debug, Clone)]
 pub struct OperationResult {
-    /// Name in the workload.
     pub name: String,
     /// Time from the actual start to the end.
     pub service: Summary,
     /// Time from the intended start to the end, the user's wait. Absent in a closed loop, where it equals `service`.
     pub response: Option<Summary>,
-    /// Operations with an unexpected status, by status.
     pub unexpected: BTreeMap<NtStatus, u64>,
 }
 
-/// An interval of a run: one second, or as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntervalResult {
-    /// Start.
     pub start: Timestamp,
     /// Users with a session at the end of the interval.
     pub users: u32,
     /// Commands sent in it and answered.
     pub operations: u64,
-    /// Error responses among them.
     pub errors: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
-    /// Median response time.
     pub p50: Option<Nanos>,
-    /// 95th percentile. Absent for too few commands.
+    /// Absent for too few commands.
     pub p95: Option<Nanos>,
-    /// Longest response time.
     pub max: Option<Nanos>,
 }
 
@@ -163,56 +122,42 @@ pub struct IntervalResult {
 /// [`STALL_TIMES_MEDIAN`](super::STALL_TIMES_MEDIAN) times the median response time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseStall {
-    /// Start.
     pub start: Timestamp,
-    /// Duration.
     pub length: Duration,
 }
 
-/// Processor time of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClientCpuUsage {
-    /// User mode.
     pub user: Duration,
-    /// Kernel mode.
     pub system: Duration,
-    /// Threads polled their sockets ([`Plan::busy_poll`]), which `user` and `system` include.
-    ///
-    /// [`Plan::busy_poll`]: super::Plan::busy_poll
+    /// True if threads polled their sockets ([`RampPlan::busy_poll`](super::RampPlan::busy_poll)), which `user` and
+    /// `system` include.
     pub busy_poll: bool,
     /// Processor time of the busiest thread, without polling, as a share of the measurement, 0 to 1.
     pub busiest: f64,
-    /// The client was the bottleneck: its busiest thread was on a processor for more than nine tenths of the time. The figures say
-    /// nothing about the server.
+    /// The client was the bottleneck: its busiest thread was on a processor for more than nine tenths of the time. The
+    /// figures say nothing about the server.
     pub limited: bool,
-    /// 99th percentile of the wake-up delay of its threads, which response times include. Above a few milliseconds, other programs
-    /// took the processors. Absent for measurements below one second.
+    /// 99th percentile of the wake-up delay of its threads, which response times include. Above a few milliseconds,
+    /// other programs took the processors. Absent for measurements below one second.
     pub late_p99: Option<Nanos>,
 }
 
-/// How a load point ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LoadPointEnd {
-    /// The duration was over, or every user had finished.
     Done,
-    /// Interrupted by the user (Ctrl-C).
     Interrupted,
-    /// A stop condition held.
     Stopped(String),
-    /// No user could continue, with the reason.
     Failed(String),
 }
 
-/// Schedule of operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PacingResult {
-    /// Closed loop: a user starts an operation after the previous one. A stall also stops new operations, so percentiles hide it.
+    /// Closed loop: a user starts an operation after the previous one. A stall also stops new operations, so
+    /// percentiles hide it.
     Closed,
-    /// Open loop: operations start at intended times, at a rate of all users together.
     Open {
-        /// Requested operations per second.
         rate: f64,
-        /// Operations that were due and never started.
         not_begun: u64,
     },
 }

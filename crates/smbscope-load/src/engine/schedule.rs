@@ -1,51 +1,46 @@
-//! When operations begin: one value for closed and open loops, and the appointments of each user that follow from it.
+//! Start times of operations, for closed and open loops.
 //!
-//! In a closed loop a user begins an operation when the one before is done and was thought about. A server that stalls
-//! holds back the load, and only one operation of each user shows the stall.
+//! In a closed loop, a user starts an operation after the previous one and its think time. A server that stalls holds
+//! back the load, and only one operation per user shows the stall.
 //!
-//! In an open loop operations have intended starts that do not depend on the server. They are dealt out to the users
-//! in turn, or with Poisson arrivals each user has a stream of its own, which add up to one of the whole rate. A user who
-//! is late begins the next operation at once, and its response time runs from the intended start: no coordinated omission.
+//! In an open loop, operations have intended start times that do not depend on the server. Constant arrivals are dealt
+//! to the users in turn; with Poisson arrivals each user has an independent stream, and the streams add up to the whole
+//! rate. A user who is late starts the next operation immediately, and its response time counts from the intended
+//! start, which avoids coordinated omission.
+//!
+//! Overload is the share of scenarios that were too slow for their users, by which FSCT rates the number of users that
+//! a server supports. A scenario is an operation of an open loop, due regardless of the previous one: see
+//! [`OverloadTally`].
 
 use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;
 use std::time::{Duration, Instant};
 
-/// When operations begin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum LoadSchedule {
-    /// Each user begins when the operation before is done.
     Closed {
-        /// What passes between two operations of a user.
         think: Duration,
     },
-    /// Operations begin when they are due.
+    /// `rate` is in operations per second, per user or in total.
     Open {
-        /// Operations a second: of all users together, or of each.
         rate: f64,
-        /// The rate is that of each user, so that more users are more load.
         per_user: bool,
-        /// How they are spread.
         arrivals: Arrivals,
     },
 }
 
-/// How intended starts are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// At equal distances.
     Constant,
-    /// At random, independent of each other.
     Poisson,
 }
 
 impl LoadSchedule {
-    /// Whether intended starts exist.
     pub fn is_open(&self) -> bool {
         matches!(self, LoadSchedule::Open { .. })
     }
 
-    /// The schedule of a load point with so many users; a rate takes the place of the schedule's own.
+    /// Resolves the schedule for a load point with this many users. `rate` overrides the schedule's own.
     pub(crate) fn at(self, users: u32, rate: Option<f64>) -> LoadSchedule {
         match self {
             LoadSchedule::Open { rate: own, per_user, arrivals } => {
@@ -57,7 +52,6 @@ impl LoadSchedule {
     }
 }
 
-/// The intended starts of one user.
 #[derive(Debug)]
 pub(crate) enum Appointments {
     Closed { think: Duration, next: Instant },
@@ -66,12 +60,12 @@ pub(crate) enum Appointments {
 }
 
 impl Appointments {
-    /// Those of user `number` of `users`, from `begin` on.
+    /// Start times of user `number` of `users`, from `begin` on.
     pub(crate) fn new(schedule: LoadSchedule, number: u32, users: u32, begin: Instant, seed: u64) -> Appointments {
         let mut random = Random::of_stream(seed, u64::from(number));
         match schedule {
             LoadSchedule::Closed { think } => {
-                // Users who all think for the same time would act at the same moments.
+                // A random first start, because users with equal think times would otherwise act in lockstep.
                 let next = begin + think.mul_f64(random.unit());
                 Appointments::Closed { think, next }
             }
@@ -88,7 +82,6 @@ impl Appointments {
         }
     }
 
-    /// When the next operation should begin.
     pub(crate) fn next(&self) -> Instant {
         match self {
             Appointments::Closed { next, .. }
@@ -97,7 +90,7 @@ impl Appointments {
         }
     }
 
-    /// The operation began: an open loop makes the appointment after it.
+    /// Records that the operation started. An open loop moves on to the next start time.
     pub(crate) fn begun(&mut self) {
         match self {
             Appointments::Closed { .. } => {}
@@ -111,14 +104,15 @@ impl Appointments {
         }
     }
 
-    /// The operation ended: in a closed loop the user thinks, then begins the next.
+    /// Records that the operation ended. A closed loop starts the next one after the think time.
     pub(crate) fn ended(&mut self, at: Instant) {
         if let Appointments::Closed { think, next } = self {
             *next = at + *think;
         }
     }
 
-    /// Appointments from `from` on that were missed by `until`; none in a closed loop.
+    /// Skips the start times before `until`. Returns how many of them were at or after `from`; always 0 in a closed
+    /// loop.
     pub(crate) fn missed(&mut self, from: Instant, until: Instant) -> u64 {
         if let Appointments::Closed { .. } = self {
             return 0;
@@ -132,11 +126,87 @@ impl Appointments {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MeasurementWindow {
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    pub(crate) interval: Duration,
+}
+
+impl MeasurementWindow {
+    pub(crate) fn contains(&self, at: Instant) -> bool {
+        self.start <= at && at < self.end
+    }
+
+    pub(crate) fn interval_of(&self, at: Instant) -> usize {
+        (at.saturating_duration_since(self.start).as_nanos() / self.interval.as_nanos()) as usize
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverloadLimits {
+    pub late: Duration,
+    /// Maximum time from first request to last response; `None` for unlimited.
+    pub budget: Option<Duration>,
+}
+
+/// Scenarios that were due in the measured part of a load point.
+///
+/// A scenario is overload if it started late because its user was still working on the previous one, if it exceeded
+/// its budget, or if it never started. Each counts in at most one of these categories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverloadTally {
+    pub limits: OverloadLimits,
+    pub scenarios: u64,
+    pub late: u64,
+    /// Started in time but exceeded the budget, or never completed.
+    pub exceeded: u64,
+    pub not_begun: u64,
+}
+
+impl OverloadTally {
+    pub(crate) fn new(limits: OverloadLimits) -> OverloadTally {
+        OverloadTally { limits, scenarios: 0, late: 0, exceeded: 0, not_begun: 0 }
+    }
+
+    /// Returns the share of scenarios that were too slow, 0 to 1. Returns 0 if none were due.
+    pub fn share(&self) -> f64 {
+        (self.late + self.exceeded + self.not_begun) as f64 / self.scenarios.max(1) as f64
+    }
+
+    pub(crate) fn completed(&mut self, intended: Instant, (first, last): (Instant, Instant)) {
+        self.scenarios += 1;
+        let OverloadLimits { late, budget } = self.limits;
+        if first.saturating_duration_since(intended) > late {
+            self.late += 1;
+        } else if budget.is_some_and(|budget| last.saturating_duration_since(first) > budget) {
+            self.exceeded += 1;
+        }
+    }
+
+    pub(crate) fn given_up(&mut self, since: Instant, window: &MeasurementWindow) {
+        let counts = u64::from(window.contains(since));
+        self.scenarios += counts;
+        self.exceeded += counts;
+    }
+
+    pub(crate) fn not_begun(&mut self, scenarios: u64) {
+        self.scenarios += scenarios;
+        self.not_begun += scenarios;
+    }
+
+    pub(crate) fn merge(&mut self, other: &OverloadTally) {
+        self.scenarios += other.scenarios;
+        self.late += other.late;
+        self.exceeded += other.exceeded;
+        self.not_begun += other.not_begun;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Intended starts of all users in a second, in microseconds from the beginning.
     fn starts(rate: f64, arrivals: Arrivals, users: u32, seconds: u64) -> Vec<u128> {
         let begin = Instant::now();
         let mut starts = Vec::new();
@@ -154,7 +224,6 @@ mod tests {
 
     #[test]
     fn constant_arrivals_of_all_users_together_have_equal_distances() {
-        // 100/s by 3 users: one every 10 ms.
         let expected: Vec<u128> = (0..100).map(|i| i * 10_000).collect();
         let near = |(a, b): (&u128, &u128)| a.abs_diff(*b) <= 1;
         let starts = starts(100.0, Arrivals::Constant, 3, 1);
@@ -163,8 +232,8 @@ mod tests {
 
     #[test]
     fn poisson_arrivals_keep_the_rate_and_have_the_variance_of_chance() {
-        // 10,000 expected: the standard deviation of a Poisson count is 100, so 5 of them are allowed. The distances are
-        // exponential: their standard deviation equals their mean.
+        // 10,000 expected. The standard deviation of a Poisson count is 100, so 5 of them are allowed. The intervals
+        // are exponential: their standard deviation equals their mean.
         let starts = starts(1_000.0, Arrivals::Poisson, 8, 10);
         assert!((9_500..10_500).contains(&starts.len()), "{}", starts.len());
         let distances: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
@@ -191,7 +260,7 @@ mod tests {
 
     #[test]
     fn missed_appointments_are_those_of_the_measured_part() {
-        // 10/s by one user; measured from 1 s to 3 s; begun until 1.5 s: 15 appointments from 1.5 s on are left.
+        // 10/s by one user, measured from 1 s to 3 s, started until 1.5 s: 15 start times from 1.5 s on remain.
         let begin = Instant::now();
         let schedule = LoadSchedule::Open { rate: 10.0, per_user: false, arrivals: Arrivals::Constant };
         let mut own = Appointments::new(schedule, 0, 1, begin, 0);

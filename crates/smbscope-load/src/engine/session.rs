@@ -1,50 +1,51 @@
-//! What a user works on: a session of the SMB client, or in tests a mock of it with a time of its own.
+//! A user's session: the traits that the engine works with, and their implementation on the SMB client.
+//!
+//! [`ServerSession`] performs [`Action`]s and is a mock with simulated time in tests. [`UserSession`] keeps the table
+//! of open files and uses one connection, or several in turn (SMB 3 multichannel).
 
-use crate::workload::Action;
+use crate::workload::{Action, HandleSlot, Own};
 use serde::{Deserialize, Serialize};
-use smbscope_client::{ClientError, Samples};
+use smbscope_client::{
+    ClientError, ClientSession, FileHandle, Info, ListingEntry, OpenParameters, Samples, SessionOptions, SetInfo,
+    TransferDirection,
+};
 use smbscope_model::{Dialect, Endpoints};
+use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
 
-/// What an action came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Performed {
-    /// The server's last word, or STATUS_INVALID_HANDLE where an action needs an open file that is not there.
+    /// Final status of the server, or STATUS_INVALID_HANDLE if an action needs an open file that is missing.
     pub(crate) status: NtStatus,
-    /// File data that came.
     pub(crate) bytes_read: u64,
-    /// File data that went.
     pub(crate) bytes_written: u64,
-    /// Files, and no directories, that were opened.
+    /// Number of files opened, without directories.
     pub(crate) files_opened: u32,
-    /// Commands that should have been outstanding together, and that were; 0 where one was enough.
+    /// Zero if the action needed only one command at a time.
     pub(crate) queue: CommandQueueDepth,
 }
 
-/// Commands outstanding together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandQueueDepth {
-    /// As many as the workload wants.
     pub asked: u32,
-    /// The most there were.
     pub reached: u32,
 }
 
 impl CommandQueueDepth {
-    /// The most of both.
     pub(crate) fn add(&mut self, other: CommandQueueDepth) {
         *self = CommandQueueDepth { asked: self.asked.max(other.asked), reached: self.reached.max(other.reached) };
     }
 }
 
 impl Performed {
-    /// An answer without data.
     pub(crate) fn with_status(status: NtStatus) -> Performed {
         Performed { status, ..Performed::DONE }
     }
 
-    /// An action that succeeded and moved no data.
     pub(crate) const DONE: Performed = Performed {
         status: NtStatus::SUCCESS,
         bytes_read: 0,
@@ -54,7 +55,6 @@ impl Performed {
     };
 }
 
-/// Who and where: what the exchanges of a session have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionIdentity {
     pub(crate) endpoints: Endpoints,
@@ -63,41 +63,413 @@ pub(crate) struct SessionIdentity {
     pub(crate) share: Option<Arc<str>>,
 }
 
-/// Makes sessions, for all workers.
 pub(crate) trait SessionFactory: Sync {
     type Session: ServerSession;
 
-    /// Connects, until the session can be used.
     async fn connect(&self) -> Result<Self::Session, ClientError>;
 }
 
-/// A session on which actions are performed one after the other.
 pub(crate) trait ServerSession {
-    /// Performs an action other than thinking. A status is no error here, whatever it says; an error means that the
-    /// session can be used no longer.
+    /// Performs an action other than thinking. No status is an error here; an error means that the session is unusable.
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, ClientError>;
 
-    /// The connection that the next action will be performed on, from 0.
     fn connection(&self) -> usize;
 
-    /// Commands of a connection since the caller last emptied it.
+    /// Commands of a connection since the caller last emptied the list.
     fn samples(&mut self, connection: usize) -> &mut Samples;
 
-    /// How many connections there are.
     fn connections(&self) -> usize;
 
-    /// Who and where.
     fn identity(&self, connection: usize) -> SessionIdentity;
 
-    /// Waits until the server wants something, or a connection ends; may be dropped at any time.
+    /// Waits for a request from the server or the end of a connection. Cancel-safe.
     async fn disturbed(&self) -> Result<(), ClientError>;
 
-    /// Does what the server wants: gives back oplocks and leases.
+    /// Handles the server's requests: acknowledges oplock and lease breaks.
     async fn attend(&mut self) -> Result<(), ClientError>;
 
-    /// Closes what actions left open.
     async fn close_all(&mut self) -> Result<(), ClientError>;
 
-    /// Says goodbye.
     async fn disconnect(&mut self) -> Result<(), ClientError>;
+}
+
+/// Bytes of data for writes: random, from the seed, the same for all users.
+const PAYLOAD: usize = 4 << 20;
+const WRITE_MAX: usize = PAYLOAD - SHIFT_MAX;
+/// Writes at different offsets start at different places in the payload, up to this many bytes in.
+const SHIFT_MAX: usize = 64 << 10;
+const DEPTH_MAX: usize = 128;
+/// Every server supports this class, and SMB1 an equivalent (MS-FSCC 2.4.8).
+const LISTED: Info = Info::FILE_BOTH_DIRECTORY_INFORMATION;
+const REPARSE_POINT: u32 = 0x400;
+
+pub(crate) struct ServerConnector {
+    options: SessionOptions,
+    connections: u32,
+    payload: Arc<[u8]>,
+    user: Option<Arc<str>>,
+    share: Arc<str>,
+}
+
+impl ServerConnector {
+    pub(crate) fn new(options: &SessionOptions, connections: u32, seed: u64) -> ServerConnector {
+        let mut random = Random::of_stream(seed, u64::from_le_bytes(*b"payload\0"));
+        let payload = (0..PAYLOAD / 8).flat_map(|_| random.bits().to_le_bytes()).collect();
+        let user = match &options.credentials {
+            smbscope_client::Credentials::Ntlm { domain, user, .. } if domain.is_empty() => Some(user.as_str().into()),
+            smbscope_client::Credentials::Ntlm { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
+            _ => None,
+        };
+        ServerConnector { options: options.clone(), connections, payload, user, share: options.share.as_str().into() }
+    }
+}
+
+impl SessionFactory for ServerConnector {
+    type Session = UserSession;
+
+    async fn connect(&self) -> Result<UserSession, ClientError> {
+        Ok(UserSession {
+            connections: RoundRobinChannels::make(&self.options, self.connections).await?,
+            open: Vec::new(),
+            payload: self.payload.clone(),
+            user: self.user.clone(),
+            share: self.share.clone(),
+        })
+    }
+}
+
+pub(crate) struct UserSession {
+    connections: RoundRobinChannels,
+    /// Only a handful of entries, for which a linear search is faster than hashing.
+    open: Vec<(HandleSlot, FileHandle)>,
+    payload: Arc<[u8]>,
+    user: Option<Arc<str>>,
+    share: Arc<str>,
+}
+
+impl UserSession {
+    fn forget(&mut self, slot: HandleSlot) {
+        self.open.retain(|(open, _)| *open != slot);
+    }
+
+    async fn open(&mut self, slot: HandleSlot, open: &OpenParameters<'_>) -> Result<Performed, ClientError> {
+        if let Some(handle) = handle_of(&self.open, slot) {
+            match self.close(slot, handle).await {
+                Err(error) if error.is_fatal() => return Err(error),
+                _ => {}
+            }
+        }
+        let opened = self.connections.current().open(open).await?;
+        self.open.push((slot, opened.handle));
+        let is_file = open.options & smbscope_client::create_options::DIRECTORY == 0;
+        Ok(Performed { files_opened: is_file.into(), ..Performed::DONE })
+    }
+
+    async fn close(&mut self, slot: HandleSlot, handle: FileHandle) -> Result<Performed, ClientError> {
+        // The handle is useless afterwards, regardless of the response.
+        self.forget(slot);
+        self.connections.current().close(handle).await?;
+        Ok(Performed::DONE)
+    }
+
+    async fn write(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<Performed, ClientError> {
+        let (mut at, end) = (offset, offset.saturating_add(length.into()));
+        if length == 0 {
+            self.connections.current().write(handle, offset, &[]).await?;
+        }
+        while at < end {
+            let part = (end - at).min(WRITE_MAX as u64);
+            let shift = (at / 512 % (SHIFT_MAX as u64)) as usize;
+            let data = &self.payload[shift..shift + part as usize];
+            self.connections.current().write(handle, at, data).await?;
+            at += part;
+        }
+        Ok(Performed { bytes_written: length.into(), ..Performed::DONE })
+    }
+
+    /// Removes everything that smbscope creates below a path, then the directory itself, which fails if anything else
+    /// is left. Missing entries are not an error. Only paths that smbscope creates are listed, because an apparent
+    /// directory may be a link to another place.
+    async fn remove_tree(&mut self, path: &str, own: &Own<'_>) -> Result<Performed, ClientError> {
+        let mut entries: Vec<ListingEntry> = Vec::new();
+        let mut pending: Vec<(String, Vec<String>)> = Vec::new();
+        let mut next = Some(path.to_owned());
+        loop {
+            if let Some(directory) = next.take() {
+                if pending.len() == DEPTH_MAX {
+                    return Ok(Performed::with_status(NtStatus::NAME_TOO_LONG));
+                }
+                let listed =
+                    self.connections.current().list(&format!("{directory}\\*"), LISTED, 0, Some(&mut entries)).await;
+                match ignore_missing(listed.map(|_| ())) {
+                    Ok(true) => {}
+                    Ok(false) => entries.clear(),
+                    Err(error) => return Err(error),
+                }
+                let mut subdirectories = Vec::new();
+                for entry in entries.drain(..).filter(|entry| entry.name != "." && entry.name != "..") {
+                    let path = format!("{directory}\\{}", entry.name);
+                    if entry.attributes & REPARSE_POINT != 0 || !own.has(&path) {
+                        continue;
+                    }
+                    if entry.is_directory() {
+                        subdirectories.push(path);
+                    } else {
+                        ignore_missing(self.connections.current().remove_file(&path).await)?;
+                    }
+                }
+                pending.push((directory, subdirectories));
+            }
+            let Some((_, subdirectories)) = pending.last_mut() else { return Ok(Performed::DONE) };
+            next = subdirectories.pop();
+            if next.is_none()
+                && let Some((directory, _)) = pending.pop()
+            {
+                ignore_missing(self.connections.current().remove_directory(&directory).await)?;
+            }
+        }
+    }
+
+    async fn attempt(&mut self, action: &Action<'_>) -> Result<Performed, ClientError> {
+        /// Returns the open file in a slot, or the status that a server would return without one.
+        macro_rules! handle {
+            ($slot:expr) => {
+                match handle_of(&self.open, $slot) {
+                    Some(handle) => handle,
+                    None => return Ok(Performed::with_status(NtStatus::INVALID_HANDLE)),
+                }
+            };
+        }
+        match *action {
+            Action::Open { slot, path, access, share, disposition, options, attributes } => {
+                return self
+                    .open(slot, &OpenParameters { path, access, share, disposition, options, attributes })
+                    .await;
+            }
+            Action::Close(slot) => {
+                let handle = handle!(slot);
+                return self.close(slot, handle).await;
+            }
+            Action::Read { slot, offset, length } => {
+                let bytes_read = self.connections.current().skim(handle!(slot), offset, length).await?;
+                return Ok(Performed { bytes_read, ..Performed::DONE });
+            }
+            Action::Write { slot, offset, length } => return self.write(handle!(slot), offset, length).await,
+            Action::Queue { slot, ranges, depth, writes } => {
+                let (handle, data) = (handle!(slot), &self.payload[..WRITE_MAX]);
+                let direction = if writes { TransferDirection::Write(data) } else { TransferDirection::Read };
+                let moved = self.connections.current().transfer_many(handle, ranges, depth, direction).await?;
+                let (read, written) = if writes { (0, moved.bytes) } else { (moved.bytes, 0) };
+                // The file may have fewer blocks.
+                let asked = depth.min(u32::try_from(ranges.len()).unwrap_or(u32::MAX));
+                let queue = CommandQueueDepth { asked, reached: moved.outstanding };
+                return Ok(Performed { bytes_read: read, bytes_written: written, queue, ..Performed::DONE });
+            }
+            Action::ReadFiles { files, block, at_once } => {
+                let moved = self.connections.current().read_whole_files(files, block, at_once).await?;
+                let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+                let queue = CommandQueueDepth { asked: at_once.min(count), reached: moved.outstanding };
+                return Ok(Performed { bytes_read: moved.bytes, files_opened: count, queue, ..Performed::DONE });
+            }
+            Action::RemoveTree(path, own) => return self.remove_tree(path, &own).await,
+            Action::OpenReadClose { path, offset, length } => {
+                let bytes_read = self.connections.current().open_read_close(path, offset, length).await?;
+                return Ok(Performed { bytes_read, files_opened: 1, ..Performed::DONE });
+            }
+            Action::Flush(slot) => self.connections.current().flush(handle!(slot)).await?,
+            Action::Lock(slot, range) => self.connections.current().lock(handle!(slot), range).await?,
+            Action::Unlock { slot, offset, length } => {
+                self.connections.current().unlock(handle!(slot), offset, length).await?
+            }
+            Action::QueryFile(slot, info) => {
+                self.connections.current().query_file(handle!(slot), info).await.map(drop)?
+            }
+            Action::QueryPath(path, info) => self.connections.current().query_path(path, info).await.map(drop)?,
+            Action::QueryFileSystem(info) => self.connections.current().query_file_system(info).await.map(drop)?,
+            Action::SetBasic(slot) => {
+                let unchanged = SetInfo::Basic { creation: 0, last_access: 0, last_write: 0, change: 0, attributes: 0 };
+                self.connections.current().set_file(handle!(slot), unchanged).await?;
+            }
+            Action::SetEnd(slot, end) => {
+                self.connections.current().set_file(handle!(slot), SetInfo::EndOfFile(end)).await?
+            }
+            Action::SetDelete(slot, delete) => {
+                self.connections.current().set_file(handle!(slot), SetInfo::Delete(delete)).await?
+            }
+            Action::List { pattern, info, most } => {
+                self.connections.current().list(pattern, info, most, None).await.map(drop)?
+            }
+            Action::RenameOpen { slot, to, replace } => {
+                self.connections.current().set_file(handle!(slot), SetInfo::Rename { path: to, replace }).await?
+            }
+            Action::ListOpen { slot, pattern, class, flags } => {
+                self.connections.current().list_open(handle!(slot), pattern, class, flags).await?
+            }
+            Action::RemoveFile(path) => self.connections.current().remove_file(path).await?,
+            Action::Rename { from, to } => self.connections.current().rename(from, to).await?,
+            Action::MakeDirectory(path) => self.connections.current().make_directory(path).await?,
+            Action::RemoveDirectory(path) => self.connections.current().remove_directory(path).await?,
+            Action::Control { control, slot } => {
+                let handle = match slot {
+                    Some(slot) => Some(handle!(slot)),
+                    None => None,
+                };
+                self.connections.current().control(control, handle).await?
+            }
+            Action::SessionSetup => self.connections.current().reauthenticate().await?,
+            Action::TreeConnect(tree) => self.connections.current().connect_again(tree).await?,
+            Action::Echo => self.connections.current().echo().await?,
+            Action::Think(_) => {}
+        }
+        Ok(Performed::DONE)
+    }
+}
+
+impl ServerSession for UserSession {
+    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, ClientError> {
+        let result = self.attempt(action).await;
+        self.connections.next();
+        match result {
+            Err(ClientError::Status { status, .. }) => Ok(Performed::with_status(status)),
+            other => other,
+        }
+    }
+
+    fn connection(&self) -> usize {
+        self.connections.turn()
+    }
+
+    fn samples(&mut self, connection: usize) -> &mut Samples {
+        self.connections.get_mut(connection).samples()
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.count()
+    }
+
+    fn identity(&self, connection: usize) -> SessionIdentity {
+        let facts = self.connections.get(connection).facts();
+        SessionIdentity {
+            endpoints: Endpoints { client: facts.local, server: facts.peer },
+            dialect: facts.dialect,
+            user: self.user.clone(),
+            share: Some(self.share.clone()),
+        }
+    }
+
+    async fn disturbed(&self) -> Result<(), ClientError> {
+        self.connections.disturbed().await
+    }
+
+    async fn attend(&mut self) -> Result<(), ClientError> {
+        self.connections.attend().await
+    }
+
+    async fn close_all(&mut self) -> Result<(), ClientError> {
+        while let Some((_, handle)) = self.open.pop() {
+            match self.connections.current().close(handle).await {
+                Err(error) if error.is_fatal() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn disconnect(&mut self) -> Result<(), ClientError> {
+        self.connections.disconnect().await
+    }
+}
+
+fn handle_of(open: &[(HandleSlot, FileHandle)], slot: HandleSlot) -> Option<FileHandle> {
+    open.iter().find(|(open, _)| *open == slot).map(|(_, handle)| *handle)
+}
+
+fn ignore_missing(result: Result<(), ClientError>) -> Result<bool, ClientError> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) => match error.status() {
+            Some(
+                NtStatus::NO_SUCH_FILE
+                | NtStatus::OBJECT_NAME_NOT_FOUND
+                | NtStatus::OBJECT_PATH_NOT_FOUND
+                | NtStatus::NO_MORE_FILES,
+            ) if !error.is_fatal() => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+/// The first connection established the session; the others are bound to it.
+pub(crate) struct RoundRobinChannels {
+    all: Vec<ClientSession>,
+    turn: usize,
+}
+
+impl RoundRobinChannels {
+    pub(crate) async fn make(options: &SessionOptions, count: u32) -> Result<RoundRobinChannels, ClientError> {
+        let mut all = vec![ClientSession::connect(options).await?];
+        for _ in 1..count {
+            let further = all[0].bind(options).await?;
+            all.push(further);
+        }
+        Ok(RoundRobinChannels { all, turn: 0 })
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(crate) fn turn(&self) -> usize {
+        self.turn
+    }
+
+    pub(crate) fn current(&mut self) -> &mut ClientSession {
+        &mut self.all[self.turn]
+    }
+
+    pub(crate) fn next(&mut self) {
+        self.turn = (self.turn + 1) % self.all.len();
+    }
+
+    pub(crate) fn get(&self, connection: usize) -> &ClientSession {
+        &self.all[connection]
+    }
+
+    pub(crate) fn get_mut(&mut self, connection: usize) -> &mut ClientSession {
+        &mut self.all[connection]
+    }
+
+    /// Waits for a message on any connection, or for the end of one. Cancel-safe.
+    pub(crate) async fn disturbed(&self) -> Result<(), ClientError> {
+        if let [session] = self.all.as_slice() {
+            return session.disturbed().await;
+        }
+        let mut waits: Vec<_> = self.all.iter().map(|session| Box::pin(session.disturbed())).collect();
+        poll_fn(|context| {
+            let ready = waits.iter_mut().find_map(|wait| match wait.as_mut().poll(context) {
+                Poll::Ready(result) => Some(result),
+                Poll::Pending => None,
+            });
+            ready.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
+    /// Handles the server's requests that have already arrived.
+    pub(crate) async fn attend(&mut self) -> Result<(), ClientError> {
+        for session in &mut self.all {
+            session.rest(Instant::now()).await?;
+        }
+        Ok(())
+    }
+
+    /// Disconnects. The session ends with the first connection, so that is the last.
+    pub(crate) async fn disconnect(&mut self) -> Result<(), ClientError> {
+        self.turn = 0;
+        while let Some(further) = self.all.get_mut(1..).and_then(<[ClientSession]>::last_mut) {
+            further.disconnect().await?;
+            self.all.pop();
+        }
+        self.all[0].disconnect().await
+    }
 }

@@ -1,51 +1,48 @@
-//! When nothing was answered: a server that stands still shows in percentiles as a few slow commands, if at all. A stall
-//! is a time in which commands were outstanding and none was answered, on any connection.
+//! Detects server stalls: periods in which commands were outstanding and no connection received a response. In
+//! percentiles they show as a few slow commands, if at all.
 //!
-//! Each worker notes the gaps between its answers; what is a gap of all workers, with a command outstanding, is a stall of
-//! the server. Noting costs two comparisons a command.
+//! Each worker records the gaps between its responses. A gap common to all workers, with a command outstanding, is a
+//! stall of the server. Recording takes two comparisons per command.
 
-use super::exchanges::Clock;
+use super::clocks::Clock;
 use serde::{Deserialize, Serialize};
 use smbscope_model::Timestamp;
 use std::time::{Duration, Instant};
 
-/// Gaps between answers that are not noted.
+/// Shorter gaps are not recorded.
 const GAP_MIN: Duration = Duration::from_millis(50);
-/// Gaps of a worker that are kept: the first ones. A day of seconds has as many gaps of this length at most.
+/// Maximum number of gaps kept per worker: the first ones. Enough for one per second of a day.
 const GAPS_MAX: usize = 100_000;
-/// A stall is at least as long as this, and so many times the median response time of the commands: ten times what a
-/// person notices, and far more than a command that is just slow.
+/// Minimum length of a stall. It must also be [`STALL_TIMES_MEDIAN`] times the median response time. This is noticeable
+/// to people, and far above a command that is merely slow.
 pub const STALL_MIN: Duration = Duration::from_millis(200);
 /// See [`STALL_MIN`].
 pub const STALL_TIMES_MEDIAN: u32 = 100;
-/// Stalls of a load point that are kept: the longest.
+/// Maximum number of stalls kept per load point: the longest.
 pub const STALLS_MAX: usize = 100;
 
-/// Nothing was answered from one time to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ResponseGap {
     from: Instant,
     to: Instant,
-    /// Since when a command was outstanding; absent where none was.
+    /// Start time of the first outstanding command; `None` if there was none.
     waited_from: Option<Instant>,
 }
 
-/// A time in which commands were outstanding and none was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnansweredPeriod {
     pub(crate) from: Instant,
     pub(crate) length: Duration,
 }
 
-/// The gaps of one worker, or those that several have in common.
+/// Gaps of one worker, or gaps common to several.
 #[derive(Debug)]
 pub(crate) struct Silences {
-    /// When the last answer came; the beginning of the measured part before the first.
+    /// Time of the last response, or the start of the measured part.
     last: Instant,
     gaps: Vec<ResponseGap>,
 }
 
-/// The gaps of a host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostResponseGaps {
     last: Timestamp,
@@ -53,13 +50,12 @@ pub(crate) struct HostResponseGaps {
 }
 
 impl Silences {
-    /// From the beginning of the measured part on.
     pub(crate) fn new(start: Instant) -> Silences {
         Silences { last: start, gaps: Vec::new() }
     }
 
-    /// A command was answered. Answers come nearly in the order of time: those of an operation of several commands are
-    /// noted when the last one is there.
+    /// Records a response. Responses arrive almost in time order: an operation of several commands reports them
+    /// together at its end.
     pub(crate) fn answered(&mut self, request: Instant, response: Instant, in_headline: bool) {
         if response > self.last {
             if response - self.last >= GAP_MIN {
@@ -69,7 +65,7 @@ impl Silences {
             self.last = response;
             return;
         }
-        // It lies in a gap that was noted already, so there were two; or it was outstanding in one.
+        // The response lies in a recorded gap, which splits it, or its command was outstanding during one.
         let Some(i) = self.gaps.iter().rposition(|gap| gap.from < response) else { return };
         let gap = self.gaps[i];
         if response < gap.to {
@@ -87,7 +83,6 @@ impl Silences {
         }
     }
 
-    /// A command was outstanding from then on, and there was no answer to it when the load point ended.
     pub(crate) fn unanswered(&mut self, request: Instant, until: Instant) {
         if until.saturating_duration_since(self.last) >= GAP_MIN {
             self.note(ResponseGap { from: self.last, to: until, waited_from: Some(request.max(self.last)) });
@@ -99,7 +94,7 @@ impl Silences {
         }
     }
 
-    /// The load point is over: from the last answer on there was none.
+    /// Records the gap from the last response to the end of the load point.
     pub(crate) fn end(&mut self, end: Instant) {
         if end.saturating_duration_since(self.last) >= GAP_MIN {
             self.note(ResponseGap { from: self.last, to: end, waited_from: None });
@@ -119,7 +114,6 @@ impl Silences {
         gap.waited_from = Some(gap.waited_from.map_or(from, |known| known.min(from)));
     }
 
-    /// What is a gap of both.
     pub(crate) fn merge(&mut self, other: &Silences) {
         let mut common = Vec::new();
         let (mut mine, mut theirs) = (self.gaps.iter().peekable(), other.gaps.iter().peekable());
@@ -139,7 +133,6 @@ impl Silences {
         self.last = self.last.max(other.last);
     }
 
-    /// The same as bytes can tell it, by that clock.
     pub(crate) fn told(&self, clock: &Clock) -> HostResponseGaps {
         let gap = |gap: &ResponseGap| {
             (clock.timestamp(gap.from), clock.timestamp(gap.to), gap.waited_from.map(|from| clock.timestamp(from)))
@@ -147,7 +140,6 @@ impl Silences {
         HostResponseGaps { last: clock.timestamp(self.last), gaps: self.gaps.iter().map(gap).collect() }
     }
 
-    /// Those that another host tells of, by that clock.
     pub(crate) fn heard(told: HostResponseGaps, clock: &Clock) -> Silences {
         let gap = |(from, to, waited_from): (Timestamp, Timestamp, Option<Timestamp>)| ResponseGap {
             from: clock.instant(from),
@@ -157,7 +149,6 @@ impl Silences {
         Silences { last: clock.instant(told.last), gaps: told.gaps.into_iter().map(gap).collect() }
     }
 
-    /// The stalls, in the order of time; the longest where there are many.
     pub(crate) fn stalls(&self, median: Option<Duration>) -> Vec<UnansweredPeriod> {
         let least = median.map_or(STALL_MIN, |median| STALL_MIN.max(median.saturating_mul(STALL_TIMES_MEDIAN)));
         let stall =
@@ -175,7 +166,6 @@ impl Silences {
 mod tests {
     use super::*;
 
-    /// Milliseconds from a beginning.
     struct Clock(Instant);
 
     impl Clock {
@@ -188,8 +178,8 @@ mod tests {
             stalls.iter().map(|s| ((s.from - self.0).as_millis(), s.length.as_millis())).collect()
         }
 
-        /// Answers every 10 ms, each a millisecond after its request, but none between two times; the one that was
-        /// outstanding comes at the second.
+        /// A worker that gets a response every 10 ms, each a millisecond after its request, except during the stall:
+        /// the outstanding response arrives at its end.
         fn worker(&self, stall: Option<(u64, u64)>) -> Silences {
             let mut silences = Silences::new(self.at(0));
             let mut now = 0;
@@ -213,7 +203,6 @@ mod tests {
         let clock = Clock(Instant::now());
         let silences = clock.worker(Some((2_000, 3_000)));
         assert_eq!(clock.found(&silences, 1), [(2_000, 1_000)]);
-        // 100 times the median is longer.
         assert_eq!(clock.found(&silences, 11), []);
         assert_eq!(clock.found(&clock.worker(None), 1), []);
     }
@@ -223,7 +212,7 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut silences = Silences::new(clock.at(0));
         silences.answered(clock.at(0), clock.at(1), true);
-        // A user who thought for two seconds, and an expected wait of two more.
+        // A user who thinks for two seconds, then an expected wait of two seconds.
         silences.answered(clock.at(2_000), clock.at(2_001), true);
         silences.answered(clock.at(2_001), clock.at(4_000), false);
         silences.end(clock.at(9_000));
@@ -236,13 +225,13 @@ mod tests {
         let mut both = clock.worker(Some((2_000, 3_000)));
         both.merge(&clock.worker(None));
         assert_eq!(clock.found(&both, 1), []);
-        // From 2.0 to 3.0 and from 2.4 to 3.5 s: both from 2.4 to 3.0 s. A worker without users has only a gap.
+        // From 2.0 to 3.0 s and from 2.4 to 3.5 s: common from 2.4 to 3.0 s. A worker without users has a single gap.
         let mut all = clock.worker(Some((2_000, 3_000)));
         all.merge(&clock.worker(Some((2_400, 3_500))));
         let mut idle = Silences::new(clock.at(0));
         idle.end(clock.at(5_000));
         all.merge(&idle);
-        // The last answer before the common gap came at 2.391 s, when the other one was waiting already.
+        // The last response before the common gap came at 2.391 s, while the other worker was already waiting.
         assert_eq!(clock.found(&all, 1), [(2_391, 609)]);
     }
 
@@ -260,7 +249,7 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut silences = Silences::new(clock.at(0));
         silences.answered(clock.at(0), clock.at(1), true);
-        // The first answer after the stall is to a late request; the next one waited through all of it.
+        // The first response after the stall is to a late request; the next command was outstanding throughout.
         silences.answered(clock.at(900), clock.at(1_001), true);
         silences.answered(clock.at(2), clock.at(1_001), true);
         assert_eq!(clock.found(&silences, 1), [(2, 999)]);

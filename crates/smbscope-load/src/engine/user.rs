@@ -1,14 +1,15 @@
-//! One user at work: the steps of the script, begun by the schedule, performed on the session, and recorded.
+//! One user at work: takes steps from the script at the scheduled times, performs them on the session, and records the
+//! results.
 
+use super::clocks::now;
+use super::control::{UserExit, WorkerLoadPoint};
 use super::exchanges::CommandSource;
 use super::jobs::{self, ScriptPass};
-use super::load_point::{UserExit, WorkerLoadPoint};
 use super::plan::OnFailure;
 use super::recorder::Completed;
 use super::result::LoadPointEnd;
 use super::schedule::Appointments;
 use super::session::{Performed, ServerSession, SessionFactory};
-use super::timers::now;
 use crate::workload::{Action, HandleSlot, Script, ScriptStep};
 use smbscope_client::ClientError;
 use smbscope_model::{Command, FlowId};
@@ -18,40 +19,30 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Steps one after the other that send no command, after which the user is ended: time does not pass with them.
+/// Maximum number of consecutive steps that send no command. They take no time, so the user would loop forever.
 const STEPS_WITHOUT_COMMAND_MAX: u32 = 1_000;
 
-/// What a directory or file is in the way of that is to be made.
 const LEFT_BEHIND: &str = ": another workload left it in this directory; remove it with bench clean";
 
-/// A session of a user and the script that is performed on it.
 pub(crate) struct ScriptedSession<T> {
-    /// From 0, over all sessions of all users.
+    /// Counted from 0 over all sessions of all users.
     pub(crate) number: u32,
     script: Box<dyn Script>,
-    /// The script was begun on a session that is gone.
     used: bool,
-    /// Absent while there is no session.
     session: Option<T>,
-    /// Why there is none.
     trouble: Option<String>,
-    /// Of each connection.
     origins: Vec<CommandSource>,
-    /// Paths of open files.
     paths: Vec<(HandleSlot, Arc<str>)>,
     appointments: Option<Appointments>,
-    /// Since when a command is outstanding, or about to be.
     waiting: Option<Instant>,
-    /// Passes of the script before the current one, which is there from its first command on.
+    /// Number of completed passes, and the current pass once its first command was sent.
     passes: Option<u32>,
     pass: Option<ScriptPass>,
-    /// Passes until the user's work is done, where that has an end.
+    /// Passes left until the user is done, if there is a limit.
     passes_left: Option<u32>,
-    /// Room to work in.
     spans: Vec<(Instant, Instant)>,
 }
 
-/// The current operation.
 struct CurrentOperation {
     operation: usize,
     intended: Instant,
@@ -78,12 +69,10 @@ impl<T: ServerSession> ScriptedSession<T> {
         }
     }
 
-    /// Whether there is a session.
     pub(crate) fn is_connected(&self) -> bool {
         self.session.is_some()
     }
 
-    /// Makes a session, once; what goes wrong is recorded.
     pub(crate) async fn connect<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
         let Ok(_turn) = point.turns.acquire().await else { return };
         if point.control.is_over() {
@@ -122,7 +111,7 @@ impl<T: ServerSession> ScriptedSession<T> {
         }
     }
 
-    /// Does what the script does once before the work. Nothing of it is counted; what goes wrong ends the session.
+    /// Performs the script's one-time set-up. Nothing is counted, and a failure ends the session.
     pub(crate) async fn set_up<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
         while let Some(session) = &mut self.session
             && self.script.sets_up()
@@ -143,7 +132,7 @@ impl<T: ServerSession> ScriptedSession<T> {
             };
             session.samples(connection).clear();
             if let Some(reason) = reason {
-                // The next try, and every other user, would get the same answer. A session that broke can be made anew.
+                // Retries and other users would get the same answer. A broken session can be replaced.
                 if is_refused {
                     point.control.finish(LoadPointEnd::Failed(reason.clone()), now());
                 }
@@ -156,7 +145,7 @@ impl<T: ServerSession> ScriptedSession<T> {
         }
     }
 
-    /// Works until the load point is over, the script ends, or there is no session any more.
+    /// Works until the load point ends, the script ends, or the session is lost for good.
     pub(crate) async fn work<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) -> UserExit {
         let open = point.plan.schedule.is_open();
         self.appointments = Some(point.appointments(self.number));
@@ -164,7 +153,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         if let Some(pass) = &mut self.pass {
             pass.carried_over();
         }
-        // When the next operation should begin, once it is time; and the current operation.
         let mut due: Option<Instant> = None;
         let mut current: Option<CurrentOperation> = None;
         let mut steps_without_command = 0;
@@ -180,7 +168,7 @@ impl<T: ServerSession> ScriptedSession<T> {
                 current = None;
                 time = now();
             }
-            // A step that was asked for must be performed: the script goes on from there in the next load point.
+            // Once taken from the script, a step must be performed: the next load point continues after it.
             if current.is_none() && due.is_none() {
                 due = self.appointment(point, &mut time).await;
                 match due {
@@ -189,7 +177,7 @@ impl<T: ServerSession> ScriptedSession<T> {
                     Some(_) => {}
                 }
             }
-            // Nothing below is the user as a whole: the step borrows its script.
+            // From here on use fields of `self` one by one, because the step borrows the script.
             let ScriptedSession {
                 number,
                 script,
@@ -208,7 +196,7 @@ impl<T: ServerSession> ScriptedSession<T> {
             };
             let Some(step) = script.next() else { return UserExit::Done };
             if let Action::Think(pause) = step.action {
-                // Between operations, a user of an open loop begins when it is time.
+                // In an open loop, the schedule determines the pause between operations.
                 if !pause.is_zero() && (current.is_some() || !open) {
                     time = self.wait_until(point, time + pause).await;
                 } else {
@@ -285,7 +273,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         }
     }
 
-    /// The session broke.
     fn lost<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, error: &ClientError, time: Instant) {
         let reason = error.to_string();
         let mut recorder = point.recorder.borrow_mut();
@@ -297,7 +284,7 @@ impl<T: ServerSession> ScriptedSession<T> {
         if let Some(appointments) = &mut self.appointments {
             appointments.ended(time);
         }
-        // What comes after it is not known; the script begins again.
+        // The end of the current pass is unknown, and the script starts over.
         self.passes = self.script.passes();
         let cut_off = self.pass.take().and_then(|pass| pass.job(&point.window.get()));
         recorder.jobs().unfinished += u64::from(cut_off.is_some());
@@ -305,7 +292,7 @@ impl<T: ServerSession> ScriptedSession<T> {
         self.trouble = Some(reason);
     }
 
-    /// The script has been through the whole of the workload; whether that was the last time in this load point.
+    /// Records a completed pass. Returns true if it was the last one for this load point.
     fn pass_ended<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) -> bool {
         self.passes = self.script.passes();
         let Some(job) = self.pass.take().and_then(|pass| pass.job(&point.window.get())) else { return false };
@@ -314,7 +301,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         self.passes_left == Some(0)
     }
 
-    /// Waits as [`LoadPoint::wait_until`] does, and rests meanwhile.
     async fn wait_until<C: SessionFactory<Session = T>>(
         &mut self,
         point: &WorkerLoadPoint<C>,
@@ -323,8 +309,8 @@ impl<T: ServerSession> ScriptedSession<T> {
         self.rest_until(point, point.wait_until(time)).await
     }
 
-    /// Does what the server wants until something else has happened: oplocks and leases are not kept from others because
-    /// a user has nothing to do.
+    /// Handles requests of the server until `event` completes, so that idle users do not hold oplocks and leases that
+    /// others want.
     pub(crate) async fn rest_until<C: SessionFactory<Session = T>, O>(
         &mut self,
         point: &WorkerLoadPoint<C>,
@@ -332,7 +318,7 @@ impl<T: ServerSession> ScriptedSession<T> {
     ) -> O {
         let mut event = pin!(event);
         loop {
-            // Only waiting can be dropped; what was begun is finished.
+            // Only the wait is cancelled by `select!`; handling a request always completes.
             let disturbed = async {
                 match &self.session {
                     Some(session) => session.disturbed().await,
@@ -366,7 +352,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         result
     }
 
-    /// Waits until the next operation should begin, and says when that is; absent when the load point is over by then.
     async fn appointment<C: SessionFactory<Session = T>>(
         &mut self,
         point: &WorkerLoadPoint<C>,
@@ -384,7 +369,6 @@ impl<T: ServerSession> ScriptedSession<T> {
         (!window.contains(intended) || point.control.may_begin(*time)).then_some(due)
     }
 
-    /// The user's work ended, or was made to: notes what was not done.
     pub(crate) fn leave<C: SessionFactory<Session = T>>(
         &mut self,
         point: &WorkerLoadPoint<C>,
@@ -398,7 +382,7 @@ impl<T: ServerSession> ScriptedSession<T> {
             let until = point.control.why().map_or(window.end, |(_, at)| at.min(window.end));
             recorder.not_begun(appointments.missed(window.start, until));
         }
-        // It goes on in the next load point, and counts in none.
+        // The pass continues in the next load point and counts in neither.
         let cut_off = self.pass.as_ref().and_then(|pass| pass.job(&point.window.get()));
         recorder.jobs().unfinished += u64::from(cut_off.is_some());
         if let Some(since) = self.waiting.take() {
@@ -408,7 +392,7 @@ impl<T: ServerSession> ScriptedSession<T> {
         }
     }
 
-    /// An answer is still to come on this session, or it is not even made, so nothing else can be done with it.
+    /// Drops the session: a response is still outstanding or the session is incomplete, so it can't be used.
     pub(crate) fn give_up<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
         let reason = "no answer until the load point ended, nor in the time of grace after it";
         let mut recorder = point.recorder.borrow_mut();
@@ -419,27 +403,26 @@ impl<T: ServerSession> ScriptedSession<T> {
         self.trouble = Some(reason.to_owned());
     }
 
-    /// Closes all files and says goodbye, if that is possible within the time of grace.
     pub(crate) async fn disconnect(&mut self, grace: Duration) {
         if let Some(mut session) = self.session.take() {
             let goodbye = async {
                 session.close_all().await?;
                 session.disconnect().await
             };
-            // The server notices the end of the connection in any case.
+            // The server notices the closed connection in any case.
             let _ = tokio::time::timeout(grace, goodbye).await;
         }
     }
 }
 
-/// A script without work would keep its worker from everything else.
+/// Ends a user whose script does no work: it would starve its worker.
 fn does_nothing<C: SessionFactory>(point: &WorkerLoadPoint<C>) -> UserExit {
     let reason = format!("{STEPS_WITHOUT_COMMAND_MAX} steps of the script sent no command");
     point.recorder.borrow_mut().failure(&reason);
     UserExit::Failed(reason)
 }
 
-/// Tries until there is a session again, as the plan says; or says why the user's work ends.
+/// Reconnects as the plan says. Returns the reason if the user's work ends instead.
 async fn reconnect<C: SessionFactory>(
     user: &mut ScriptedSession<C::Session>,
     point: &WorkerLoadPoint<C>,
@@ -477,13 +460,12 @@ impl CurrentOperation {
     }
 }
 
-/// The status, where the step did not expect it.
 fn unexpected(step: &ScriptStep<'_>, performed: &Performed) -> Option<NtStatus> {
     let status = performed.status;
     (!step.expected.is_met_by(status)).then_some(status)
 }
 
-/// The path that an action is about; keeps those of open files.
+/// Returns the path that an action refers to, and keeps track of the paths of open files.
 fn subject(action: &Action<'_>, paths: &mut Vec<(HandleSlot, Arc<str>)>) -> Option<Arc<str>> {
     match *action {
         Action::Open { slot, path, .. } => {
@@ -528,7 +510,7 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(HandleSlot, Arc<str>)>) -> Opti
     }
 }
 
-/// Whether every other user, and every other try, would fail alike: trying on could lock the account.
+/// Returns true if every retry and every other user would fail the same way. Retrying could lock the account.
 fn is_hopeless(error: &ClientError) -> bool {
     match error {
         ClientError::Unsupported(_) => true,

@@ -1,18 +1,16 @@
-//! A thread with its share of the users: each of them is a task that does its own input and output.
+//! A worker thread with its share of the users, each of which is a task that does its own I/O.
 
-use super::control::LoadPointControl;
-use super::cpu::{ProcessTime, thread_time};
-use super::exchanges::{Clock, EXCHANGES_MAX, ExchangeLog};
-use super::live_figures::{LiveFigures, PUBLISH};
-use super::load_point::{Common, UserExit, WorkerLoadPoint};
-use super::recorder::{LoadPointRecorder, MeasurementWindow};
+use super::clocks::{Clock, ProcessTime, Time, Timers, now, thread_time};
+use super::control::{Common, LoadPointControl, UserExit, WorkerLoadPoint};
+use super::exchanges::{EXCHANGES_MAX, ExchangeLog};
+use super::hooks::{LiveFigures, PUBLISH};
+use super::recorder::LoadPointRecorder;
 use super::result::HostClockOffset;
-use super::schedule::LoadSchedule;
+use super::schedule::{LoadSchedule, MeasurementWindow};
 use super::session::SessionFactory;
-use super::share::WorkerShare;
-use super::timers::{Time, Timers, now};
 use super::user::ScriptedSession;
 use crate::workload::Script;
+use serde::{Deserialize, Serialize};
 use smbscope_stats::{Summary, SummaryPrecision};
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -25,99 +23,75 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
-/// How often a worker looks whether it wakes up in time.
 const SENTINEL: Duration = Duration::from_millis(10);
-/// A time that never comes.
+/// A duration that never elapses.
 const FAR: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// Makes the script of a session: the number counts the sessions of all users from 0.
+/// Creates the script of a session, numbered from 0 over all users.
 pub(crate) type Scripts<'a> = &'a (dyn Fn(u32) -> Box<dyn Script> + Sync);
 
-/// What the engine tells its workers.
 #[derive(Clone)]
 pub(crate) enum WorkerOrder {
-    /// Make sessions for a load point.
     Connect(Connecting),
-    /// Let them work.
     Work { begin: Instant, window: MeasurementWindow, schedule: LoadSchedule },
 }
 
-/// Sessions of a load point.
 #[derive(Clone)]
 pub(crate) struct Connecting {
-    /// Have exactly this many, of all workers together.
     pub(crate) sessions: u32,
-    /// Of a host: which workers are its own, and how many operations end its part of the load point.
+    /// On a host: its own workers, and the number of operations after which its part of the load point ends.
     pub(crate) share: WorkerShare,
     pub(crate) operations: Option<u64>,
     pub(crate) control: Arc<LoadPointControl>,
     pub(crate) clock: Clock,
 }
 
-/// What a worker says when it has carried out an order.
 pub(crate) enum WorkerReply {
-    /// All sessions were tried; the time of the worker's clock.
     Connected(Instant),
-    /// A load point is over.
     Worked(Box<Worked>),
-    /// A host will say nothing any more.
     Lost(HostLost),
 }
 
-/// A host that was lost.
 pub(crate) struct HostLost {
-    /// Which one.
     pub(crate) lane: usize,
-    /// When that was noticed, and why.
     pub(crate) at: Instant,
     pub(crate) why: String,
-    /// Commands of the load point that it told of.
+    /// Commands that it had reported for the load point.
     pub(crate) commands: u64,
     pub(crate) clock: HostClockOffset,
 }
 
-/// What is known of a host beside what its workers have.
 pub(crate) struct HostFacts {
-    /// Which one.
     pub(crate) lane: usize,
     /// Processor time of its process in the measured part.
     pub(crate) used: ProcessTime,
     pub(crate) clock: HostClockOffset,
-    /// How late its users began.
     pub(crate) late_by: Duration,
 }
 
-/// What a worker has of a load point.
 pub(crate) struct Worked {
     pub(crate) recorder: LoadPointRecorder,
-    /// When the last of its users ended; the end of the measured part where they worked until then.
     pub(crate) ended: Instant,
-    /// Users who could go on.
+    /// Number of users who could continue.
     pub(crate) alive: usize,
-    /// Why one of the others could not.
     pub(crate) trouble: Option<String>,
-    /// Time on a processor in the measured part.
     pub(crate) on_cpu: Duration,
-    /// How late it woke up in the measured part.
     pub(crate) late: Summary,
-    /// They are all workers of a host.
+    /// Present if these are the merged workers of a host.
     pub(crate) host: Option<HostFacts>,
 }
 
-/// A worker's share of everything.
 pub(crate) struct LoadWorker<'a, C: SessionFactory> {
     pub(crate) index: u32,
     pub(crate) workers: u32,
     pub(crate) common: Arc<Common<C>>,
     pub(crate) scripts: Scripts<'a>,
     pub(crate) live: &'a LiveFigures,
-    /// Numbers of operations that scripts count.
     pub(crate) operations: usize,
     pub(crate) users: Vec<ScriptedSession<C::Session>>,
 }
 
 impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
-    /// Carries out orders until there are no more, and then disconnects.
     pub(crate) fn run(
         mut self,
         time: Time,
@@ -153,7 +127,8 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         runtime.block_on(LocalSet::new().run_until(self.disconnect(0)));
     }
 
-    /// Sessions with numbers below `sessions`: makes those that are missing and lets them set up, ends the others.
+    /// Brings the number of sessions to this worker's share of `sessions`: connects and sets up the missing ones, ends
+    /// the surplus.
     async fn connect(
         &mut self,
         sessions: u32,
@@ -164,7 +139,7 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         let common = self.common.clone();
         let plan = &common.plan;
         let begin = now();
-        // The measured part is still to be fixed.
+        // The measured part is not known yet.
         let window = MeasurementWindow { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
         let exchanges = plan.exchanges.then(|| ExchangeLog::new(EXCHANGES_MAX / self.workers as usize));
         let recorder = LoadPointRecorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
@@ -175,7 +150,7 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         for number in numbers.skip(self.users.len()) {
             self.users.push(ScriptedSession::new(number, (self.scripts)(number)));
         }
-        // All workers together keep to the rate.
+        // All workers together respect the connect rate.
         let (index, workers) = (self.index as usize, self.workers as usize);
         let due = |missing: usize| {
             let turn = missing * workers + index;
@@ -231,7 +206,6 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         (point, now())
     }
 
-    /// Lets all users work from `begin` on, and measures in the window.
     async fn work(
         &mut self,
         point: Rc<WorkerLoadPoint<C>>,
@@ -290,7 +264,6 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         worked
     }
 
-    /// Ends all sessions but the first ones; how many there were.
     async fn disconnect(&mut self, keep: usize) -> i64 {
         let grace = self.common.plan.grace;
         let surplus = self.users.split_off(keep.min(self.users.len()));
@@ -301,7 +274,6 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
     }
 }
 
-/// The results of tasks, in their order. A panic of one goes on here.
 async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     let mut results = Vec::with_capacity(tasks.len());
     for task in tasks {
@@ -316,7 +288,6 @@ async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     results
 }
 
-/// Does the work with something endless beside it.
 async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = Infallible>) -> T {
     tokio::select! {
         biased;
@@ -325,7 +296,6 @@ async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = 
     }
 }
 
-/// Shows what was counted, a few times a second.
 async fn publish<C: SessionFactory>(point: &WorkerLoadPoint<C>, live: &LiveFigures) -> Infallible {
     loop {
         tokio::time::sleep(PUBLISH).await;
@@ -333,8 +303,8 @@ async fn publish<C: SessionFactory>(point: &WorkerLoadPoint<C>, live: &LiveFigur
     }
 }
 
-/// Keeps the thread from sleeping, where the plan wants that: the runtime asks the system for what has come between any
-/// two turns of this. Adds up the time of the measured part in which there was nothing else to do.
+/// Keeps the thread from sleeping if the plan says so: the runtime polls the system between any two turns. Adds up the
+/// idle time in the measured part.
 async fn poll_busily<C: SessionFactory>(
     point: &WorkerLoadPoint<C>,
     window: MeasurementWindow,
@@ -350,7 +320,7 @@ async fn poll_busily<C: SessionFactory>(
         let now = Instant::now();
         let turn = now - before;
         shortest = shortest.min(turn);
-        // A turn in which a command was sent or an answer taken is many times as long as one that only asked.
+        // A turn in which a command was sent or a response received is many times longer than an idle one.
         if turn <= 2 * shortest && window.contains(now) {
             idle.set(idle.get() + turn);
         }
@@ -358,9 +328,9 @@ async fn poll_busily<C: SessionFactory>(
     }
 }
 
-/// Looks whether the worker gets a processor when it needs one.
+/// Measures how late the worker wakes up, and its processor time.
 struct Sentinel {
-    /// Processor time of the thread when the measured part began, and when it was last looked at.
+    /// Processor time of the thread at the start of the measured part and at the latest check.
     began: Option<Duration>,
     last: Duration,
     late: Summary,
@@ -387,5 +357,76 @@ impl Sentinel {
 
     fn on_cpu(&self) -> Duration {
         self.began.map_or(Duration::ZERO, |began| self.last.saturating_sub(began))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WorkerShare {
+    /// Numbers of the workers, counted across all hosts.
+    pub(crate) workers: Vec<u32>,
+    pub(crate) of: u32,
+}
+
+impl WorkerShare {
+    pub(crate) fn whole(workers: usize) -> WorkerShare {
+        WorkerShare { workers: (0..workers as u32).collect(), of: workers as u32 }
+    }
+
+    /// Deals out workers to hosts with these numbers of workers. Hosts take turns, so that even a few sessions spread
+    /// over all hosts.
+    pub(crate) fn deal(hosts: &[u32]) -> Vec<WorkerShare> {
+        let of = hosts.iter().sum();
+        let mut shares: Vec<WorkerShare> = hosts.iter().map(|_| WorkerShare { workers: Vec::new(), of }).collect();
+        let mut next = 0;
+        while next < of {
+            for (share, most) in shares.iter_mut().zip(hosts) {
+                if share.workers.len() < *most as usize {
+                    share.workers.push(next);
+                    next += 1;
+                }
+            }
+        }
+        shares
+    }
+
+    /// Returns how many of `of` sessions belong to this share.
+    pub(crate) fn sessions(&self, of: u32) -> u32 {
+        self.workers.iter().map(|worker| of.saturating_sub(*worker).div_ceil(self.of.max(1))).sum()
+    }
+
+    /// Returns this share's part of a quantity of all sessions. The parts of all hosts add up to the whole.
+    pub(crate) fn part_of(&self, whole: u64, hosts: &[WorkerShare], sessions: u32) -> u64 {
+        let before: u32 = hosts.iter().take_while(|host| *host != self).map(|host| host.sessions(sessions)).sum();
+        let up_to = |sum: u32| (u128::from(whole) * u128::from(sum) / u128::from(sessions.max(1))) as u64;
+        up_to(before + self.sessions(sessions)) - up_to(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_take_turns_and_every_worker_is_that_of_one() {
+        let shares = WorkerShare::deal(&[4, 2, 0]);
+        let workers: Vec<_> = shares.iter().map(|share| share.workers.clone()).collect();
+        assert_eq!(workers, [vec![0, 2, 4, 5], vec![1, 3], vec![]]);
+        assert_eq!(WorkerShare::deal(&[3]), [WorkerShare::whole(3)]);
+    }
+
+    #[test]
+    fn sessions_and_limits_are_divided_without_a_rest() {
+        let shares = WorkerShare::deal(&[4, 2]);
+        for sessions in 0..30 {
+            let each: Vec<u32> = shares.iter().map(|share| share.sessions(sessions)).collect();
+            let counted = |share: &WorkerShare| {
+                share.workers.iter().map(|worker| (*worker..sessions).step_by(6).count() as u32).sum::<u32>()
+            };
+            assert_eq!(each, shares.iter().map(counted).collect::<Vec<_>>());
+            assert_eq!(each.iter().sum::<u32>(), sessions);
+            let whole = if sessions == 0 { 0 } else { 1_001 };
+            let parts = shares.iter().map(|share| share.part_of(1_001, &shares, sessions));
+            assert_eq!(parts.sum::<u64>(), whole);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The work itself, on any [`Share`]: what to look at, what to make, what to remove, in which order.
+//! Preparation and cleanup on any [`ShareAccess`]: inspects the directory, creates the missing files, removes our own.
 
 use super::marker::{self, Marker};
 use super::share::{FileContent, ShareAccess, ShareConnector};
@@ -12,9 +12,8 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
 const REPARSE_POINT: u32 = 0x400;
-/// Stands for what keeps a directory from being empty and is in no listing: a link that leads nowhere, say.
+/// Placeholder for an entry that keeps a directory from being empty but is in no listing, such as a dangling link.
 const HIDDEN: &str = "(something that the server does not list)";
 
 pub(super) async fn prepare<C: ShareConnector>(
@@ -26,7 +25,7 @@ pub(super) async fn prepare<C: ShareConnector>(
     let mut share = connect(connector).await?;
     let marker = claim(&mut share, &directory).await?;
     let mut done = Prepared::default();
-    // What other workloads made is still there, unless it is removed.
+    // Files of earlier workloads are still there unless they were removed.
     let mut made = request.made.clone();
     let kept = match marker {
         Some(marker) if marker.files == *files => {
@@ -48,8 +47,7 @@ pub(super) async fn prepare<C: ShareConnector>(
     if made.is_too_large() {
         return Err(PrepareError::Names);
     }
-    // Until the end it says that no further user has all files: what an interrupted preparation has made is looked at
-    // again.
+    // Until the end the marker says that no further user has all files, so an interrupted preparation is checked again.
     write_marker(&mut share, &directory, &Marker::new(request.workload, kept, files, &made)).await?;
     if files.files > 0 || files.own_directories {
         let state = PrepareState::new(request, progress);
@@ -80,7 +78,7 @@ pub(super) async fn clean<C: ShareConnector>(
     let marker = read_marker(&mut share, &directory, &entries).await?;
     let mut cleaned = match &marker {
         Some(marker) => remove_inside(connector, &mut share, &directory, &marker.made(), sessions, progress).await?,
-        // Cleaning was interrupted right before its end, or nothing was ever made here.
+        // Either an earlier cleanup was interrupted just before its end, or nothing was ever created here.
         None if entries.is_empty() => CleanupResult::default(),
         None => return Err(PrepareError::NotOurs { directory, why: "has no marker" }),
     };
@@ -91,8 +89,8 @@ pub(super) async fn clean<C: ShareConnector>(
     Ok(cleaned)
 }
 
-/// Removes the directory with its marker. Where the server will not, because there is something in it that it does not
-/// list, the marker is put back: cleaning can be repeated.
+/// Removes the directory and its marker. If the server refuses because of unlisted entries, the marker is written back
+/// so that cleanup can be repeated.
 async fn remove_own_directory<S: ShareAccess>(
     share: &mut S,
     directory: &str,
@@ -117,13 +115,12 @@ async fn remove_own_directory<S: ShareAccess>(
     Ok(())
 }
 
-/// Removes a directory that looks empty. `false` where it stays, because there is something in it that the server does
-/// not list.
+/// Removes a directory that looks empty. Returns false if it stays because of an entry that the server does not list.
 async fn is_gone_once_removed<S: ShareAccess>(share: &mut S, path: &str) -> Result<bool, PrepareError> {
     let Err(error) = share.remove_directory(path).await else { return Ok(true) };
     match error.status() {
         Some(NtStatus::DIRECTORY_NOT_EMPTY) => Ok(false),
-        // Samba with wide links says this of a link in the directory that leads nowhere, not of the directory.
+        // Samba with wide links reports this for a dangling link inside the directory, not for the directory itself.
         Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND) => {
             Ok(share.list(path).await.map_err(doing("list", path))?.is_none())
         }
@@ -131,7 +128,7 @@ async fn is_gone_once_removed<S: ShareAccess>(share: &mut S, path: &str) -> Resu
     }
 }
 
-/// The directory is there and ours, and what its marker says.
+/// Creates the directory or verifies that it is ours. Returns its marker, or `None` if the directory is new or empty.
 async fn claim<S: ShareAccess>(share: &mut S, directory: &str) -> Result<Option<Marker>, PrepareError> {
     let Some(entries) = share.list(directory).await.map_err(doing("list", directory))? else {
         share.make_directory(directory).await.map_err(doing("make", directory))?;
@@ -163,7 +160,7 @@ async fn read_marker<S: ShareAccess>(
     Ok(None)
 }
 
-/// Writes it beside the one that is there, which gives way when it is whole: one of them is always there.
+/// Writes the marker under a temporary name, then replaces the old one, so that at least one of the two always exists.
 async fn write_marker<S: ShareAccess>(share: &mut S, directory: &str, marker: &Marker) -> Result<(), PrepareError> {
     let (path, new) = (format!("{directory}\\{}", marker::NAME), format!("{directory}\\{}", marker::NEW_NAME));
     let text = marker.to_text();
@@ -175,7 +172,6 @@ async fn write_marker<S: ShareAccess>(share: &mut S, directory: &str, marker: &M
     share.rename(&new, &path).await.map_err(doing("rename", &new))
 }
 
-/// Whether there is no such file.
 fn is_missing(error: &smbscope_client::ClientError) -> bool {
     matches!(
         error.status(),
@@ -183,11 +179,11 @@ fn is_missing(error: &smbscope_client::ClientError) -> bool {
     )
 }
 
-/// A directory of a set, or the own directory of a user where the set has none for it: what one session does at once.
+/// Work item of one session: a directory of a file set, or a user's own directory if the set does not create it.
 #[derive(Clone, Copy)]
 struct DirectoryTask {
     owner: FileSetOwner,
-    /// Absent for a user's own directory alone.
+    /// Directory number within the set. `None` for a user's own directory.
     number: Option<u32>,
 }
 
@@ -229,7 +225,6 @@ impl<'p> PrepareState<'p> {
         }
     }
 
-    /// One session's part: unit after unit, until there is none.
     async fn run<S: ShareAccess>(&self, mut share: S, directory: &str, files: &FileSet) -> Result<S, PrepareError> {
         loop {
             let unit = self.work.borrow_mut().pop_front();
@@ -246,7 +241,6 @@ impl<'p> PrepareState<'p> {
         }
     }
 
-    /// Makes what a directory of a set lacks.
     async fn fill<S: ShareAccess>(
         &self,
         share: &mut S,
@@ -267,7 +261,6 @@ impl<'p> PrepareState<'p> {
                     share.make_directory(&own).await.map_err(doing("make", &own))?;
                 }
                 share.make_directory(&root).await.map_err(doing("make", &root))?;
-                // Of a tree those above it, too, which another session may be making.
                 let ends = path.match_indices('\\').map(|(at, _)| at).filter(|at| *at > root.len()).chain([path.len()]);
                 for end in ends {
                     share.make_directory(&path[..end]).await.map_err(doing("make", &path))?;
@@ -286,7 +279,7 @@ impl<'p> PrepareState<'p> {
             } else {
                 let content = FileContent::Random(size, files.content(owner, file));
                 share.write(&path, content).await.map_err(doing("write", &path))?;
-                // Others went on meanwhile.
+                // Other sessions changed the counters during the write.
                 done = self.done.get();
                 done.made += 1;
                 done.bytes_written += size;
@@ -302,7 +295,6 @@ impl<'p> PrepareState<'p> {
     }
 }
 
-/// The size of each file of a listing.
 fn sizes_of(directory: &str, entries: Vec<ListingEntry>) -> Result<HashMap<String, u64>, PrepareError> {
     let mut sizes = HashMap::with_capacity(entries.len());
     for entry in entries {
@@ -314,7 +306,7 @@ fn sizes_of(directory: &str, entries: Vec<ListingEntry>) -> Result<HashMap<Strin
     Ok(sizes)
 }
 
-/// Removes all that smbscope made in the directory but the marker, in several sessions.
+/// Removes everything that smbscope created in the directory, except the marker, over several sessions.
 async fn remove_inside<C: ShareConnector>(
     connector: &C,
     share: &mut C::Share,
@@ -348,28 +340,25 @@ async fn remove_inside<C: ShareConnector>(
     Ok(removal.done.into_inner())
 }
 
-/// What is to be done below an entry.
 #[derive(Default)]
 struct Todo {
     steps: VecDeque<RemovalStep>,
-    /// Directories that hold something that stays.
+    /// Directories that hold an entry which stays.
     kept: HashSet<String>,
 }
 
-/// A directory is looked at first, and removed when what was in it is gone.
+/// A directory is listed first and removed once its content is gone.
 enum RemovalStep {
     Look(String),
     Remove(String),
 }
 
 impl Todo {
-    /// This path stays, and so does the directory that it is in.
     fn keep(&mut self, path: &str) {
         self.kept.extend(path.rsplit_once('\\').map(|(parent, _)| parent.to_owned()));
     }
 }
 
-/// Removes what is smbscope's, and notes what is not.
 struct Removal<'a> {
     directory: &'a str,
     made: &'a CreatedPaths,
@@ -389,7 +378,6 @@ impl Removal<'_> {
         self.done.borrow_mut().left.add(path);
     }
 
-    /// Removes an entry of the directory with what smbscope made in it, deepest first.
     async fn remove_tree<S: ShareAccess>(&self, share: &mut S, entry: ListingEntry) -> Result<(), PrepareError> {
         let mut todo = Todo::default();
         self.remove_or_look(share, self.directory, entry, &mut todo).await?;
@@ -448,7 +436,7 @@ async fn connect<C: ShareConnector>(connector: &C) -> Result<C::Share, PrepareEr
     connector.connect().await.map_err(|error| PrepareError::Client { what: "connect to the share".to_owned(), error })
 }
 
-/// The session that is there and some more, one after the other: a server may accept few connections at once.
+/// Opens the additional sessions one at a time: a server may accept few connections at once.
 async fn connect_more<C: ShareConnector>(
     connector: &C,
     first: C::Share,
@@ -476,8 +464,8 @@ fn doing(verb: &str, path: &str) -> impl FnOnce(smbscope_client::ClientError) ->
     move |error| PrepareError::Client { what, error }
 }
 
-/// Lets all go on at the same time, in this task, until the last one is done or the first one fails; what the first of
-/// them returns.
+/// Runs all futures concurrently in this task until the last one completes or the first one fails. Returns the first
+/// result.
 async fn join<T>(futures: Vec<impl Future<Output = Result<T, PrepareError>>>) -> Result<T, PrepareError> {
     let mut running: Vec<Pin<Box<_>>> = futures.into_iter().map(Box::pin).collect();
     let mut first = None;

@@ -1,29 +1,25 @@
-//! The file that proves that a directory is smbscope's, and says what is in it.
+//! The file that proves that a directory is smbscope's, and that records its content.
 
 use crate::workload::{CreatedPaths, FileSet};
 use serde::{Deserialize, Serialize};
 
-/// Its name.
 pub(super) const NAME: &str = "smbscope-bench.toml";
-/// What it is called while it is written; a preparation that ends before it has its name leaves it so.
+/// Name while the marker is being written. An interrupted preparation leaves it behind.
 pub(super) const NEW_NAME: &str = "smbscope-bench.toml.new";
-/// More is no marker.
+/// Size limit in bytes. A larger file is not a marker.
 pub(super) const LARGEST: u32 = 16 << 20;
 
 const KIND: &str = "smbscope.bench-directory/1";
 
-/// What it says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Marker {
     made_by: String,
-    /// The workload that was prepared last.
     pub(super) workload: String,
-    /// How many users have all their files: written when they do.
+    /// Number of users that have all their files. Written once they do.
     pub(super) users: u32,
-    /// What workloads make below the directory of a user, beside numbered names.
+    /// Names that workloads create in the users' directories, apart from numbered ones.
     #[serde(default)]
     names: Vec<String>,
-    /// The rule that the files follow.
     pub(super) files: FileSet,
 }
 
@@ -33,12 +29,10 @@ impl Marker {
         Marker { made_by: KIND.to_owned(), workload: workload.to_owned(), users, names, files: files.clone() }
     }
 
-    /// The names that were made in the directory.
     pub(super) fn made(&self) -> CreatedPaths {
         CreatedPaths::new(self.names.iter().map(String::as_str))
     }
 
-    /// Whether an entry of the directory is a marker, or was to become one.
     pub(super) fn is_name(name: &str) -> bool {
         name.eq_ignore_ascii_case(NAME) || name.eq_ignore_ascii_case(NEW_NAME)
     }
@@ -46,11 +40,10 @@ impl Marker {
     pub(super) fn to_text(&self) -> String {
         let about =
             "# This directory belongs to `smbscope bench`, which removes what it made in it: put nothing here.\n";
-        // Numbers, texts and lists of them have a form in TOML.
+        // Numbers, strings and lists of them always serialise to TOML.
         format!("{about}{}", toml::to_string(self).unwrap_or_default())
     }
 
-    /// `None` where it is no marker of ours.
     pub(super) fn parse(text: &[u8]) -> Option<Marker> {
         let marker: Marker = toml::from_str(str::from_utf8(text).ok()?).ok()?;
         (marker.made_by == KIND).then_some(marker)

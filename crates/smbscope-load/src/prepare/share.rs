@@ -1,4 +1,4 @@
-//! The few things that are done to a share, so that tests need no server.
+//! The few share operations that preparation needs, behind a trait so that tests need no server.
 
 use smbscope_client::{
     ClientSession, CreateDisposition, Info, ListingEntry, OpenParameters, SessionOptions, access, create_options,
@@ -7,28 +7,24 @@ use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
 
-/// What is written at once.
 const BLOCK: u64 = 256 * 1024;
 const SHARE_ALL: u32 = 0x7;
-/// How long to wait in all until files that were removed are closed by everybody, and how often to look.
+/// Total time to wait until removed files are closed by all their users, and the interval between attempts.
 const CLOSED_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A session on a share.
 pub(super) trait ShareAccess {
-    /// What is in a directory, without itself and the one above it; `None` where there is no such directory.
+    /// Lists a directory without `.` and `..`. Returns `None` if it does not exist.
     async fn list(&mut self, directory: &str) -> Result<Option<Vec<ListingEntry>>, smbscope_client::ClientError>;
 
-    /// Makes a directory; it may be there.
+    /// Creates a directory. Succeeds if it already exists.
     async fn make_directory(&mut self, path: &str) -> Result<(), smbscope_client::ClientError>;
 
-    /// The beginning of a file; `None` where there is no such file.
     async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::ClientError>;
 
-    /// Writes a new file; one that has the name gives way. So nothing is written through a link.
+    /// Writes a new file, replacing one of the same name, so that nothing is ever written through a link.
     async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), smbscope_client::ClientError>;
 
-    /// Renames a file; there is none of the new name.
     async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::ClientError>;
 
     async fn remove_file(&mut self, path: &str) -> Result<(), smbscope_client::ClientError>;
@@ -38,14 +34,11 @@ pub(super) trait ShareAccess {
     async fn disconnect(&mut self);
 }
 
-/// What a file is to hold.
 pub(super) enum FileContent<'a> {
     Bytes(&'a [u8]),
-    /// So many bytes of this generator.
     Random(u64, Random),
 }
 
-/// Makes sessions.
 pub(super) trait ShareConnector {
     type Share: ShareAccess;
 
@@ -63,11 +56,9 @@ impl ShareConnector for SessionConnector<'_> {
     }
 }
 
-/// A real one.
 pub(super) struct SessionShare {
     session: ClientSession,
     block: Vec<u8>,
-    /// What is left of the time to wait for others to close what was removed.
     patience: Duration,
 }
 
@@ -140,7 +131,6 @@ impl ShareAccess for SessionShare {
             FileContent::Bytes(bytes) => self.session.write(handle, 0, bytes).await?,
             FileContent::Random(size, mut random) => {
                 for offset in (0..size).step_by(BLOCK as usize) {
-                    // At most BLOCK.
                     self.block.resize((size - offset).min(BLOCK) as usize, 0);
                     random.fill(&mut self.block);
                     self.session.write(handle, offset, &self.block).await?;
@@ -169,8 +159,8 @@ impl ShareAccess for SessionShare {
             let begun = Instant::now();
             let removed = self.session.remove_directory(path).await;
             self.session.samples().clear();
-            // A file that was removed stays until the last one who has it open closes it: a session that was cut off, of
-            // which the server does not know yet.
+            // A removed file lingers until its last handle is closed, for example by a session that was cut off and
+            // that the server has not yet noticed.
             let is_pending = removed.as_ref().is_err_and(|e| e.status() == Some(NtStatus::DIRECTORY_NOT_EMPTY));
             if !is_pending || self.patience.is_zero() {
                 return removed;
@@ -181,12 +171,11 @@ impl ShareAccess for SessionShare {
     }
 
     async fn disconnect(&mut self) {
-        // Whatever comes of it: all that matters was answered before.
+        // The result is irrelevant: every operation was answered before.
         let _ = self.session.disconnect().await;
     }
 }
 
-/// `None` for an answer that says that there is no such thing.
 fn absent<T>(error: smbscope_client::ClientError) -> Result<Option<T>, smbscope_client::ClientError> {
     match error.status() {
         Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE) => Ok(None),

@@ -4,22 +4,19 @@ use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;
 use std::time::Duration;
 
-/// How many bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeDistribution {
-    /// Always the same.
     Fixed(u64),
-    /// Every size from the first to the last equally often.
+    /// Every size in the inclusive range, equally likely.
     Uniform(u64, u64),
-    /// One of a list, by weight.
     Weighted(Vec<(u64, u32)>),
-    /// Lognormal, by the median in thousandths of a byte: many small ones and few large ones, as the files of people are
-    /// (Downey, "The structural cause of file size distributions", 2001).
+    /// Lognormal, given by its median in thousandths of a byte: many small files and few large ones, as in users' file
+    /// systems (Downey, "The structural cause of file size distributions", 2001).
     Lognormal(u64),
 }
 
-/// The standard deviation of the logarithm of a lognormal size.
+/// Standard deviation of the logarithm of a lognormal size.
 const SIGMA: f64 = 2.0;
 
 impl SizeDistribution {
@@ -43,18 +40,16 @@ impl SizeDistribution {
         }
     }
 
-    /// Lognormal sizes of so many files of a seed that add up to so many bytes.
+    /// Returns the lognormal distribution whose sizes for `files` files of this seed total `bytes`.
     pub(crate) fn adding_up_to(bytes: u64, files: u32, seed: u64) -> SizeDistribution {
         let sum: f64 = (0..files).map(|file| lognormal(&mut SizeDistribution::of_file(seed, file))).sum();
         SizeDistribution::Lognormal((bytes as f64 * 1e3 / sum).round() as u64)
     }
 
-    /// What the size of a file is drawn from.
     pub(crate) fn of_file(seed: u64, file: u32) -> Random {
         Random::new(&[seed, u64::from(file)])
     }
 
-    /// The smallest that can be drawn.
     pub(crate) fn least(&self) -> u64 {
         match self {
             SizeDistribution::Fixed(size) => *size,
@@ -64,7 +59,6 @@ impl SizeDistribution {
         }
     }
 
-    /// The largest that can be drawn.
     pub(crate) fn most(&self) -> u64 {
         match self {
             SizeDistribution::Fixed(size) => *size,
@@ -75,20 +69,16 @@ impl SizeDistribution {
     }
 }
 
-/// Lognormally distributed with the median 1 (Box and Muller's method).
+/// Draws a lognormal value with median 1 (Box-Muller).
 fn lognormal(random: &mut Random) -> f64 {
     let radius = (2.0 * random.exponential()).sqrt();
     (SIGMA * radius * (std::f64::consts::TAU * random.unit()).cos()).exp()
 }
 
-/// How long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Times {
-    /// Always the same.
     Fixed(Duration),
-    /// Every time from the first to the last equally often.
     Uniform(Duration, Duration),
-    /// Exponential, by its mean.
     Exponential(Duration),
 }
 
@@ -97,7 +87,7 @@ impl Times {
         match self {
             Times::Fixed(time) => time,
             Times::Uniform(least, most) => least + most.saturating_sub(least).mul_f64(random.unit()),
-            // The inverse of the distribution function; 1 - u is never 0.
+            // Inverse transform sampling. 1 - u is never 0.
             Times::Exponential(mean) => mean.mul_f64(random.exponential()),
         }
     }
@@ -138,7 +128,7 @@ mod tests {
         let (bytes, files) = (151_000_000, 18_460);
         let sizes = SizeDistribution::adding_up_to(bytes, files, 1);
         let drawn: Vec<u64> = (0..files).map(|file| sizes.draw(&mut SizeDistribution::of_file(1, file))).collect();
-        // Each is rounded, and none is empty.
+        // Each size is rounded and at least 1.
         assert!(drawn.iter().sum::<u64>().abs_diff(bytes) < u64::from(files), "{}", drawn.iter().sum::<u64>());
         let median = {
             let mut sorted = drawn.clone();

@@ -1,49 +1,25 @@
-//! Why a workload cannot be used: which file and line, what, and what to do.
+//! Errors in workload definitions: file and line, problem, and remedy.
 
 use std::fmt;
 use std::io;
 
-/// Why a workload cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// The file cannot be read.
     #[error("{path}: {error}")]
     Unreadable {
-        /// The file.
         path: String,
-        /// What the system says.
         #[source]
         error: io::Error,
     },
 
-    /// The file says something that is no workload.
     #[error("{place}: {what}; {hint}")]
-    Invalid {
-        /// Where.
-        place: Location,
-        /// What is wrong.
-        what: String,
-        /// What to do.
-        hint: String,
-    },
+    Invalid { place: Location, what: String, hint: String },
 
-    /// A parameter that the workload has not, or a value that it can't have.
     #[error("{what}; {hint}")]
-    Parameter {
-        /// What is wrong.
-        what: String,
-        /// What to do.
-        hint: String,
-    },
+    Parameter { what: String, hint: String },
 
-    /// There is no built-in workload of that name.
     #[error("no workload is called \"{name}\"; {hint}")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        hint: String,
-    },
+    Unknown { name: String, hint: String },
 }
 
 impl WorkloadError {
@@ -52,19 +28,17 @@ impl WorkloadError {
     }
 }
 
-/// A place in a file, printed as compilers do: `file:line:column`.
+/// A position in a file, printed as compilers do: `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// The file.
     pub file: String,
-    /// Line, from 1.
+    /// Counted from 1.
     pub line: Option<u32>,
-    /// Column in characters, from 1.
+    /// In characters, counted from 1.
     pub column: Option<u32>,
 }
 
 impl Location {
-    /// Of a byte in the text of a file.
     pub fn at(file: &str, text: &str, byte: usize) -> Location {
         let before = text.get(..byte).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
@@ -87,7 +61,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// `did you mean "x"?` for the nearest name, otherwise the whole list.
+/// Returns `did you mean "x"?` for the nearest name, or the whole list if none is near.
 pub(super) fn suggest(given: &str, names: &[&str]) -> String {
     let near = names
         .iter()

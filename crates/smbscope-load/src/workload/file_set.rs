@@ -1,43 +1,35 @@
-//! The files that must be there before the work begins, as a rule: which there are, where, and of which size, follows
-//! from a file's number. Nothing is listed or stored, so a set may be large.
+//! The files that must exist before measurement starts. Path, size and content follow from a file's number, so a set is
+//! neither listed nor stored and may be large.
 
 use super::draw::SizeDistribution;
-use super::seat::own_directory;
+use super::paths::own_directory;
 use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;
 use std::fmt::Write;
 
-/// The files that must be there before the work begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSet {
-    /// Users need a directory of their own.
     pub own_directories: bool,
-    /// One set for all users, instead of one each.
+    /// One set for all users instead of one each.
     pub shared: bool,
-    /// Directories that the files are spread over; at least one where there are files.
+    /// Number of directories that the files are spread over; at least one if there are files.
     pub directories: u32,
-    /// Directories in each directory, where they are a tree with one at the top; 0 where all are beside each other.
+    /// Subdirectories per directory in a tree with a single root; 0 if all directories are siblings.
     #[serde(default)]
     pub nested: u32,
-    /// Files of a set.
     pub files: u32,
-    /// How large they are.
     pub sizes: SizeDistribution,
-    /// What their sizes and contents are drawn from.
     pub seed: u64,
 }
 
-/// Whose files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSetOwner {
-    /// Those of all users.
     All,
-    /// Those of the user with this number.
     User(u32),
 }
 
 impl FileSet {
-    /// Nothing but a directory for all users to work in.
+    /// Returns an empty set: users only share the working directory.
     pub fn none() -> FileSet {
         FileSet {
             own_directories: false,
@@ -50,22 +42,20 @@ impl FileSet {
         }
     }
 
-    /// Whose set a user works with.
     pub fn owner(&self, user: u32) -> FileSetOwner {
         if self.shared { FileSetOwner::All } else { FileSetOwner::User(user) }
     }
 
-    /// The size of a file; the same in every user's set.
+    /// Size of a file in bytes, the same in every user's set.
     pub fn size(&self, file: u32) -> u64 {
         self.sizes.draw(&mut SizeDistribution::of_file(self.seed, file))
     }
 
-    /// Bytes of one set.
     pub fn bytes(&self) -> u64 {
         (0..self.files).map(|file| self.size(file)).sum()
     }
 
-    /// Appends the directory that holds a set, below the one of all users.
+    /// Appends the root directory of a set, which is inside the working directory of all users.
     pub fn root(&self, path: &mut String, directory: &str, owner: FileSetOwner) {
         match owner {
             FileSetOwner::All => {
@@ -79,7 +69,6 @@ impl FileSet {
         }
     }
 
-    /// The path of a directory below the one that holds the set.
     pub fn directory_name(&self, path: &mut String, number: u32) {
         if let Some(parent) = number.checked_sub(1).and_then(|before| before.checked_div(self.nested)) {
             self.directory_name(path, parent);
@@ -88,18 +77,15 @@ impl FileSet {
         let _ = write!(path, "dir{number:04}");
     }
 
-    /// The directory that a file is in.
     pub fn directory_of(&self, file: u32) -> u32 {
         file % self.directories.max(1)
     }
 
-    /// The path of a file below the directory that holds the set.
     pub fn file_name(&self, path: &mut String, file: u32) {
         self.directory_name(path, self.directory_of(file));
         let _ = write!(path, "\\file{file:06}.dat");
     }
 
-    /// The generator of a file's content.
     pub(crate) fn content(&self, owner: FileSetOwner, file: u32) -> Random {
         let owner = match owner {
             FileSetOwner::All => 0,

@@ -1,35 +1,28 @@
-//! What users do: a [`Script`] for each of them, from a loadfile, a TOML file or one that is built in.
+//! Workloads: a [`Script`] of steps for each user, from a loadfile, a TOML file or a built-in definition.
 //!
-//! A [`Workload`] is read once and shared by all users; a script holds no more than its user's place in it. Everything
-//! that a user touches is below one directory of the share: see [`UserSeat`].
+//! A [`Workload`] is parsed once and shared by all users; a script only holds its user's position. Everything that a
+//! user touches is below one directory of the share: see [`UserSeat`]. Start reading with [`Action`] and [`Script`].
 
 mod action;
-mod builtin;
 mod draw;
 mod error;
 mod file_set;
 mod loadfile;
-mod made;
 mod netbench;
-mod path;
-mod recorded;
-mod seat;
+mod paths;
+mod sources;
 mod synthetic;
-mod travel;
 
 pub use action::{Action, Expected, HandleSlot, Script, ScriptStep};
 pub use draw::SizeDistribution;
 pub use error::{Location, WorkloadError};
 pub use file_set::{FileSet, FileSetOwner};
 pub use loadfile::{check_line, ranges_text};
-pub use made::{CreatedPaths, Own};
 pub use netbench::NetbenchLike;
-pub use recorded::{RecordedWorkload, Recording};
-pub use seat::UserSeat;
-pub use travel::Travelling;
+pub use paths::{CreatedPaths, Own, UserSeat};
+pub use sources::{RecordedWorkload, Recording, Travelling};
 
-pub(crate) use made::NAMES_MAX;
-pub(crate) use seat::own_directory;
+pub(crate) use paths::{NAMES_MAX, own_directory};
 
 use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
 use loadfile::{Loadfile, LoadfileScript};
@@ -42,12 +35,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use synthetic::{Synthetic, SyntheticScript};
 
-/// What users do. Cheap to clone: all clones share what was read.
+/// A parsed workload. Cheap to clone: all clones share the definition.
 #[derive(Debug, Clone)]
 pub struct Workload {
     about: Arc<WorkloadMetadata>,
     kind: WorkloadKind,
-    /// By what pauses were scaled.
     thinking: Option<f64>,
 }
 
@@ -59,7 +51,7 @@ struct WorkloadMetadata {
     file_set: FileSet,
     definition: WorkloadDefinition,
     parameters: Vec<(String, String)>,
-    /// The text of a TOML file, by the name of the file in messages.
+    /// File name for messages, and text of a TOML workload.
     toml: Option<(String, String)>,
 }
 
@@ -69,16 +61,15 @@ enum WorkloadKind {
     Synthetic(Arc<Synthetic>),
 }
 
-/// The text that a workload is made from, and by what two of them are known to be the same.
+/// Source text of a workload, and its hash to tell whether two workloads are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadDefinition {
-    /// SHA-256 of the text, in hexadecimal.
     pub sha256: String,
-    /// The text itself; absent where it is longer than [`DEFINITION_MAX`].
+    /// The text, or `None` if it is longer than [`DEFINITION_MAX`].
     pub text: Option<String>,
 }
 
-/// Bytes of a definition that are kept as they are; tables fit, loadfiles mostly do not.
+/// Maximum length of a definition that is kept, in bytes. TOML files fit; loadfiles mostly do not.
 pub const DEFINITION_MAX: usize = 64 << 10;
 
 impl WorkloadDefinition {
@@ -88,7 +79,6 @@ impl WorkloadDefinition {
     }
 }
 
-/// A file within its bound, by its name.
 fn read(path: &Path) -> Result<(String, Vec<u8>), WorkloadError> {
     let name = path.display().to_string();
     match bounded::read(path, WORKLOAD_MAX) {
@@ -97,43 +87,39 @@ fn read(path: &Path) -> Result<(String, Vec<u8>), WorkloadError> {
     }
 }
 
-/// Operations that users begin at a rate, in an open loop, as those of FSCT do (`[scenarios]`).
+/// Open-loop operations, started at a rate as in Microsoft's File Server Capacity Tool (`[scenarios]`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scenarios {
-    /// How many each user begins a second.
+    /// Operations per second and user.
     pub rate: f64,
-    /// How late one may begin.
+    /// Maximum delay of the start.
     pub late: Duration,
-    /// How long one may take; any time where it is absent.
     pub budget: Option<Duration>,
 }
 
-/// Where a workload comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkloadSource {
-    /// It is built in.
     BuiltIn,
-    /// A file, by the name it was given by.
     File(String),
 }
 
 impl Workload {
-    /// Names of those that are built in, with one line about each; the first is the default.
+    /// Names and descriptions. The first is the default.
     pub fn built_in() -> Vec<(&'static str, String)> {
-        builtin::all()
+        sources::all_built_in()
     }
 
-    /// One that is built in.
     pub fn builtin(name: &str) -> Result<Workload, WorkloadError> {
-        builtin::get(name)
+        sources::built_in(name)
     }
 
-    /// The text of one that is built in, as a file to begin from: TOML, or a loadfile for dbench and smbtorture, too.
+    /// Returns the source of a built-in workload as a starting point for a file: TOML, or a loadfile that dbench and
+    /// smbtorture also accept.
     pub fn builtin_text(name: &str) -> Option<String> {
-        builtin::text(name)
+        sources::built_in_text(name)
     }
 
-    /// A file: TOML or a loadfile, told by its extension, otherwise by its content.
+    /// Loads a TOML file or a loadfile, recognised by extension or else by content.
     pub fn load(path: &Path) -> Result<Workload, WorkloadError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let (name, bytes) = read(path)?;
@@ -145,7 +131,6 @@ impl Workload {
         Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), &text, loadfile))
     }
 
-    /// A loadfile of dbench or smbtorture, whatever it is called.
     pub fn loadfile(path: &Path) -> Result<Workload, WorkloadError> {
         let (name, bytes) = read(path)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -153,24 +138,23 @@ impl Workload {
         Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), &text, loadfile))
     }
 
-    /// The mix of operations of the NetBench Disk Mix, generated.
     pub fn netbench_like(settings: NetbenchLike) -> Result<Workload, WorkloadError> {
-        builtin::netbench(settings)
+        sources::netbench(settings)
     }
 
     fn toml_file(name: String, bytes: &[u8]) -> Result<Workload, WorkloadError> {
         let unreadable = |error| WorkloadError::Unreadable { path: name.clone(), error };
         let text = str::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8")))?;
-        if bytes.len() > WORKLOAD_TABLE_MAX && !recorded::is_one(text) {
+        if bytes.len() > WORKLOAD_TABLE_MAX && !sources::is_recording(text) {
             let most = WORKLOAD_TABLE_MAX >> 20;
-            return Err(unreadable(io::Error::other(format!("a workload of more than {most} MiB is none"))));
+            return Err(unreadable(io::Error::other(format!("a TOML workload has no more than {most} MiB"))));
         }
         Workload::toml(&name, text, WorkloadSource::File(name.clone()))
     }
 
     fn toml(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, WorkloadError> {
-        if recorded::is_one(text) {
-            return recorded::parse(file, text, source);
+        if sources::is_recording(text) {
+            return sources::parse_recording(file, text, source);
         }
         let synthetic::Parsed { name, description, synthetic } = synthetic::parse(file, text)?;
         let file_set = synthetic.file_set().clone();
@@ -200,7 +184,7 @@ impl Workload {
         Workload { about: Arc::new(about), kind: WorkloadKind::Loadfile(Arc::new(loadfile)), thinking: None }
     }
 
-    /// The same with other values of its parameters, by name: its definition has them, too.
+    /// Returns the workload with other values for the named parameters. Its definition changes accordingly.
     pub fn set(self, values: &[(String, String)]) -> Result<Workload, WorkloadError> {
         let Some((name, _)) = values.first() else { return Ok(self) };
         match &self.about.toml {
@@ -214,7 +198,6 @@ impl Workload {
         }
     }
 
-    /// The same with pauses of a loadfile or recording so many times as long: 0 leaves them out.
     pub fn thinking(self, by: f64) -> Workload {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => {
@@ -224,37 +207,30 @@ impl Workload {
         }
     }
 
-    /// Whether pauses are lines of it, which can be scaled.
     pub fn has_pauses(&self) -> bool {
         matches!(&self.kind, WorkloadKind::Loadfile(_))
     }
 
-    /// Names and values of its parameters.
     pub fn parameters(&self) -> &[(String, String)] {
         &self.about.parameters
     }
 
-    /// What it is made from.
     pub fn definition(&self) -> &WorkloadDefinition {
         &self.about.definition
     }
 
-    /// What it is called.
     pub fn name(&self) -> &str {
         &self.about.name
     }
 
-    /// A line about it; may be empty.
     pub fn description(&self) -> &str {
         &self.about.description
     }
 
-    /// Where it comes from.
     pub fn source(&self) -> &WorkloadSource {
         &self.about.source
     }
 
-    /// Names of the operations that results list.
     pub fn operations(&self) -> &[String] {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.operations(),
@@ -262,12 +238,11 @@ impl Workload {
         }
     }
 
-    /// What must be on the share before users begin.
     pub fn file_set(&self) -> &FileSet {
         &self.about.file_set
     }
 
-    /// What users make below their own directories, beside the file set: it is removed when the share is cleaned.
+    /// Names that users create in their own directories, apart from the file set. Cleanup removes them.
     pub fn made(&self) -> CreatedPaths {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.made().clone(),
@@ -275,7 +250,7 @@ impl Workload {
         }
     }
 
-    /// Bytes that a user moves to set up, beyond the file set: what a loadfile writes before its work begins.
+    /// Bytes that a user writes during set-up, in addition to the file set.
     pub fn set_up_bytes(&self) -> u64 {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.set_up_bytes(),
@@ -283,7 +258,6 @@ impl Workload {
         }
     }
 
-    /// Whether a user may have several commands outstanding on a connection.
     pub fn has_queues(&self) -> bool {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.has_queues(),
@@ -291,7 +265,6 @@ impl Workload {
         }
     }
 
-    /// Whether there is an end, after which users begin again: a pass.
     pub fn has_end(&self) -> bool {
         match &self.kind {
             WorkloadKind::Loadfile(_) => true,
@@ -299,7 +272,7 @@ impl Workload {
         }
     }
 
-    /// Refuses a dialect in which a step of it can't be done.
+    /// Returns an error if some step is impossible in the dialect.
     pub fn check_dialect(&self, dialect: Dialect) -> Result<(), WorkloadError> {
         let unsupported = match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.unsupported_in(dialect),
@@ -310,7 +283,7 @@ impl Workload {
         Err(WorkloadError::Parameter { what, hint: "choose another --dialect".to_owned() })
     }
 
-    /// Whether its operations are scenarios, and how they begin.
+    /// Start rate and limits if the operations are scenarios.
     pub fn scenarios(&self) -> Option<Scenarios> {
         match &self.kind {
             WorkloadKind::Loadfile(_) => None,
@@ -318,7 +291,7 @@ impl Workload {
         }
     }
 
-    /// Lines of a loadfile that cannot be performed, because the file itself never opens their handle.
+    /// Number of loadfile lines that can't be performed because the file never opens their handle.
     pub fn skipped_lines(&self) -> u32 {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.skipped(),
@@ -326,7 +299,6 @@ impl Workload {
         }
     }
 
-    /// Bytes of memory that all users share.
     pub fn shared_memory(&self) -> usize {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.memory(),
@@ -334,7 +306,6 @@ impl Workload {
         }
     }
 
-    /// What one user does.
     pub fn script(&self, seat: &UserSeat) -> UserScript {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => {
@@ -347,7 +318,6 @@ impl Workload {
     }
 }
 
-/// What one user does.
 #[derive(Debug)]
 pub struct UserScript(Inner);
 
@@ -357,7 +327,6 @@ enum Inner {
     Synthetic(Box<SyntheticScript>),
 }
 
-/// The same call on either kind.
 macro_rules! either {
     ($self:expr, $script:ident => $call:expr) => {
         match $self {
@@ -389,12 +358,12 @@ impl Script for UserScript {
     }
 }
 
-/// A path below the root of a share, checked and without a backslash at either end; or what is wrong with it.
+/// Validates a path relative to the root of a share and strips backslashes at both ends. Returns the problem as the
+/// error.
 pub fn relative_path(path: &str) -> Result<String, String> {
-    path::below(path, path::Last::Name)
+    paths::below(path, paths::Last::Name)
 }
 
-/// The name of a file without what is around it.
 fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
 }

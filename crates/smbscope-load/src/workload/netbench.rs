@@ -1,16 +1,15 @@
-//! A loadfile with the mix of operations of the NetBench Disk Mix, generated from published counts and copied from no
+//! Generates a loadfile with the operation mix of the NetBench Disk Mix from published counts, without copying any
 //! other loadfile.
 //!
-//! A pass deals a deck that holds the right number of every kind of work: opens without input or output, for reading,
-//! for writing, for both; what is asked for and not there; searches, renames, removals. A user begins with an empty
-//! directory and makes the working set; a pass leaves it as it found it, so the next one can follow at once: what it
-//! creates it removes, and what it renames it renames back.
+//! A pass deals a shuffled deck with the right number of each kind of work: opens without I/O, for reading, for writing
+//! and for both; requests for missing names; searches, renames and removals. A user starts with an empty directory and
+//! creates the working set. A pass restores the state it found, because it removes what it creates and undoes its
+//! renames, so the next one can follow at once.
 
 use super::draw::SizeDistribution;
 use smbscope_stats::Random;
 use std::fmt::Write;
 
-/// Operations of the mix, by count.
 mod mix {
     pub(super) const OPERATIONS: u64 = 458_344;
     pub(super) const READ: u64 = 124_199;
@@ -26,47 +25,42 @@ mod mix {
     pub(super) const RENAME: u64 = 3_355;
     pub(super) const LOCK: u64 = 258;
 
-    /// Of a thousand creates, path queries and searches: how many find nothing.
+    /// Failures per thousand creates, path queries and searches.
     pub(super) const CREATE_NOTHING: u64 = 265;
     pub(super) const QUERY_NOTHING: u64 = 340;
     pub(super) const FIND_NOTHING: u64 = 520;
 
-    /// Of a hundred opens: how many read, write, do both; the others do neither.
+    /// Opens per hundred that read, write or do both; the rest do neither.
     pub(super) const OPENS_READ: u64 = 37;
     pub(super) const OPENS_WRITE: u64 = 13;
     pub(super) const OPENS_BOTH: u64 = 13;
 
-    /// Files of a user, and their bytes.
+    /// Files of a user, and their total size in bytes.
     pub(super) const FILES: usize = 146;
     pub(super) const WORKING_SET: u64 = 24_200_000;
 }
 
-/// Operations of one pass, as recorded.
 const PASS: u64 = 3_543;
 const DIRECTORIES: [&str; 6] = ["sheet", "text", "slides", "draw", "table", "layout"];
-/// The largest write of the set-up.
 const BLOCK: u64 = 65_536;
 const SMALLEST_FILE: u64 = 4_096;
 
-/// Settings of the generated mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetbenchLike {
-    /// What the order of things is drawn from.
     pub seed: u64,
-    /// Divides the working set of 24.2 MB a user; reads and writes keep their sizes, except in files that are smaller.
+    /// Divisor for the working set of 24.2 MB per user. Reads and writes keep their sizes unless a file is smaller.
     pub scale: u32,
-    /// Different passes before the first one comes again.
+    /// Number of different passes before the sequence repeats.
     pub passes: u32,
 }
 
 impl Default for NetbenchLike {
-    /// 3 MB a user: 32 users set up in seconds.
+    /// 3 MB per user: 32 users set up in seconds.
     fn default() -> NetbenchLike {
         NetbenchLike { seed: 1, scale: 8, passes: 4 }
     }
 }
 
-/// The text of a loadfile, and the line that its first pass begins at.
 pub(super) fn generate(settings: NetbenchLike) -> (String, u32) {
     let mut share = NetbenchGenerator {
         random: Random::new(&[settings.seed, 0x6e62]),
@@ -87,7 +81,7 @@ pub(super) fn generate(settings: NetbenchLike) -> (String, u32) {
     (share.text, first)
 }
 
-/// The text under construction, and the state of the user's directory at its end.
+/// The text so far, and the state of the user's directory at its end.
 struct NetbenchGenerator {
     random: Random,
     text: String,
@@ -96,7 +90,7 @@ struct NetbenchGenerator {
     named: u32,
     files: Vec<NetbenchFile>,
     temporary: Vec<NetbenchFile>,
-    /// A file that has another name for now, and its own.
+    /// A renamed file (with its original name) and its current name.
     renamed: Option<(NetbenchFile, String)>,
     unlinks_owed: u64,
 }
@@ -107,7 +101,6 @@ struct NetbenchFile {
     size: u64,
 }
 
-/// A card of the deck.
 #[derive(Clone, Copy)]
 enum Card {
     Visit { reads: f64, writes: f64 },
@@ -123,10 +116,8 @@ enum Card {
     Unlink,
 }
 
-/// Writes a line of the text.
 macro_rules! emit {
     ($share:expr, $($part:tt)*) => {{
-        // Writing to a string cannot fail.
         let _ = writeln!($share.text, $($part)*);
         $share.lines += 1;
     }};
@@ -146,7 +137,7 @@ impl NetbenchGenerator {
         for size in file_sizes(working_set) {
             let name = self.new_name();
             self.open(&name, 2);
-            // As recorded: the size first, by its last byte, and then the content.
+            // As recorded: first the size, by writing the last byte, then the content.
             self.write(size - 1, 1);
             for offset in (0..size).step_by(BLOCK as usize) {
                 self.write(offset, BLOCK.min(size - offset));
@@ -158,7 +149,6 @@ impl NetbenchGenerator {
 
     fn pass(&mut self) {
         let mut deck = deck();
-        // Fisher and Yates.
         for last in (1..deck.len()).rev() {
             let other = self.random.below(last as u64 + 1) as usize;
             deck.swap(last, other);
@@ -208,7 +198,6 @@ impl NetbenchGenerator {
         }
     }
 
-    /// Opens a file that is there, works with it and closes it.
     fn visit(&mut self, reads: f64, writes: f64) {
         let reads: Vec<u64> = (0..self.times(reads)).map(|_| read_sizes().draw(&mut self.random)).collect();
         let writes: Vec<u64> = (0..self.times(writes)).map(|_| write_sizes().draw(&mut self.random)).collect();
@@ -233,7 +222,6 @@ impl NetbenchGenerator {
         self.close();
     }
 
-    /// Makes a file that the pass will remove.
     fn create(&mut self, writes: f64) {
         let name = self.new_name();
         self.open(&name, 2);
@@ -261,7 +249,6 @@ impl NetbenchGenerator {
         self.close();
     }
 
-    /// Gives a file another name, or back its own.
     fn rename(&mut self) {
         let (file, from, to) = match self.renamed.take() {
             Some((file, other)) => (file.clone(), other, file.name),
@@ -286,7 +273,7 @@ impl NetbenchGenerator {
         emit!(self, r#"Unlink "{name}" 0x6 NT_STATUS_OK"#);
     }
 
-    /// What is done to open files besides reading and writing: dealt to the opens evenly, flushes to written ones.
+    /// Emits the other operations on open files: spread evenly over opens, flushes over those that wrote.
     fn on_handle(&mut self, written: bool) {
         let opens = mix::CREATE as f64 * (1.0 - mix::CREATE_NOTHING as f64 / 1000.0);
         let written_opens = opens * (mix::OPENS_WRITE + mix::OPENS_BOTH) as f64 / 100.0;
@@ -302,7 +289,6 @@ impl NetbenchGenerator {
         }
     }
 
-    /// Opens (1) or creates (2) a file with the next handle.
     fn open(&mut self, name: &str, disposition: u8) {
         self.handle += 1;
         emit!(self, r#"NTCreateX "{name}" 0x40 0x{disposition} {} NT_STATUS_OK"#, self.handle);
@@ -316,7 +302,7 @@ impl NetbenchGenerator {
         emit!(self, "WriteX {} {offset} {length} {length} NT_STATUS_OK", self.handle);
     }
 
-    /// A file of at least this size, or the largest one.
+    /// Picks a file of at least this size, or else the largest one.
     fn pick(&mut self, least: u64) -> NetbenchFile {
         let large = self.files.iter().filter(|file| file.size >= least).count() as u64;
         if large == 0 {
@@ -338,13 +324,12 @@ impl NetbenchGenerator {
         format!(r"\clients\client1\~work\{directory}\none{:03}.tmp", self.random.below(1000))
     }
 
-    /// A whole number with this mean.
+    /// Draws an integer with this mean.
     fn times(&mut self, mean: f64) -> u32 {
         mean as u32 + u32::from(self.random.unit() < mean.fract())
     }
 }
 
-/// The work of one pass, in no order yet.
 fn deck() -> Vec<Card> {
     let share = |count: u64| (count * PASS + mix::OPERATIONS / 2) / mix::OPERATIONS;
     let part = |count: u64, of: u64, parts: u64| (count * of + parts / 2) / parts;
@@ -355,7 +340,7 @@ fn deck() -> Vec<Card> {
     let both = part(opens, mix::OPENS_BOTH, 100);
     let nothing = opens - reading - writing - both;
     let locks = share(mix::LOCK);
-    // Everything that is created is removed, and little else: the unlinks tell how many of the opens create.
+    // Every created file is removed and little else is, so the unlinks determine how many opens create a file.
     let unlinks = share(mix::UNLINK);
     let empty = unlinks - writing;
     let reads = share(mix::READ) as f64 / (reading + both) as f64;
@@ -383,7 +368,7 @@ fn deck() -> Vec<Card> {
     cards.into_iter().flat_map(|(count, card)| std::iter::repeat_n(card, count as usize)).collect()
 }
 
-/// 146 files, each 3.5% larger than the one before, and together as large as the working set.
+/// Returns 146 sizes, each 3.5% larger than the previous one, that add up to the working set.
 fn file_sizes(working_set: u64) -> Vec<u64> {
     let weights: Vec<u64> =
         std::iter::successors(Some(1_000_000), |weight| Some(weight * 1035 / 1000)).take(mix::FILES).collect();
@@ -404,7 +389,6 @@ mod tests {
     use super::*;
     use std::collections::{BTreeMap, HashMap};
 
-    /// Share of lines in hundredths of a percent.
     fn lines_of(text: &str, first: u32) -> Vec<Vec<&str>> {
         text.lines().skip(first as usize - 1).map(|line| line.split(' ').collect()).collect()
     }

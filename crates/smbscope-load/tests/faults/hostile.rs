@@ -1,11 +1,10 @@
-//! Servers that mean harm: floods, endless answers, answers that are larger than what was asked for, sizes that no work
-//! can be done with. Each ends with one clear line, in a time that the options bound, with little memory, over SMB1 and
-//! SMB2 alike.
+//! Hostile servers: floods, endless responses, responses that are larger than requested, absurd sizes. Each case ends
+//! with a single clear error line, within a time that the options limit and in little memory, over both SMB1 and SMB2.
 //!
-//! Expected values: times follow from the timeout by the factors that `docs/limits.md` states, numbers of samples are
-//! the bounds of that page.
+//! Expected times follow from the timeout by the factors in `docs/limits.md`; expected numbers of samples are the
+//! limits on that page.
 
-use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
+use super::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
 use smbscope_client::{ClientSession, Info, SessionOptions};
 use smbscope_load::prepare::{self, PrepareRequest};
 use smbscope_load::workload::{CreatedPaths, FileSet, SizeDistribution};
@@ -14,13 +13,13 @@ use smbscope_testkit::server::{Fault, Flood, Malformed, Rule, Script, ScriptedSe
 use smbscope_wire::{smb1, smb2};
 use std::time::{Duration, Instant};
 
-/// Breaks that a client puts up with, `BREAKS_MAX`, their acknowledgements, and the few samples of the session beside.
+/// `BREAKS_MAX` breaks, their acknowledgements, and the few other samples of the session.
 const SAMPLES_MAX: usize = 2 * 4_096 + 100;
-/// All commands of a connect together, as a factor of the timeout, `CONNECT_TIMEOUTS`.
+/// `CONNECT_TIMEOUTS`: limit for all commands of a connect together, as a factor of the timeout.
 const CONNECT: u32 = 4;
-/// All commands of one operation together, likewise, `OPERATION_TIMEOUTS`.
+/// `OPERATION_TIMEOUTS`: likewise for all commands of one operation.
 const OPERATION: u32 = 10;
-/// What a busy machine may add to any of them.
+/// Allowance for a busy machine.
 const SLACK: Duration = Duration::from_secs(3);
 
 fn start(script: Script) -> ScriptedServer {
@@ -31,7 +30,6 @@ fn with(rules: impl IntoIterator<Item = Rule>) -> ScriptedServer {
     start(rules.into_iter().fold(Script::new(), Script::rule))
 }
 
-/// Does it, and says how it ended and how long it took.
 fn timed<T>(client: impl Future<Output = T>) -> (T, Duration) {
     let begun = Instant::now();
     let result = run(client);
@@ -86,7 +84,7 @@ fn a_flood_while_the_user_thinks_ends_the_session_or_the_rest_when_it_should() {
 #[test]
 fn a_flood_while_connecting_ends_in_time() {
     for dialect in DIALECTS {
-        // Of SMB1, only transactions have answers that are not the last one.
+        // In SMB1, only transactions have non-final responses.
         for of in FLOODS.into_iter().filter(|of| !is_smb1(dialect) || *of != Flood::Unfinished) {
             for step in [Step::Negotiate, Step::SessionSetup, Step::TreeConnect] {
                 let server = with([Fault::Flood { of, answered: false }.on(step.command(dialect))]);
@@ -250,7 +248,7 @@ fn a_server_that_never_grants_a_credit_is_an_error_and_no_wait() {
     }
 }
 
-/// What a workload without files of its own needs, and with some of them.
+/// Runs a preparation for a workload, with or without files of its own.
 fn prepared(
     options: &SessionOptions,
     files: u32,
@@ -285,7 +283,7 @@ fn preparing_and_cleaning_have_a_deadline_of_their_own() {
         } else {
             Command::Smb2(smb2::Smb2Command::WRITE)
         };
-        // Every write is answered, and in time: 1,000 files would take more than half a minute.
+        // Every write is answered in time, but 1,000 files would take more than half a minute.
         let script = Script { entries: 0, ..Script::new() }.rule(Fault::Delay(Duration::from_millis(40)).on(write));
         let server = ScriptedServer::start(script).unwrap();
         let begun = Instant::now();

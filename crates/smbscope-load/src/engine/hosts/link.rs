@@ -1,29 +1,28 @@
-//! The driver's end of a host: passes orders on, asks what is new, and hands out the replies as a worker does.
+//! The driver's end of a host: forwards orders, polls for news, and returns replies as a worker does.
 
-use super::clock;
-use super::message::{Assignment, DriverRequest, HostCompletion, HostReply, News};
+use super::{Assignment, DriverRequest, HostCompletion, HostReply, News};
+use crate::engine::clocks::Clock;
 use crate::engine::control::{HostOperationCounts, LoadPointControl};
-use crate::engine::exchanges::Clock;
-use crate::engine::live_figures::{LiveFigures, LivePart, PUBLISH};
+use crate::engine::hooks::{LiveFigures, LivePart, PUBLISH};
 use crate::engine::plan::{Connects, EngineError, RampPlan};
-use crate::engine::recorder::{LoadPointRecorder, MeasurementWindow};
+use crate::engine::recorder::LoadPointRecorder;
 use crate::engine::result::{HostClockOffset, LoadPointEnd};
-use crate::engine::schedule::LoadSchedule;
+use crate::engine::schedule::{LoadSchedule, MeasurementWindow};
 use crate::engine::silences::Silences;
 use crate::engine::worker::{Connecting, HostFacts, HostLost, Worked, WorkerOrder, WorkerReply};
 use crate::workload::Travelling;
 use smbscope_client::SessionOptions;
 use smbscope_model::travel::{from_bytes, to_bytes};
+use smbscope_model::{Nanos, Timestamp};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// How often it is asked whether sessions are made, and what is new when the measured part is over.
+/// Poll interval while sessions connect and after the measured part.
 const SHORTLY: Duration = Duration::from_millis(50);
-/// How often it is looked at whether the load point is to end.
+/// Interval at which an early end of the load point is noticed.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A host that can generate load.
 pub struct Host {
     name: String,
     is_here: bool,
@@ -31,9 +30,9 @@ pub struct Host {
 }
 
 impl Host {
-    /// `call` carries a request to the [`LoadHost`](super::LoadHost) there and brings its answer. An error says why the host
-    /// does not answer, or does not in time: it is lost then. What it carries may hold a password.
-    /// `is_here`: it is this machine.
+    /// `call` delivers a request to the remote [`LoadHost`](super::LoadHost) and returns its answer. An error,
+    /// including a timeout, means that the host is lost. Requests may contain passwords. `is_here` says that the host
+    /// is this machine.
     pub fn new(
         name: String,
         is_here: bool,
@@ -42,45 +41,34 @@ impl Host {
         Host { name, is_here, talk: Box::new(ByteExchange(call)) }
     }
 
-    /// What it is called.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is this machine.
     pub fn is_here(&self) -> bool {
         self.is_here
     }
 }
 
-/// What a driver does where a host is lost during a load point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLostHost {
-    /// The other hosts go on; later load points divide all users among them.
+    /// The other hosts continue. Later load points divide all users among them.
     #[default]
     Continue,
-    /// The load point ends, and the run.
     Stop,
 }
 
-/// Hosts, and what their users do.
 pub struct Fleet {
-    /// The hosts.
     pub hosts: Vec<Host>,
-    /// What happens when one is lost.
     pub on_lost: OnLostHost,
-    /// What users do.
     pub work: LoadWork,
 }
 
-/// What users of all hosts do, and where.
 #[derive(Debug, Clone)]
 pub struct LoadWork {
-    /// The workload.
     pub workload: Travelling,
-    /// Sessions of all users of the largest load point.
     pub of: u32,
-    /// The directory on the share that all users work below.
+    /// Working directory of all users on the share.
     pub directory: String,
 }
 
@@ -88,7 +76,7 @@ trait Talk: Send {
     fn ask(&mut self, request: &DriverRequest) -> Result<HostReply, String>;
 }
 
-/// Requests and answers as bytes. A program that names no host has none of this in it.
+/// Serialises requests and answers. Generic, so that programs without hosts do not contain this code.
 struct ByteExchange<F>(F);
 
 impl<F: FnMut(&[u8]) -> Result<Vec<u8>, String> + Send> Talk for ByteExchange<F> {
@@ -101,25 +89,20 @@ impl<F: FnMut(&[u8]) -> Result<Vec<u8>, String> + Send> Talk for ByteExchange<F>
     }
 }
 
-/// A host during a run.
 pub(crate) struct HostLink {
     host: Host,
-    /// Workers that it has.
     pub(crate) workers: u32,
-    /// Sessions and commands that it told of.
     sessions: i64,
     commands: u64,
     tally: HostOperationCounts,
     point: Option<HostLoadPoint>,
 }
 
-/// The load point.
 struct HostLoadPoint {
     connecting: Connecting,
     offset: HostClockOffset,
 }
 
-/// Tells every host what is to be done.
 pub(crate) fn begin(
     hosts: Vec<Host>,
     work: LoadWork,
@@ -141,15 +124,13 @@ pub(crate) fn begin(
     hosts.into_iter().map(link).collect()
 }
 
-const UNEXPECTED: &str = "it answered what was not asked";
+const UNEXPECTED: &str = "it sent an unexpected answer";
 
 impl HostLink {
-    /// As the host calls itself.
     pub(crate) fn name(&self) -> &str {
         &self.host.name
     }
 
-    /// Carries out orders until there are no more, or the host is lost.
     pub(crate) fn run(
         mut self,
         lane: usize,
@@ -168,7 +149,7 @@ impl HostLink {
                 return;
             }
         }
-        // All that matters is told already.
+        // All results have already arrived.
         let _ = self.host.talk.ask(&DriverRequest::End);
     }
 
@@ -190,13 +171,12 @@ impl HostLink {
     fn connect(&mut self, connecting: Connecting, live: &LiveFigures) -> Result<(), String> {
         let before = self.point.take();
         if before.is_some_and(|before| before.connecting.share != connecting.share) {
-            // All of them are made anew.
             self.forget_sessions(live);
         }
         self.commands = 0;
         self.tally = HostOperationCounts::default();
         let talk = &mut self.host.talk;
-        let offset = clock::offset(&connecting.clock, || match talk.ask(&DriverRequest::Time)? {
+        let offset = clock_offset(&connecting.clock, || match talk.ask(&DriverRequest::Time)? {
             HostReply::Time(time) => Ok(time),
             _ => Err(UNEXPECTED.to_owned()),
         })?;
@@ -246,7 +226,6 @@ impl HostLink {
         })
     }
 
-    /// Something is begun; how late.
     fn begun(&mut self, request: &DriverRequest) -> Result<Duration, String> {
         match self.host.talk.ask(request)? {
             HostReply::Begun { late_by } => Ok(late_by),
@@ -254,7 +233,6 @@ impl HostLink {
         }
     }
 
-    /// Shows what is new until what was ordered is done.
     fn until_done(
         &mut self,
         control: &Arc<LoadPointControl>,
@@ -288,10 +266,59 @@ impl HostLink {
         }
     }
 
-    /// They are not counted as connected any more.
     fn forget_sessions(&mut self, live: &LiveFigures) {
         let mut less = LivePart::default();
         less.sessions = -std::mem::take(&mut self.sessions);
         live.publish(&mut less);
+    }
+}
+
+const ROUND_TRIPS: usize = 8;
+
+/// Measures the offset of a host's clock: of several requests, the one with the shortest round trip counts
+/// (RFC 5905, section 10).
+fn clock_offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp, E>) -> Result<HostClockOffset, E> {
+    let mut best: Option<HostClockOffset> = None;
+    for _ in 0..ROUND_TRIPS {
+        let asked = clock.timestamp(Instant::now());
+        let theirs = ask()?;
+        let answered = clock.timestamp(Instant::now());
+        let found = from_round_trip(asked, theirs, answered);
+        if best.is_none_or(|best| found.bound < best.bound) {
+            best = Some(found);
+        }
+    }
+    Ok(best.unwrap_or_default())
+}
+
+fn from_round_trip(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> HostClockOffset {
+    let round_trip = answered.0 - asked.0;
+    HostClockOffset { ahead: Nanos(theirs.0 - asked.0 - round_trip / 2), bound: Nanos((round_trip + 1) / 2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_true_offset_is_within_the_bound_however_the_way_is_divided() {
+        for there in 0..=100 {
+            // The host's clock is 5,000 ahead; the request takes `there` of the 100.
+            let found = from_round_trip(Timestamp(1_000), Timestamp(1_000 + there + 5_000), Timestamp(1_100));
+            assert!((found.ahead.0 - 5_000).abs() <= found.bound.0, "{there}: {found:?}");
+            assert_eq!(found.bound, Nanos(50));
+        }
+    }
+
+    #[test]
+    fn the_shortest_round_trip_counts() {
+        let clock = Clock::at(Instant::now());
+        let mut trips = [5, 1, 20].into_iter().cycle();
+        let found = clock_offset(&clock, || {
+            std::thread::sleep(std::time::Duration::from_millis(trips.next().unwrap()));
+            Ok::<_, ()>(Timestamp(clock.timestamp(Instant::now()).0 - 7_000_000_000))
+        });
+        let found = found.unwrap();
+        assert!(found.bound.0 < 5_000_000 && (found.ahead.0 + 7_000_000_000).abs() <= found.bound.0, "{found:?}");
     }
 }

@@ -1,20 +1,15 @@
-//! The load generator of a host: answers what the driver asks, while a thread of its own runs the workers.
+//! The load generator on a host: answers the driver's requests while a separate thread runs the workers.
 
-use super::message::{Assignment, DriverRequest, HostCompletion, HostReply, HostWorked, News};
-use crate::engine::control::{LoadPointControl, StopFlag};
-use crate::engine::cpu::ProcessTime;
-use crate::engine::exchanges::Clock;
-use crate::engine::hooks::Surroundings;
-use crate::engine::live_figures::LiveFigures;
+use super::{Assignment, DriverRequest, HostCompletion, HostReply, HostWorked, News};
+use crate::engine::clocks::{Clock, ProcessTime, Time};
+use crate::engine::control::LoadPointControl;
+use crate::engine::hooks::{LiveFigures, StopFlag, Surroundings};
 use crate::engine::load::with_workers;
-use crate::engine::perform::ServerConnector;
-use crate::engine::recorder::MeasurementWindow;
 use crate::engine::result::LoadPointEnd;
-use crate::engine::session::SessionFactory;
-use crate::engine::share::WorkerShare;
+use crate::engine::schedule::MeasurementWindow;
+use crate::engine::session::{ServerConnector, SessionFactory};
 use crate::engine::silences::Silences;
-use crate::engine::timers::Time;
-use crate::engine::worker::{Connecting, Scripts, Worked, WorkerOrder};
+use crate::engine::worker::{Connecting, Scripts, Worked, WorkerOrder, WorkerShare};
 use crate::workload::{UserSeat, Workload};
 use smbscope_model::travel::{from_bytes, to_bytes};
 use smbscope_model::{Nanos, Timestamp};
@@ -25,38 +20,32 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The load generator of a host, from the first request of a driver to its last.
 pub struct LoadHost {
-    /// It goes on evenly from when this began, whatever becomes of the clock of the system.
+    /// Advances monotonically from its start, unaffected by adjustments of the system clock.
     clock: Clock,
     start: Arc<Start>,
     work: Option<AssignedWorkload>,
     team: Option<Team>,
 }
 
-/// Runs workers until their orders end.
 type Start = dyn Fn(&Assignment, &Workload, Inbox) + Send + Sync;
 
-/// What is to be done.
 #[derive(Clone)]
 struct AssignedWorkload {
     assignment: Arc<Assignment>,
     workload: Workload,
 }
 
-/// The workers of the host, on a thread.
 struct Team {
     share: WorkerShare,
     orders: Sender<WorkerOrder>,
     done: Receiver<HostCompletion>,
     live: Arc<LiveFigures>,
     control: Option<Arc<LoadPointControl>>,
-    /// That of the driver, as far as it is known.
     clock: Clock,
     thread: JoinHandle<()>,
 }
 
-/// What passes between workers and whoever answers for them.
 pub(crate) struct Inbox {
     share: WorkerShare,
     orders: Receiver<WorkerOrder>,
@@ -77,7 +66,6 @@ impl Default for LoadHost {
 }
 
 impl LoadHost {
-    /// One that waits for its driver.
     pub fn new() -> LoadHost {
         LoadHost::with(Box::new(|assignment, workload, inbox| {
             let Assignment { plan, options, of, directory, .. } = assignment;
@@ -90,12 +78,11 @@ impl LoadHost {
         }))
     }
 
-    /// The same with other workers.
     pub(crate) fn with(start: Box<Start>) -> LoadHost {
         LoadHost { clock: Clock::at(Instant::now()), start: start.into(), work: None, team: None }
     }
 
-    /// The answer to a request of the driver; at once, whatever takes long goes on beside it.
+    /// Answers a request of the driver immediately. Long-running work continues in the background.
     pub fn answer(&mut self, request: &[u8]) -> Vec<u8> {
         let answer = match from_bytes(request) {
             Ok(request) => self.answered(request).unwrap_or_else(HostReply::Refused),
@@ -160,11 +147,10 @@ impl LoadHost {
         Ok(HostReply::Begun { late_by: Duration::ZERO })
     }
 
-    /// Ends all sessions.
     fn end_team(&mut self) {
         if let Some(Team { orders, thread, .. }) = self.team.take() {
             drop(orders);
-            // A panic was said on standard error, and there is nothing to be saved.
+            // The panic was printed to standard error, and nothing can be saved.
             let _ = thread.join();
         }
     }
@@ -192,7 +178,7 @@ impl Team {
         if over {
             control.finish(LoadPointEnd::Interrupted, Instant::now());
         }
-        // What is done is asked first: what its workers published until then is in what is taken next.
+        // Check for completion first, so that the figures taken next include all that the workers published.
         let done = match self.done.try_recv() {
             Ok(done) => Some(done),
             Err(TryRecvError::Empty) => None,
@@ -208,7 +194,6 @@ impl Team {
     }
 }
 
-/// Runs the workers of a host until their orders end.
 pub(crate) fn run_team<C: SessionFactory + Send + 'static>(
     assignment: &Assignment,
     connector: C,
@@ -218,7 +203,7 @@ pub(crate) fn run_team<C: SessionFactory + Send + 'static>(
     let Inbox { share, orders, done, live } = inbox;
     let (stop, mut nobody) = (StopFlag::new(), ());
     let surroundings = Surroundings { hooks: &mut nobody, live: &live, stop: &stop };
-    // Where no thread can be had, the driver learns of it as nobody takes its orders.
+    // If a thread can't be started, the driver notices because its orders have no receiver.
     let _ = with_workers(&assignment.plan, &share, connector, scripts, Time::Real, surroundings, |engine| {
         let mut point = None;
         for order in orders {
@@ -241,7 +226,6 @@ pub(crate) fn run_team<C: SessionFactory + Send + 'static>(
     });
 }
 
-/// What all workers have, as one.
 fn merged(parts: Vec<Worked>, used: ProcessTime, clock: &Clock, window: MeasurementWindow) -> HostWorked {
     let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
     let mut late = Summary::new(SummaryPrecision::ROW);

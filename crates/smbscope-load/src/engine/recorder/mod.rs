@@ -1,25 +1,22 @@
-//! Adds up what the users of one worker measured, without locks; those of all workers merge to what one would have.
+//! Aggregates the measurements of one worker's users without locks. Merging the recorders of all workers yields the
+//! same figures as a single one.
 //!
-//! Commands are counted by `smbscope_stats`, as the exchanges that they are. What a capture knows nothing of is counted
-//! here: operations, connects, failures, sessions, and the silences of the server.
+//! `smbscope_stats` counts the commands as exchanges. Counted here is everything that a capture does not contain:
+//! operations, connects, failures, sessions and server stalls.
 //!
-//! A command counts when its request went out in the measured part, an operation when its intended start lies there
-//! (in a closed loop the two are the same). Each is put into the interval in which it began, as in the timeline of a
-//! capture, so intervals add up to the totals, and what began in the measured part counts also where its end does not
-//! lie in it: an answer that takes long is not lost because of that.
+//! A command counts if its request was sent in the measured part, an operation if its intended start lies there (in a
+//! closed loop they coincide). Both belong to the interval in which they started, as in the timeline of a capture, so
+//! that intervals add up to the totals. The end may lie outside the measured part: slow responses are not lost.
 
-mod counted;
-
-pub(crate) use counted::{CommandTotals, MergeableFigures};
-
-use super::exchanges::{ActionBatch, Clock, CommandSource, ExchangeLog, Maker};
+use super::clocks::Clock;
+use super::exchanges::{ActionBatch, CommandSource, ExchangeLog, Maker};
+use super::hooks::{LiveFigures, LivePart};
 use super::jobs::JobSummary;
-use super::live_figures::{LiveFigures, LivePart};
-use super::overload::{OverloadLimits, OverloadTally};
 use super::result::{IntervalResult, OperationResult};
+use super::schedule::{MeasurementWindow, OverloadLimits, OverloadTally};
 use super::session::{CommandQueueDepth, Performed};
 use super::silences::Silences;
-use counted::{IntervalTraffic, OperationStats};
+use serde::{Deserialize, Serialize};
 use smbscope_client::{Sample, Samples};
 use smbscope_model::{Command, ExchangeOutcome, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Dimension, SliceSortKey, Summary, SummaryPrecision, TimelineBinning, TimelineCounts};
@@ -27,75 +24,37 @@ use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-/// Different reasons of failures; further ones are added up as [`OTHER_REASONS`].
+/// Maximum number of distinct failure reasons. Further ones count as [`OTHER_REASONS`].
 const REASONS_MAX: usize = 64;
 const OTHER_REASONS: &str = "other reasons";
 
-/// Commands that wait to be counted: together they are counted in a third of the time, as what they are counted in is in
-/// the processor's caches then. They hold up their worker for some microseconds.
+/// Size of a batch of commands to count. Counting in batches takes a third of the time because the tables stay in the
+/// processor's caches. A batch holds up its worker for some microseconds.
 const WAITING_MAX: usize = 32;
 
-/// The measured part of a load point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MeasurementWindow {
-    pub(crate) start: Instant,
-    pub(crate) end: Instant,
-    /// Length of intervals.
-    pub(crate) interval: Duration,
-}
-
-impl MeasurementWindow {
-    pub(crate) fn contains(&self, at: Instant) -> bool {
-        self.start <= at && at < self.end
-    }
-
-    fn interval_of(&self, at: Instant) -> usize {
-        (at.saturating_duration_since(self.start).as_nanos() / self.interval.as_nanos()) as usize
-    }
-
-    /// Where exchanges are counted: their intervals are those of the window. The plan bounds how many there are.
-    fn aggregator(&self, clock: &Clock, by: &[Dimension]) -> Aggregator {
-        let intervals = TimelineBinning {
-            origin: clock.timestamp(self.start),
-            width: Nanos::from(self.interval),
-            most: usize::MAX,
-            percentiles: true,
-        };
-        Aggregator::of_one_share(intervals).sliced(by, SliceSortKey::ResponseTime)
-    }
-}
-
-/// What is counted of a load point.
 #[derive(Debug)]
 pub(crate) struct LoadPointRecorder {
     window: MeasurementWindow,
     clock: Clock,
     waiting: Vec<Sample>,
-    /// To which actions they belong.
     batches: Vec<ActionBatch>,
     maker: Maker,
-    /// What commands are divided by.
     by: Vec<Dimension>,
     counted: MergeableFigures,
     silences: Silences,
     pub(crate) live: LivePart,
 }
 
-/// An operation that was completed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completed {
-    /// Its name, as an index.
     pub(crate) operation: usize,
-    /// When it should have begun.
     pub(crate) intended: Instant,
-    /// First byte of its first request, and last byte of its last answer; absent where no command was sent.
+    /// First byte of its first request and last byte of its last response. `None` if no command was sent.
     pub(crate) span: Option<(Instant, Instant)>,
-    /// The first status that was not the expected one.
     pub(crate) unexpected: Option<NtStatus>,
 }
 
 impl LoadPointRecorder {
-    /// `open`: operations have intended starts.
     pub(crate) fn new(
         window: MeasurementWindow,
         clock: Clock,
@@ -116,7 +75,7 @@ impl LoadPointRecorder {
             maker: Maker::new(clock),
             by: Vec::new(),
             counted: MergeableFigures {
-                aggregator: window.aggregator(&clock, &[]),
+                aggregator: aggregator(&window, &clock, &[]),
                 operations: vec![counts; operations],
                 cells: Vec::new(),
                 connects: Summary::new(SummaryPrecision::ROW),
@@ -134,24 +93,20 @@ impl LoadPointRecorder {
         }
     }
 
-    /// The same with the commands divided by these dimensions.
     pub(crate) fn sliced(mut self, by: &[Dimension]) -> LoadPointRecorder {
-        self.counted.aggregator = self.window.aggregator(&self.clock, by);
+        self.counted.aggregator = aggregator(&self.window, &self.clock, by);
         LoadPointRecorder { by: by.to_vec(), ..self }
     }
 
-    /// The same with operations held against limits, where there are some.
     pub(crate) fn limited(mut self, limits: Option<OverloadLimits>) -> LoadPointRecorder {
         self.counted.overload = limits.map(OverloadTally::new);
         self
     }
 
-    /// One that has counted nothing, and keeps no exchanges.
     pub(crate) fn empty(&self) -> LoadPointRecorder {
         LoadPointRecorder::new(self.window, self.clock, 0, false, None)
     }
 
-    /// By the clock of the system.
     pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
         self.clock.timestamp(at)
     }
@@ -160,16 +115,16 @@ impl LoadPointRecorder {
         self.window
     }
 
-    /// When the measured part is, once that is known: before the first command.
+    /// Sets the measured part once it is known, before the first command.
     pub(crate) fn set_window(&mut self, window: MeasurementWindow) {
         self.count_waiting();
         self.window = window;
-        self.counted.aggregator = window.aggregator(&self.clock, &self.by);
+        self.counted.aggregator = aggregator(&window, &self.clock, &self.by);
         self.silences = Silences::new(window.start);
     }
 
-    /// Takes the commands of an action, empties their list, and says when the first began and the last ended. Breaks of
-    /// oplocks that came in between are counted, and are no part of the action.
+    /// Takes the commands of an action. Returns when the first started and the last ended. Oplock breaks in between are
+    /// counted but do not belong to the action.
     pub(crate) fn take(
         &mut self,
         samples: &mut Samples,
@@ -223,7 +178,6 @@ impl LoadPointRecorder {
         (self.waiting, self.batches) = (waiting, batches);
     }
 
-    /// Takes a command to what is counted here.
     fn command(&mut self, sample: &Sample) {
         let in_headline = sample.group.in_headline();
         if let Some(time) = sample.response_time() {
@@ -247,7 +201,7 @@ impl LoadPointRecorder {
         &mut self.counted.cells[i]
     }
 
-    /// An operation was completed; whether it counted.
+    /// Records a completed operation. Returns false if it is outside the measured part.
     pub(crate) fn completed(&mut self, completed: &Completed) -> bool {
         let Completed { operation, intended, span, unexpected } = *completed;
         let Some(counts) = self.counted.operations.get_mut(operation).filter(|_| self.window.contains(intended)) else {
@@ -268,7 +222,6 @@ impl LoadPointRecorder {
         true
     }
 
-    /// A session can be used, after this time and these commands.
     pub(crate) fn connected(&mut self, at: Instant, took: Duration, commands: &[Command]) {
         self.counted.connects.record(Nanos::from(took));
         for command in commands {
@@ -277,12 +230,11 @@ impl LoadPointRecorder {
         self.sessions(at, 1);
     }
 
-    /// Sessions that were made in an earlier load point.
     pub(crate) fn kept(&mut self, sessions: usize) {
         self.cell(self.window.start).sessions += sessions as i64;
     }
 
-    /// Sessions were made, or broke; before the measured part they belong to its beginning.
+    /// Counts connected or broken sessions. Those before the measured part belong to its beginning.
     pub(crate) fn sessions(&mut self, at: Instant, change: i64) {
         self.live.sessions += change;
         let at = at.max(self.window.start);
@@ -291,14 +243,13 @@ impl LoadPointRecorder {
         }
     }
 
-    /// A session could not be made, or broke.
     pub(crate) fn failure(&mut self, reason: &str) {
         self.live.failures += 1;
         let known = self.counted.failures.contains_key(reason) || self.counted.failures.len() < REASONS_MAX;
         *self.counted.failures.entry(if known { reason } else { OTHER_REASONS }.to_owned()).or_default() += 1;
     }
 
-    /// A command that went out at this time was abandoned while it waited for its response.
+    /// Counts a command that was abandoned without a response since `since`.
     pub(crate) fn given_up(&mut self, since: Instant) {
         self.count_waiting();
         self.counted.unanswered += 1;
@@ -308,7 +259,6 @@ impl LoadPointRecorder {
         self.silences.unanswered(since, self.window.end);
     }
 
-    /// Operations were due and did not begin.
     pub(crate) fn not_begun(&mut self, operations: u64) {
         self.counted.not_begun += operations;
         if let Some(overload) = &mut self.counted.overload {
@@ -316,35 +266,29 @@ impl LoadPointRecorder {
         }
     }
 
-    /// Shows what was counted so far.
     pub(crate) fn publish(&mut self, live: &LiveFigures) {
         self.count_waiting();
         live.publish(&mut self.live);
     }
 
-    /// The gaps between answers, of a load point that ended then.
     pub(crate) fn take_silences(&mut self, end: Instant) -> Silences {
         self.count_waiting();
         self.silences.end(end);
         std::mem::replace(&mut self.silences, Silences::new(end))
     }
 
-    /// Adds what another worker counted.
     pub(crate) fn merge(&mut self, other: LoadPointRecorder) {
         self.add(other.into_counted());
     }
 
-    /// Adds what workers of another host counted.
     pub(crate) fn add(&mut self, other: MergeableFigures) {
         self.counted.merge(other);
     }
 
-    /// Sessions that were those of a host, and are no more.
     pub(crate) fn lost(&mut self, reason: &str, sessions: u64) {
         *self.counted.failures.entry(reason.to_owned()).or_default() += sessions;
     }
 
-    /// What workers of a host have: what adds up, and the gaps between answers.
     pub(crate) fn of_host(
         window: MeasurementWindow,
         clock: Clock,
@@ -354,29 +298,24 @@ impl LoadPointRecorder {
         LoadPointRecorder { counted, silences, ..LoadPointRecorder::new(window, clock, 0, false, None) }
     }
 
-    /// What was counted so far, in short.
     pub(crate) fn sum(&mut self) -> CommandTotals {
         self.count_waiting();
         self.counted.sum()
     }
 
-    /// What adds up.
     pub(crate) fn into_counted(mut self) -> MergeableFigures {
         self.count_waiting();
         self.counted
     }
 
-    /// Passes of scripts that have an end.
     pub(crate) fn jobs(&mut self) -> &mut JobSummary {
         &mut self.counted.jobs
     }
 
-    /// Every command of the measured part, where they are kept.
     pub(crate) fn take_exchanges(&mut self) -> Option<ExchangeLog> {
         self.counted.exchanges.take()
     }
 
-    /// The figures, of a measured part that was as long as `duration`.
     pub(crate) fn finish(mut self, names: &[String], duration: Duration, sessions_per_user: u32) -> LoadPointFigures {
         self.count_waiting();
         let intervals = self.intervals(duration, sessions_per_user);
@@ -408,7 +347,7 @@ impl LoadPointRecorder {
         }
     }
 
-    /// All intervals of the measured part, those too in which nothing began.
+    /// Returns all intervals of the measured part, including those in which nothing started.
     fn intervals(&self, duration: Duration, sessions_per_user: u32) -> Vec<IntervalResult> {
         let timeline = self.counted.aggregator.timeline();
         let origin = self.clock.timestamp(self.window.start);
@@ -441,7 +380,6 @@ impl LoadPointRecorder {
     }
 }
 
-/// The part of a [`Run`](super::result::Run) that is counted.
 #[derive(Debug)]
 pub(crate) struct LoadPointFigures {
     pub(crate) counted: Aggregator,
@@ -458,6 +396,107 @@ pub(crate) struct LoadPointFigures {
     pub(crate) jobs: JobSummary,
     pub(crate) queue: CommandQueueDepth,
     pub(crate) overload: Option<OverloadTally>,
+}
+
+/// Creates an aggregator with the intervals of the window. The plan limits their number.
+fn aggregator(window: &MeasurementWindow, clock: &Clock, by: &[Dimension]) -> Aggregator {
+    let intervals = TimelineBinning {
+        origin: clock.timestamp(window.start),
+        width: Nanos::from(window.interval),
+        most: usize::MAX,
+        percentiles: true,
+    };
+    Aggregator::of_one_share(intervals).sliced(by, SliceSortKey::ResponseTime)
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct MergeableFigures {
+    aggregator: Aggregator,
+    operations: Vec<OperationStats>,
+    cells: Vec<IntervalTraffic>,
+    connects: Summary,
+    connect_commands: BTreeMap<Command, u64>,
+    failures: BTreeMap<String, u64>,
+    unanswered: u64,
+    not_begun: u64,
+    jobs: JobSummary,
+    queue: CommandQueueDepth,
+    overload: Option<OverloadTally>,
+    exchanges: Option<ExchangeLog>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct OperationStats {
+    service: Summary,
+    response: Option<Summary>,
+    unexpected: BTreeMap<NtStatus, u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct IntervalTraffic {
+    bytes_read: u64,
+    bytes_written: u64,
+    sessions: i64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CommandTotals {
+    pub(crate) commands: u64,
+    pub(crate) errors: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) times: Summary,
+}
+
+impl MergeableFigures {
+    fn sum(&self) -> CommandTotals {
+        let kinds = || self.aggregator.kinds();
+        CommandTotals {
+            commands: kinds().map(|(_, counted)| counted.response_time.count()).sum(),
+            errors: kinds().map(|(_, counted)| counted.errors.values().sum::<u64>()).sum(),
+            bytes_read: self.cells.iter().map(|cell| cell.bytes_read).sum(),
+            bytes_written: self.cells.iter().map(|cell| cell.bytes_written).sum(),
+            times: self.aggregator.response_times(|(_, _, group)| group.in_headline()),
+        }
+    }
+
+    fn merge(&mut self, other: MergeableFigures) {
+        self.aggregator.merge(other.aggregator);
+        for (mine, theirs) in self.operations.iter_mut().zip(other.operations) {
+            mine.service.merge(&theirs.service);
+            if let (Some(mine), Some(theirs)) = (&mut mine.response, &theirs.response) {
+                mine.merge(theirs);
+            }
+            add(&mut mine.unexpected, theirs.unexpected);
+        }
+        if self.cells.len() < other.cells.len() {
+            self.cells.resize(other.cells.len(), IntervalTraffic::default());
+        }
+        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
+            mine.bytes_read += theirs.bytes_read;
+            mine.bytes_written += theirs.bytes_written;
+            mine.sessions += theirs.sessions;
+        }
+        self.connects.merge(&other.connects);
+        add(&mut self.connect_commands, other.connect_commands);
+        add(&mut self.failures, other.failures);
+        self.unanswered += other.unanswered;
+        self.not_begun += other.not_begun;
+        self.jobs.merge(other.jobs);
+        self.queue.add(other.queue);
+        if let (Some(mine), Some(theirs)) = (&mut self.overload, &other.overload) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.exchanges, other.exchanges) {
+            mine.merge(theirs);
+        }
+    }
+}
+
+fn add<K: Ord>(mine: &mut BTreeMap<K, u64>, theirs: BTreeMap<K, u64>) {
+    for (key, count) in theirs {
+        *mine.entry(key).or_default() += count;
+    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn count(figures: &LoadPointFigures, of: CommandGroup) -> u64 {
     figures.counted.response_times(|(_, _, group)| *group == of).count()
 }
 
-/// What a user does: milliseconds from the beginning, duration, kind, status.
+/// Start in milliseconds from the beginning, duration in microseconds, kind, status.
 type Event = (u64, u64, u8, u8);
 
 fn feed(recorder: &mut LoadPointRecorder, begin: Instant, (at, took, kind, status): Event) {
@@ -119,7 +119,7 @@ fn what_begins_in_the_measured_part_counts_and_nothing_else() {
     let begin = Instant::now();
     let mut recorder = recorder(begin + SECOND, 2);
     let ms = Duration::from_millis;
-    // Before it and across its beginning; within; across its end; after it.
+    // Before the measured part, across its start, within it, across its end, and after it.
     for (at, took) in [(900, 50), (990, 20), (1_000, 10), (2_990, 500), (3_000, 10)] {
         recorder.take(&mut vec![sample(begin + ms(at), ms(took), smb2::Smb2Command::READ, 0)], None, &mut origin());
     }

@@ -1,4 +1,4 @@
-//! The search for the knee.
+//! The capacity search.
 
 use super::mock::{Answer, after_ms};
 use super::*;
@@ -6,7 +6,7 @@ use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::sync::{Arc, Mutex};
 
-/// One server that serves its customers one after the other, each for a time that the function says.
+/// A server that handles one command at a time, each for the duration that `service` returns.
 fn queue(mut service: impl FnMut() -> Duration + Send + 'static) -> MockServer {
     let state = Arc::new(Mutex::new((Duration::ZERO, move || service())));
     MockServer::new(move |asked| {
@@ -37,20 +37,21 @@ fn find(plan: &RampPlan, criterion: &str, search: Search, server: &MockServer) -
 
 #[test]
 fn the_knee_of_a_queue_is_where_arithmetic_puts_it() {
-    // 10 ms of service and 90 ms of thought: the server is busy all the time from 10 users on, and then each of N users
-    // waits for N · 10 ms − 90 ms. 13 users wait for 40 ms, 14 for 50 ms.
+    // With 10 ms of service and 90 ms of think time the server is saturated from 10 users on, and each of N users waits
+    // N · 10 ms − 90 ms: 40 ms for 13 users, 50 ms for 14.
     let server = queue(|| Duration::from_millis(10));
     let capacity =
         find(&thinking(20, 90), "mean(Read) < 45ms", Search { precision: 0.0, ..Search::default() }, &server);
     assert_eq!(capacity.users, Knee::At(13), "{:?}", points(&capacity));
-    // Growth, the miss twice, halves with each miss twice, the answer twice; it and its neighbour a third time.
+    // Doubling, the failure twice, bisection with each failure twice, the answer twice; then it and its neighbour a
+    // third time.
     let shown = points(&capacity);
     let expected = [1, 2, 4, 8, 16, 16, 12, 14, 14, 13, 13, 13, 14].to_vec();
     assert_eq!(shown.iter().map(|(users, _)| *users).collect::<Vec<_>>(), expected, "{shown:?}");
 }
 
-/// Ten searches on the same server, in load points so short that chance moves the knee: no two of their ranges say that it
-/// was another server.
+/// Ten searches on the same server, with load points so short that chance moves the knee: the ranges of any two must
+/// overlap.
 #[test]
 fn searches_on_the_same_server_differ_and_their_ranges_overlap() {
     let found = (0..10).map(|seed| {
@@ -79,7 +80,7 @@ fn searches_on_the_same_server_differ_and_their_ranges_overlap() {
     assert!(apart.is_empty(), "{apart:?}");
 }
 
-/// Mean response time of N users who think for a constant time at a server with exponential service times, by exact mean
+/// Mean response time of N users with constant think time at a server with exponential service times, by exact mean
 /// value analysis (Reiser and Lavenberg, Journal of the ACM 27(2), 1980).
 fn mean_value(users: u32, service_ms: f64, think_ms: f64) -> f64 {
     let (mut queue, mut response) = (0.0, 0.0);
@@ -104,7 +105,7 @@ fn the_knee_of_a_server_with_random_service_is_that_of_mean_value_analysis() {
 
 #[test]
 fn a_single_bad_try_does_not_decide() {
-    // Connection 4 is slow for the length of one load point: the first one with 8 users begins after four others of 25 s.
+    // Connection 4 is slow for the length of one load point: the first one with 8 users, after four others of 25 s.
     let slow = Arc::new(Mutex::new(0));
     let server = MockServer::new(move |asked| {
         let mut first_slow = slow.lock().unwrap();
@@ -125,8 +126,8 @@ fn a_single_bad_try_does_not_decide() {
 
 #[test]
 fn overload_says_how_many_users_a_server_carries() {
-    // 10 ms of service, and each user begins 2 scenarios a second: 50 users take all of the server's time and none waits for
-    // another; with more the queue grows, and nobody is done within 50 ms.
+    // With 10 ms of service and 2 scenarios per second and user, 50 users saturate the server without queueing; with
+    // more, the queue grows and nothing completes within 50 ms.
     let server = queue(|| Duration::from_millis(10));
     let limits = OverloadLimits { late: Duration::from_secs(1), budget: Some(Duration::from_millis(50)) };
     let plan = RampPlan {
@@ -154,7 +155,7 @@ fn every_kind_of_condition_is_judged_by_the_run() {
         Some(command) if command % 10 == 9 => Answer::After(Duration::from_millis(10), NtStatus::SHARING_VIOLATION),
         _ => after_ms(10),
     });
-    // 100 operations a second, 10 of them fail; 90 of them read 4 KiB: 368,640 bytes a second.
+    // 100 operations per second, of which 10 fail; the other 90 read 4 KiB each: 368,640 bytes per second.
     let run = run_one(&plan(1, 10), &server);
     let judge = |text: &str| text.parse::<Criterion>().unwrap().judge(&run);
     assert_eq!(judge("errors < 11%").found, ["errors < 11%: 10.00%"]);

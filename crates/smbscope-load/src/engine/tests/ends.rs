@@ -1,4 +1,4 @@
-//! How load points begin and end.
+//! The beginning and end of load points.
 
 use super::mock::{Answer, Asked, after_ms};
 use super::*;
@@ -6,7 +6,7 @@ use crate::engine::exchanges::ExchangeLog;
 use smbscope_model::{CommandGroup, ExchangeOutcome};
 use smbscope_wire::status::NtStatus;
 
-/// Success after 10 ms, or what is said of some commands.
+/// Success after 10 ms, unless `other` returns another answer.
 fn ten_ms_unless(other: impl Fn(Asked) -> Option<Answer> + Send + Sync + 'static) -> MockServer {
     MockServer::new(move |asked| other(asked).unwrap_or(after_ms(10)))
 }
@@ -15,7 +15,7 @@ const RESET: &str = "reading the answer: connection reset";
 
 #[test]
 fn the_warmup_is_not_counted() {
-    // Slow in the first 3 s, which are the warm-up.
+    // Slow for the first 3 s, the warm-up.
     let server = MockServer::new(|asked| after_ms(if asked.at < Duration::from_millis(2_900) { 100 } else { 10 }));
     let plan = RampPlan { warmup: Duration::from_secs(3), ..plan(2, 2) };
     let run = run_one(&plan, &server);
@@ -39,14 +39,14 @@ fn intervals_add_up_to_the_totals_and_know_their_users() {
 
 #[test]
 fn an_interrupted_run_keeps_its_results() {
-    // Someone stops it in the third second.
+    // Set the flag in the third second.
     let stop = StopFlag::new();
     let server = ten_ms_unless({
         let stop = stop.clone();
         move |asked| {
             if asked.at >= Duration::from_millis(2_500) {
                 stop.stop();
-                // The engine's thread, whose clock is the real one, looks first.
+                // The engine's thread, which uses the real clock, must check first.
                 std::thread::sleep(Duration::from_millis(100));
             }
             None
@@ -62,7 +62,7 @@ fn an_interrupted_run_keeps_its_results() {
     assert_eq!((runs.len(), &runs[0].ended), (1, &LoadPointEnd::Interrupted));
     // 2 users, 100/s each, for 2.5 s.
     assert!((498..=504).contains(&runs[0].total().count()), "{}", runs[0].total().count());
-    // Rates are those of the time that it took, and not of the minute that was planned.
+    // Rates refer to the actual duration, not to the planned minute.
     assert!((2_490..=2_520).contains(&runs[0].duration.as_millis()), "{:?}", runs[0].duration);
     let said_goodbye = server.log().iter().filter(|(_, action)| action == "disconnect").count();
     assert_eq!(said_goodbye, 2);
@@ -149,7 +149,7 @@ fn a_user_who_reconnects_goes_on_and_the_time_counts() {
     // About 1 s, then 1.8 s of nothing and up to 100 ms more, then the rest of 5 s.
     assert!((305..=322).contains(&run.total().count()), "{}", run.total().count());
     assert_eq!(run.intervals.iter().map(|i| i.users).collect::<Vec<_>>()[..3], [0, 0, 1]);
-    // The break and about 17 tries; the first connect and the last.
+    // The broken session and about 17 attempts; the first connect and the last.
     let failures = run.failures[RESET];
     assert!((17..=19).contains(&failures), "{failures}");
     assert_eq!(run.connects.count(), 2);
@@ -214,7 +214,7 @@ fn an_answer_that_comes_after_the_end_counts() {
 
 #[test]
 fn connects_are_paced_and_not_measured() {
-    // 20 a second, each takes 200 ms: the 40th begins after 1.95 s.
+    // 20 per second, 200 ms each: the 40th starts after 1.95 s.
     let log = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let server = MockServer::with_connects({
         let log = log.clone();
@@ -287,7 +287,8 @@ fn a_session_without_or_with_too_many_connections_is_refused() {
 
 #[test]
 fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
-    // Four reads, each followed by a second of thinking: 0 s, 1 s, 2 s and 3 s, and a wish every 300 ms in between.
+    // Four reads, each followed by a second of think time: at 0 s, 1 s, 2 s and 3 s. A server request every 300 ms in
+    // between.
     let plan = RampPlan { schedule: LoadSchedule::Closed { think: Duration::from_secs(1) }, ..plan(1, 4) };
     let server = MockServer::new(|_| after_ms(0)).wishing(Duration::from_millis(300));
     let run = run_one(&plan, &server);
@@ -295,7 +296,7 @@ fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
     assert!((3 * 3..=4 * 3 + 3).contains(&attended), "{attended}");
     assert!((3..=5).contains(&run.total().count()), "{}", run.total().count());
 
-    // The second user needs two seconds to connect; the first one has nothing to do meanwhile.
+    // The second user needs two seconds to connect, while the first one is idle.
     let slow =
         |asked: Asked| if asked.command.is_none() && asked.connection == 1 { after_ms(2_000) } else { after_ms(10) };
     let server = MockServer::with_connects(slow).wishing(Duration::from_millis(500));
@@ -312,7 +313,7 @@ fn the_same_seed_makes_the_same_steps_and_another_one_others() {
         let arrivals = LoadSchedule::Open { rate: 200.0, per_user: false, arrivals: Arrivals::Poisson };
         let plan = RampPlan { seed, schedule: arrivals, ..plan(3, 2) };
         run_one(&plan, &server);
-        // Timers have a resolution of 1 ms, so the last steps may be beyond the end. 133 of each user are expected.
+        // Timers have a resolution of 1 ms, so the last steps may be beyond the end. 133 per user are expected.
         let mut log = server.log();
         log.sort_by_key(|(connection, _)| *connection);
         let of = |connection| log.iter().filter(move |(number, _)| *number == connection).take(90);
@@ -358,7 +359,7 @@ fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
     let plan =
         RampPlan { users: "1,2".parse().unwrap(), exchanges: true, warmup: Duration::from_millis(50), ..plan(1, 1) };
     let server = MockServer::new(|_| after_ms(10));
-    // The clock of the hooks is the real one: the simulated load point is over before it begins for them.
+    // The hooks use the real clock: the simulated load point ends before it begins for them.
     let runs = with(&plan, &server, |number| Reads::new(1, number), &mut told, |engine| ramp(&plan, engine));
     let expected = ["point of 1", "work", "100 commands", "point of 2", "work", "200 commands"];
     let without_measuring: Vec<&String> = told.0.iter().filter(|told| !told.starts_with("measur")).collect();
@@ -376,7 +377,7 @@ fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
 
 #[test]
 fn what_a_script_sets_up_is_done_once_a_session_and_not_counted() {
-    // The session of the first user breaks in the first load point and is made anew, with its files.
+    // The session of the first user breaks in the first load point and is replaced, including its files.
     let server = MockServer::with_connects(|asked| match (asked.connection, asked.command) {
         (0, Some(20)) => Answer::Break,
         (_, Some(_)) => after_ms(10),
@@ -389,7 +390,7 @@ fn what_a_script_sets_up_is_done_once_a_session_and_not_counted() {
         server.log().iter().filter(|(_, action)| action.starts_with("Write")).map(|(number, _)| *number).collect();
     assert_eq!(written, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
     assert!(runs.iter().all(|run| run.bytes_written == 0 && run.group(CommandGroup::Write).count() == 0));
-    // 1 s less 20 ms of delay, 30 ms of writing, and 10 ms for the command that broke.
+    // 1 s minus 20 ms of delay, 30 ms of writing, and 10 ms for the command that broke.
     assert!((93..=96).contains(&runs[0].total().count()), "{}", runs[0].total().count());
 }
 
@@ -401,13 +402,13 @@ fn a_share_that_cannot_be_set_up_fails_the_run_with_the_reason() {
     for users in [1, 2] {
         let runs = runs(&plan(users, 60), &server, |number| Reads::new(1, number).after_writes(3));
         assert_eq!(runs[0].ended, LoadPointEnd::Failed("setting up, line 2: STATUS_ACCESS_DENIED".to_owned()));
-        // The first to be refused ends the run, wherever the others are.
+        // The first refusal ends the run, regardless of the other users' progress.
         let failures: u64 = runs[0].failures.values().sum();
         assert_eq!((runs[0].total().count(), (1..=u64::from(users)).contains(&failures)), (0, true), "{failures}");
     }
 }
 
-/// A user who tries again, as often as it takes, would find the same.
+/// Retrying would hit the same obstacle.
 #[test]
 fn what_another_workload_left_behind_ends_the_run_at_once() {
     let server = ten_ms_unless(|asked| {

@@ -1,4 +1,4 @@
-//! Load from several hosts, each on a thread of this process, with bytes in between.
+//! Load from several hosts, each on a thread of this process, with messages as bytes.
 
 use super::mock::{Answer, MockServer, Reads, after_ms};
 use super::*;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-/// A plan for hosts with two workers each.
+/// A plan with two workers per host.
 fn plan_of(users: &str, milliseconds: u64) -> RampPlan {
     RampPlan {
         users: users.parse().unwrap(),
@@ -24,7 +24,7 @@ fn plan_of(users: &str, milliseconds: u64) -> RampPlan {
     }
 }
 
-/// A host on the mock of a server: it is lost when `dies` says so.
+/// A host with the mock server. It is lost once `dies` returns true.
 fn host(name: &str, server: &MockServer, dies: impl Fn() -> bool + Send + 'static) -> Host {
     let server = server.clone();
     let mut load = LoadHost::with(Box::new(move |assignment, _, inbox| {
@@ -58,7 +58,7 @@ fn two(server: &MockServer) -> Vec<Host> {
     ["a", "b"].map(|name| host(name, server, || false)).into()
 }
 
-/// The sum of what hosts say that they did.
+/// Commands, bytes read, sessions and response times of all hosts.
 fn sum(hosts: &[HostResult]) -> (u64, u64, u64, Summary) {
     let mut times = Summary::new(SummaryPrecision::ROW);
     hosts.iter().for_each(|host| times.merge(&host.times));
@@ -77,14 +77,14 @@ fn what_is_merged_is_the_sum_of_the_hosts() {
     assert_eq!(times, run.total());
     assert_eq!(run.intervals.iter().map(|interval| interval.operations).sum::<u64>(), commands);
     assert_eq!(run.intervals.iter().map(|interval| interval.users).max(), Some(6));
-    // An operation counts when it should have begun, a moment before its command went out.
+    // An operation counts at its intended start, slightly before its command is sent.
     assert!(run.operations[0].service.count().abs_diff(commands) <= 6, "{:?}", run.operations[0].service.count());
     assert_eq!(run.connects.count(), 6);
-    // 6 users, each with an answer every 5 ms or a little later, for 0.6 s.
+    // 6 users, each with a response every 5 ms or slightly later, for 0.6 s.
     assert!((360..=732).contains(&commands), "{commands}");
     let names: Vec<_> = run.hosts.iter().map(|host| (host.name.as_str(), host.sessions)).collect();
     assert_eq!(names, [("a", 3), ("b", 3)]);
-    // They have the clock of this process, which they did not read at the same moment.
+    // All hosts share the clock of this process, read at different moments.
     let clocks: Vec<_> = run.hosts.iter().map(|host| host.clock).collect();
     assert!(clocks.iter().all(|clock| clock.ahead.0.abs() <= clock.bound.0 + 1_000_000), "{clocks:?}");
     assert!(run.hosts.iter().all(|host| host.late_by.is_zero() && host.lost.is_none()));
@@ -92,7 +92,7 @@ fn what_is_merged_is_the_sum_of_the_hosts() {
 
 #[test]
 fn every_session_is_that_of_one_host_as_among_threads_of_one_process() {
-    // Each reads at places that its number says.
+    // Each session reads at offsets determined by its number.
     let places = |server: &MockServer| {
         let log = server.log();
         let first = |connection| log.iter().find(|(of, action)| *of == connection && action.contains("Read"));
@@ -149,7 +149,7 @@ fn an_interrupted_run_keeps_what_all_hosts_have() {
     assert_eq!(sum(&runs[0].hosts).0, runs[0].answered());
 }
 
-/// Two hosts, of which the second is lost in the middle of the first load point.
+/// Two hosts, the second of which is lost in the middle of the first load point.
 fn with_a_loss(on_lost: OnLostHost) -> Vec<LoadPointResult> {
     let server = MockServer::new(|_| after_ms(5));
     let looks = Arc::new(AtomicU64::new(0));

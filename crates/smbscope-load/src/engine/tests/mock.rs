@@ -1,8 +1,8 @@
-//! A server for tests: it answers after the time, and with the status, that a test says. Its clock is that of the
-//! runtime, so a simulated minute takes no time.
+//! A mock server whose response times and statuses a test determines. Its clock is the runtime's, so a simulated minute
+//! takes no time.
 
+use crate::engine::clocks::now;
 use crate::engine::session::{Performed, ServerSession, SessionFactory, SessionIdentity};
-use crate::engine::timers::now;
 use crate::workload::{Action, Expected, HandleSlot, Script, ScriptStep};
 use smbscope_client::{ClientError, Sample, Samples};
 use smbscope_model::{Command, CommandGroup, Dialect, Endpoints, ExchangeOutcome};
@@ -13,38 +13,34 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What the server does with a command or a connect.
+/// Reaction to a command or a connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Answers after this time.
     After(Duration, NtStatus),
-    /// Answers at this time, counted as [`Asked::at`].
+    /// Answers at this time, on the scale of [`Asked::at`].
     At(Duration, NtStatus),
-    /// Ends the connection.
     Break,
-    /// Does not answer.
     Never,
 }
 
-/// Success after some milliseconds.
 pub(crate) fn after_ms(milliseconds: u64) -> Answer {
     Answer::After(Duration::from_millis(milliseconds), NtStatus::SUCCESS)
 }
 
-/// What the server is asked.
+/// A command or connect, as the behaviour sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// Since the first command, or the first connect where the behaviour answers connects.
+    /// Time since the first command, or since the first connect if the behaviour handles connects.
     pub(crate) at: Duration,
-    /// Connections made before this one, or before it is made.
+    /// Number of earlier connections.
     pub(crate) connection: usize,
-    /// Commands of this connection before this one; absent for the connect.
+    /// Number of earlier commands on this connection; `None` for the connect.
     pub(crate) command: Option<u64>,
 }
 
 type Behaviour = dyn Fn(Asked) -> Answer + Send + Sync;
 
-/// A server.
 #[derive(Clone)]
 pub(crate) struct MockServer {
     behaviour: Arc<Behaviour>,
@@ -56,13 +52,13 @@ pub(crate) struct MockServer {
 }
 
 impl MockServer {
-    /// Connects take no time, unless the behaviour is asked for more by [`MockServer::with_connects`].
+    /// Connects take no time; see [`MockServer::with_connects`] for others.
     pub(crate) fn new(commands: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> MockServer {
         let behaviour = move |asked: Asked| if asked.command.is_some() { commands(asked) } else { after_ms(0) };
         MockServer { counts_connects: false, ..MockServer::with_connects(behaviour) }
     }
 
-    /// The behaviour answers connects, too.
+    /// The behaviour also handles connects.
     pub(crate) fn with_connects(behaviour: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> MockServer {
         MockServer {
             behaviour: Arc::new(behaviour),
@@ -74,7 +70,7 @@ impl MockServer {
         }
     }
 
-    /// Wants something of each session that has had nothing to do for so long.
+    /// Sends a request to each session that has been idle for this long.
     pub(crate) fn wishing(self, after: Duration) -> MockServer {
         MockServer { wishes: Some(after), ..self }
     }
@@ -84,7 +80,7 @@ impl MockServer {
         self.log.lock().unwrap().clone()
     }
 
-    /// The time of an answer; for ever, where there is none.
+    /// Waits for an answer, possibly forever.
     async fn ask(&self, connection: usize, command: Option<u64>) -> Result<(Instant, Instant, NtStatus), ClientError> {
         let asked_at = now();
         let epoch = match command {
@@ -123,7 +119,6 @@ impl SessionFactory for MockServer {
     }
 }
 
-/// A session on it.
 pub(crate) struct MockSession {
     server: MockServer,
     number: usize,
@@ -233,18 +228,18 @@ impl ServerSession for MockSession {
     }
 }
 
-/// Reads at random places, without end or for so many operations.
+/// Reads at random offsets, endlessly or for a number of operations.
 pub(crate) struct Reads {
     names: Vec<String>,
     random: Random,
     left: Option<u64>,
-    /// Commands of an operation, and how many of them the current one has still to come.
+    /// Commands per operation, and those left in the current one.
     commands: u32,
     pending: u32,
-    /// Writes before the first operation, and how many of them are still to come.
+    /// Writes before the first operation, and those left.
     set_up: u32,
     writes: u32,
-    /// Operations of a pass, where there is an end; those of the current one so far; passes that are over.
+    /// Operations per pass (if passes end), operations done in the current one, and completed passes.
     pass: Option<u32>,
     done: u32,
     passes: u32,
@@ -258,25 +253,21 @@ impl Reads {
         Reads { names, random, left: None, commands, pending, set_up, writes, pass: None, done: 0, passes: 0 }
     }
 
-    /// A pass is so many operations.
     pub(crate) fn in_passes_of(mut self, operations: u32) -> Reads {
         self.pass = Some(operations);
         self
     }
 
-    /// Ends after so many operations.
     pub(crate) fn only(mut self, operations: u64) -> Reads {
         self.left = Some(operations);
         self
     }
 
-    /// Writes this many times before the first operation.
     pub(crate) fn after_writes(mut self, writes: u32) -> Reads {
         (self.set_up, self.writes) = (writes, writes);
         self
     }
 
-    /// An operation is so many reads.
     pub(crate) fn with_commands(mut self, commands: u32) -> Reads {
         (self.commands, self.pending) = (commands, commands);
         self

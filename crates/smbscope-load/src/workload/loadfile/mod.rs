@@ -1,57 +1,49 @@
-//! dbench's loadfiles: one operation a line, in the format of dbench 2 to 4, smbtorture's `bench.nbench` and the
-//! Debian package's `client.txt`.
+//! dbench loadfiles: one operation per line, in the format of dbench 2 to 4, smbtorture's `bench.nbench` and the Debian
+//! package's `client.txt`.
 //!
-//! A line is compact (40 bytes), so the 458,344 lines of `client.txt` take 18 MB once, however many users there are; a
-//! user has a position and the paths.
+//! A parsed line takes 40 bytes, so the 458,344 lines of `client.txt` take 18 MB, shared by all users. A user only has
+//! a position and its own paths. Lines are parsed in `parse` and performed by [`LoadfileScript`].
 
-mod levels;
 mod parse;
-mod ranges;
-mod script;
 #[cfg(test)]
 mod tests;
+mod values;
 
-pub use ranges::ranges_text;
-pub(super) use script::LoadfileScript;
+pub use values::ranges_text;
 
-use super::CreatedPaths;
-use super::action::Expected;
-use super::path::{PathId, PathInterner};
-use super::{WorkloadError, error::Location};
+use super::action::{Action, Expected, HandleSlot, Script, ScriptStep};
+use super::error::Location;
+use super::paths::{PathId, PathInterner, UserPaths};
+use super::{CreatedPaths, Own, UserSeat, WorkloadError};
 use parse::Clients;
-use smbscope_client::{FileRange, FsctlProfile, Info};
+use smbscope_client::{ByteRangeLock, CreateDisposition, FileRange, FsctlProfile, Info, access, create_options};
 use smbscope_model::Dialect;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// A loadfile that was read.
 #[derive(Debug, Clone)]
 pub(super) struct Loadfile {
     names: PathInterner,
-    /// Ways to open files.
     how: Vec<How>,
     patterns: Vec<Box<str>>,
-    /// Those of each queue.
     ranges: Vec<Box<[FileRange]>>,
     made: CreatedPaths,
     operations: Vec<String>,
     lines: Vec<LoadfileLine>,
-    /// How many lines at the beginning make the files that the rest works with.
+    /// Number of leading lines that create the files which the rest works with.
     set_up: usize,
-    /// Where a pass after the first one begins.
     repeat: usize,
-    /// Users are done after a pass.
     once: bool,
     skipped: u32,
 }
 
-/// A line, checked: its handle is open, its path stays inside, its levels and status are known.
+/// A validated line: its handle is open, its path stays inside, its levels and status are known.
 #[derive(Debug, Clone, Copy)]
 struct LoadfileLine {
     op: Op,
     expected: Expected,
-    /// 0 where we put it in ourselves.
+    /// Line number in the file; 0 for a line that the parser inserted.
     number: u32,
-    /// Index into the operations; [`NOT_COUNTED`] for what is none.
     operation: u8,
 }
 
@@ -87,11 +79,9 @@ enum Op {
     Sleep { time: Duration },
 }
 
-/// A pattern of a listing, as an index into those of the loadfile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PatternId(u32);
 
-/// How a file is opened, word by word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct How {
     access: u32,
@@ -101,7 +91,6 @@ struct How {
     attributes: u32,
 }
 
-/// What dbench 4's OPEN is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenFor {
     Reading,
@@ -109,7 +98,7 @@ enum OpenFor {
     Both,
 }
 
-/// Whether a recording can have a line; otherwise why not.
+/// Returns an error with the reason if a recording cannot contain this line.
 pub fn check_line(line: &str) -> Result<(), String> {
     parse::parse("", line, Clients::Names).map(drop).map_err(|error| match error {
         WorkloadError::Invalid { what, .. } => what,
@@ -118,12 +107,11 @@ pub fn check_line(line: &str) -> Result<(), String> {
 }
 
 impl Loadfile {
-    /// Takes a text for a loadfile; `name` is for messages.
     pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
         Loadfile::with(name, text, Clients::Users)
     }
 
-    /// Takes the lines of a recording, which may have directories of any name.
+    /// Parses the lines of a recording, in which `\clients` has no special meaning.
     pub(super) fn parse_recorded(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
         Loadfile::with(name, text, Clients::Names)
     }
@@ -141,8 +129,8 @@ impl Loadfile {
         Ok(loadfile)
     }
 
-    /// Lets every pass after the first one begin at this line of the file, instead of at the first one: for files whose
-    /// end leaves behind what this line found.
+    /// Starts every pass but the first at this line of the file, for files whose end restores the state that this line
+    /// expects.
     pub(super) fn repeat_from_line(mut self, number: u32) -> Loadfile {
         let first = self.lines.iter().position(|line| line.number >= number);
         self.repeat = first.unwrap_or(0);
@@ -150,12 +138,10 @@ impl Loadfile {
         self
     }
 
-    /// Lets each user do it once.
     pub(super) fn once(self) -> Loadfile {
         Loadfile { once: true, ..self }
     }
 
-    /// The same with pauses so many times as long.
     pub(super) fn thinking(&self, by: f64) -> Loadfile {
         let mut scaled = self.clone();
         for line in &mut scaled.lines {
@@ -166,7 +152,7 @@ impl Loadfile {
         scaled
     }
 
-    /// What can't be done in a dialect: what it is, and why.
+    /// Returns the first operation that the dialect can't perform, and the reason.
     pub(super) fn unsupported_in(&self, dialect: Dialect) -> Option<(String, &'static str)> {
         self.lines.iter().find_map(|line| match line.op {
             Op::ListOpen { .. } if !matches!(dialect, Dialect::Smb2(_)) => {
@@ -177,27 +163,23 @@ impl Loadfile {
         })
     }
 
-    /// Whether several commands are outstanding at once somewhere.
     pub(super) fn has_queues(&self) -> bool {
         !self.ranges.is_empty()
     }
 
-    /// Names of the operations that occur.
     pub(super) fn operations(&self) -> &[String] {
         &self.operations
     }
 
-    /// Lines that can never be performed, because their handle is not open there.
+    /// Number of lines that can never be performed because the file never opens their handle.
     pub(super) fn skipped(&self) -> u32 {
         self.skipped
     }
 
-    /// What users make below their own directories.
     pub(super) fn made(&self) -> &CreatedPaths {
         &self.made
     }
 
-    /// Bytes that the set-up writes.
     pub(super) fn set_up_bytes(&self) -> u64 {
         let lengths = self.lines[..self.set_up].iter().map(|line| match line.op {
             Op::Write { length, .. } => u64::from(length),
@@ -206,8 +188,157 @@ impl Loadfile {
         lengths.sum()
     }
 
-    /// Bytes of memory that all users share.
     pub(super) fn memory(&self) -> usize {
         self.lines.capacity() * size_of::<LoadfileLine>()
+    }
+}
+
+/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE. A loadfile opens files twice without stating a share mode.
+const SHARE_ALL: u32 = 0x7;
+
+#[derive(Debug)]
+pub(super) struct LoadfileScript {
+    loadfile: Arc<Loadfile>,
+    paths: UserPaths,
+    position: usize,
+    passes: u32,
+}
+
+impl LoadfileScript {
+    pub(super) fn new(loadfile: Arc<Loadfile>, seat: &UserSeat) -> LoadfileScript {
+        let paths = loadfile.names.resolve(seat);
+        LoadfileScript { loadfile, paths, position: 0, passes: 0 }
+    }
+}
+
+impl Script for LoadfileScript {
+    fn operations(&self) -> &[String] {
+        self.loadfile.operations()
+    }
+
+    fn next(&mut self) -> Option<ScriptStep<'_>> {
+        if self.loadfile.once && self.passes > 0 {
+            return None;
+        }
+        let line = *self.loadfile.lines.get(self.position)?;
+        self.position += 1;
+        if self.position == self.loadfile.lines.len() {
+            self.position = self.loadfile.repeat;
+            self.passes += 1;
+        }
+        Some(step(line, &self.paths, &self.loadfile))
+    }
+
+    fn restart(&mut self) {
+        self.position = 0;
+        self.passes = 0;
+    }
+
+    fn sets_up(&self) -> bool {
+        self.passes == 0 && self.position < self.loadfile.set_up
+    }
+
+    fn passes(&self) -> Option<u32> {
+        Some(self.passes)
+    }
+}
+
+fn step<'a>(line: LoadfileLine, paths: &'a UserPaths, loadfile: &'a Loadfile) -> ScriptStep<'a> {
+    ScriptStep {
+        action: action(line.op, paths, loadfile),
+        operation: (line.operation != NOT_COUNTED).then_some(usize::from(line.operation)),
+        expected: line.expected,
+        completes: line.operation != NOT_COUNTED,
+        line: (line.number != 0).then_some(line.number),
+    }
+}
+
+fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a> {
+    match op {
+        Op::CreateAs { path, how, slot } => {
+            let How { access, share, disposition, options, attributes } = loadfile.how[how as usize];
+            let disposition = create_disposition(disposition);
+            Action::Open {
+                slot: HandleSlot(slot),
+                path: paths.get(path),
+                access,
+                share,
+                disposition,
+                options,
+                attributes,
+            }
+        }
+        Op::SetDelete { slot, delete } => Action::SetDelete(HandleSlot(slot), delete),
+        Op::RenameOpen { slot, to, replace } => {
+            Action::RenameOpen { slot: HandleSlot(slot), to: paths.get(to), replace }
+        }
+        Op::ListOpen { slot, pattern, class, flags } => {
+            Action::ListOpen { slot: HandleSlot(slot), pattern: &loadfile.patterns[pattern.0 as usize], class, flags }
+        }
+        Op::Create { path, options, disposition, slot } => Action::Open {
+            slot: HandleSlot(slot),
+            path: paths.get(path),
+            // As in smbtorture: files are opened with every access that a line with their handle may need.
+            access: match options & create_options::DIRECTORY != 0 {
+                true => access::READ_DATA | access::READ_ATTRIBUTES,
+                false => access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES,
+            },
+            share: SHARE_ALL,
+            disposition: create_disposition(disposition),
+            options,
+            attributes: 0,
+        },
+        Op::Open { path, access, disposition, slot } => Action::Open {
+            slot: HandleSlot(slot),
+            path: paths.get(path),
+            access: match access {
+                OpenFor::Reading => access::READ_DATA | access::READ_ATTRIBUTES,
+                OpenFor::Writing => access::WRITE_DATA | access::WRITE_ATTRIBUTES | access::READ_ATTRIBUTES,
+                OpenFor::Both => {
+                    access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES
+                }
+            },
+            share: SHARE_ALL,
+            disposition: create_disposition(disposition),
+            options: create_options::NON_DIRECTORY,
+            attributes: 0,
+        },
+        Op::Close { slot } => Action::Close(HandleSlot(slot)),
+        Op::Read { slot, offset, length } => Action::Read { slot: HandleSlot(slot), offset, length },
+        Op::Write { slot, offset, length } => Action::Write { slot: HandleSlot(slot), offset, length },
+        Op::SetEnd { slot, size } => Action::SetEnd(HandleSlot(slot), size),
+        Op::Flush { slot } => Action::Flush(HandleSlot(slot)),
+        Op::Queue { slot, depth, ranges, writes } => {
+            Action::Queue { slot: HandleSlot(slot), ranges: &loadfile.ranges[ranges as usize], depth, writes }
+        }
+        Op::Lock { slot, offset, length, exclusive } => {
+            Action::Lock(HandleSlot(slot), ByteRangeLock { offset, length, exclusive, wait: false })
+        }
+        Op::Unlock { slot, offset, length } => Action::Unlock { slot: HandleSlot(slot), offset, length },
+        Op::Control { slot, control } => Action::Control { control, slot: Some(HandleSlot(slot)) },
+        Op::QueryPath { path, info } => Action::QueryPath(paths.get(path), info),
+        Op::QueryFile { slot, info } => Action::QueryFile(HandleSlot(slot), info),
+        Op::QueryFileSystem { info } => Action::QueryFileSystem(info),
+        Op::SetBasic { slot } => Action::SetBasic(HandleSlot(slot)),
+        Op::List { pattern, info, most } => Action::List { pattern: paths.get(pattern), info, most: most as usize },
+        Op::Unlink { path } => Action::RemoveFile(paths.get(path)),
+        Op::Rename { from, to } => Action::Rename { from: paths.get(from), to: paths.get(to) },
+        Op::Mkdir { path } => Action::MakeDirectory(paths.get(path)),
+        Op::Rmdir { path } => Action::RemoveDirectory(paths.get(path)),
+        Op::Deltree { path } => {
+            Action::RemoveTree(paths.get(path), Own { made: loadfile.made(), directory: paths.own() })
+        }
+        Op::Sleep { time } => Action::Think(time),
+    }
+}
+
+fn create_disposition(value: u8) -> CreateDisposition {
+    match value {
+        0 => CreateDisposition::Supersede,
+        1 => CreateDisposition::Open,
+        2 => CreateDisposition::Create,
+        3 => CreateDisposition::OpenIf,
+        4 => CreateDisposition::Overwrite,
+        _ => CreateDisposition::OverwriteIf,
     }
 }

@@ -12,7 +12,7 @@ fn script(text: &str) -> LoadfileScript {
     LoadfileScript::new(Arc::new(Loadfile::parse("test", text).unwrap()), &seat(0))
 }
 
-/// The steps of one pass, as text.
+/// Steps of one pass, as text.
 fn pass(text: &str) -> Vec<String> {
     let mut script = script(text);
     let mut steps = Vec::new();
@@ -23,7 +23,7 @@ fn pass(text: &str) -> Vec<String> {
     steps
 }
 
-/// How many files are open at most.
+/// Maximum number of open files.
 fn slots(loadfile: &Loadfile) -> u32 {
     let opens = loadfile.lines.iter().filter_map(|line| match line.op {
         Op::Create { slot, .. } | Op::Open { slot, .. } => Some(slot + 1),
@@ -56,7 +56,7 @@ fn a_directory_that_the_file_removes_and_makes_itself_is_left_to_it() {
                 Mkdir \"\\clients\" NT_STATUS_OK\n\
                 NTCreateX \"\\clients\\client1\" 0x1 0x2 5 NT_STATUS_OK\nClose 5 NT_STATUS_OK\n";
     let lines: Vec<_> = pass(text).iter().map(|step| step.rsplit(' ').next().unwrap().to_owned()).collect();
-    // \clients is the directory of all users, which is there: line 2 is nothing to do.
+    // \clients is the directory of all users, which already exists: line 2 is dropped.
     assert_eq!(lines, ["Some(1)", "Some(3)", "Some(4)"]);
 }
 
@@ -97,7 +97,7 @@ fn an_open_that_is_to_fail_leaves_its_handle_free_for_lines_to_be_skipped() {
 
 #[test]
 fn an_open_that_is_to_fail_does_not_disturb_another_of_the_same_number() {
-    // client.txt does so five times: failed creates were recorded with whatever handle was in memory.
+    // client.txt has five such lines: failed creates were recorded with an uninitialised handle.
     let text = "NTCreateX \"\\a\" 0x40 0x2 9 NT_STATUS_OK\nNTCreateX \"\\b\" 0x40 0x1 9 NT_STATUS_OBJECT_NAME_NOT_FOUND\n\
                 WriteX 9 0 10 10 NT_STATUS_OK\nClose 9 NT_STATUS_OK\n";
     let loadfile = Loadfile::parse("test", text).unwrap();
@@ -138,7 +138,7 @@ fn the_set_up_ends_before_the_open_of_the_first_read() {
         script.next();
         made += 1;
     }
-    // Two that empty the directory, and lines 1 to 3.
+    // Two lines that empty the directory, and lines 1 to 3.
     assert_eq!(made, 5);
     assert_eq!(script.next().unwrap().line, Some(4));
 }
@@ -150,7 +150,7 @@ fn errors_name_file_and_line_and_say_what_to_do() {
         "my.txt:2: there is no operation \"Unlnk\"; did you mean \"Unlink\""
     );
     assert!(error("ReadX 1 0 x 1 NT_STATUS_OK").starts_with("my.txt:1: the length of ReadX is \"x\"; write a number"));
-    assert!(error("Close 1").contains("is no status"), "{}", error("Close 1"));
+    assert!(error("Close 1").contains("is not a status"), "{}", error("Close 1"));
     assert!(error("Mkdir \"\\..\\x\" NT_STATUS_OK").contains("could lead out of the user's directory"));
     assert!(error("Mkdir \"\\x NT_STATUS_OK").contains("never closed"));
     assert!(error("QUERY_PATH_INFORMATION \"\\a\" 7 NT_STATUS_OK").contains("no information level 7"));
@@ -170,7 +170,7 @@ fn a_pass_is_followed_by_the_next_one() {
     assert!(matches!(script.next().unwrap().action, Action::RemoveTree(..)));
 }
 
-/// The Debian package `dbench`; its file is read where it is, and its counts are those of `uniq -c`.
+/// Needs the Debian package `dbench`. The file is read in place; the expected counts are from `uniq -c`.
 #[test]
 fn the_whole_of_debians_client_txt_is_understood() {
     let path = Path::new("/usr/share/dbench/client.txt");
@@ -182,7 +182,7 @@ fn the_whole_of_debians_client_txt_is_understood() {
     let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
     let loadfile = Loadfile::parse("client.txt", &text).unwrap();
     println!("{} lines in {:?}, {} bytes", loadfile.lines.len(), started.elapsed(), loadfile.memory());
-    // All of 458,344 lines but the one that makes \clients; 23 files are open at most.
+    // All 458,344 lines except the one that creates \clients; at most 23 files are open.
     assert_eq!((loadfile.lines.len(), loadfile.skipped(), slots(&loadfile)), (458_343, 0, 23));
     assert!(loadfile.memory() <= 458_400 * 40);
     let count = |name: &str| {
@@ -190,7 +190,7 @@ fn the_whole_of_debians_client_txt_is_understood() {
         loadfile.lines.iter().filter(|line| usize::from(line.operation) == index).count()
     };
     assert_eq!((count("ReadX"), count("NTCreateX"), count("Rename"), count("Deltree")), (124_199, 79_230, 3_355, 2));
-    // Line 608 opens what line 610 reads first.
+    // Line 608 opens the file that line 610 is the first to read.
     assert_eq!(loadfile.lines[loadfile.set_up].number, 608);
 }
 

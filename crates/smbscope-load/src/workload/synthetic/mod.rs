@@ -1,11 +1,11 @@
-//! Workloads of a TOML file: operations with weights, each a list of steps, on a set of files.
+//! TOML workloads: weighted operations, each a list of steps, on a set of files.
 //!
-//! [`parse`] checks everything that can be checked without a server, so that a script needs no error: handles that are
-//! open, files that have been chosen, sizes that exist.
+//! [`parse`] checks everything that can be checked without a server (open handles, chosen files, valid sizes), so that
+//! scripts are infallible. `source.rs` has the structure of the file, `check` validates it, and `script.rs` performs
+//! it.
 
 mod check;
 mod parts;
-mod raw;
 mod script;
 mod source;
 #[cfg(test)]
@@ -21,18 +21,15 @@ use super::{CreatedPaths, Scenarios};
 use smbscope_client::{CreateDisposition, FsctlProfile, Info, TreeConnectTarget};
 use smbscope_model::Dialect;
 
-/// What a file says.
 pub(super) struct Parsed {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) synthetic: Synthetic,
 }
 
-/// A workload that was read, and checked.
 #[derive(Debug)]
 pub(super) struct Synthetic {
     operations: Vec<String>,
-    /// Each with the sum of the weights up to it, or with how often it is performed in a row.
     choices: Vec<(u64, Vec<SyntheticStep>)>,
     order: OperationOrder,
     start: Vec<SyntheticStep>,
@@ -40,32 +37,27 @@ pub(super) struct Synthetic {
     scenarios: Option<Scenarios>,
     files: FileSet,
     slots: u32,
-    /// Users make files or directories of their own.
     makes: bool,
-    /// Nothing beside the numbered names of every workload.
+    /// Always empty: TOML workloads only create numbered names.
     made: CreatedPaths,
-    /// Tells the random numbers of workloads apart.
+    /// Makes the random numbers of different workloads independent.
     salt: u64,
 }
 
 /// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
 const SHARE_ALL: u32 = 0x7;
 
-/// In which order users perform operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationOrder {
-    /// Drawn by weight, without end.
     Random,
-    /// In that of the file, each N times in a row; then a pass is over.
+    /// In file order, each N times in a row. The end of the list completes a pass.
     Sequence,
 }
 
-/// A step.
 #[derive(Debug, Clone)]
 struct SyntheticStep {
     what: What,
     expected: Expected,
-    /// Index into the operations; absent for what is not counted.
     operation: Option<usize>,
     completes: bool,
 }
@@ -137,7 +129,7 @@ enum What {
         at: At,
         length: SizeDistribution,
     },
-    /// Every directory of the set and every file in it, which is read in blocks; so many files at once.
+    /// Lists every directory of the set and reads every file in blocks, `parallel` files at a time.
     Walk {
         slot: u32,
         block: u64,
@@ -145,7 +137,6 @@ enum What {
     },
     Control {
         control: &'static FsctlProfile,
-        /// Of a code that is about an open file.
         slot: Option<u32>,
     },
     SessionSetup,
@@ -154,54 +145,39 @@ enum What {
     Think(Times),
 }
 
-/// How much is read or written.
 #[derive(Debug, Clone)]
 enum TransferLength {
-    /// In one step.
     Once(SizeDistribution),
-    /// In blocks, with so many of them outstanding.
     Blocks { of: Total, block: u64, depth: u32 },
 }
 
-/// How much blocks come to.
 #[derive(Debug, Clone)]
 enum Total {
-    /// As much as the file has.
     File,
     Bytes(SizeDistribution),
 }
 
-/// Which file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choose {
-    /// Any of the set.
     Random,
-    /// The next one of the set, from the first to the last and again.
     Next,
-    /// The one that the step before worked with.
     Same,
-    /// One that was never there, with a name of its own.
     New,
-    /// A name that is never there.
     Missing,
 }
 
-/// Which directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Directory {
-    /// Any of the set.
     Random,
-    /// The one that the user makes files in.
     New,
 }
 
-/// Which bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Offset(u64),
-    /// Any multiple of the length that the file has room for.
+    /// A random multiple of the length within the file.
     Random,
-    /// Behind the transfer before; from the beginning where the file has no more room.
+    /// After the previous transfer, or from the beginning if the file has no room left.
     Sequential,
 }
 
@@ -218,7 +194,7 @@ impl Synthetic {
         self.scenarios
     }
 
-    /// What can't be done in a dialect: what it is, and why.
+    /// Returns the first step that the dialect can't perform, and the reason.
     pub(super) fn unsupported_in(&self, dialect: Dialect) -> Option<(String, &'static str)> {
         let lines = self.choices.iter().flat_map(|(_, lines)| lines).chain(&self.start);
         lines
@@ -229,7 +205,6 @@ impl Synthetic {
             .find_map(|control| Some((control.code.to_string(), control.unsupported_in(dialect)?)))
     }
 
-    /// Whether there is an end, after which users begin again.
     pub(super) fn has_queues(&self) -> bool {
         self.choices.iter().flat_map(|(_, lines)| lines).any(|line| match &line.what {
             What::Read { length, .. } | What::Write { length, .. } => {
@@ -245,7 +220,8 @@ impl Synthetic {
     }
 }
 
-/// Whether a text is rather a TOML file than a loadfile: its first line with content is a table or an assignment.
+/// Returns true if a text looks like TOML rather than a loadfile: its first line with content is a table header or an
+/// assignment.
 pub(super) fn looks_like_toml(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.next().is_some_and(|line| {

@@ -1,38 +1,35 @@
-//! Steps that are several: a transfer in blocks, and a walk through the directories of the set. Each part is handed out by
-//! itself, so that it is a command with a response time of its own.
+//! Steps that expand to several: transfers in blocks, and walks through the directories of the set. Each part is a step
+//! of its own with its own response time.
 
 use super::super::action::{Action, HandleSlot};
 use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
-use super::script::{ChosenFile, ChosenFileName, SyntheticOpen, SyntheticUser};
+use super::script::{Ahead, ChosenFile, ChosenFileName, Stage, StepPart, StepProgress, SyntheticOpen, SyntheticUser};
 use super::{At, SHARE_ALL, Total, TransferLength, What};
 use smbscope_client::{CreateDisposition, FileRange, Info, WholeFile, access, create_options};
 
-/// Where a user is in such a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepProgress {
-    /// So many bytes of the transfer were handed out, of so many.
-    Transfer { done: u64, of: u64 },
-    /// The directory of a walk, and where in it.
-    Walk { directory: u32, stage: Stage },
-    /// A walk with several files at once.
-    Ahead(Ahead),
+/// Blocks per queue place that are handed out together. The drain at the end, with fewer commands outstanding, is then
+/// a hundredth of the time.
+const BLOCKS_A_PLACE: u64 = 64;
+/// Bytes handed out together, unless the queue needs more to stay full. A load point can only end between two parts.
+const BYTES_AT_ONCE: u64 = 64 << 20;
+
+/// Files per place of a parallel walk that are handed out together; more if a directory holds more.
+const FILES_A_PLACE: u32 = 16;
+
+fn files_in(files: &FileSet, directory: u32) -> u32 {
+    files.files.saturating_sub(directory).div_ceil(files.directories.max(1))
 }
 
-/// Where a walk with several files at once is: it lists directories ahead of the files that it reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Ahead {
-    /// Directories that were listed, from the first on.
-    listed: u32,
-    /// Files in them that were not read yet.
-    known: u32,
-    /// The next of these files: its directory, and its place in it.
-    directory: u32,
-    place: u32,
+fn at_once(block: u64, depth: u32) -> u64 {
+    let places = u64::from(depth);
+    match depth {
+        0 | 1 => block,
+        _ => (BYTES_AT_ONCE / block).clamp(4 * places, BLOCKS_A_PLACE * places) * block,
+    }
 }
 
 impl Ahead {
-    /// The next file is read.
     fn pass(&mut self, files: &FileSet) {
         self.known -= 1;
         self.place += 1;
@@ -42,70 +39,8 @@ impl Ahead {
     }
 }
 
-/// What is next in a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    List,
-    Open(u32),
-    Read { file: u32, done: u64 },
-    Close(u32),
-}
-
-/// A part of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepPart {
-    /// The step is one.
-    Whole,
-    Transfer {
-        at: At,
-        length: u64,
-    },
-    Walk {
-        directory: u32,
-        stage: Stage,
-    },
-    /// So many files at once.
-    Files {
-        from: Ahead,
-        count: u32,
-    },
-}
-
-impl StepPart {
-    /// Where a part of a transfer goes, and how long it is.
-    pub(super) fn transfer(self) -> (At, u64) {
-        match self {
-            StepPart::Transfer { at, length } => (at, length),
-            _ => (At::Offset(0), 1),
-        }
-    }
-}
-
-/// Blocks for each place in a queue that are handed out together: its end, where fewer and fewer are outstanding, is a
-/// hundredth of the time.
-const BLOCKS_A_PLACE: u64 = 64;
-/// Bytes that are handed out together, more where the queue would not be full: a load point ends between two parts.
-const BYTES_AT_ONCE: u64 = 64 << 20;
-
-/// Files for each place of a walk with several at once that are handed out together, more where a directory has more.
-const FILES_A_PLACE: u32 = 16;
-
-/// Files in a directory of the set.
-fn files_in(files: &FileSet, directory: u32) -> u32 {
-    files.files.saturating_sub(directory).div_ceil(files.directories.max(1))
-}
-
-/// Bytes of a transfer that are handed out together.
-fn at_once(block: u64, depth: u32) -> u64 {
-    let places = u64::from(depth);
-    match depth {
-        0 | 1 => block,
-        _ => (BYTES_AT_ONCE / block).clamp(4 * places, BLOCKS_A_PLACE * places) * block,
-    }
-}
-
 impl SyntheticUser {
-    /// The next part of a step; whether it is the last one, and whether something ends with it that counts as an operation.
+    /// Returns the next part of a step, whether it is the last, and whether it completes an operation.
     pub(super) fn part(&mut self, files: &FileSet, what: &What) -> (StepPart, bool, bool) {
         match what {
             What::Read { slot, at, length: TransferLength::Blocks { of, block, depth } }
@@ -126,7 +61,7 @@ impl SyntheticUser {
                     Total::File => self.open[slot as usize].file.size,
                     Total::Bytes(sizes) => sizes.draw(&mut self.random),
                 };
-                // Of an empty file a byte is asked for, to which the server answers that there is none.
+                // For an empty file, request one byte; the server answers END_OF_FILE.
                 (0, of.max(1))
             }
         };
@@ -168,7 +103,7 @@ impl SyntheticUser {
         (StepPart::Walk { directory, stage }, next.is_none(), completes)
     }
 
-    /// Lists directories until as many files are known as are read together, and then reads those.
+    /// Lists directories until enough files are known for one batch, then reads the batch.
     fn walk_ahead(&mut self, files: &FileSet, parallel: u32) -> (StepPart, bool, bool) {
         let mut ahead = match self.place.take() {
             Some(StepProgress::Ahead(ahead)) => ahead,
@@ -190,7 +125,6 @@ impl SyntheticUser {
         (part, is_last, true)
     }
 
-    /// Reads so many files of directories that were listed.
     pub(super) fn files_action(
         &mut self,
         files: &FileSet,
@@ -208,12 +142,11 @@ impl SyntheticUser {
             ahead.pass(files);
         }
         self.whole_files = whole_files;
-        // A block is no longer than a transfer.
+        // A block is never larger than a single transfer.
         let block = u32::try_from(block).unwrap_or(u32::MAX);
         Action::ReadFiles { files: &self.whole_files, block, at_once }
     }
 
-    /// A part of a transfer with several blocks outstanding.
     pub(super) fn queue(
         &mut self,
         slot: u32,
@@ -235,7 +168,6 @@ impl SyntheticUser {
         Action::Queue { slot: HandleSlot(slot), ranges: &self.ranges, depth, writes }
     }
 
-    /// A part of a walk as an action.
     pub(super) fn walk_action(
         &mut self,
         files: &FileSet,

@@ -1,20 +1,18 @@
-//! One user of a TOML workload: draws an operation by weight, performs its steps, thinks, and draws the next.
+//! One user of a TOML workload: chooses an operation, performs its steps, thinks, and chooses the next.
 
 use super::super::action::{Action, Expected, HandleSlot, Script, ScriptStep};
 use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
-use super::parts::{StepPart, StepProgress};
 use super::{At, Choose, Directory, OperationOrder, SHARE_ALL, Synthetic, SyntheticStep, TransferLength, What};
 use smbscope_client::{ByteRangeLock, FileRange, OpenParameters, WholeFile};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Where a file that a user writes on and on begins again.
+/// Size at which a file that grows without end wraps around to its beginning.
 const LARGEST_NEW_FILE: u64 = 1 << 30;
 
-/// One user of a TOML workload.
 #[derive(Debug)]
 pub(in super::super) struct SyntheticScript {
     synthetic: Arc<Synthetic>,
@@ -25,44 +23,32 @@ pub(in super::super) struct SyntheticScript {
 pub(super) struct SyntheticUser {
     pub(super) random: Random,
     next: SyntheticPhase,
-    /// In a sequence: the current operation, and how often it was performed in a row before.
+    /// In a sequence: current operation, and number of consecutive runs completed.
     choice: usize,
     round: u64,
     passes: u32,
     file: Option<ChosenFile>,
-    /// In a step of several parts.
     pub(super) place: Option<StepProgress>,
-    /// Of a step with several commands outstanding.
     pub(super) ranges: Vec<FileRange>,
-    /// Of a walk with several files at once.
     pub(super) whole_files: Vec<WholeFile>,
-    /// What each slot has open.
     pub(super) open: Vec<SyntheticOpen>,
-    /// Files and directories made so far; each has a name of its own.
+    /// Number of files and directories created so far. Each has a unique name.
     made: u64,
     directory: u64,
     in_turn: u32,
-    /// The directory of the set, and the one for what is made.
     pub(super) set: String,
     own: String,
-    /// The paths of the current step.
     pub(super) path: String,
     other: String,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SyntheticPhase {
-    /// Remove what an earlier run has left.
     Empty,
-    /// Make the directory for new files.
     Make,
     Start(usize),
     Choose,
-    Operation {
-        choice: usize,
-        step: usize,
-    },
+    Operation { choice: usize, step: usize },
     Think,
 }
 
@@ -85,6 +71,50 @@ pub(super) struct SyntheticOpen {
     pub(super) position: u64,
 }
 
+/// Position within a step of several parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StepProgress {
+    Transfer { done: u64, of: u64 },
+    Walk { directory: u32, stage: Stage },
+    Ahead(Ahead),
+}
+
+/// Position of a walk with several files at once, which lists directories ahead of the files that it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Ahead {
+    pub(super) listed: u32,
+    /// Number of files in them that were not read yet.
+    pub(super) known: u32,
+    /// Next of these files: its directory and its index there.
+    pub(super) directory: u32,
+    pub(super) place: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    List,
+    Open(u32),
+    Read { file: u32, done: u64 },
+    Close(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StepPart {
+    Whole,
+    Transfer { at: At, length: u64 },
+    Walk { directory: u32, stage: Stage },
+    Files { from: Ahead, count: u32 },
+}
+
+impl StepPart {
+    pub(super) fn transfer(self) -> (At, u64) {
+        match self {
+            StepPart::Transfer { at, length } => (at, length),
+            _ => (At::Offset(0), 1),
+        }
+    }
+}
+
 impl SyntheticScript {
     pub(in super::super) fn new(synthetic: Arc<Synthetic>, seat: &UserSeat) -> SyntheticScript {
         let (mut set, own) = (String::new(), format!("{}\\new", seat.own_directory()));
@@ -103,7 +133,7 @@ impl SyntheticScript {
             open: vec![nothing; synthetic.slots as usize],
             made: 0,
             directory: 0,
-            // Users do not all begin with the same file of a shared set.
+            // Users of a shared set start at different files.
             in_turn: (u64::from(seat.number) * u64::from(synthetic.files.files) / u64::from(seat.of.max(1))) as u32,
             set,
             own,
@@ -134,7 +164,7 @@ impl Script for SyntheticScript {
             line.map_or((StepPart::Whole, true, true), |line| user.part(&synthetic.files, &line.what));
         user.next = if is_last { user.after(next, synthetic) } else { next };
         if let Some(line) = line {
-            // The last part ends what the step ends.
+            // The last part completes an operation only if the whole step does.
             let completes = if is_last { line.completes } else { completes };
             return Some(ScriptStep { completes, ..user.step(synthetic, line, part) });
         }
@@ -202,7 +232,7 @@ impl SyntheticUser {
         }
     }
 
-    /// The last step of an operation is about to be performed: in a sequence this says which is next.
+    /// Advances a sequence when the last step of an operation is handed out.
     fn performed(&mut self, choice: usize, synthetic: &Synthetic) {
         if synthetic.order == OperationOrder::Random {
             return;
@@ -217,7 +247,6 @@ impl SyntheticUser {
         }
     }
 
-    /// An operation by weight, or the next one.
     fn choose(&mut self, synthetic: &Synthetic) -> SyntheticPhase {
         self.file = None;
         if synthetic.order == OperationOrder::Sequence {
@@ -352,7 +381,7 @@ impl SyntheticUser {
         }
     }
 
-    /// The file that a step works with, and the steps after it as "the same".
+    /// Chooses the file of a step, which later steps refer to as "same".
     fn pick(&mut self, files: &FileSet, choose: Choose) -> ChosenFile {
         let of_set = |file: u32| ChosenFile { name: ChosenFileName::Set(file), size: files.size(file) };
         let file = match choose {
@@ -377,7 +406,6 @@ impl SyntheticUser {
         self.path.clear();
         self.path.push_str(if matches!(name, ChosenFileName::Set(_)) { &self.set } else { &self.own });
         self.path.push('\\');
-        // Writing to a string cannot fail.
         let _ = match name {
             ChosenFileName::Set(file) => {
                 files.file_name(&mut self.path, file);
@@ -410,7 +438,6 @@ impl SyntheticUser {
         }
     }
 
-    /// Where a read or write of an open file goes, and how long it is.
     pub(super) fn transfer(&mut self, slot: u32, at: At, length: &SizeDistribution, writes: bool) -> (u64, u32) {
         let open = self.open[slot as usize];
         let (offset, length) = place(&mut self.random, open, at, length, writes);
@@ -424,7 +451,6 @@ impl SyntheticUser {
         (offset, length)
     }
 
-    /// Keeps the size of a new file beyond its close.
     fn remember(&mut self, slot: u32) {
         let file = self.open[slot as usize].file;
         if let Some(current) = self.file.as_mut().filter(|current| current.name == file.name) {
@@ -433,8 +459,8 @@ impl SyntheticUser {
     }
 }
 
-/// Offset and length of a transfer. A file of the set is never made longer, and nothing is read behind the end unless
-/// the workload names that offset.
+/// Returns offset and length of a transfer. Files of the set never grow, and reads stay within the file unless the
+/// workload gives a larger offset.
 fn place(random: &mut Random, open: SyntheticOpen, at: At, length: &SizeDistribution, writes: bool) -> (u64, u32) {
     let size = open.file.size;
     let grows = writes && matches!(open.file.name, ChosenFileName::New(_));
@@ -451,6 +477,6 @@ fn place(random: &mut Random, open: SyntheticOpen, at: At, length: &SizeDistribu
         At::Sequential if open.position + length > room => 0,
         At::Sequential => open.position,
     };
-    // Lengths are bounded by what a step may transfer: far below 4 GiB.
+    // Lengths are limited by the largest step, far below 4 GiB.
     (offset, u32::try_from(length).unwrap_or(u32::MAX))
 }

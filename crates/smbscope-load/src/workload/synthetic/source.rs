@@ -1,38 +1,38 @@
-//! The text of a TOML workload, to say where in it something is, and its parameters: `[parameters]` names values, which the
-//! rest of the file uses as `"$name"`.
+//! The text of a TOML workload: its structure, and its positions for error messages.
 //!
-//! A value is put in the place of its name in the text, before anything is read of it: so every key that takes a value
-//! can have it from a parameter. What is wrong in that text is found again in the one that was written.
+//! `[parameters]` defines values that the rest of the file uses as `"$name"`. They replace the names in the text before
+//! parsing, so that every key can use a parameter. Positions in the expanded text are mapped back to the original.
 
 use super::super::WorkloadError;
+use super::super::draw::{SizeDistribution, Times};
 use super::super::error::{Location, suggest};
+use serde::Deserialize;
+use smbscope_model::units;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use toml::Spanned;
+use std::time::Duration;
 use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Value};
 
-/// A text, and what was put into it.
 #[derive(Clone, Copy)]
 pub(super) struct TomlSource<'t> {
     pub(super) file: &'t str,
-    /// As it was written.
     text: &'t str,
     edits: &'t [Edit],
 }
 
-/// A piece of the text and what stands in its place.
+/// A substitution: range in the original and in the expanded text.
 pub(super) struct Edit {
     was: Range<usize>,
     is: Range<usize>,
 }
 
-/// A text with the values of its parameters.
 pub(super) struct Expanded {
     pub(super) text: String,
     edits: Vec<Edit>,
 }
 
-/// Values by name, as TOML writes them.
+/// Values by name in TOML syntax, with their positions.
 type ParameterValues = BTreeMap<String, (String, Range<usize>)>;
 
 const KINDS: &str = "write a number, or a text such as \"64KiB\", \"10ms\" or \"random\"";
@@ -42,7 +42,7 @@ impl<'t> TomlSource<'t> {
         TomlSource { file, text, edits: &[] }
     }
 
-    /// The same for places in the expanded text.
+    /// Interprets positions as those of the expanded text.
     pub(super) fn with_expanded<'e>(self, expanded: &'e Expanded) -> TomlSource<'e>
     where
         't: 'e,
@@ -55,7 +55,6 @@ impl<'t> TomlSource<'t> {
         WorkloadError::invalid(place, what, hint)
     }
 
-    /// Where this was in the text as it was written.
     fn written(&self, at: usize) -> usize {
         match self.edits.iter().take_while(|edit| edit.is.start <= at).last() {
             Some(edit) if at < edit.is.end => edit.was.start,
@@ -64,7 +63,7 @@ impl<'t> TomlSource<'t> {
         }
     }
 
-    /// What the TOML parser says, with the nearest key for an unknown one.
+    /// Converts a TOML error. For an unknown key the hint suggests the nearest one.
     pub(super) fn toml_error(&self, error: &toml::de::Error) -> WorkloadError {
         let message = error.message().trim().replace('\n', ", ");
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -83,7 +82,6 @@ impl<'t> TomlSource<'t> {
         DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| self.toml_error(&error))
     }
 
-    /// What `[parameters]` says.
     fn values(&self, table: &DeTable<'_>) -> Result<ParameterValues, WorkloadError> {
         let Some((_, found)) = table.iter().find(|(key, _)| key.get_ref() == "parameters") else {
             return Ok(ParameterValues::new());
@@ -91,7 +89,7 @@ impl<'t> TomlSource<'t> {
         let DeValue::Table(parameters) = found.get_ref() else {
             return Err(self.error(
                 found.span(),
-                "the parameters are no table",
+                "the parameters are not a table",
                 "write [parameters] in a line of its own",
             ));
         };
@@ -101,7 +99,7 @@ impl<'t> TomlSource<'t> {
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
                 return Err(self.error(
                     key.span(),
-                    format!("\"{name}\" is no name of a parameter"),
+                    format!("\"{name}\" is not a parameter name"),
                     "write letters and _",
                 ));
             }
@@ -110,7 +108,7 @@ impl<'t> TomlSource<'t> {
                 _ => {
                     return Err(self.error(
                         value.span(),
-                        format!("the parameter {name} is no number and no text"),
+                        format!("the parameter {name} is neither a number nor a string"),
                         KINDS,
                     ));
                 }
@@ -120,7 +118,7 @@ impl<'t> TomlSource<'t> {
         Ok(values)
     }
 
-    /// Names and values of the parameters, the values as they are given on the command line.
+    /// Returns names and values of the parameters, with values in command-line form.
     pub(super) fn parameters(&self) -> Result<Vec<(String, String)>, WorkloadError> {
         let table = self.table()?;
         let plain = |written: &str| match DeValue::parse(written).map(Spanned::into_inner) {
@@ -130,7 +128,7 @@ impl<'t> TomlSource<'t> {
         Ok(self.values(&table)?.into_iter().map(|(name, (written, _))| (name, plain(&written))).collect())
     }
 
-    /// The text with other values in `[parameters]`.
+    /// Returns the text with other values in `[parameters]`.
     pub(super) fn with(&self, set: &[(String, String)]) -> Result<String, WorkloadError> {
         let known = self.values(&self.table()?)?;
         let mut replaced = BTreeMap::new();
@@ -160,7 +158,6 @@ impl<'t> TomlSource<'t> {
         Ok(edited(self.text, replaced.into_values()).text)
     }
 
-    /// The text with values in the places of names.
     pub(super) fn expanded(&self) -> Result<Expanded, WorkloadError> {
         let table = self.table()?;
         let values = self.values(&table)?;
@@ -173,7 +170,6 @@ impl<'t> TomlSource<'t> {
         Ok(edited(self.text, uses.into_values()))
     }
 
-    /// Names of parameters in a value, with what is put in their places.
     fn uses(
         &self,
         value: &Spanned<DeValue<'_>>,
@@ -201,7 +197,6 @@ impl<'t> TomlSource<'t> {
     }
 }
 
-/// A text with other pieces in the places of some, in their order.
 fn edited(text: &str, pieces: impl Iterator<Item = (Range<usize>, String)>) -> Expanded {
     let mut expanded = Expanded { text: String::with_capacity(text.len()), edits: Vec::new() };
     let mut at = 0;
@@ -214,4 +209,200 @@ fn edited(text: &str, pieces: impl Iterator<Item = (Range<usize>, String)>) -> E
     }
     expanded.text.push_str(text.get(at..).unwrap_or_default());
     expanded
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawWorkload {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) description: String,
+    pub(super) files: Option<Spanned<RawFiles>>,
+    pub(super) think: Option<Spanned<Value>>,
+    /// Already substituted into the text.
+    #[serde(rename = "parameters")]
+    pub(super) _parameters: Option<toml::Table>,
+    pub(super) scenarios: Option<RawScenarios>,
+    pub(super) order: Option<Spanned<String>>,
+    pub(super) start: Option<RawStart>,
+    #[serde(default)]
+    pub(super) operation: Vec<Spanned<RawOperation>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawScenarios {
+    pub(super) rate: Spanned<String>,
+    pub(super) late: Option<Spanned<Value>>,
+    pub(super) budget: Option<Spanned<Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFiles {
+    pub(super) count: Spanned<i64>,
+    pub(super) directories: Option<Spanned<i64>>,
+    pub(super) nested: Option<Spanned<i64>>,
+    pub(super) size: Spanned<Value>,
+    #[serde(default)]
+    pub(super) shared: bool,
+    pub(super) seed: Option<Spanned<i64>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStart {
+    pub(super) steps: Vec<Spanned<RawStep>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawOperation {
+    pub(super) name: Spanned<String>,
+    pub(super) weight: Option<Spanned<i64>>,
+    pub(super) times: Option<Spanned<Value>>,
+    pub(super) steps: Vec<Spanned<RawStep>>,
+}
+
+/// A step with the keys of all kinds of steps. `do` decides which are valid.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStep {
+    #[serde(rename = "do")]
+    pub(super) what: Spanned<String>,
+    pub(super) file: Option<Spanned<String>>,
+    pub(super) access: Option<Spanned<String>>,
+    pub(super) mode: Option<Spanned<String>>,
+    #[serde(rename = "as")]
+    pub(super) handle: Option<Spanned<String>>,
+    pub(super) of: Option<Spanned<String>>,
+    pub(super) offset: Option<Spanned<Value>>,
+    pub(super) length: Option<Spanned<Value>>,
+    pub(super) block: Option<Spanned<Value>>,
+    pub(super) depth: Option<Spanned<i64>>,
+    pub(super) parallel: Option<Spanned<i64>>,
+    pub(super) size: Option<Spanned<Value>>,
+    pub(super) exclusive: Option<Spanned<bool>>,
+    pub(super) info: Option<Spanned<String>>,
+    pub(super) directory: Option<Spanned<String>>,
+    pub(super) pattern: Option<Spanned<String>>,
+    pub(super) code: Option<Spanned<String>>,
+    pub(super) share: Option<Spanned<String>>,
+    pub(super) time: Option<Spanned<Value>>,
+    pub(super) expect: Option<Spanned<String>>,
+    pub(super) counts_as: Option<Spanned<String>>,
+    pub(super) repeat: Option<Spanned<i64>>,
+}
+
+impl RawStep {
+    /// Returns name and position of each key that is present, except those that every step may have.
+    pub(super) fn keys(&self) -> Vec<(&'static str, std::ops::Range<usize>)> {
+        let mut keys = Vec::new();
+        macro_rules! note {
+            ($($field:ident $name:literal),* $(,)?) => {
+                $(if let Some(value) = &self.$field { keys.push(($name, value.span())); })*
+            };
+        }
+        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length", block "block", depth "depth", parallel "parallel");
+        note!(size "size", exclusive "exclusive", info "info", directory "directory", pattern "pattern", code "code", share "share",
+            time "time");
+        keys
+    }
+}
+
+pub(super) type ProblemWithHint = (String, String);
+
+const SIZE_HINT: &str =
+    "write 4096, \"4KiB\", { uniform = [\"1KiB\", \"64KiB\"] } or { weighted = [[\"4KiB\", 3], [\"64KiB\", 1]] }";
+const TIME_HINT: &str =
+    "write \"10ms\", { uniform = [\"1ms\", \"5ms\"] } or { exponential = \"20ms\" }, in us, ms, s or min";
+
+pub(super) fn sizes(value: &Value) -> Result<SizeDistribution, ProblemWithHint> {
+    let wrong = |what: String| (what, SIZE_HINT.to_owned());
+    let Value::Table(table) = value else { return size(value).map(SizeDistribution::Fixed) };
+    let (key, inner) = only(table).ok_or_else(|| wrong("a size has one of fixed, uniform and weighted".to_owned()))?;
+    match key {
+        "fixed" => size(inner).map(SizeDistribution::Fixed),
+        "uniform" => match inner.as_array().map(Vec::as_slice) {
+            Some([least, most]) => {
+                let (least, most) = (size(least)?, size(most)?);
+                if least > most {
+                    return Err(wrong(format!("the size begins at {least} and ends at {most}")));
+                }
+                Ok(SizeDistribution::Uniform(least, most))
+            }
+            _ => Err(wrong("a uniform size is two sizes".to_owned())),
+        },
+        "weighted" => {
+            let list = inner.as_array().ok_or_else(|| wrong("a weighted size is a list".to_owned()))?;
+            let pairs: Result<Vec<(u64, u32)>, ProblemWithHint> = list
+                .iter()
+                .map(|pair| match pair.as_array().map(Vec::as_slice) {
+                    Some([bytes, Value::Integer(weight)]) => {
+                        let weight = u32::try_from(*weight).ok().filter(|weight| *weight <= 1_000_000);
+                        let weight =
+                            weight.ok_or_else(|| wrong("a weight is a number from 0 to 1000000".to_owned()))?;
+                        Ok((size(bytes)?, weight))
+                    }
+                    _ => Err(wrong("each entry of a weighted size is a size and a weight".to_owned())),
+                })
+                .collect();
+            let pairs = pairs?;
+            if pairs.iter().all(|(_, weight)| *weight == 0) {
+                return Err(wrong("no entry of the weighted size has a weight above 0".to_owned()));
+            }
+            Ok(SizeDistribution::Weighted(pairs))
+        }
+        _ => Err(wrong(format!("there is no distribution \"{key}\" of sizes"))),
+    }
+}
+
+pub(super) fn size(value: &Value) -> Result<u64, ProblemWithHint> {
+    let wrong = || (format!("{value} is not a size"), SIZE_HINT.to_owned());
+    match value {
+        Value::Integer(bytes) => u64::try_from(*bytes).map_err(|_| wrong()),
+        // Below 2^53, so that JSON represents it exactly.
+        Value::String(text) => units::size(text).ok().filter(|bytes| *bytes < 1 << 53).ok_or_else(wrong),
+        _ => Err(wrong()),
+    }
+}
+
+pub(super) fn times(value: &Value) -> Result<Times, ProblemWithHint> {
+    let wrong = |what: String| (what, TIME_HINT.to_owned());
+    let Value::Table(table) = value else { return time(value).map(Times::Fixed) };
+    let (key, inner) =
+        only(table).ok_or_else(|| wrong("a time has one of fixed, uniform and exponential".to_owned()))?;
+    match key {
+        "fixed" => time(inner).map(Times::Fixed),
+        "exponential" => time(inner).map(Times::Exponential),
+        "uniform" => match inner.as_array().map(Vec::as_slice) {
+            Some([least, most]) => {
+                let (least, most) = (time(least)?, time(most)?);
+                if least > most {
+                    return Err(wrong(format!("the time begins at {least:?} and ends at {most:?}")));
+                }
+                Ok(Times::Uniform(least, most))
+            }
+            _ => Err(wrong("a uniform time is two times".to_owned())),
+        },
+        _ => Err(wrong(format!("there is no distribution \"{key}\" of times"))),
+    }
+}
+
+const TIME_MAX: Duration = Duration::from_secs(86_400);
+
+pub(super) fn time(value: &Value) -> Result<Duration, ProblemWithHint> {
+    let wrong = || (format!("{value} is not a time"), TIME_HINT.to_owned());
+    let text = value.as_str().ok_or_else(wrong)?;
+    if text.trim() == "0" {
+        return Ok(Duration::ZERO);
+    }
+    units::time(text).ok().filter(|time| *time <= TIME_MAX).ok_or_else(wrong)
+}
+
+/// Returns the entry of a table that has exactly one.
+fn only(table: &toml::Table) -> Option<(&str, &Value)> {
+    let mut entries = table.iter();
+    let (key, value) = entries.next()?;
+    entries.next().is_none().then_some((key.as_str(), value))
 }

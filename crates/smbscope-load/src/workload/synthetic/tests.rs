@@ -24,7 +24,7 @@ fn error(text: &str) -> String {
     }
 }
 
-/// A workload of one operation with these steps.
+/// A workload with one operation of these steps.
 fn with_steps(steps: &str) -> String {
     format!("name = \"w\"\n[files]\ncount = 4\nsize = \"10KiB\"\n[[operation]]\nname = \"o\"\nsteps = [{steps}]\n")
 }
@@ -39,7 +39,7 @@ fn steps_say_what_the_file_says() {
     assert!(steps[0].contains(r#"path: "bench\\user00001\\files\\dir0000\\file000000.dat""#), "{}", steps[0]);
     assert_eq!(steps[1], "Write { slot: Slot(0), offset: 0, length: 4096 }");
     assert_eq!(steps[2], "Write { slot: Slot(0), offset: 4096, length: 4096 }");
-    // A third block would make the file of 10 KiB longer: from the beginning again.
+    // A third block would extend the 10 KiB file, so the offset wraps to the beginning.
     assert_eq!(steps[3], "Write { slot: Slot(0), offset: 0, length: 4096 }");
     assert_eq!(steps[4], "Read { slot: Slot(0), offset: 100, length: 10 }");
     assert_eq!(steps[5], "Close(Slot(0))");
@@ -56,7 +56,7 @@ fn steps_that_count_as_something_else_are_operations_of_their_own() {
     for _ in 0..10_000 {
         let step = script.next().unwrap();
         let Some(operation) = step.operation else { continue };
-        // What is begun is completed before anything else begins.
+        // An operation completes before the next one starts.
         assert!(begun.is_none_or(|begun| begun == operation));
         begun = (!step.completes).then_some(operation);
         *completed.entry(names[operation]).or_insert(0) += u32::from(step.completes);
@@ -143,13 +143,13 @@ fn errors_say_where_and_what_is_allowed() {
         (r#"{ do = "query", file = "same" }"#, "no step before has chosen a file"),
         (r#"{ do = "query", file = "random" }, { do = "remove" }"#, "no file that this step may remove"),
         (r#"{ do = "list", pattern = "..\\*" }"#, "could lead out"),
-        (r#"{ do = "list", pattern = "a\\b" }"#, "the pattern is no name"),
+        (r#"{ do = "list", pattern = "a\\b" }"#, "the pattern is not a name"),
         (r#"{ do = "open_read_close", length = 0 }"#, "the length is out of bounds"),
-        (r#"{ do = "open_read_close", length = "4 bits" }"#, "\"4 bits\" is no size"),
+        (r#"{ do = "open_read_close", length = "4 bits" }"#, "\"4 bits\" is not a size"),
         (r#"{ do = "think" }"#, "the step has no time"),
-        (r#"{ do = "think", time = "5" }"#, "\"5\" is no time"),
+        (r#"{ do = "think", time = "5" }"#, "\"5\" is not a time"),
         (r#"{ do = "remove_directory" }"#, "there is no directory to remove"),
-        (r#"{ do = "query", expect = "NOPE" }"#, "\"NOPE\" is no status"),
+        (r#"{ do = "query", expect = "NOPE" }"#, "\"NOPE\" is not a status"),
         (r#"{ do = "echo", repeat = 0 }"#, "repeat is 0; write a number from 1"),
     ];
     for (steps, expected) in wrong {
@@ -176,9 +176,9 @@ fn scenarios_have_a_rate_and_limits() {
     let expected = Scenarios { rate: 2.0, late: Duration::from_millis(500), budget: Some(Duration::from_secs(10)) };
     assert_eq!(with("rate = \"2/s\"\nlate = \"500ms\"\nbudget = \"10s\"").unwrap(), Some(expected));
     for (scenarios, said) in [
-        ("rate = \"0/s\"", "my.toml:5:8: \"0/s\" is no rate; write how many each user begins a second"),
+        ("rate = \"0/s\"", "my.toml:5:8: \"0/s\" is not a rate; write how many each user begins a second"),
         ("rate = \"2/s\"\nbudget = \"0\"", "my.toml:6:10: the limit is 0"),
-        ("rate = \"2/s\"\nlate = \"soon\"", "my.toml:6:8: \"soon\" is no time"),
+        ("rate = \"2/s\"\nlate = \"soon\"", "my.toml:6:8: \"soon\" is not a time"),
         ("late = \"1s\"", "missing field `rate`"),
     ] {
         let error = with(scenarios).unwrap_err().to_string();
@@ -238,7 +238,7 @@ fn a_text_is_told_from_a_loadfile_by_its_first_line() {
     assert!(!looks_like_toml("0.5 Mkdir \"\\a\" NT_STATUS_OK\n"));
 }
 
-/// Every step of a user, as text, and the paths in it.
+/// Returns a user's steps as text, and the paths in them.
 fn walk(name: &str, seat: &UserSeat, steps: usize) -> (String, Vec<String>) {
     let mut script = Workload::builtin(name).unwrap().script(seat);
     let (mut text, mut paths) = (String::new(), Vec::new());
@@ -286,7 +286,8 @@ proptest! {
     }
 }
 
-/// Actions of a sequence up to the end of so many passes, each with the passes that were over when it was handed out.
+/// Returns the actions of a sequence up to the end of `passes` passes, each with the number of passes completed when it
+/// was handed out.
 fn passes(text: &str, passes: u32) -> Vec<(String, Option<u32>)> {
     let mut script = script(text);
     let mut actions = Vec::new();
@@ -321,7 +322,7 @@ fn a_sequence_performs_its_operations_in_order_each_as_often_as_it_says_and_ends
     "#;
     let think = "Think(5ms)";
     let pass = ["Echo", think, "Echo", think, "file000000.dat", think, "file000001.dat"];
-    // The user thinks between passes, too: that is a part of neither.
+    // The user also thinks between passes, which belongs to neither pass.
     let expected: Vec<(&str, Option<u32>)> = pass
         .iter()
         .map(|action| (*action, Some(0)))
@@ -392,12 +393,12 @@ fn parameters_stand_for_their_values_in_every_key() {
     assert_eq!((parsed.files.files, parsed.files.size(0), parsed.choices[0].1.len()), (3, 4096, 5));
     let found = parameters("my.toml", PARAMETERS).unwrap();
     assert_eq!(found, [("count".to_owned(), "3".to_owned()), ("size".to_owned(), "4KiB".to_owned())]);
-    // What is set is written where the default was, and nothing else changes.
+    // New values replace the defaults, and nothing else changes.
     let changed = set(PARAMETERS, &[("size", "1 KB"), ("count", "12")]).unwrap();
     assert_eq!(changed, PARAMETERS.replace("= 3", "= 12").replace("4KiB", "1 KB"));
     let parsed = parse("my.toml", &changed).unwrap_or_else(|error| panic!("{error}")).synthetic;
     assert_eq!((parsed.files.files, parsed.files.size(0), parsed.choices[0].1.len()), (12, 1000, 14));
-    // A text stays a text, whatever is in it.
+    // A string stays a string, whatever it contains.
     let quoted = set(PARAMETERS, &[("size", "\"\n[files]\ncount = 1")]).unwrap();
     assert_eq!(parameters("my.toml", &quoted).unwrap()[1].1, "\"\n[files]\ncount = 1");
 }
@@ -410,10 +411,10 @@ fn what_is_wrong_with_a_parameter_is_said_with_its_place_in_the_file_as_it_was_w
             "count = \"$cuont\"",
             "my.toml:6:9: there is no parameter \"cuont\"; did you mean \"count\"?",
         ),
-        ("count = 3 ", "count = 3.5 ", "my.toml:3:9: the parameter count is no number and no text"),
+        ("count = 3 ", "count = 3.5 ", "my.toml:3:9: the parameter count is neither a number nor a string"),
         ("count = 3 ", "count = 0 ", "my.toml:6:9: count is 0; write a number from 1"),
-        ("count = 3 ", "\"a b\" = 3 ", "my.toml:3:1: \"a b\" is no name of a parameter"),
-        // Behind two values that are longer or shorter than their names.
+        ("count = 3 ", "\"a b\" = 3 ", "my.toml:3:1: \"a b\" is not a parameter name"),
+        // After two values that are longer or shorter than their names.
         ("repeat = \"$count\"", "repaet = 3", "my.toml:10:"),
         (
             "{ do = \"close\" }",
@@ -513,7 +514,7 @@ fn a_parallel_walk_lists_ahead_and_reads_every_file_once() {
              [[operation]]\nname = \"o\"\nsteps = [{{ do = \"walk\", block = \"4KiB\", parallel = {parallel} }}]\n"
         )
     };
-    // Each listing by the number of its directory, each part of files by how many they are; and all files.
+    // Listings by directory number, parts by number of files, and the total number of files.
     let walk = |files: u32, directories: u32, parallel: u32| {
         let mut script = script(&text(files, directories, parallel));
         let (mut parts, mut read) = (Vec::new(), Vec::new());
@@ -533,7 +534,7 @@ fn a_parallel_walk_lists_ahead_and_reads_every_file_once() {
         }
         (parts, read)
     };
-    // 16 files for each of 2 places: 20 files are known after a listing, 40 after two; 8 are left, and so on.
+    // 16 files for each of 2 places: 20 files are known after one listing, 40 after two; 8 are left, and so on.
     let (parts, read) = walk(100, 5, 2);
     let expected = [
         r"list 0000\*",

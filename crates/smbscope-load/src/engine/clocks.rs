@@ -1,33 +1,34 @@
-//! Wakes users on time. The timers of the runtime have a resolution of a millisecond, many times the response time of a
-//! fast server; an operation that began late by that much would seem to have waited for the server. Linux has timers of
-//! the clock's own resolution (timerfd_create(2)): each worker has one, set to the earliest moment that anybody waits for.
+//! Clocks of this host: precise wake-ups, wall-clock time, and processor time.
+//!
+//! Precise wake-ups for users. The runtime's timers have a resolution of 1 ms, many times the response time of a fast
+//! server, and such a delay would look like waiting for the server. Linux timers have the resolution of the clock
+//! (timerfd_create(2)): each worker has one, set to the earliest moment that a user waits for.
 
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Nanos, Timestamp};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-/// The clock of all measuring: in tests it may be a simulated one.
+/// Returns the time by the clock of all measurements, which may be simulated in tests.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// Which time users live in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
-    /// That of the system.
     Real,
-    /// One that jumps to the next moment at which something happens.
     #[cfg(test)]
     Simulated,
 }
 
 impl Time {
-    /// A runtime for a worker.
     pub(crate) fn runtime(self) -> io::Result<Runtime> {
         let mut builder = Builder::new_current_thread();
         builder.enable_all();
@@ -38,7 +39,7 @@ impl Time {
         builder.build()
     }
 
-    /// The timers of a worker; within its runtime.
+    /// Creates the timers of a worker. Must be called within its runtime.
     pub(crate) fn timers(self) -> Timers {
         let timer = match self {
             Time::Real => timer::SystemTimer::new().ok(),
@@ -49,21 +50,19 @@ impl Time {
     }
 }
 
-/// The users of a worker who wait for a moment.
 pub(crate) struct Timers {
-    /// Absent where there is none as fine: the runtime's are used instead.
+    /// `None` without a precise timer; the runtime's timers are used instead.
     timer: Option<timer::SystemTimer>,
     waiting: RefCell<BinaryHeap<Reverse<TimerWaiter>>>,
 }
 
-/// Someone who waits.
 struct TimerWaiter {
     until: Instant,
     wake: oneshot::Sender<()>,
 }
 
 impl Timers {
-    /// Waits until that moment. Needs [`Timers::run`] to go on beside it.
+    /// Waits until a moment. Requires [`Timers::run`] to be polled concurrently.
     pub(crate) async fn sleep_until(&self, until: Instant) {
         let Some(timer) = &self.timer else { return tokio::time::sleep_until(until.into()).await };
         let (wake, woken) = oneshot::channel();
@@ -76,14 +75,13 @@ impl Timers {
         if first {
             timer.set(until);
         }
-        // The sender goes away unused only with the timers themselves.
+        // The sender is only dropped unused along with the timers.
         let _ = woken.await;
     }
 
-    /// Wakes those whose moment has come.
     pub(crate) async fn run(&self) -> Infallible {
         let Some(timer) = &self.timer else { return std::future::pending().await };
-        // Who left without being woken left an entry behind, which is of no use.
+        // Drop the entries of cancelled waits.
         self.waiting.borrow_mut().retain(|Reverse(waiting)| !waiting.wake.is_closed());
         loop {
             timer.expired().await;
@@ -132,7 +130,6 @@ mod timer {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    /// A timer of the system that the runtime listens to.
     pub(super) struct SystemTimer(AsyncFd<OwnedFd>);
 
     impl SystemTimer {
@@ -148,9 +145,8 @@ mod timer {
             )?))
         }
 
-        /// Rings at this moment instead of the one that was set before.
         pub(super) fn set(&self, at: Instant) {
-            // A time of zero would switch it off.
+            // Zero would disarm the timer.
             let left = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
             let value = Timespec {
                 tv_sec: left.as_secs().min(i64::MAX as u64) as i64,
@@ -161,10 +157,9 @@ mod timer {
                 .expect("a timer of our own takes every time of less than 2^63 seconds");
         }
 
-        /// Until it has rung.
         pub(super) async fn expired(&self) {
             loop {
-                // Without a runtime that drives it, nobody is left to be woken.
+                // The runtime is shutting down, and no task is left to wake.
                 let Ok(mut ready) = self.0.readable().await else { return std::future::pending().await };
                 let mut count = [0; 8];
                 let read = ready.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut count)?));
@@ -181,7 +176,6 @@ mod timer {
     use std::io;
     use std::time::Instant;
 
-    /// There is no such timer here.
     pub(super) enum SystemTimer {}
 
     impl SystemTimer {
@@ -199,12 +193,93 @@ mod timer {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+/// Share of processor time above which the busiest worker, not the server, limited the load.
+pub const LIMITED_ABOVE: f64 = 0.9;
+/// Limit for the 99th percentile of the workers' wake-up delay. Above it, other programs occupied the client's
+/// processors, and response times include the wait.
+pub const LATE_ABOVE: Duration = Duration::from_millis(5);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct ProcessTime {
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+}
+
+impl ProcessTime {
+    pub(crate) fn now() -> ProcessTime {
+        let whole = read(ClockId::ProcessCPUTime);
+        let system = whole.mul_f64(system_share().unwrap_or(0.0));
+        ProcessTime { user: whole - system, system }
+    }
+
+    pub(crate) fn add(self, other: ProcessTime) -> ProcessTime {
+        ProcessTime { user: self.user + other.user, system: self.system + other.system }
+    }
+
+    pub(crate) fn since(self, before: ProcessTime) -> ProcessTime {
+        ProcessTime { user: self.user.saturating_sub(before.user), system: self.system.saturating_sub(before.system) }
+    }
+}
+
+pub(crate) fn thread_time() -> Duration {
+    read(ClockId::ThreadCPUTime)
+}
+
+fn read(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.clamp(0, 999_999_999) as u32)
+}
+
+/// Returns the share of processor time spent in the kernel, from fields utime and stime of proc(5), or `None` if the
+/// system has no such file. Only their ratio is used, because their sum is coarser than the clock.
+fn system_share() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The program name, in parentheses, may contain anything. After it, utime is the 12th and stime the 13th field.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace().skip(11).map(|field| field.parse::<f64>().ok());
+    let (user, system) = (fields.next()??, fields.next()??);
+    (user + system > 0.0).then(|| system / (user + system))
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    instant: Instant,
+    timestamp: Timestamp,
+}
+
+impl Clock {
+    pub(crate) fn at(instant: Instant) -> Clock {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock { instant, timestamp: Timestamp(Nanos::from(since).0) }
+    }
+
+    /// Returns the clock of a peer that is behind this one by `by`.
+    pub(crate) fn behind(self, by: Nanos) -> Clock {
+        Clock { timestamp: Timestamp(self.timestamp.0.saturating_sub(by.0)), ..self }
+    }
+
+    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
+        let since = at.0.saturating_sub(self.timestamp.0);
+        let distance = Duration::from_nanos(since.unsigned_abs());
+        let instant = if since < 0 { self.instant.checked_sub(distance) } else { self.instant.checked_add(distance) };
+        instant.unwrap_or(self.instant)
+    }
+
+    pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
+        let since = match at.checked_duration_since(self.instant) {
+            Some(later) => Nanos::from(later).0,
+            None => -Nanos::from(self.instant - at).0,
+        };
+        Timestamp(self.timestamp.0.saturating_add(since))
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn users_wake_in_the_order_of_their_moments_and_never_before() {
         let runtime = Time::Real.runtime().unwrap();
         let woken = RefCell::new(Vec::new());
@@ -226,5 +301,19 @@ mod tests {
             }
         });
         assert_eq!(woken.into_inner(), [(0, true), (400, true), (2_950, true), (7_300, true)]);
+    }
+
+    #[test]
+    fn a_busy_thread_is_on_a_processor_and_a_sleeping_one_is_not() {
+        let (thread, process) = (thread_time(), ProcessTime::now());
+        let begin = Instant::now();
+        while thread_time() - thread < Duration::from_millis(30) {
+            std::hint::black_box(begin.elapsed());
+        }
+        let used = ProcessTime::now().since(process);
+        assert!(used.user + used.system >= Duration::from_millis(29), "{used:?}");
+        let before = thread_time();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(thread_time() - before < Duration::from_millis(20));
     }
 }

@@ -1,44 +1,24 @@
-//! From the shape of a TOML workload to one that can be performed, or an error that says where and what to do.
+//! Validates and compiles the steps of an operation, with the handles and files that are known at each of them.
 
-use super::super::WorkloadError;
-use super::super::action::Expected;
-use super::super::draw::{SizeDistribution, Times};
-use super::super::error::suggest;
-use super::super::file_set::FileSet;
-use super::super::path::{Last, below};
-use super::super::{CreatedPaths, Scenarios};
-use super::raw::{
-    ProblemWithHint, RawFiles, RawOperation, RawScenarios, RawStep, RawWorkload, size, sizes, time, times,
-};
-use super::source::TomlSource;
-use super::{At, Choose, Directory, OperationOrder, Parsed, Synthetic, SyntheticStep, Total, TransferLength, What};
+use super::{Checker, MOST_STEPS, OpenHandle, StepContext};
+use crate::workload::WorkloadError;
+use crate::workload::action::Expected;
+use crate::workload::draw::SizeDistribution;
+use crate::workload::error::suggest;
+use crate::workload::paths::{Last, below};
+use crate::workload::synthetic::source::{RawStep, size, sizes, times};
+use crate::workload::synthetic::{At, Choose, Directory, SyntheticStep, Total, TransferLength, What};
 use smbscope_client::{CreateDisposition, FsctlProfile, Info, TreeConnectTarget, access};
-use smbscope_model::units;
-use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
-use std::collections::BTreeMap;
-use std::time::Duration;
 use toml::{Spanned, Value};
 
-/// Steps of one operation at most, repetitions included.
-const MOST_STEPS: usize = 100_000;
-/// How often an operation is performed in a row at most.
-const TIMES_MAX: i64 = 1_000_000_000;
-const MOST_FILES: i64 = 10_000_000;
-/// The largest transfer of one step; the client makes several commands of what a server does not take at once.
+/// Largest single transfer, in bytes. The client splits one that exceeds the server's limit.
 const MOST_TRANSFER: u64 = 8 << 20;
 
-/// The largest transfer in blocks.
 const MOST_IN_BLOCKS: u64 = 1 << 40;
-/// Commands of a step that are outstanding at most.
+/// Maximum number of outstanding commands of a step.
 const QUEUE_MAX: i64 = 256;
-/// Directories in one directory, where they are nested, at most.
-const NESTED_MAX: i64 = 10_000;
-
-/// How late a scenario may begin where the workload does not say.
-const LATE: Duration = Duration::from_secs(1);
-
-/// `do`, and the keys that go with it.
+/// Values of `do`, each with its keys.
 const STEPS: [(&str, &[&str]); 24] = [
     ("open", &["file", "access", "mode", "as"]),
     ("close", &["of"]),
@@ -106,281 +86,11 @@ const FILES: [(&str, Choose); 5] = [
     ("new", Choose::New),
     ("missing", Choose::Missing),
 ];
-const ORDERS: [(&str, OperationOrder); 2] =
-    [("random", OperationOrder::Random), ("sequence", OperationOrder::Sequence)];
 const TREES: [(&str, TreeConnectTarget); 2] = [("own", TreeConnectTarget::Own), ("IPC$", TreeConnectTarget::Ipc)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
-/// Names and values of the parameters of a file.
-pub(in super::super) fn parameters(file: &str, text: &str) -> Result<Vec<(String, String)>, WorkloadError> {
-    TomlSource::new(file, text).parameters()
-}
-
-/// The text of a file with other values of its parameters.
-pub(in super::super) fn with_parameters(
-    file: &str,
-    text: &str,
-    set: &[(String, String)],
-) -> Result<String, WorkloadError> {
-    TomlSource::new(file, text).with(set)
-}
-
-/// Reads and checks a file.
-pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, WorkloadError> {
-    let written = TomlSource::new(file, text);
-    let expanded = written.expanded()?;
-    let source = written.with_expanded(&expanded);
-    let raw: RawWorkload = toml::from_str(&expanded.text).map_err(|error| source.toml_error(&error))?;
-    let mut checker = Checker {
-        source,
-        files: FileSet::none(),
-        operations: Vec::new(),
-        slots: 0,
-        always_open: BTreeMap::new(),
-        makes: false,
-    };
-    checker.files(raw.files.as_ref())?;
-    if raw.operation.is_empty() {
-        let hint = "add [[operation]] with a name and steps";
-        return Err(source.error(raw.name.span(), "the workload has no operation", hint));
-    }
-    let start = match &raw.start {
-        Some(start) => checker.start(&start.steps)?,
-        None => Vec::new(),
-    };
-    let order = checker.named(raw.order.as_ref(), "order", &ORDERS)?;
-    let mut choices = Vec::new();
-    let mut total = 0;
-    for operation in &raw.operation {
-        let lines = checker.operation(operation)?;
-        let count = checker.count(operation.get_ref(), order)?;
-        total += count;
-        choices.push((if order == OperationOrder::Random { total } else { count }, lines));
-    }
-    if total == 0 {
-        return Err(source.error(
-            raw.operation[0].span(),
-            "every operation has the weight 0",
-            "give one a weight above 0",
-        ));
-    }
-    let think = match &raw.think {
-        Some(value) => times(value.get_ref()).map_err(|wrong| checker.wrong(value.span(), wrong))?,
-        None => Times::Fixed(Duration::ZERO),
-    };
-    let scenarios = raw.scenarios.as_ref().map(|scenarios| checker.scenarios(scenarios, order)).transpose()?;
-    let Checker { mut files, operations, slots, makes, .. } = checker;
-    files.own_directories |= makes;
-    let salt = name_salt(raw.name.get_ref());
-    let synthetic = Synthetic {
-        operations,
-        choices,
-        order,
-        start,
-        think,
-        scenarios,
-        files,
-        slots,
-        makes,
-        made: CreatedPaths::default(),
-        salt,
-    };
-    Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
-}
-
-/// A handle that is open at a step.
-#[derive(Debug, Clone, Copy)]
-struct OpenHandle {
-    slot: u32,
-    access: u32,
-    file: Choose,
-}
-
-/// The size of files: also by what they come to together.
-fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<SizeDistribution, ProblemWithHint> {
-    let total = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("total"));
-    let Some(total) = total else { return sizes(value) };
-    let bytes = size(total)?;
-    if bytes < u64::from(files) {
-        return Err((format!("{files} files come to {bytes} bytes"), "give each of them a byte at least".to_owned()));
-    }
-    Ok(SizeDistribution::adding_up_to(bytes, files, seed))
-}
-
-/// A slot that nothing is open in.
-fn free_slot(known: &StepContext) -> u32 {
-    let taken: Vec<u32> = known.open.values().map(|open| open.slot).collect();
-    (0..).find(|slot| !taken.contains(slot)).unwrap_or(0)
-}
-
-struct Checker<'t> {
-    source: TomlSource<'t>,
-    files: FileSet,
-    operations: Vec<String>,
-    slots: u32,
-    /// What `[start]` leaves open.
-    always_open: BTreeMap<String, OpenHandle>,
-    makes: bool,
-}
-
-/// What is known at a step from the steps before it.
-struct StepContext {
-    open: BTreeMap<String, OpenHandle>,
-    file: Option<Choose>,
-    directory: bool,
-}
-
 impl Checker<'_> {
-    fn wrong(&self, span: std::ops::Range<usize>, (what, hint): ProblemWithHint) -> WorkloadError {
-        self.source.error(span, what, hint)
-    }
-
-    fn files(&mut self, raw: Option<&Spanned<RawFiles>>) -> Result<(), WorkloadError> {
-        let Some(raw) = raw.map(Spanned::get_ref) else { return Ok(()) };
-        let files = self.number(&raw.count, "count", 1, MOST_FILES)?;
-        let directories = match &raw.directories {
-            Some(directories) => self.number(directories, "directories", 1, files)?,
-            None => 1,
-        };
-        let seed = raw.seed.as_ref().map_or(Ok(1), |seed| self.number(seed, "seed", 0, i64::MAX))?;
-        let nested = raw.nested.as_ref().map_or(Ok(0), |nested| self.number(nested, "nested", 2, NESTED_MAX))?;
-        let sizes = file_sizes(raw.size.get_ref(), files as u32, seed as u64)
-            .map_err(|wrong| self.wrong(raw.size.span(), wrong))?;
-        self.files = FileSet {
-            own_directories: !raw.shared,
-            shared: raw.shared,
-            directories: directories as u32,
-            nested: nested as u32,
-            files: files as u32,
-            sizes,
-            seed: seed as u64,
-        };
-        Ok(())
-    }
-
-    /// How operations begin, and when they are too slow.
-    fn scenarios(&self, raw: &RawScenarios, order: OperationOrder) -> Result<Scenarios, WorkloadError> {
-        if order == OperationOrder::Sequence {
-            let hint = "remove order = \"sequence\", or [scenarios]";
-            return Err(self.source.error(
-                raw.rate.span(),
-                "scenarios are drawn at random, and a sequence is not",
-                hint,
-            ));
-        }
-        let rate = units::rate(raw.rate.get_ref()).ok().filter(|rate| *rate > 0.0 && rate.is_finite());
-        let rate = rate.ok_or_else(|| {
-            let hint = "write how many each user begins a second, such as \"0.085/s\" or \"5/min\"";
-            self.source.error(raw.rate.span(), format!("\"{}\" is no rate", raw.rate.get_ref()), hint)
-        })?;
-        let limit = |value: &Spanned<Value>| match time(value.get_ref()) {
-            Ok(limit) if limit.is_zero() => {
-                Err(self.source.error(value.span(), "the limit is 0", "write a time above it, such as \"1s\""))
-            }
-            Ok(limit) => Ok(limit),
-            Err(wrong) => Err(self.wrong(value.span(), wrong)),
-        };
-        let late = raw.late.as_ref().map_or(Ok(LATE), limit)?;
-        Ok(Scenarios { rate, late, budget: raw.budget.as_ref().map(limit).transpose()? })
-    }
-
-    /// What is done once: nothing of it is counted, and what it opens stays open.
-    fn start(&mut self, steps: &[Spanned<RawStep>]) -> Result<Vec<SyntheticStep>, WorkloadError> {
-        let mut known = StepContext { open: BTreeMap::new(), file: None, directory: false };
-        let mut lines = Vec::new();
-        for step in steps {
-            if let Some(counts_as) = &step.get_ref().counts_as {
-                return Err(self.source.error(
-                    counts_as.span(),
-                    "what [start] does is not counted",
-                    "remove counts_as",
-                ));
-            }
-            self.step(step, None, &mut known, &mut lines)?;
-        }
-        self.always_open = known.open;
-        Ok(lines)
-    }
-
-    /// The weight of an operation, or how often it is performed in a row.
-    fn count(&self, raw: &RawOperation, order: OperationOrder) -> Result<u64, WorkloadError> {
-        let (weight, times) = (raw.weight.as_ref(), raw.times.as_ref());
-        match (order, weight, times) {
-            (OperationOrder::Random, _, Some(times)) => {
-                let hint = "write order = \"sequence\" at the top of the file, or weight instead of times";
-                Err(self.source.error(times.span(), "operations are drawn at random, so none has times", hint))
-            }
-            (OperationOrder::Sequence, Some(weight), _) => {
-                let hint = "write times = 3 to perform it three times in a row";
-                Err(self.source.error(
-                    weight.span(),
-                    "operations are performed in sequence, so none has a weight",
-                    hint,
-                ))
-            }
-            (OperationOrder::Random, weight, None) => {
-                Ok(weight.map_or(Ok(1), |weight| self.number(weight, "weight", 0, 1_000_000))? as u64)
-            }
-            (OperationOrder::Sequence, None, None) => Ok(1),
-            (OperationOrder::Sequence, None, Some(times)) => match times.get_ref() {
-                Value::Integer(number) if (1..=TIMES_MAX).contains(number) => Ok(*number as u64),
-                Value::String(text) if text == "files" && self.files.files > 0 => Ok(self.files.files.into()),
-                Value::String(text) if text == "files" => {
-                    let hint = "add [files] with count and size, or write a number";
-                    Err(self.source.error(times.span(), "the workload has no files", hint))
-                }
-                other => {
-                    let hint = format!("write a number from 1 to {TIMES_MAX}, or \"files\"");
-                    Err(self.source.error(times.span(), format!("times is {other}"), hint))
-                }
-            },
-        }
-    }
-
-    fn operation(&mut self, operation: &Spanned<RawOperation>) -> Result<Vec<SyntheticStep>, WorkloadError> {
-        let raw = operation.get_ref();
-        if raw.name.get_ref().trim().is_empty() {
-            return Err(self.source.error(raw.name.span(), "an operation has no name", "results list it by its name"));
-        }
-        if raw.steps.is_empty() {
-            return Err(self.source.error(operation.span(), "the operation has no steps", "add steps = [{ do = … }]"));
-        }
-        let mut known = StepContext { open: self.always_open.clone(), file: None, directory: false };
-        let mut lines = Vec::new();
-        for step in &raw.steps {
-            let name = step.get_ref().counts_as.as_ref().unwrap_or(&raw.name);
-            let index = self.operation_index(name.get_ref());
-            self.step(step, Some(index), &mut known, &mut lines)?;
-            if lines.len() > MOST_STEPS {
-                let hint = "repeat less: the operations themselves are repeated without end";
-                return Err(self.source.error(
-                    step.span(),
-                    format!("the operation has more than {MOST_STEPS} steps"),
-                    hint,
-                ));
-            }
-        }
-        if let Some(name) = known.open.keys().find(|name| !self.always_open.contains_key(*name)) {
-            let hint = format!("add {{ do = \"close\", of = \"{name}\" }}, or open it in [start]");
-            return Err(self.source.error(operation.span(), format!("the operation leaves \"{name}\" open"), hint));
-        }
-        // An operation lasts until the last of the steps in a row that count as it.
-        for at in 0..lines.len() {
-            let next = lines.iter().skip(at + 1).find(|line| line.operation.is_some());
-            lines[at].completes =
-                lines[at].operation.is_some() && next.is_none_or(|next| next.operation != lines[at].operation);
-        }
-        Ok(lines)
-    }
-
-    fn operation_index(&mut self, name: &str) -> usize {
-        self.operations.iter().position(|operation| operation == name).unwrap_or_else(|| {
-            self.operations.push(name.to_owned());
-            self.operations.len() - 1
-        })
-    }
-
-    fn step(
+    pub(super) fn step(
         &mut self,
         step: &Spanned<RawStep>,
         operation: Option<usize>,
@@ -482,7 +192,11 @@ impl Checker<'_> {
                 let pattern = below(pattern, Last::Pattern)
                     .map_err(|what| self.source.error(span.clone(), what, "write a pattern such as \"*.txt\""))?;
                 if pattern.is_empty() || pattern.contains('\\') {
-                    return Err(self.source.error(span, "the pattern is no name", "write a pattern such as \"*.txt\""));
+                    return Err(self.source.error(
+                        span,
+                        "the pattern is not a name",
+                        "write a pattern such as \"*.txt\"",
+                    ));
                 }
                 What::List { directory, pattern, info: self.named(raw.info.as_ref(), "info", &LIST_INFO)? }
             }
@@ -538,7 +252,6 @@ impl Checker<'_> {
         })
     }
 
-    /// The control code that a step names, and that it can send.
     fn control(&self, step: &Spanned<RawStep>) -> Result<&'static FsctlProfile, WorkloadError> {
         let raw = step.get_ref();
         let Some(code) = &raw.code else {
@@ -607,7 +320,7 @@ impl Checker<'_> {
         Ok(What::Open { slot, file, access, disposition })
     }
 
-    /// The handle that a step works on: the one it names, or the only one.
+    /// Finds the handle of a step: the named one, or the only one open.
     fn handle(
         &self,
         step: &Spanned<RawStep>,
@@ -635,7 +348,6 @@ impl Checker<'_> {
         Ok((name, handle))
     }
 
-    /// The file that a step names; the same as before where it names none.
     fn choose(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<Choose, WorkloadError> {
         let raw = step.get_ref();
         let file = match &raw.file {
@@ -670,7 +382,7 @@ impl Checker<'_> {
         if matches!(file, Choose::New | Choose::Missing | Choose::Same) || self.files.sizes.least() > 0 {
             return Ok(());
         }
-        let hint = "give them a size above 0: behind the end there is nothing to read";
+        let hint = "give them a size above 0: there is nothing to read past the end";
         Err(self.source.error(step.span(), "the files of the set may be empty", hint))
     }
 
@@ -698,7 +410,7 @@ impl Checker<'_> {
         }
     }
 
-    /// How much a read or write moves: at once, or the whole file or more than fits in blocks.
+    /// Parses the length of a read or write: a single transfer, or blocks for the whole file or a larger size.
     fn length(&self, step: &Spanned<RawStep>) -> Result<TransferLength, WorkloadError> {
         let raw = step.get_ref();
         let block = self.block(raw)?;
@@ -723,7 +435,6 @@ impl Checker<'_> {
         }
     }
 
-    /// The length of a block.
     fn block(&self, raw: &RawStep) -> Result<u64, WorkloadError> {
         let block = self.one_size(raw.block.as_ref(), MOST_TRANSFER)?;
         match &raw.block {
@@ -735,7 +446,6 @@ impl Checker<'_> {
         }
     }
 
-    /// The length of a read or write at once.
     fn transfer(&self, step: &Spanned<RawStep>) -> Result<SizeDistribution, WorkloadError> {
         let Some(value) = &step.get_ref().length else {
             return Err(self.source.error(step.span(), "the step has no length", "add length = \"4KiB\""));
@@ -761,7 +471,7 @@ impl Checker<'_> {
                 .find(|known| known.name().is_some_and(|known| known == format!("STATUS_{name}")));
             return known.map(|status| Expected::Status(*status)).ok_or_else(|| {
                 let hint = "write it as the specification does: \"OBJECT_NAME_NOT_FOUND\"";
-                self.source.error(status.span(), format!("\"{}\" is no status", status.get_ref()), hint)
+                self.source.error(status.span(), format!("\"{}\" is not a status", status.get_ref()), hint)
             });
         }
         let missing = matches!(
@@ -779,35 +489,9 @@ impl Checker<'_> {
             _ => Expected::Success,
         })
     }
-
-    /// One of a list of names; the first where there is none.
-    fn named<T: Copy>(
-        &self,
-        value: Option<&Spanned<String>>,
-        key: &str,
-        list: &[(&str, T)],
-    ) -> Result<T, WorkloadError> {
-        let Some(value) = value else { return Ok(list[0].1) };
-        let found = list.iter().find(|(name, _)| name == value.get_ref());
-        found.map(|(_, found)| *found).ok_or_else(|| {
-            let names: Vec<&str> = list.iter().map(|(name, _)| *name).collect();
-            let what = format!("there is no {key} \"{}\"", value.get_ref());
-            self.source.error(value.span(), what, suggest(value.get_ref(), &names))
-        })
-    }
-
-    fn number(&self, value: &Spanned<i64>, key: &str, least: i64, most: i64) -> Result<i64, WorkloadError> {
-        let number = *value.get_ref();
-        if (least..=most).contains(&number) {
-            return Ok(number);
-        }
-        let hint = format!("write a number from {least} to {most}");
-        Err(self.source.error(value.span(), format!("{key} is {number}"), hint))
-    }
 }
 
-/// A number for a name, so that two workloads do not draw the same.
-fn name_salt(name: &str) -> u64 {
-    let parts: Vec<u64> = name.bytes().map(u64::from).collect();
-    Random::new(&parts).bits()
+fn free_slot(known: &StepContext) -> u32 {
+    let taken: Vec<u32> = known.open.values().map(|open| open.slot).collect();
+    (0..).find(|slot| !taken.contains(slot)).unwrap_or(0)
 }

@@ -1,8 +1,15 @@
-mod mock;
+//! Preparation and cleanup on a share in memory.
 
+use super::share::{FileContent, ShareAccess, ShareConnector};
 use super::*;
 use crate::workload::SizeDistribution;
-use mock::{Memory, Node};
+use smbscope_client::{ClientError, ListingEntry};
+use smbscope_model::Command;
+use smbscope_wire::smb2;
+use smbscope_wire::status::NtStatus;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -19,7 +26,7 @@ fn files() -> FileSet {
     }
 }
 
-/// A workload that makes files of these names, too.
+/// Names of a workload that creates these in addition.
 fn made() -> CreatedPaths {
     CreatedPaths::new([r"own\left over"].into_iter())
 }
@@ -67,7 +74,7 @@ fn no_two_files_have_the_same_content_and_none_can_be_compressed() {
     assert_eq!(contents.len(), 10);
     for (index, one) in contents.iter().enumerate() {
         assert!(contents[index + 1..].iter().all(|other| other != one));
-        // Of 4,096 random bytes all 256 values occur but with a probability of 256 * (255/256)^4096, one in 36,000.
+        // 4,096 random bytes contain all 256 values except with a probability of 256 * (255/256)^4096, one in 36,000.
         let values: std::collections::HashSet<_> = one.iter().collect();
         assert!(values.len() > 250);
     }
@@ -113,7 +120,7 @@ fn another_set_replaces_the_one_that_was_there() {
     let memory = Memory::default();
     prepare(&memory, &files(), 2).unwrap();
     let done = prepare(&memory, &FileSet { seed: 4, ..files() }, 2).unwrap();
-    // Ten files, and for each user two directories, the one above them and the user's own.
+    // Ten files, and for each user two directories, their parent and the user's own.
     assert_eq!((done.found, done.made, done.removed), (0, 10, 18));
     let done = prepare(&memory, &FileSet::none(), 2).unwrap();
     assert_eq!(done.removed, 18);
@@ -157,7 +164,7 @@ fn cleaning_removes_the_directory_and_nothing_beside_it() {
     prepare(&memory, &files(), 2).unwrap();
     memory.put(r"bench\user00001\own", Node::Directory);
     memory.put(r"bench\user00001\own\left over", Node::File(vec![1]));
-    // What the preparation made (18), what a run left behind (2), the marker and the directory.
+    // Created by the preparation (18), left behind by a run (2), the marker and the directory.
     assert_eq!(clean(&memory).unwrap().removed, 22);
     assert_eq!(memory.paths(""), ["other", r"other\file"]);
     assert_eq!(clean(&memory).unwrap().removed, 0);
@@ -176,7 +183,7 @@ fn what_a_preparation_that_broke_left_can_be_cleaned() {
 fn what_smbscope_did_not_make_stays_with_what_holds_it_and_cleaning_can_be_repeated() {
     let memory = Memory::default();
     prepare(&memory, &files(), 2).unwrap();
-    // What looks like a directory may be a link to another one: nothing in it is touched, whatever it is called.
+    // A listed directory may be a link to another one: nothing in it is touched, whatever its name.
     memory.put(r"bench\user00001\link", Node::Directory);
     memory.put(r"bench\user00001\link\file000000.dat", Node::File(vec![1]));
     memory.put(r"bench\user00001\files\point", Node::ReparsePoint);
@@ -186,7 +193,7 @@ fn what_smbscope_did_not_make_stays_with_what_holds_it_and_cleaning_can_be_repea
     left.sort();
     assert_eq!(left, [r"bench\thesis.doc", r"bench\user00001\files\point", r"bench\user00001\link"]);
     assert_eq!(cleaned.left.count, 3);
-    // Ten files; of the first user two directories, of the second one all four.
+    // Ten files, two directories of the first user and all four of the second.
     assert_eq!(cleaned.removed, 16);
     let there = [
         "bench",
@@ -233,7 +240,7 @@ fn directories_nested_without_end_are_not_entered() {
 
 #[test]
 fn a_directory_that_only_seems_empty_keeps_its_marker() {
-    // The second is Samba's answer about a link that leads nowhere, where it follows links out of the share.
+    // Samba reports the second status for a dangling link when it follows links out of the share.
     for status in [NtStatus::DIRECTORY_NOT_EMPTY, NtStatus::OBJECT_NAME_NOT_FOUND] {
         let memory = Memory::default();
         prepare(&memory, &files(), 1).unwrap();
@@ -242,11 +249,11 @@ fn a_directory_that_only_seems_empty_keeps_its_marker() {
         assert_eq!(left.count, 1);
         assert!(left.paths[0].starts_with(r"bench\(something"), "{left:?}");
         assert!(memory.get(r"bench\smbscope-bench.toml").is_some());
-        // Again, and another run in it.
+        // Repeated cleanup, and another run in the directory.
         assert_eq!(clean(&memory).unwrap().left.count, 1);
         assert_eq!(prepare(&memory, &files(), 1).unwrap().made, 5);
         memory.remove(r"bench\dangling");
-        // One in a directory of the set.
+        // A hidden entry in a directory of the set.
         memory.put(r"bench\user00001\files\dir0001\dangling", Node::Hidden(status));
         assert_eq!(clean(&memory).unwrap().left.count, 1);
         memory.remove(r"bench\user00001\files\dir0001\dangling");
@@ -265,7 +272,7 @@ fn a_marker_that_was_interrupted_while_it_was_written_is_one() {
     assert_eq!(prepare(&memory, &files(), 1).unwrap().found, 5);
     assert_eq!(clean(&memory).unwrap().left.count, 0);
     assert!(memory.paths("").is_empty());
-    // And right before its end: an empty directory is what is left.
+    // Interrupted just before the end: only an empty directory is left.
     memory.put("bench", Node::Directory);
     assert_eq!(clean(&memory).unwrap().removed, 1);
     assert!(memory.paths("").is_empty());
@@ -301,4 +308,162 @@ fn progress_is_told_of_every_file_and_ends_at_its_goal() {
     let last = told[9];
     assert_eq!((last.files, last.bytes), (last.of_files, last.of_bytes));
     assert_eq!(last.of_bytes, 2 * files().bytes());
+}
+
+/// A share in memory. Clones refer to the same share.
+#[derive(Debug, Clone, Default)]
+struct Memory(Rc<RefCell<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    nodes: BTreeMap<String, Node>,
+    connections: u32,
+    /// Number of writes that succeed before the disk is full.
+    writes_left: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Node {
+    Directory,
+    File(Vec<u8>),
+    ReparsePoint,
+    /// In no listing. Removing its directory fails with this status.
+    Hidden(NtStatus),
+}
+
+impl Memory {
+    fn put(&self, path: &str, node: Node) {
+        self.0.borrow_mut().nodes.insert(path.to_owned(), node);
+    }
+
+    fn get(&self, path: &str) -> Option<Node> {
+        self.0.borrow().nodes.get(path).cloned()
+    }
+
+    fn remove(&self, path: &str) {
+        self.0.borrow_mut().nodes.remove(path);
+    }
+
+    /// Returns all paths with this prefix.
+    fn paths(&self, prefix: &str) -> Vec<String> {
+        self.0.borrow().nodes.keys().filter(|path| path.starts_with(prefix)).cloned().collect()
+    }
+
+    fn connections(&self) -> u32 {
+        self.0.borrow().connections
+    }
+
+    fn full_after(&self, writes: Option<u32>) {
+        self.0.borrow_mut().writes_left = writes;
+    }
+
+    fn parent_is_there(&self, path: &str) -> Result<(), ClientError> {
+        match path.rsplit_once('\\') {
+            Some((parent, _)) if self.get(parent) != Some(Node::Directory) => {
+                Err(refused(NtStatus::OBJECT_PATH_NOT_FOUND))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refused(status: NtStatus) -> ClientError {
+    ClientError::Status { command: Command::Smb2(smb2::Smb2Command::CREATE), status }
+}
+
+impl ShareConnector for Memory {
+    type Share = Memory;
+
+    async fn connect(&self) -> Result<Memory, ClientError> {
+        self.0.borrow_mut().connections += 1;
+        Ok(self.clone())
+    }
+}
+
+impl ShareAccess for Memory {
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<ListingEntry>>, ClientError> {
+        // Yields to the other tasks, as a network round trip would.
+        tokio::task::yield_now().await;
+        if self.get(directory) != Some(Node::Directory) {
+            return Ok(None);
+        }
+        let prefix = format!("{directory}\\");
+        let is_listed =
+            |path: &String| !path[prefix.len()..].contains('\\') && !matches!(self.get(path), Some(Node::Hidden(_)));
+        let entries = self.paths(&prefix).into_iter().filter(is_listed);
+        let entry = |path: String| {
+            let (size, attributes) = match self.get(&path) {
+                Some(Node::File(bytes)) => (bytes.len() as u64, 0x80),
+                Some(Node::ReparsePoint) => (0, 0x410),
+                _ => (0, 0x10),
+            };
+            ListingEntry { name: path[prefix.len()..].to_owned(), size, attributes }
+        };
+        Ok(Some(entries.map(entry).collect()))
+    }
+
+    async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
+        tokio::task::yield_now().await;
+        self.parent_is_there(path)?;
+        if self.get(path).is_none() {
+            self.put(path, Node::Directory);
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, path: &str, _most: u32) -> Result<Option<Vec<u8>>, ClientError> {
+        Ok(match self.get(path) {
+            Some(Node::File(bytes)) => Some(bytes),
+            _ => None,
+        })
+    }
+
+    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), ClientError> {
+        tokio::task::yield_now().await;
+        self.parent_is_there(path)?;
+        if let Some(left) = &mut self.0.borrow_mut().writes_left {
+            *left = left.checked_sub(1).ok_or_else(|| refused(NtStatus::DISK_FULL))?;
+        }
+        let bytes = match content {
+            FileContent::Bytes(bytes) => bytes.to_vec(),
+            FileContent::Random(size, mut random) => {
+                let mut bytes = vec![0; size as usize];
+                random.fill(&mut bytes);
+                bytes
+            }
+        };
+        self.put(path, Node::File(bytes));
+        Ok(())
+    }
+
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
+        let node = self.get(from).ok_or_else(|| refused(NtStatus::OBJECT_NAME_NOT_FOUND))?;
+        assert_eq!(self.get(to), None, "{to}");
+        self.remove(from);
+        self.put(to, node);
+        Ok(())
+    }
+
+    async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
+        match self.get(path) {
+            Some(Node::File(_)) => self.remove(path),
+            None => return Err(refused(NtStatus::OBJECT_NAME_NOT_FOUND)),
+            other => panic!("{path} is no file: {other:?}"),
+        }
+        Ok(())
+    }
+
+    async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
+        assert_eq!(self.get(path), Some(Node::Directory), "{path}");
+        if let Some(inside) = self.paths(&format!("{path}\\")).first() {
+            let Some(Node::Hidden(status)) = self.get(inside) else {
+                return Err(refused(NtStatus::DIRECTORY_NOT_EMPTY));
+            };
+            return Err(refused(status));
+        }
+        self.remove(path);
+        Ok(())
+    }
+
+    async fn disconnect(&mut self) {}
 }
