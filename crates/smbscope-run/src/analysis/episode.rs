@@ -1,4 +1,4 @@
-//! An episode as a filter: the captures are read once to find it, and again to look at it alone.
+//! Turns an episode into a filter: a first pass over the captures finds the episode, a second one analyses it alone.
 
 use super::{AnalysisError, AnalysisObserver, AnalysisOptions, PendingAnalysis};
 use smbscope_capture::reader::CaptureInput;
@@ -7,7 +7,7 @@ use smbscope_model::{prose, units};
 use smbscope_report::counted;
 use smbscope_stats::filter::Filter;
 
-/// The same options with a filter that lets pass what belongs to their episode alone; as they are where there is none.
+/// Returns the options with a filter that selects their episode, or unchanged if they name none.
 pub fn narrowed(
     inputs: &[CaptureInput],
     options: &AnalysisOptions,
@@ -24,7 +24,7 @@ pub fn narrowed(
     Ok(AnalysisOptions { filter: Some(filter), episode: None, waterfall: true, ..options.clone() })
 }
 
-/// A filter that lets pass what belongs to an episode alone, and its commands.
+/// Returns a filter that selects an episode, and the episode's number of commands.
 pub fn of_episode(
     inputs: &[CaptureInput],
     options: &AnalysisOptions,

@@ -1,36 +1,35 @@
-//! What was found in captures apart from their exchanges, and the error where there is no SMB in them.
+//! Results of reading captures other than the exchanges, and the error for captures without SMB.
 
 use super::{AnalysisError, AnalysisOptions};
 use smbscope_analyze::pipeline;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::counted;
 
-/// What is said where the system refused threads.
+/// Warning when the system refused to start threads.
 pub const WITHOUT_THREADS: &str =
     "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
-/// Protocols that an error names.
+/// Maximum number of protocols that an error lists.
 const NAMED: usize = 4;
 
-/// What an analysis found, apart from the exchanges, and whether it was ended early.
 #[derive(Debug)]
 pub struct AnalyzedCaptures {
-    /// The captures, in the order of the inputs.
+    /// In the order of the inputs.
     pub captures: Vec<CaptureInfo>,
-    /// Inputs that could not be read, and why, a line each; they count nowhere.
+    /// Inputs that could not be read, with the reason, one per line. No statistics include them.
     pub unread: Vec<String>,
-    /// Counts, connections, and what is odd about the captures.
+    /// Counts, connections, and irregularities of the captures.
     pub analysis: pipeline::CaptureFindings,
-    /// Whether whoever watched ended it early.
+    /// True if the observer stopped the analysis early.
     pub interrupted: bool,
 }
 
 impl AnalyzedCaptures {
-    /// Where captures end too early, a line each.
+    /// Returns one line per truncated capture.
     pub fn truncations(&self) -> impl Iterator<Item = String> {
         self.captures.iter().filter_map(|info| info.truncated.clone())
     }
 
-    /// What a reader of the results is to know at once, a line each.
+    /// Returns the warnings to show above the results, one per line.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(self.analysis.without_threads.then(|| WITHOUT_THREADS.to_owned()));
@@ -45,7 +44,8 @@ impl AnalyzedCaptures {
         notes
     }
 
-    /// Returns an error that says what was seen instead if there was no SMB and nobody tried to connect to its ports.
+    /// Fails if there was neither SMB traffic nor a connection attempt to its ports. The error describes the traffic
+    /// instead.
     pub fn refuse_without_smb(&self, options: &AnalysisOptions) -> Result<(), AnalysisError> {
         if !self.analysis.connections.is_empty() || !self.analysis.connect_attempts.is_empty() {
             return Ok(());
@@ -63,7 +63,7 @@ impl AnalyzedCaptures {
         Err(AnalysisError::NoSmb(format!("{names}: {seen}")))
     }
 
-    /// What there was instead of TCP.
+    /// Describes the traffic of a capture without TCP.
     fn without_tcp(&self) -> String {
         let packets = self.analysis.quality.packets;
         let seen = counted(packets, "packet", "packets");
@@ -90,7 +90,7 @@ impl AnalyzedCaptures {
         }
     }
 
-    /// What TCP there was instead of SMB.
+    /// Describes the TCP traffic of a capture without SMB.
     fn without_smb(&self, ports: &[u16]) -> String {
         let Quality { tcp_packets, snapped_packets, .. } = self.analysis.quality;
         let busy = self.analysis.busiest_ports.iter();
@@ -106,7 +106,7 @@ impl AnalyzedCaptures {
             let wanted = wanted.join(", ");
             return format!("no SMB on port {wanted} in {seen}; {busiest}; without --port every port is looked at");
         }
-        // Headers of Ethernet, IP and TCP alone take up to 74 bytes.
+        // The headers of Ethernet, IP and TCP alone take up to 74 bytes.
         let advice = match snapped_packets {
             0 => String::new(),
             n => format!("; the snap length cut {} short, use one of 128 or more", counted(n, "packet", "packets")),

@@ -1,17 +1,19 @@
-//! The analysis of captures: from inputs and [`AnalysisOptions`] to a [`Report`](smbscope_report::Report), or to the exchanges themselves.
+//! Capture analysis: from inputs and [`AnalysisOptions`] to a [`Report`](smbscope_report::Report), or to a table of
+//! exchanges.
 //!
 //! ```no_run
-//! # fn example() -> Result<(), smbscope_run::analysis::Error> {
-//! use smbscope_run::analysis::{Analysis, AnalysisOptions, Input};
+//! # fn example() -> Result<(), smbscope_run::analysis::AnalysisError> {
+//! use smbscope_run::analysis::{AnalysisOptions, CaptureInput, CaptureSetAnalysis};
 //!
 //! let options = AnalysisOptions::default();
-//! let analysis = Analysis::run(&[Input::from_argument("capture.pcapng")], &options, &mut ())?;
+//! let analysis = CaptureSetAnalysis::run(&[CaptureInput::from_argument("capture.pcapng")], &options, &mut ())?;
 //! println!("{}", analysis.into_report(&options)?.explanation.answer.headline);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Nothing here prints or handles a signal: an [`Observer`] learns how far the reading is, and gets the flag that ends it.
+//! Nothing here prints or handles signals. An [`AnalysisObserver`] follows the progress and receives the flag that
+//! stops it.
 
 mod episode;
 mod error;
@@ -46,38 +48,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What is asked of captures, by the names of the command line.
+/// Options of an analysis, named like those of the command line.
 #[derive(Debug, Clone)]
 pub struct AnalysisOptions {
-    /// Look only at connections with one of these TCP ports at either end; at all where there is none.
+    /// Analyses only connections with one of these TCP ports at either end. Empty means any port.
     pub ports: Vec<u16>,
-    /// Bytes for connection state, and again for the windows of decompressors.
+    /// Memory budget in bytes for connection state, and the same again for decompressor windows.
     pub memory: usize,
-    /// Threads that follow connections; with 1, one thread does everything.
+    /// Number of threads that follow connections. With 1, a single thread does everything.
     pub threads: usize,
-    /// Look only at exchanges that pass.
     pub filter: Option<Filter>,
-    /// Look only at the episode with this number, from 1; [`narrowed`] makes a filter of it.
+    /// Analyses only the episode with this number, from 1. [`narrowed`] converts it into a filter.
     pub episode: Option<u32>,
-    /// Predict how long the episode takes otherwise.
+    /// Changes to predict the episode's duration for.
     pub what_if: Vec<Scenario>,
-    /// Keep the first commands that pass the filter, as the picture of an episode needs them.
+    /// Keeps the first commands that pass the filter, for the waterfall of an episode.
     pub waterfall: bool,
-    /// Group results by these fields.
     pub by: Vec<Dimension>,
-    /// Sort groups by this figure.
     pub sort: SliceSortKey,
-    /// The width of bins on the time line.
+    /// Bin width of the time line.
     pub interval: Option<Nanos>,
-    /// What counts as slow.
     pub slow: Slow,
-    /// Look for findings and episodes.
+    /// Looks for findings and episodes.
     pub findings: bool,
-    /// The findings with their thresholds.
     pub catalogue: Catalogue,
-    /// Where packets were captured on both sides of a router: which copy to use; the first one where it is not said.
+    /// Copy to use if packets were captured on both sides of a router. By default the first one counts.
     pub beside: Option<Role>,
-    /// A title for the report.
     pub title: Option<String>,
 }
 
@@ -103,23 +99,23 @@ impl Default for AnalysisOptions {
     }
 }
 
-/// Learns of an analysis while it goes on.
+/// Follows the progress of an analysis.
 pub trait AnalysisObserver {
-    /// The inputs are read, from their beginning: whoever sets the flag ends that early. It also ends a read that waits for a
-    /// pipe. May come several times.
+    /// Called when reading starts from the beginning, possibly several times. Setting the flag stops reading, even
+    /// while it waits for a pipe.
     fn begins(&mut self, _stop: &Arc<AtomicBool>) {}
 
-    /// So far the reading is; told every few thousand packets.
+    /// Called every few thousand packets.
     fn reads(&mut self, _set: &CaptureSet) {}
 
-    /// The inputs were read.
+    /// Called when reading has ended.
     fn ended(&mut self) {}
 }
 
-/// Nobody looks.
+/// Ignores all progress.
 impl AnalysisObserver for () {}
 
-/// Captures that are open, and about to be analysed.
+/// Opened captures, ready to be analysed.
 pub struct PendingAnalysis<'o> {
     inputs: &'o [CaptureInput],
     options: &'o AnalysisOptions,
@@ -127,17 +123,16 @@ pub struct PendingAnalysis<'o> {
     set: CaptureSet,
 }
 
-/// What an analysis found.
 #[derive(Debug)]
 pub struct CaptureSetAnalysis {
-    /// What was found apart from the exchanges.
+    /// Results other than the exchanges.
     pub found: AnalyzedCaptures,
-    /// What was counted of the exchanges.
+    /// Statistics of the exchanges.
     pub recorded: AggregatedExchanges,
 }
 
 impl CaptureSetAnalysis {
-    /// Analyses captures; several inputs are one capture.
+    /// Analyses captures. Several inputs are treated as one capture.
     pub fn run(
         inputs: &[CaptureInput],
         options: &AnalysisOptions,
@@ -149,7 +144,7 @@ impl CaptureSetAnalysis {
 }
 
 impl<'o> PendingAnalysis<'o> {
-    /// Opens the inputs. The options are to be [`narrowed`].
+    /// Opens the inputs. Expects [`narrowed`] options.
     pub fn open(
         inputs: &'o [CaptureInput],
         options: &'o AnalysisOptions,
@@ -158,7 +153,7 @@ impl<'o> PendingAnalysis<'o> {
         Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, pass })
     }
 
-    /// Reads them, once more where what was taken for granted about them was wrong.
+    /// Analyses the captures. Starts over if an assumption about them proves wrong.
     pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
         let PendingAnalysis { inputs, options, mut pass, mut set } = self;
         let analysis = loop {
@@ -178,7 +173,7 @@ impl<'o> PendingAnalysis<'o> {
     }
 }
 
-/// Counts every exchange.
+/// Analyses one pass over the inputs.
 fn recorded(
     options: &AnalysisOptions,
     sharding: Sharding,
@@ -195,7 +190,7 @@ fn recorded(
     Ok(CaptureSetAnalysis { found, recorded })
 }
 
-/// Adds up what the threads counted, two and two at the same time.
+/// Merges the threads' results, in pairs and in parallel.
 fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     while parts.len() > 1 {
         let others = parts.split_off(parts.len().div_ceil(2));
@@ -204,7 +199,7 @@ fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     parts.swap_remove(0)
 }
 
-/// Reads every packet and hands every exchange on.
+/// Reads every packet and passes every exchange to the sinks.
 fn follow<S: Sink>(
     options: &AnalysisOptions,
     set: &mut CaptureSet,
@@ -221,12 +216,11 @@ fn follow<S: Sink>(
     Ok(AnalyzedCaptures { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
 }
 
-/// What the captures are called.
 fn names(set: &CaptureSet) -> Vec<String> {
     set.captures().iter().map(|info| info.name.clone()).collect()
 }
 
-/// What of the options matters to those who follow connections.
+/// Returns the options that matter for following connections.
 fn how(options: &AnalysisOptions) -> AnalyzerOptions {
     AnalyzerOptions {
         ports: options.ports.clone(),

@@ -1,19 +1,19 @@
-//! How inputs are read, and what is learnt for the next time where that failed.
+//! Assumptions about the inputs, relaxed after each failed pass.
 
 use super::{AnalysisError, AnalysisOptions};
 use smbscope_analyze::pipeline::{RerunReason, Sharding};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 
-/// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
+/// Assumptions under which the inputs are read. If one proves wrong, the next pass does without it.
 pub(super) struct AnalysisPass {
     in_order: bool,
     sharding: Sharding,
-    /// Bytes that decompressors may take.
+    /// Memory budget of decompressors, in bytes.
     memory: usize,
 }
 
 impl AnalysisPass {
-    /// The fastest way, for inputs that can be read again.
+    /// Starts with the fastest strategy if the inputs can be read again.
     pub(super) fn first(inputs: &[CaptureInput], options: &AnalysisOptions) -> AnalysisPass {
         let memory = options.memory;
         match inputs.iter().all(CaptureInput::can_be_read_again) {
@@ -22,7 +22,6 @@ impl AnalysisPass {
         }
     }
 
-    /// How flows are divided.
     pub(super) fn sharding(&self) -> Sharding {
         self.sharding
     }

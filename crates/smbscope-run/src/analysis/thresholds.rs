@@ -1,4 +1,4 @@
-//! What findings are called and from when on they are some: as built in, with the thresholds of a file.
+//! Loads the catalogue of findings.
 
 use super::AnalysisError;
 use smbscope_diagnose::Catalogue;
@@ -6,10 +6,10 @@ use smbscope_load::bounded;
 use std::io;
 use std::path::Path;
 
-/// Bytes of a file of thresholds.
+/// Maximum size of a threshold file.
 const THRESHOLDS_MAX: u64 = 1 << 20;
 
-/// The catalogue of findings with the thresholds of a file, if there is one.
+/// Returns the catalogue of findings, with the thresholds of a file if one is given.
 pub fn catalogue(thresholds: Option<&Path>) -> Result<Catalogue, AnalysisError> {
     let Some(path) = thresholds else { return Ok(Catalogue::default()) };
     let unreadable = |error| AnalysisError::ThresholdsFile { path: path.to_owned(), error };

@@ -1,24 +1,24 @@
-//! What other processes sent, before it is believed: each error names the part that it is about.
+//! Decodes data from other processes. Errors name the part at fault.
 
 use super::super::{AnalysisError, AnalysisOptions, CaptureSetAnalysis};
 use super::{AnalysisPlan, TravelError, from_bytes, merge};
 use serde::de::DeserializeOwned;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes of a plan, of what was found about files and about pairs of hosts.
+/// Serialized results of the steps of an analysis in parts.
 #[derive(Debug, Clone, Copy)]
 pub struct SerializedParts<'a> {
-    /// The [`Plan`].
+    /// An [`AnalysisPlan`].
     pub plan: &'a [u8],
-    /// A [`FilePart`](super::FilePart) each.
+    /// One [`FilePart`](super::FilePart) each.
     pub files: &'a [Vec<u8>],
-    /// A [`Part`](super::Part) each.
+    /// One [`HostPairPart`](super::HostPairPart) each.
     pub parts: &'a [Vec<u8>],
 }
 
 impl SerializedParts<'_> {
-    /// The analysis of all parts ([`merge`]), and what `make` makes of it. Values with a valid checksum may still contradict
-    /// each other; what such a value breaks is an error that names it.
+    /// Merges all parts ([`merge`]) and passes the analysis to `make`. Values with a valid checksum may still
+    /// contradict each other; the panic that causes becomes an error that names the value.
     pub fn merged<T>(
         &self,
         unread: &[String],
@@ -41,7 +41,8 @@ impl SerializedParts<'_> {
     }
 }
 
-/// What `make` makes of values, each of them a `what`; as careful as [`Arrived::merged`].
+/// Decodes values and passes them to `make`. `what` names them in errors. Handles panics like
+/// [`SerializedParts::merged`].
 pub fn received_all<T: DeserializeOwned, R>(
     bytes: &[Vec<u8>],
     what: &str,
@@ -54,8 +55,8 @@ pub fn received_all<T: DeserializeOwned, R>(
     blaming(bytes.len(), |place| numbered(what, place, bytes.len()), attempt)
 }
 
-/// Makes something of `count` values, or finds the one without which it could be made. `attempt` leaves out the value at a
-/// place and returns `None` where the rest is not fit either.
+/// Runs `attempt` on `count` values. If it fails, finds the value whose omission makes it succeed. `attempt` omits the
+/// value at the given position and returns `None` if it panics.
 fn blaming<R>(
     count: usize,
     name: impl Fn(usize) -> String,
@@ -73,12 +74,12 @@ fn numbered(what: &str, place: usize, of: usize) -> String {
     format!("{what} {} of {of}", place + 1)
 }
 
-/// A single value, called `what` in errors.
+/// Decodes one value, called `what` in errors.
 pub fn received<T: DeserializeOwned>(bytes: &[u8], what: impl FnOnce() -> String) -> Result<T, AnalysisError> {
     from_bytes(bytes).map_err(|error| AnalysisError::Received { what: what(), error })
 }
 
-/// All values but the one at the place `without`.
+/// Decodes all values except the one at position `without`.
 fn all<T: DeserializeOwned>(several: &[Vec<u8>], what: &str, without: Option<usize>) -> Result<Vec<T>, AnalysisError> {
     let kept = several.iter().enumerate().filter(|(place, _)| Some(*place) != without);
     kept.map(|(place, bytes)| received(bytes, || numbered(what, place, several.len()))).collect()

@@ -1,4 +1,4 @@
-//! Pieces of all files → what is found about some pairs of hosts.
+//! Follows the connections of some host pairs through the pieces of all files.
 
 use super::super::recorder::{AnalysisRecorder, Chooser};
 use super::super::{AnalysisError, AnalysisOptions, how};
@@ -18,17 +18,17 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// What was divided of a file, as far as it matters to a part.
+/// Pieces of one file that belong to a part.
 #[derive(Debug, Clone)]
 pub struct Pieces {
-    /// The times of all its packets.
+    /// Times of all packets of the file.
     pub times: PathBuf,
-    /// Those of its pieces that hold the part's pairs of hosts.
+    /// Pieces with the part's host pairs.
     pub pieces: Vec<PathBuf>,
 }
 
-/// Follows the connections of some pairs of hosts. `files` are those that the plan was made of, in that order. Exchanges that
-/// pass the filter are written to a table besides, where `table` makes one; they are numbered from `first_id` on.
+/// Follows the connections of some host pairs. `files` must be in the order in which the plan was made from them. If
+/// `table` returns a table, exchanges that pass the filter are written to it as well, numbered from `first_id`.
 pub fn follow<T: ExchangeTable + Send>(
     plan: &AnalysisPlan,
     files: &[Pieces],
@@ -51,7 +51,7 @@ pub fn follow<T: ExchangeTable + Send>(
             NumberedExchangeTable { table, next_id: first_id, result: Ok(()) },
         )? {
             Ok(part) => return Ok(part),
-            // A session spans shards: coarser ones.
+            // A session spans several shards: use coarser ones.
             Err(_) if sharding == Sharding::Connections => sharding = Sharding::Hosts,
             Err(_) => sharding = Sharding::None,
         }
@@ -92,7 +92,7 @@ fn follow_once<T: ExchangeTable + Send>(
 }
 
 impl HostPairPart {
-    /// Writes what a table says of its origin: here, of the connections of the part.
+    /// Writes the table's provenance, limited to the connections of the part.
     fn finish_table<T: ExchangeTable>(&self, plan: &AnalysisPlan, table: Option<T>) -> io::Result<()> {
         let Some(table) = table else { return Ok(()) };
         table.finish(&Provenance {
@@ -105,7 +105,7 @@ impl HostPairPart {
     }
 }
 
-/// Counts exchanges, and writes them to a table where there is one.
+/// Counts exchanges, and writes them to the table if there is one.
 struct HostPairSink<'f, T> {
     recorder: AnalysisRecorder<'f>,
     chooser: Chooser<'f>,
@@ -140,17 +140,17 @@ impl<T: ExchangeTable + Send> Sink for HostPairSink<'_, T> {
     }
 }
 
-/// What decides which segment comes first: time, file, packet.
+/// Sort key of segments: time, file, packet.
 type SegmentOrderKey = (Timestamp, usize, u64);
 
-/// The segments of all pieces in the order of time.
+/// Merges the segments of all pieces in order of time.
 struct Merged<'p> {
-    /// Files that have not begun, the next one at the end: when it begins, its index in the plan, its pieces.
+    /// Files not opened yet, the next one last: start time, index in the plan, pieces.
     later: Vec<(Timestamp, usize, &'p Pieces)>,
     open: Vec<Option<OpenPiece<'p>>>,
-    /// The next segment of each that is open.
+    /// Next segment of each open piece.
     heads: BinaryHeap<Reverse<(SegmentOrderKey, usize)>>,
-    /// The piece that gave its next segment away.
+    /// Piece whose next segment was returned.
     taken: Option<usize>,
 }
 
@@ -170,7 +170,7 @@ impl<'p> Merged<'p> {
         Merged { later, open: Vec::new(), heads: BinaryHeap::new(), taken: None }
     }
 
-    /// The next segment, with the index of its file in the plan.
+    /// Returns the next segment and the index of its file in the plan.
     fn next_segment(&mut self) -> Result<Option<(usize, TcpSegment<'_>)>, AnalysisError> {
         let begins = |heads: &BinaryHeap<Reverse<(SegmentOrderKey, usize)>>, first: Timestamp| {
             heads.peek().is_none_or(|Reverse(((time, ..), _))| first <= *time)
@@ -192,7 +192,7 @@ impl<'p> Merged<'p> {
         Ok(segment.map(|segment| (open.file, segment)))
     }
 
-    /// Puts the next segment of a piece among the heads; a piece without any is closed.
+    /// Queues the next segment of a piece, or closes the piece at its end.
     fn advance(&mut self, index: usize) -> Result<(), AnalysisError> {
         let Some(open) = &mut self.open[index] else { return Ok(()) };
         match open.reader.next_stamp().map_err(|error| piece_error(open.path, error))? {

@@ -1,14 +1,15 @@
 //! One analysis by several processes, on one host or many.
 //!
-//! [`divide()`] reads one file and divides its TCP segments by pairs of hosts into pieces, each in a file of its own. [`follow()`]
-//! takes the pieces of some pairs of hosts of all files, so that a connection that lives through a rotated set is one, and
-//! makes a [`Part`] of them. [`merge`] makes the [`Analysis`] of all parts, which is that of one process: in whatever number of
-//! parts, whoever did them, in whatever order. What is divided, followed and merged travels between processes as bytes
-//! ([`to_bytes`]).
+//! [`divide()`] reads one file and divides its TCP segments by host pairs into pieces, each in a file of its own.
+//! [`follow()`] takes the pieces of some host pairs of all files, so that a connection can span a rotated set, and
+//! returns a [`HostPairPart`]. [`merge`] combines all parts into the same [`CaptureSetAnalysis`] that a single process
+//! would return, regardless of the number of parts and their order. Intermediate results travel between processes as
+//! bytes ([`to_bytes`]).
 //!
-//! Two bounds are those of one process in each part: memory for connection state, and the connections that are listed one by
-//! one; a capture that meets them may be told in more detail in parts. A datagram whose fragments lie in two files is taken
-//! for incomplete. What depends on the order of exchanges is refused: groups by fields, and the commands of an episode.
+//! Two limits apply to each part separately: the memory for connection state, and the number of connections listed one
+//! by one. A capture that exceeds them may get a more detailed report in parts. A datagram whose fragments are in two
+//! files counts as incomplete. Options that depend on the order of exchanges are refused: groups by fields, and the
+//! commands of an episode.
 
 mod arrived;
 mod divide;
@@ -27,20 +28,20 @@ use super::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::{Partial, coupled};
 
-/// What was found about some pairs of hosts.
+/// Results for some host pairs.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostPairPart {
     partial: Partial,
     recorded: AggregatedExchanges,
 }
 
-/// Which parts share sessions, and have to be followed as one: groups of their indices, each part in one group.
+/// Groups the indices of parts that share sessions and have to be followed together. Each part is in one group.
 pub fn shared_sessions(parts: &[HostPairPart]) -> Vec<Vec<usize>> {
     let partials: Vec<&Partial> = parts.iter().map(|part| &part.partial).collect();
     coupled(&partials)
 }
 
-/// The analysis of all parts. `unread` says which inputs could not be read, and why, a line each.
+/// Combines all parts. `unread` lists the inputs that could not be read, with the reason, one per line.
 pub fn merge(
     plan: &AnalysisPlan,
     files: Vec<FilePart>,
@@ -64,7 +65,7 @@ pub fn merge(
     Ok(CaptureSetAnalysis { found, recorded })
 }
 
-/// Refuses what can't be done in parts.
+/// Refuses options that don't work in parts.
 fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {
     match options {
         AnalysisOptions { by, .. } if !by.is_empty() => {

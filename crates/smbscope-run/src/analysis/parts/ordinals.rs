@@ -1,7 +1,8 @@
-//! Which packet of all captures a packet is, in the order of time, while only those of some connections are read.
+//! Computes the position of a packet among the packets of all captures in order of time, while reading only some
+//! connections.
 //!
-//! In its own file that was counted. Of the other files, those that end before count as a whole and those that begin later
-//! not at all; of those that overlap, as of two interfaces that were captured at the same time, the times of all packets
+//! The position within its own file is known. Of the other files, those that end earlier count completely and those
+//! that start later don't count. For files that overlap, such as captures of two interfaces, the times of all packets
 //! are read along.
 
 use super::super::AnalysisError;
@@ -13,17 +14,16 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-/// Counts packets; is asked in the order of time.
+/// Counts packets. Queries must be in order of time.
 pub(super) struct Ordinals<'p> {
-    /// Those that have not begun, the next one at the end.
+    /// Files that start later, the next one last.
     later: Vec<FilePacketCounter<'p>>,
-    /// Those that have begun and not ended.
+    /// Files in progress.
     now: Vec<FilePacketCounter<'p>>,
-    /// Packets of those that have ended.
+    /// Packets of the files that have ended.
     passed: u64,
 }
 
-/// Counts the packets of a file.
 struct FilePacketCounter<'p> {
     file: usize,
     first: Timestamp,
@@ -31,13 +31,13 @@ struct FilePacketCounter<'p> {
     packets: u64,
     times: &'p PathBuf,
     reader: Option<BlockReader<BufReader<File>, i64>>,
-    /// The first time that was not counted.
+    /// First time not counted yet.
     next: Option<i64>,
     counted: u64,
 }
 
 impl<'p> Ordinals<'p> {
-    /// Of the files of a plan; `times` are those of the files as they were given.
+    /// `times` are the time files in the original order of the inputs.
     pub(super) fn new(plan: &AnalysisPlan, times: &[&'p PathBuf]) -> Ordinals<'p> {
         let mut later: Vec<FilePacketCounter<'p>> = Vec::new();
         for (file, planned) in plan.files.iter().enumerate() {
@@ -49,7 +49,7 @@ impl<'p> Ordinals<'p> {
         Ordinals { later, now: Vec::new(), passed: 0 }
     }
 
-    /// The number among the packets of all files of one that is the `local`th of its own.
+    /// Returns the overall number of the packet that is number `local` in its file.
     pub(super) fn ordinal(&mut self, file: usize, local: u64, time: Timestamp) -> Result<u64, AnalysisError> {
         while let Some(counter) = self.later.pop_if(|counter| counter.first <= time) {
             self.now.push(counter);
@@ -70,7 +70,7 @@ impl<'p> Ordinals<'p> {
 }
 
 impl FilePacketCounter<'_> {
-    /// Packets before those of another file at a time; of the same time, those of the earlier file come first.
+    /// Counts the packets before `time`, including those at `time` if this file precedes the other.
     fn count_before(&mut self, time: i64, file: usize) -> Result<u64, AnalysisError> {
         let fails = |error| piece_error(self.times, error);
         let reader = match &mut self.reader {

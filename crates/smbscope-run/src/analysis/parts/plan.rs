@@ -1,4 +1,4 @@
-//! In which order the files of a set are one capture.
+//! Determines the order in which the files of a set form one capture.
 
 use super::super::AnalysisError;
 use super::FilePart;
@@ -6,50 +6,49 @@ use serde::{Deserialize, Serialize};
 use smbscope_capture::reader::CaptureError;
 use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Stamp, Timestamp};
 
-/// All files of a set, in the order of their first packets, as one analysis of all of them has them.
+/// All files of a set in the order of their first packets, as in a single analysis.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnalysisPlan {
     pub(super) files: Vec<PlannedFile>,
 }
 
-/// One of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PlannedFile {
-    /// Which of the files that were given it is.
+    /// Index in the original order of the inputs.
     pub(super) given: usize,
     info: CaptureInfo,
     truncated: Option<String>,
-    /// Its first and last packet.
+    /// Times of the first and last packet.
     pub(super) span: Option<(Timestamp, Timestamp)>,
     pub(super) packets: u64,
     steps: Vec<ClockStep>,
 }
 
 impl AnalysisPlan {
-    /// Of files in the order in which they were given.
+    /// Plans files in the order of the inputs.
     pub fn new(files: &[FilePart]) -> Result<AnalysisPlan, AnalysisError> {
         if files.len() > usize::from(u16::MAX) {
             return Err(CaptureError::TooManyInputs { count: files.len() }.into());
         }
         let mut planned: Vec<PlannedFile> =
             files.iter().enumerate().map(|(given, file)| planned(given, file)).collect();
-        // As in a set of captures; the sort is stable.
+        // Same order as in a capture set; the sort is stable.
         planned.sort_by_key(|file| (file.info.first.is_none(), file.info.first));
         Ok(AnalysisPlan { files: planned })
     }
 
-    /// The captures, in their order.
+    /// Returns the captures in order.
     pub fn captures(&self) -> Vec<CaptureInfo> {
         let info = |file: &PlannedFile| CaptureInfo { truncated: file.truncated.clone(), ..file.info.clone() };
         self.files.iter().map(info).collect()
     }
 
-    /// Their first packet.
+    /// Returns the time of the first packet.
     pub(super) fn start(&self) -> Timestamp {
         self.files.iter().filter_map(|file| file.span).map(|(first, _)| first).min().unwrap_or_default()
     }
 
-    /// Where their clocks were set back.
+    /// Returns the backward clock steps.
     pub(super) fn steps(&self) -> Vec<ClockStep> {
         let mut steps = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
@@ -61,9 +60,9 @@ impl AnalysisPlan {
     }
 }
 
-/// A packet of the only file of a set as one of a file of the plan.
+/// Converts a packet of a single-file set into one of the plan's file `index`.
 pub(super) fn in_capture(stamp: Stamp, index: usize) -> Stamp {
-    // A plan has no more files than there are ids.
+    // A plan has no more files than there are IDs.
     Stamp { packet: PacketRef::new(CaptureId(index as u16), stamp.packet.number()), ..stamp }
 }
 
