@@ -1,4 +1,4 @@
-//! Commands of SMB1 as lines: those of a loadfile, which a load generator performs over any dialect.
+//! Converts SMB1 commands into recording lines, which a load generator can perform over any dialect.
 
 use super::BufferedCommand;
 use super::files::InitialPathState;
@@ -9,10 +9,10 @@ use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 
-/// SMB_QUERY_FILE_BASIC_INFO and SMB_QUERY_FS_SIZE_INFO: what core commands ask for (MS-CIFS 2.2.2.3).
+/// SMB_QUERY_FILE_BASIC_INFO and SMB_QUERY_FS_SIZE_INFO: the equivalents of core commands (MS-CIFS 2.2.2.3).
 const BASIC_INFO: u16 = 0x0101;
 const SIZE_INFO: u16 = 0x0103;
-/// FileBasicInformation, passed through: the only level that sets nothing (MS-SMB 2.2.2.3.5).
+/// FileBasicInformation as a pass-through level, the only one that sets nothing (MS-SMB 2.2.2.3.5).
 const SET_BASIC: u16 = 1004;
 
 impl RecordingBuilder<'_> {
@@ -27,7 +27,7 @@ impl RecordingBuilder<'_> {
                 self.leave_out(format!("{chained} that was chained to {command}"), 1);
             }
         }
-        // A client that speaks DOS errors is answered with them; a load generator speaks those of NT.
+        // The original client negotiated DOS errors; a load generator negotiates NT status codes.
         let is_dos = matches!(status, ResponseStatus::Dos(_));
         let status = nt(status);
         let said = &if is_dos && status.is_error() { "ERROR".to_owned() } else { said(status) };
@@ -127,7 +127,7 @@ impl RecordingBuilder<'_> {
         }
     }
 
-    /// Behind the end of a file, SMB1 answers with success and no bytes.
+    /// Formats a read. Past the end of a file, SMB1 succeeds with no bytes.
     fn read(&mut self, taken: &BufferedCommand, said: &str) -> Result<String, Reason> {
         let (offset, length) = range(taken)?;
         let open = self.open(taken)?;
@@ -175,7 +175,7 @@ impl RecordingBuilder<'_> {
         Ok(format!("FIND_FIRST \"\\{whole}\" {level} 0 0 {said}"))
     }
 
-    /// The path of a command that takes away what is there.
+    /// Returns the path of a command that removes it, and records its state.
     fn finds(&mut self, taken: &BufferedCommand, found: InitialPathState, status: NtStatus) -> Result<String, Reason> {
         let path = self.path(taken)?;
         self.note(&path, found, status);
@@ -183,7 +183,7 @@ impl RecordingBuilder<'_> {
         Ok(path)
     }
 
-    /// What an answer about a path tells of it.
+    /// Records the state of a path that a response reveals.
     fn note(&mut self, path: &str, found: InitialPathState, status: NtStatus) {
         match status {
             NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE => {

@@ -1,4 +1,4 @@
-//! Commands of SMB2 and SMB 3 as lines.
+//! Converts SMB2 and SMB 3 commands into recording lines.
 
 use super::BufferedCommand;
 use super::lines::{Reason, RecordingBuilder, range, said};
