@@ -1,4 +1,4 @@
-//! What a system counts since its start, and what follows from two looks at it.
+//! Cumulative counters of a server, and the rates between two readings.
 
 use smbscope_lab::StorageFigures;
 use smbscope_model::named;
@@ -6,38 +6,34 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 named! {
-    /// A metric of the server's side.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ServerMetricName {
-        /// Processor time in use, of all processors together.
+        /// CPU usage, averaged over all cores.
         Cpu = "cpu",
-        /// The same of the busiest processor.
+        /// CPU usage of the busiest core.
         CpuBusiest = "cpu_busiest",
-        /// Processor time of Samba's processes, in percent of one processor.
+        /// CPU usage of Samba's processes, in percent of one core.
         SambaCpu = "samba_cpu",
-        /// Processor time of the virus scanner, in percent of one processor.
+        /// CPU usage of the virus scanner, in percent of one core.
         ScannerCpu = "scanner_cpu",
-        /// Memory that is not available.
+        /// Memory in use: total minus available.
         Memory = "memory",
-        /// Read from disks.
         DiskRead = "disk_read",
-        /// Written to disks.
         DiskWritten = "disk_written",
         /// Transfers of all disks.
         DiskOperations = "disk_operations",
-        /// Transfers that wait or are served, of all disks.
+        /// Average number of transfers queued or in service, of all disks.
         DiskQueue = "disk_queue",
-        /// The share of the time in which the busiest disk had something to do.
+        /// Utilization of the busiest disk.
         DiskBusiest = "disk_busiest",
-        /// Received from the network, loopback included.
+        /// Received from the network, including the loopback interface.
         Received = "network_received",
-        /// Sent to the network, loopback included.
+        /// Sent to the network, including the loopback interface.
         Sent = "network_sent",
     }
 }
 
 impl ServerMetricName {
-    /// Of its values.
     pub(crate) fn unit(self) -> &'static str {
         match self {
             ServerMetricName::Cpu
@@ -56,34 +52,33 @@ impl ServerMetricName {
     }
 }
 
-/// What was counted until a moment. Times are in seconds.
+/// One reading. Times are in seconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Counters {
     pub(crate) at: Instant,
-    /// Busy time and all time, by processor.
+    /// Busy and total time by core.
     pub(crate) processors: BTreeMap<String, (f64, f64)>,
     pub(crate) samba_cpu: Option<f64>,
     pub(crate) scanner_cpu: Option<f64>,
-    /// Bytes in use, now.
+    /// Bytes in use now.
     pub(crate) memory: Option<f64>,
     pub(crate) disks: BTreeMap<String, Disk>,
     /// Bytes received and sent.
     pub(crate) network: Option<(f64, f64)>,
 }
 
-/// What a disk did.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Disk {
     pub(crate) read: f64,
     pub(crate) written: f64,
     pub(crate) operations: f64,
-    /// Time of each transfer, added up.
+    /// Sum of the durations of all transfers.
     pub(crate) weighted: f64,
-    /// Time in which there was any.
+    /// Time with at least one transfer in progress.
     pub(crate) busy: f64,
 }
 
-/// Flushes are operations, too: the disk's limit counts them.
+/// Flushes count as operations, because the disk's operation limit includes them.
 impl From<StorageFigures> for Disk {
     fn from(figures: StorageFigures) -> Disk {
         Disk {
@@ -97,7 +92,7 @@ impl From<StorageFigures> for Disk {
 }
 
 impl Counters {
-    /// Nothing, at this moment.
+    /// Creates an empty reading taken now.
     pub(crate) fn now() -> Counters {
         Counters {
             at: Instant::now(),
@@ -110,7 +105,7 @@ impl Counters {
         }
     }
 
-    /// What happened since an earlier look, a second. What began anew in between is left out.
+    /// Computes rates per second since an earlier reading. Leaves out counters that were reset in between.
     pub(crate) fn since(&self, before: &Counters) -> Vec<(ServerMetricName, f64)> {
         let seconds = (self.at - before.at).as_secs_f64();
         if seconds <= 0.0 {
@@ -182,14 +177,14 @@ mod tests {
             network: Some((1_000.0, 500.0)),
             ..Counters::now()
         };
-        // Two seconds later: one processor was busy for 1.5 of 2 s, the other for 0.5.
+        // Two seconds later: one core was busy for 1.5 of 2 s, the other for 0.5.
         let mut now = before.clone();
         now.at += Duration::from_secs(2);
         now.processors = [("0".to_owned(), (11.5, 102.0)), ("1".to_owned(), (50.5, 102.0))].into();
         now.samba_cpu = Some(2.0);
         now.disks
             .insert("sda".to_owned(), Disk { read: 300.0, written: 50.0, operations: 25.0, weighted: 5.0, busy: 1.5 });
-        // A disk that was not there before tells nothing yet.
+        // A new disk has no rates yet.
         now.disks.insert("sdb".to_owned(), Disk::default());
         now.network = Some((3_000.0, 500.0));
         let expected = [
@@ -206,7 +201,7 @@ mod tests {
             (ServerMetricName::Sent, 0.0),
         ];
         assert_eq!(now.since(&before), expected);
-        // The system was started again in between.
+        // The system was restarted in between.
         let anew = before.since(&Counters { at: before.at - Duration::from_secs(1), ..now });
         assert_eq!(
             anew,

@@ -1,13 +1,13 @@
-//! What this machine counts (proc(5)).
+//! Reads the counters of this machine (proc(5)).
 
 use super::counters::{Counters, Disk};
 use procfs::{Current, CurrentSI, KernelStats, Meminfo};
 use std::path::Path;
 
-/// Bytes of a sector in /proc/diskstats, whatever the disk's are (Documentation/admin-guide/iostats.rst of Linux).
+/// Sector size of /proc/diskstats, independent of the disk's (Documentation/admin-guide/iostats.rst of Linux).
 const SECTOR: f64 = 512.0;
 
-/// Now.
+/// Reads the current counters.
 pub(super) fn counters() -> Result<Counters, String> {
     let unreadable = |error: procfs::ProcError| format!("/proc can't be read: {error}");
     let mut counters = Counters::now();
@@ -15,7 +15,7 @@ pub(super) fn counters() -> Result<Counters, String> {
     let ticks = procfs::ticks_per_second() as f64;
     for (number, cpu) in stat.cpu_time.iter().enumerate() {
         let idle = (cpu.idle + cpu.iowait.unwrap_or(0)) as f64 / ticks;
-        // Guests are counted as user time already.
+        // User time includes guest time.
         let parts = [cpu.irq, cpu.softirq, cpu.steal].map(|part| part.unwrap_or(0));
         let busy = (cpu.user + cpu.nice + cpu.system + parts.iter().sum::<u64>()) as f64 / ticks;
         counters.processors.insert(number.to_string(), (busy, busy + idle));
@@ -23,7 +23,7 @@ pub(super) fn counters() -> Result<Counters, String> {
     let memory = Meminfo::current().map_err(unreadable)?;
     counters.memory = memory.mem_available.map(|available| memory.mem_total.saturating_sub(available) as f64);
     for disk in procfs::diskstats().map_err(unreadable)? {
-        // Partitions and what stands for other disks would be counted twice.
+        // Partitions and stacked devices would count transfers twice.
         if !Path::new("/sys/block").join(&disk.name).join("device").exists() {
             continue;
         }
