@@ -1,6 +1,5 @@
-//! The studies that come with this program.
+//! The studies shipped with the program.
 
-/// Their texts.
 const STUDIES: &[&str] = &[
     include_str!("../../../../studies/antivirus.toml"),
     include_str!("../../../../studies/block-sizes.toml"),
@@ -16,7 +15,7 @@ const STUDIES: &[&str] = &[
     include_str!("../../../../studies/protection.toml"),
 ];
 
-/// Returns true if the text is one of theirs, wherever it was read from. Nobody else can have put commands into it.
+/// Returns true if the text is that of a shipped study, so its commands are trusted.
 pub(super) fn has(text: &str) -> bool {
     STUDIES.contains(&text)
 }

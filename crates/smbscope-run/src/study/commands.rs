@@ -1,9 +1,9 @@
-//! Commands of a variant, before and after its runs.
+//! Runs the commands of a variant before and after each run.
 
 use smbscope_lab::command_for;
 use std::process::Stdio;
 
-/// Runs the commands in a shell, one after the other, up to the first that fails; the error is one line.
+/// Runs shell commands in order and stops at the first failure. The error is a single line.
 pub(crate) fn run(when: &str, commands: &[String], environment: &[(&str, String)]) -> Result<(), String> {
     for command in commands {
         let mut shell = command_for("/bin/sh");

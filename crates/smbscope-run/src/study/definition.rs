@@ -1,4 +1,4 @@
-//! The file of a study: what is asked, what all runs have in common, and what differs between them.
+//! The study file: the question, the common options and the axes.
 
 use super::options::{Tables, VariantOptions};
 use crate::TargetUrl;
@@ -11,97 +11,85 @@ use std::collections::HashSet;
 use std::path::Path;
 use toml::{Spanned, Table, Value};
 
-/// Variants of a study: every setting of every axis with every one of the others.
+/// Maximum number of variants: combinations of the settings of all axes.
 pub const VARIANTS_MAX: usize = 1_000;
-/// Repetitions of each variant.
+/// Maximum number of runs per variant.
 pub const RUNS_OF_A_VARIANT_MAX: u32 = 1_000;
-/// Repetitions where the file names none: the fewest that an interval can be made from.
+/// Default repetitions: the fewest that allow a confidence interval.
 const REPETITIONS: u32 = 5;
-/// What is compared where the file names nothing.
+/// Default measures.
 const MEASURES: [&str; 5] = ["elapsed", "commands", "throughput", "mean(total)", "p95(total)"];
 
-/// Why a file describes no study.
+/// Errors of a study file.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
-    /// It cannot be read.
     #[error("cannot read {path}: {error}")]
     Unreadable {
-        /// The file.
         path: String,
-        /// What the system says.
         #[source]
         error: std::io::Error,
     },
-    /// What is wrong, and where.
     #[error("{place}: {what}")]
     Invalid {
-        /// Where.
         place: Location,
-        /// What is wrong, and what to do.
+        /// Describes the mistake and its remedy.
         what: String,
     },
 }
 
-/// A study, as its file describes it.
+/// A study as described by its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// What it is called.
     pub name: String,
-    /// What it answers.
+    /// Question that the study answers.
     pub question: String,
     /// Runs of each variant.
     pub repetitions: u32,
-    /// What the order of the runs begins from.
+    /// Seed for the order of the runs.
     pub seed: u64,
-    /// What is compared.
     pub measures: Vec<Measure>,
-    /// What all runs have in common.
+    /// Options common to all runs.
     pub common: VariantOptions,
-    /// What differs, the first axis slowest.
+    /// The last axis varies fastest.
     pub axes: Vec<Axis>,
-    /// The axis along which variants are compared: each with the one that has the first setting there and is the same
-    /// elsewhere. Without it all are compared with the first one.
+    /// Axis to compare along: each variant is compared with the one that has the first setting of this axis and
+    /// otherwise the same settings. `None` compares all variants with the first one.
     pub compare_along: Option<String>,
-    /// What it was made from.
     pub definition: StudySource,
 }
 
-/// The text of a study, and by what two of them are known to be the same.
+/// Text and identity of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudySource {
-    /// The file, as it was named.
+    /// File name as given.
     pub source: String,
-    /// Its text.
     pub text: String,
-    /// SHA-256 of the text and of what `--quick` makes of it, in hexadecimal.
+    /// SHA-256 of the text, of `--quick` and of the targets, in hexadecimal.
     pub sha256: String,
-    /// The short form.
+    /// True for the short form (`--quick`).
     pub quick: bool,
-    /// Targets that stand for the servers of the file.
+    /// Targets that replace the servers of the file.
     pub targets: Vec<String>,
 }
 
-/// Something that differs between variants.
+/// A dimension in which variants differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
-    /// What it is called.
     pub name: String,
-    /// Its settings; the first one is that of the baseline.
+    /// The first setting is the baseline.
     pub settings: Vec<Setting>,
-    /// The settings are values of an option, and mean nothing without its name: `cpu-load 50`.
+    /// True if the settings are values of an option and need its name to be understood: `cpu-load 50`.
     pub is_option: bool,
 }
 
-/// One value of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setting {
-    /// What it is called.
     pub name: String,
-    /// What it changes.
+    /// Options it changes.
     pub options: VariantOptions,
-    /// Commands for the shell, before each of its runs.
+    /// Shell commands before each run.
     pub before: Vec<String>,
-    /// Commands for the shell, after each of its runs, also after one that failed.
+    /// Shell commands after each run, even a failed one.
     pub after: Vec<String>,
 }
 
@@ -131,7 +119,7 @@ struct RawStudy {
     axis: Vec<Spanned<RawAxis>>,
 }
 
-/// What the short form changes.
+/// Changes made by the short form.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct RawQuick {
@@ -160,7 +148,7 @@ struct RawAxis {
     set: Table,
     #[serde(default)]
     setting: Vec<Spanned<RawSetting>>,
-    /// The settings that the short form has, by name.
+    /// Names of the settings kept in the short form.
     quick: Option<Vec<Spanned<Value>>>,
 }
 
@@ -182,7 +170,7 @@ struct RawSetting {
     after: Vec<String>,
 }
 
-/// The tables of options of a part of the file.
+/// Returns the option tables of a part of the file.
 macro_rules! tables {
     ($of:expr) => {
         Tables { bench: $of.bench.clone(), launch: $of.launch.clone(), lab: $of.lab.clone(), set: $of.set.clone() }
@@ -194,7 +182,7 @@ fn one() -> u64 {
 }
 
 impl Study {
-    /// Reads the file, for its short form where that is asked for.
+    /// Reads a study file. `quick` selects the short form.
     pub fn load(path: &Path, quick: bool) -> Result<Study, DefinitionError> {
         let name = path.display().to_string();
         let unreadable = |error| DefinitionError::Unreadable { path: name.clone(), error };
@@ -204,12 +192,12 @@ impl Study {
         Study::parse(&name, &text, quick)
     }
 
-    /// Returns true if it is one of those that come with this program, unchanged.
+    /// Returns true if the study is shipped with this program and unchanged.
     pub fn is_bundled(&self) -> bool {
         super::bundled::has(&self.definition.text)
     }
 
-    /// The study that the text of a file describes.
+    /// Parses the text of a study file. `file` is its name in errors.
     pub fn parse(file: &str, text: &str, quick: bool) -> Result<Study, DefinitionError> {
         let invalid = |at: usize, what: String| DefinitionError::Invalid { place: Location::at(file, text, at), what };
         let wrong = |at: usize| move |what: String| invalid(at, what);
@@ -278,16 +266,16 @@ impl Study {
     }
 }
 
-/// The axis whose settings are servers.
+/// Name of the axis of servers.
 const SERVER: &str = "server";
 
 impl Study {
-    /// The same with these targets (`[NAME=]smb://…`) instead of the servers that the file names, or instead of private
-    /// ones. Error: what is wrong with one of them.
+    /// Replaces the servers of the file, or the private ones, by these targets (`[NAME=]smb://…`). Fails if a target is
+    /// invalid or a name occurs twice.
     pub fn at_targets(&mut self, targets: &[String]) -> Result<(), String> {
         let settings = targets.iter().map(|target| at_target(target)).collect::<Result<Vec<_>, _>>()?;
         let Some(first) = settings.first() else { return Ok(()) };
-        // What the file says of a private server is about no other.
+        // Settings of the private server don't apply to a target.
         self.common = self.common.without_lab();
         match self.axes.iter_mut().find(|axis| axis.name == SERVER) {
             Some(servers) => (servers.settings, servers.is_option) = (settings.clone(), false),
@@ -306,7 +294,7 @@ impl Study {
     }
 }
 
-/// `[NAME=]smb://…` or `[NAME=]file:DIR`
+/// Parses `[NAME=]smb://…` or `[NAME=]file:DIR`.
 fn at_target(text: &str) -> Result<Setting, String> {
     let (name, target) = match text.split_once('=') {
         Some((name, target)) if !name.contains([':', '/']) && !name.is_empty() => (Some(name), target),
@@ -376,7 +364,7 @@ impl RawSetting {
     }
 }
 
-/// A value as a person writes it.
+/// Formats a TOML value without quotes.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,31 +1,30 @@
-//! The variants of a study and the order of its runs.
+//! Derives the variants of a study and the order of its runs.
 
 use super::definition::{Axis, Setting, Study};
 use super::options::VariantOptions;
 use sha2::{Digest, Sha256};
 use smbscope_report::quoted;
 
-/// One setting of each axis.
+/// A combination of one setting per axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedVariant {
-    /// What it is called: the names of its settings.
+    /// Names of the settings.
     pub name: String,
-    /// Where its runs are kept, below the directory of the study.
+    /// Folder of its runs below the study's directory.
     pub folder: String,
-    /// Index of the variant that it is compared with; its own for one that others are compared with.
+    /// Index of the variant to compare with. Its own index if it is a baseline.
     pub baseline: usize,
     /// Axis and setting, in the order of the axes.
     pub settings: Vec<(String, String)>,
-    /// What its runs are made from.
     pub options: VariantOptions,
-    /// Commands for the shell, before each run.
+    /// Shell commands before each run.
     pub before: Vec<String>,
-    /// Commands for the shell, after each run: those of the last axis first.
+    /// Shell commands after each run, those of the last axis first.
     pub after: Vec<String>,
 }
 
 impl PlannedVariant {
-    /// The command line that does what one of its runs does.
+    /// Returns the command line of one run, for display.
     pub fn command(&self) -> String {
         let run = format!("smbscope{}", words(&self.options.arguments()));
         match (self.options.target(), words(&self.options.lab_arguments())) {
@@ -35,7 +34,7 @@ impl PlannedVariant {
     }
 }
 
-/// Arguments as a person writes them, each behind a blank.
+/// Quotes arguments for display, each with a leading space.
 fn words(arguments: &[String]) -> String {
     let parts = arguments.iter().flat_map(|argument| match argument.split_once('=') {
         Some((name, value)) if name.starts_with("--") => vec![name, value],
@@ -44,17 +43,17 @@ fn words(arguments: &[String]) -> String {
     parts.map(|word| format!(" {}", quoted(word))).collect()
 }
 
-/// A run of a variant.
+/// One run of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VariantRepetition {
     /// From 1.
     pub repetition: u32,
-    /// Index into the variants.
+    /// Index of the variant.
     pub variant: usize,
 }
 
 impl Study {
-    /// Every setting of every axis with every one of the others; the first one is the baseline.
+    /// Combines the settings of all axes. The first variant is the baseline.
     pub fn variants(&self) -> Vec<PlannedVariant> {
         let mut combinations: Vec<Vec<(&Axis, &Setting)>> = vec![Vec::new()];
         for axis in &self.axes {
@@ -84,11 +83,11 @@ impl Study {
         combinations.into_iter().enumerate().map(variant).collect()
     }
 
-    /// What the variant of this index is compared with.
+    /// Returns the index of the variant to compare with.
     fn baseline(&self, variant: usize) -> usize {
         let Some(along) = &self.compare_along else { return 0 };
         let axes = self.axes.iter().rev();
-        // The last axis changes with each variant, the one before it when that is through, and so on.
+        // The last axis varies fastest.
         let mut stride = 1;
         for axis in axes {
             let settings = axis.settings.len();
@@ -100,8 +99,8 @@ impl Study {
         0
     }
 
-    /// The runs in their order: each repetition has every variant once, in an order of its own, so that what drifts in the
-    /// meantime hits all variants alike.
+    /// Returns the runs in order: each repetition runs every variant once in random order, which spreads drift evenly
+    /// over the variants.
     pub fn turns(&self, variants: usize) -> Vec<VariantRepetition> {
         let block = |repetition: u32| {
             let mut block: Vec<VariantRepetition> =
@@ -113,21 +112,21 @@ impl Study {
     }
 }
 
-/// What a setting is called in the name of a variant.
+/// Returns the setting's part of the variant name.
 fn named(axis: &Axis, setting: &Setting) -> String {
     if axis.is_option { format!("{} {}", axis.name, setting.name) } else { setting.name.clone() }
 }
 
-/// What decides about the order: as good as drawn at random, and the same for the same seed.
+/// Returns the sort key that shuffles the runs. The same seed gives the same order.
 fn lot(seed: u64, turn: VariantRepetition) -> Vec<u8> {
     let numbers = [seed, turn.repetition.into(), turn.variant as u64];
     Sha256::digest(numbers.map(u64::to_le_bytes).concat()).to_vec()
 }
 
-/// Bytes of a name that its folder has: names of files are 255 at most.
+/// Bytes of a variant's name used for its folder; file systems limit names to 255.
 const FOLDER_NAME_MAX: usize = 80;
 
-/// A name that every file system takes.
+/// Converts a name into one that is valid on every file system.
 fn folder(name: &str) -> String {
     let mut folder = String::new();
     for c in name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }) {
