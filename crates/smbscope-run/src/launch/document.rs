@@ -1,4 +1,4 @@
-//! Launches and their capture → the document that is shown and kept.
+//! Converts launches and their capture into the bench document.
 
 use super::{LaunchOptions, ProgramFilesLocation, Series};
 use crate::document::{self, CaptureFacts, LoadPointCapture};
@@ -13,10 +13,10 @@ use smbscope_stats::{Aggregator, Covered, Summary, SummaryPrecision, derived};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The capture of a series.
+/// File name of the capture of a series.
 pub(super) const CAPTURE: &str = "point-01-1-users.pcap";
 
-/// A launch that was done.
+/// A finished launch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Launched {
     pub(super) started: Timestamp,
@@ -29,7 +29,7 @@ impl Launched {
     }
 }
 
-/// What the capture shows of launches.
+/// Traffic of the launches in the capture.
 struct LaunchTraffic<'l> {
     launches: &'l [Launched],
     jobs: Vec<FinishedJob>,
@@ -58,7 +58,7 @@ impl<'l> LaunchTraffic<'l> {
         }
     }
 
-    /// An exchange of the capture: it belongs to the launch in which it began.
+    /// Adds an exchange to the launch during which it started.
     fn record(&mut self, exchange: &Exchange) {
         let is_command = exchange.group != CommandGroup::Waiting;
         let (Some(first), Some(last), true) = (exchange.request.first, exchange.response.last, is_command) else {
@@ -88,7 +88,7 @@ impl<'l> LaunchTraffic<'l> {
 }
 
 impl Series {
-    /// What came of the launches, counted, and their document.
+    /// Builds the result and the document of the series.
     pub(super) fn document(
         &self,
         launches: &[Launched],
@@ -105,7 +105,7 @@ impl Series {
         let LaunchTraffic { jobs: list, counted, dialect, .. } = shown;
         let run = run(launches, list, counted, ended);
         let mut point = document::load_point(&run, LoadPointCapture::NotAsked);
-        // What the program itself cost is not known.
+        // The CPU time of the launched program is unknown.
         point.client_cpu = None;
         point.server = load;
         let mut warnings = Vec::new();
@@ -233,7 +233,7 @@ fn settings(options: &LaunchOptions) -> bench::RampSettings {
     }
 }
 
-/// The launches as a load point of one user.
+/// Represents the launches as a load point with one user.
 fn run(launches: &[Launched], list: Vec<FinishedJob>, counted: Aggregator, ended: LoadPointEnd) -> LoadPointResult {
     let sum = |of: fn(&FinishedJob) -> u64| list.iter().map(of).sum();
     let (bytes_read, bytes_written) = (sum(|job| job.bytes_read), sum(|job| job.bytes_written));
@@ -244,7 +244,7 @@ fn run(launches: &[Launched], list: Vec<FinishedJob>, counted: Aggregator, ended
     LoadPointResult {
         users: 1,
         started,
-        // Of the launches alone: rates are those while the program starts.
+        // The sum of the launches, so that rates describe the program's startup only.
         duration: length,
         warmup: Duration::ZERO,
         counted,
@@ -280,14 +280,14 @@ mod tests {
     use super::*;
     use smbscope_testkit::exchange::read;
 
-    /// Two launches of 100 ms at 0 and 200 ms; reads by hand.
+    /// Two launches of 100 ms at 0 and 200 ms, with reads worked out by hand.
     #[test]
     fn a_command_counts_to_the_launch_in_which_it_began() {
         const MS: i64 = 1_000_000;
         let launch = |at: i64| Launched { started: Timestamp(at * MS), elapsed: Duration::from_millis(100) };
         let launches = [launch(0), launch(200)];
         let mut shown = LaunchTraffic::from_launches(&launches);
-        // 10–30 and 20–40 ms overlap; 90–150 ms counts to the end of the launch; 150 ms is between the launches.
+        // 10–30 and 20–40 ms overlap; 90–150 ms counts up to the end of the launch; 150 ms is between the launches.
         for (start, took) in [(10, 20), (20, 20), (90, 60), (150, 10), (250, 5), (350, 5)] {
             shown.record(&read(start * MS, took * MS));
         }

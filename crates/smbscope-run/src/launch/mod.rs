@@ -1,8 +1,9 @@
-//! Launches of a real program, timed from its start until it is ready, with its files on this machine or on a share: the
-//! experiment of the folder redirection studies.
+//! Times launches of a real program from its start until it is ready, with its files on this machine or on a share, as
+//! in studies of folder redirection.
 //!
-//! What the program waits for the server is taken from a capture of the launch. The result is a [`Document`](
-//! smbscope_report::bench::Document) like that of a load: a launch is a job of one user, and commands are those of the capture.
+//! The time that the program waits for the server comes from a capture of the launch. The result is a
+//! [`BenchDocument`](smbscope_report::bench::BenchDocument) like that of a load: a launch is a job of a single user,
+//! and the commands are those in the capture. Start reading at [`Series`].
 
 mod document;
 mod mount;
@@ -39,68 +40,64 @@ use std::time::Duration;
 use until::CompletionProbe;
 use window::X11Display;
 
-/// Launches of a series.
+/// Maximum number of launches in a series.
 pub const LAUNCHES_MAX: u32 = 1_000;
 
-/// What is asked of a series of launches.
 #[derive(Debug)]
 pub struct LaunchOptions {
-    /// The program and its arguments; `{folder}` stands for the folder with its files, `{local}` for an empty one of this
-    /// machine, new for each launch.
+    /// Program and arguments. `{folder}` stands for the folder with its files, `{local}` for an empty local folder that
+    /// is new for each launch.
     pub command: Vec<String>,
-    /// When a launch is done.
+    /// Event that completes a launch.
     pub until: Until,
-    /// How long it may take.
+    /// Time limit of a launch.
     pub timeout: Duration,
-    /// Launches that count; one that does not goes before them, which fills caches, and does what a program does only once.
+    /// Number of measured launches, after one unmeasured warm-up.
     pub repetitions: u32,
-    /// Caches are emptied before each launch.
+    /// Empties the file caches before each launch.
     pub cold: bool,
-    /// What passes between a launch and the end of the program.
+    /// Time between the end of a launch and the termination of the program.
     pub linger: Duration,
-    /// For the shell, before each launch.
+    /// Shell commands before each launch.
     pub before: Vec<String>,
-    /// Where the program's files are.
+    /// Location of the program's files.
     pub files: ProgramFilesLocation,
-    /// What is in the folder at first; it stays as launches leave it.
+    /// Initial contents of the folder. Later launches see the changes of earlier ones.
     pub content: Option<PathBuf>,
-    /// Take a packet capture, which tells what the program waited for the server.
+    /// Captures packets, which show how long the program waits for the server.
     pub capture: bool,
-    /// Where the series is kept.
+    /// Run directory. `None` keeps no files.
     pub directory: Option<PathBuf>,
-    /// What it is made from: none of it is written over.
+    /// Input files, which the output must not overwrite.
     pub sources: Sources,
-    /// Title of the report.
     pub title: Option<String>,
-    /// The command line that asks for it, without a place for results.
+    /// Command line that started the series, without the option for the results.
     pub invocation: Option<String>,
 }
 
-/// Where a launched program's files are.
+/// Location of a launched program's files.
 #[derive(Debug)]
 pub enum ProgramFilesLocation {
-    /// In a new folder of this machine.
+    /// A new local folder.
     Temporary,
-    /// In this folder; where it is on a share that is mounted already, this is its server.
+    /// An existing folder. The address is the server's if the folder is on a mounted share.
     Folder(PathBuf, Option<SocketAddr>),
-    /// On a share that is mounted for the launches.
+    /// A share that is mounted for the launches.
     Share(Box<OnShare>),
 }
 
-/// A share that is mounted for the launches.
 #[derive(Debug)]
 pub struct OnShare {
-    /// The server.
     pub server: ServerUnderTest,
-    /// How to speak to it.
     pub connect: Connect,
-    /// What mounts it; otherwise what is best for the dialect.
+    /// `None` selects the best one for the dialect.
     pub mounter: Option<Mounter>,
 }
 
 impl OnShare {
-    /// Has a private server speak no dialect above this one, as which some programs can't be told; whether there is one.
-    fn be_spoken_to_in(&mut self, dialect: Dialect) -> bool {
+    /// Caps the private server at this dialect, because some mounters can't be limited themselves. Returns false if
+    /// there is no private server.
+    fn cap_dialect(&mut self, dialect: Dialect) -> bool {
         let ServerUnderTest::Private(private) = &mut self.server else { return false };
         if let Some(most) = mount::of_lab(dialect) {
             private.settings.max_dialect = most;
@@ -109,12 +106,12 @@ impl OnShare {
     }
 }
 
-/// Hears how a series gets on.
+/// Follows the progress of a series.
 pub trait LaunchObserver {
-    /// A launch is done, the first that counts is 1.
+    /// Called after each launch. Number 0 is the warm-up.
     fn launched(&mut self, number: u32, elapsed: Duration);
 
-    /// Something that weakens the result, as a sentence without its end.
+    /// Called with a limitation of the result, as a sentence without the full stop.
     fn note(&mut self, text: &str);
 }
 
@@ -124,23 +121,23 @@ impl LaunchObserver for () {
     fn note(&mut self, _: &str) {}
 }
 
-/// A series of launches whose server has answered, and whose results have a place.
+/// A series that is ready to start: the server has answered, and there is a place for the results.
 pub struct Series {
     options: LaunchOptions,
     started: Timestamp,
     directory: Option<RunDirectory>,
     place: ProgramFolder,
-    /// The server of the share, and what was negotiated with it.
+    /// Server of the share and the negotiated parameters.
     site: Option<(Site, SessionParameters)>,
     server: Option<SocketAddr>,
-    /// Ends last: the mount is in it.
+    /// Dropped after `place`, whose mount is inside it.
     workplace: Arc<Workplace>,
-    /// An X server begins anew when its last client leaves, and refuses who comes meanwhile.
+    /// Kept open, because an X server resets when its last client disconnects and refuses new ones meanwhile.
     _display: Option<X11Display>,
 }
 
 impl Series {
-    /// Finds a place for the results, mounts the share, and copies the content. Whatever fails here leaves nothing behind.
+    /// Prepares the run directory, mounts the share and copies the content. Leaves nothing behind if it fails.
     pub fn open(mut options: LaunchOptions) -> Result<Series, BenchError> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
@@ -162,7 +159,7 @@ impl Series {
                 }
                 let dialect = share.connect.options.dialect;
                 let mounter = *share.mounter.get_or_insert(Mounter::for_dialect(dialect));
-                let is_private = share.be_spoken_to_in(dialect);
+                let is_private = share.cap_dialect(dialect);
                 if let Some(why) = mount::beyond(mounter, &share.connect.options, is_private) {
                     return Err(BenchError::Unavailable(why));
                 }
@@ -176,7 +173,7 @@ impl Series {
         Ok(Series { options, started, directory, place, site, server, workplace, _display: display })
     }
 
-    /// Launches the program again and again; ends early, with what was measured until then, when `stop` is set.
+    /// Launches the program repeatedly. If `stop` is set, returns the launches so far.
     pub fn run(mut self, observer: &mut dyn LaunchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
         let lab = self.site.as_ref().and_then(|(site, _)| site.lab_record());
         let metrics = self.server.map(|server| Metrics::new(server, lab, None));
@@ -206,7 +203,7 @@ impl Series {
         Ok(BenchOutcome { document, kept })
     }
 
-    /// All launches until one fails. Error: why, or that it was interrupted.
+    /// Runs all launches, up to the first failure or interruption.
     fn launches(
         &mut self,
         observer: &mut dyn LaunchObserver,
@@ -257,7 +254,7 @@ impl Series {
         Ok(Launched { started, elapsed })
     }
 
-    /// Begins the capture of the whole series, where there is a server and it is asked for.
+    /// Starts the capture of the whole series if it is wanted and there is a server.
     fn begin_capture(&mut self) -> Option<Result<RunningCapture, String>> {
         let server = self.server.filter(|_| self.options.capture)?;
         let name = document::CAPTURE;
@@ -268,7 +265,7 @@ impl Series {
             };
             sniffer.begin(&file)
         });
-        // What is on the share is known by its name only to who saw it opened.
+        // The capture shows file names only for opens, so everything must be opened again.
         if let (Ok(_), Some(_)) = (&begun, &self.site)
             && let Err(error) = self.place.mount_again()
         {
@@ -278,7 +275,7 @@ impl Series {
     }
 }
 
-/// Keeps the results.
+/// Stores the results.
 fn keep(
     mut directory: RunDirectory,
     run: &smbscope_load::engine::result::LoadPointResult,

@@ -1,4 +1,5 @@
-//! The program that is launched: started in a process group of its own, listened to, and ended with all that it started.
+//! The launched program: started in its own process group, with its output recorded, and ended together with all its
+//! children.
 
 use crate::BenchError;
 use crate::sniffer::on_path;
@@ -12,19 +13,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Starts a program in its own place that is ended when the one that started it is killed (setpriv(1), util-linux).
+/// Runs the program with a parent-death signal, so that it dies with this process (setpriv(1), util-linux).
 const WITH_US: &str = "setpriv";
-/// How long a program may take to end when it is asked to.
+/// Time limit for the program to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a line of its output; of a longer one the beginning.
+/// Longer output lines are split at this many bytes.
 const LINE_MAX: u64 = 64 << 10;
-/// Lines of its output that are kept, the last ones.
+/// Number of output lines kept; older ones are dropped.
 const LINES_MAX: usize = 1_000;
 
-/// Lines of its output, and when each was complete.
+/// Output lines with the time of their completion.
 type TimedOutputLines = Arc<Mutex<Vec<(Instant, String)>>>;
 
-/// A running program; dropping it ends it.
+/// A running program. Dropping it ends the program.
 pub(super) struct LaunchedProgram {
     child: Option<Child>,
     started: Instant,
@@ -33,7 +34,7 @@ pub(super) struct LaunchedProgram {
 }
 
 impl LaunchedProgram {
-    /// Starts it. It reads nothing.
+    /// Starts the program with empty input.
     pub(super) fn start(
         command: &[String],
         environment: &[(&str, String)],
@@ -74,25 +75,25 @@ impl LaunchedProgram {
         self.started
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status if the program has ended.
     pub(super) fn end(&mut self) -> Result<Option<ExitStatus>, String> {
         let Some(child) = &mut self.child else { return Ok(None) };
         child.try_wait().map_err(|error| format!("cannot tell whether the program runs: {error}"))
     }
 
-    /// When it had written a line with this text, if it has.
+    /// Returns the time when a line with this text was complete, if there is one.
     pub(super) fn said(&self, text: &str) -> Option<Instant> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().find(|(_, line)| line.contains(text)).map(|(at, _)| *at)
     }
 
-    /// The same of a program that has ended.
+    /// Like [`Self::said`], for a program that has ended.
     pub(super) fn said_at_last(&self, text: &str) -> Option<Instant> {
         self.hear_out();
         self.said(text)
     }
 
-    /// `: no such display`, the last line of the output of a program that has ended.
+    /// Returns the last output line of a program that has ended, as `: no such display`.
     pub(super) fn last_words(&self) -> String {
         self.hear_out();
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +101,7 @@ impl LaunchedProgram {
         last.map_or_else(String::new, |line| format!(": {}", smbscope_model::prose::clean(line)))
     }
 
-    /// Waits until its output is read to the end, unless something that it left behind holds it open.
+    /// Waits until the output has been read completely, for half a second at most, because a child may hold it open.
     fn hear_out(&self) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(500) && !self.readers.iter().all(JoinHandle::is_finished) {
@@ -108,7 +109,7 @@ impl LaunchedProgram {
         }
     }
 
-    /// Ends it and what it started.
+    /// Ends the program and its children.
     pub(super) fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
@@ -116,7 +117,7 @@ impl LaunchedProgram {
         let _ = kill_process_group(group, Signal::TERM);
         while begun.elapsed() < PATIENCE {
             let ended = matches!(child.try_wait(), Ok(Some(_)) | Err(_));
-            // The group is there as long as one of its processes is.
+            // The group exists as long as any of its processes does.
             if ended && rustix::process::test_kill_process_group(group).is_err() {
                 return;
             }
@@ -133,7 +134,7 @@ impl Drop for LaunchedProgram {
     }
 }
 
-/// Reads a stream to its end, so that the program is never held up, and keeps its last lines.
+/// Reads a stream to its end, so that the program never blocks on output, and keeps its last lines.
 fn listen(stream: impl Read + Send + 'static, lines: &TimedOutputLines) -> std::io::Result<JoinHandle<()>> {
     let lines = Arc::clone(lines);
     let read = move || {
@@ -161,7 +162,7 @@ fn listen(stream: impl Read + Send + 'static, lines: &TimedOutputLines) -> std::
 mod tests {
     use super::*;
 
-    /// The program ends with its workplace.
+    /// The workplace must outlive the program.
     fn shell(text: &str) -> (LaunchedProgram, Workplace) {
         let workplace = Workplace::open().unwrap();
         let command = ["/bin/sh", "-c", text].map(str::to_owned);

@@ -1,4 +1,4 @@
-//! What ends a launch: the program's window, a file, a port, a line of its output, or its end.
+//! Completion of a launch: the program's window, a file, a port, a line of output, or its end.
 
 use super::program::LaunchedProgram;
 use super::window::X11Display;
@@ -9,26 +9,25 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often it is looked for.
+/// Polling interval.
 const EVERY: Duration = Duration::from_millis(2);
-/// The same for windows, each look at which costs the display work.
+/// Polling interval for windows, longer because each query costs the display CPU time.
 const WINDOWS_EVERY: Duration = Duration::from_millis(10);
-/// How long a port may take to answer that it is open.
+/// Time limit for connecting to a port.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// When a launch counts as done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Until {
-    /// The program has ended, successfully.
+    /// The program exits successfully.
     #[default]
     Exit,
-    /// A window is shown on the X display whose title or class contains this.
+    /// A window whose title or class contains this text is visible on the X display.
     Window(String),
-    /// This file is there.
+    /// The file exists.
     File(PathBuf),
-    /// Something accepts connections at this address.
+    /// The address accepts connections.
     Port(SocketAddr),
-    /// The program has written a line that contains this.
+    /// The program writes a line that contains this text.
     Output(String),
 }
 
@@ -44,14 +43,14 @@ impl fmt::Display for Until {
     }
 }
 
-/// Looks for it.
+/// Checks for the completion of a launch.
 pub(super) struct CompletionProbe<'u> {
     until: &'u Until,
     display: Option<X11Display>,
 }
 
 impl<'u> CompletionProbe<'u> {
-    /// Ready to look; an error where nothing can be seen, or where it is there before the program is started.
+    /// Creates a probe. Fails if it can't work, or if the condition already holds before the launch.
     pub(super) fn new(until: &'u Until) -> Result<CompletionProbe<'u>, BenchError> {
         let display =
             matches!(until, Until::Window(_)).then(X11Display::open).transpose().map_err(BenchError::Unavailable)?;
@@ -65,17 +64,15 @@ impl<'u> CompletionProbe<'u> {
         }
     }
 
-    /// What windows are looked for on.
     pub(super) fn into_display(self) -> Option<X11Display> {
         self.display
     }
 
-    /// How often to look.
     fn every(&self) -> Duration {
         if self.display.is_some() { WINDOWS_EVERY } else { EVERY }
     }
 
-    /// Waits for it. Error: why it did not come.
+    /// Waits until the launch is complete.
     pub(super) fn wait(
         &mut self,
         program: &mut LaunchedProgram,
@@ -89,7 +86,7 @@ impl<'u> CompletionProbe<'u> {
             {
                 return Ok(at);
             }
-            // Asked for first: what is there when the program ends was reached.
+            // Checked before the exit status: a condition that holds when the program ends counts as reached.
             let is_there = self.is_there().map_err(LoadPointEnd::Failed)?;
             let now = Instant::now();
             if is_there {
@@ -99,7 +96,7 @@ impl<'u> CompletionProbe<'u> {
                 let reached = match (self.until, end.success()) {
                     (Until::Exit, true) => Ok(now),
                     (Until::Exit, false) => Err(format!("the program failed ({end}){}", program.last_words())),
-                    // Its last line may still be on the way.
+                    // The last line may not have been read yet.
                     (Until::Output(text), _) => program.said_at_last(text).ok_or_else(|| {
                         format!("the program ended ({end}) without {}{}", self.until, program.last_words())
                     }),
@@ -128,7 +125,7 @@ impl<'u> CompletionProbe<'u> {
     }
 }
 
-/// Without its article.
+/// Removes the article.
 fn bare(until: &Until) -> String {
     match until {
         Until::Exit => "end".to_owned(),

@@ -1,17 +1,16 @@
-//! Windows of an X display: is one shown with a certain title or class?
+//! Looks for windows by title or class on an X display.
 
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt, MapState, Window};
 use x11rb::rust_connection::RustConnection;
 
-/// Levels of windows that are looked at: a window manager puts those of programs into its own.
+/// Maximum depth of the search. Window managers wrap application windows in their own.
 const LEVELS: u32 = 4;
-/// Windows that are looked at together.
+/// Maximum number of windows per search.
 const WINDOWS_MAX: usize = 4_096;
-/// Words of four bytes of a title or class that are read.
+/// Maximum length of a title or class, in words of four bytes.
 const TEXT_WORDS: u32 = 256;
 
-/// An X display.
 pub(super) struct X11Display {
     connection: RustConnection,
     root: Window,
@@ -21,7 +20,7 @@ pub(super) struct X11Display {
 }
 
 impl X11Display {
-    /// The one that `DISPLAY` names. Error: why it can't be seen, in words.
+    /// Connects to the display in `DISPLAY`.
     pub(super) fn open() -> Result<X11Display, String> {
         let failed = |error: &dyn std::fmt::Display| {
             format!("no X display, on which a window could be seen: {error}; set DISPLAY, or start one: Xvfb :99")
@@ -37,7 +36,7 @@ impl X11Display {
         Ok(X11Display { connection, root, title, utf8 })
     }
 
-    /// Whether a window is shown whose title or class contains the text.
+    /// Returns true if a visible window's title or class contains the text.
     pub(super) fn shows(&mut self, text: &str) -> Result<bool, String> {
         let mut level = vec![self.root];
         let mut seen = 0;
@@ -61,7 +60,7 @@ impl X11Display {
         Ok(false)
     }
 
-    /// The windows directly below one that are shown; nothing of a window that is gone.
+    /// Returns the visible children of a window, or `None` if the window no longer exists.
     fn shown_children(&self, window: Window) -> Result<Option<Vec<Window>>, String> {
         let asked = self.connection.query_tree(window).map_err(lost)?;
         let Ok(tree) = asked.reply() else { return self.still_there().map(|()| None) };
@@ -78,7 +77,7 @@ impl X11Display {
         Ok(Some(shown.collect()))
     }
 
-    /// Title and class of a window (ICCCM 4.1.2.1 and 4.1.2.5).
+    /// Returns the title and class of a window (ICCCM 4.1.2.1 and 4.1.2.5).
     fn texts(&self, window: Window) -> Result<Vec<String>, String> {
         let wanted = [
             (self.title, self.utf8),
@@ -93,7 +92,7 @@ impl X11Display {
         Ok(found.map(|property| String::from_utf8_lossy(&property.value).into_owned()).collect())
     }
 
-    /// A window that is gone is no error, a display is.
+    /// Fails if the display is gone, rather than just a window.
     fn still_there(&self) -> Result<(), String> {
         self.connection.get_input_focus().map_err(lost)?.reply().map(drop).map_err(lost)
     }
