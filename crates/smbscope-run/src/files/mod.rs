@@ -1,4 +1,4 @@
-//! Files that are written for the user: whole or not at all, and never over what the same command reads.
+//! Output files: written completely or not at all, and never over an input of the same command.
 
 mod private;
 mod replacement;

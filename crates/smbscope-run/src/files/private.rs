@@ -1,4 +1,4 @@
-//! Files and directories that only their owner reads: results of runs, which name users and files, and captures, which hold
+//! Files and directories that only their owner can read: run results contain user and file names; captures contain
 //! logins and content.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -6,18 +6,17 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Mode of private files.
 pub(super) const FILE: u32 = 0o600;
 const DIRECTORY: u32 = 0o700;
 
-/// Makes a file that only its owner reads, or empties one and makes it so.
+/// Creates or truncates a file and makes it private.
 pub fn create_private(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(FILE).open(path)?;
     make_private(&file)?;
     Ok(file)
 }
 
-/// Takes a file from everybody but its owner. A file system without modes keeps those that it was mounted with.
+/// Sets the mode to 0600. Ignored on file systems without modes.
 pub(super) fn make_private(file: &File) -> io::Result<()> {
     match file.set_permissions(Permissions::from_mode(FILE)) {
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) => Ok(()),
@@ -25,12 +24,12 @@ pub(super) fn make_private(file: &File) -> io::Result<()> {
     }
 }
 
-/// Makes a directory that only its owner enters. Fails if there is something of that name.
+/// Creates a private directory. Fails if the path exists.
 pub fn new_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(DIRECTORY).create(path)
 }
 
-/// Makes a directory that only its owner enters, and ordinary ones above it. One that exists keeps its mode.
+/// Creates a private directory, with ordinary parents. An existing directory keeps its mode.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
         fs::create_dir_all(above)?;

@@ -1,5 +1,5 @@
-//! A file that is written beside its place and renamed when it is whole: whatever ends the work before leaves what was
-//! there. Every file that smbscope writes for its user goes through here.
+//! Files written under a temporary name and renamed once complete, so an interruption leaves the previous file. All
+//! output files of smbscope are written through this module.
 
 use super::private;
 use std::ffi::OsStr;
@@ -11,37 +11,34 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What the name of a file ends with that is not whole yet.
+/// Suffix of unfinished files.
 const UNFINISHED: &str = ".partial";
 
-/// Bytes of a file's name that its unfinished file has in its own: the longest name that file systems take is 255.
+/// Longest file name that an unfinished file includes in its own; file systems limit names to 255 bytes.
 const NAME_MAX: usize = 200;
 
-/// Symbolic links that are followed one after the other, as many as Linux does.
+/// Longest chain of symbolic links, as in Linux.
 const LINKS_MAX: usize = 40;
 
-/// Unfinished files of this process, to be removed when a signal ends it.
+/// Unfinished files of this process, removed when a signal ends it.
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Readers {
-    /// Those that the umask allows, or those of the file that is replaced.
+    /// As the umask, or the replaced file, allows.
     Usual,
-    /// Its owner alone.
     Owner,
 }
 
-/// What a path leads to.
 pub enum Destination {
-    /// A regular file, or none yet.
+    /// A regular file, or a path that doesn't exist yet.
     File(Replacement),
-    /// A terminal, a pipe, a device, a descriptor of this process: bytes go there as they come.
+    /// A terminal, pipe, device or descriptor of this process, written directly.
     Stream(File),
 }
 
 impl Destination {
-    /// Finds out what the path leads to, and makes sure that it can be written.
+    /// Resolves the path and checks that it is writable.
     pub fn open(path: &Path) -> io::Result<Destination> {
         Destination::open_for(path, Readers::Usual)
     }
@@ -53,11 +50,11 @@ impl Destination {
         };
         match fs::metadata(&path) {
             Ok(found) if found.is_file() || found.is_dir() => {
-                // A directory, or a file that may not be written, is refused here and not at the end.
+                // Refuses a directory or a read-only file now rather than at the end.
                 let old = OpenOptions::new().write(true).open(&path)?;
                 Replacement::begin(path, Some(old), readers).map(Destination::File)
             }
-            // A socket cannot be opened, and says so.
+            // Opening a socket fails with a clear error.
             Ok(_) => OpenOptions::new().write(true).open(&path).map(Destination::Stream),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Replacement::begin(path, None, readers).map(Destination::File)
@@ -67,28 +64,28 @@ impl Destination {
     }
 }
 
-/// A file under construction. Dropping it removes what was written.
+/// A file under construction. Dropping it removes the temporary file.
 pub struct Replacement {
     new: File,
-    /// Where it is until it is whole; removed already when it has been renamed.
+    /// Temporary path. Empty after a successful rename.
     path: PathBuf,
     place: PathBuf,
-    /// The file that is replaced.
+    /// The file being replaced.
     old: Option<File>,
-    /// The directory takes no further file: at the end, the old one is written over.
+    /// The directory accepts no new file: `finish` copies over the old one.
     over: bool,
     readers: Readers,
 }
 
 impl Replacement {
-    /// Begins a file that takes this place, which is no symbolic link.
+    /// Starts a replacement of `place`, which must not be a symbolic link.
     fn begin(place: PathBuf, old: Option<File>, readers: Readers) -> io::Result<Replacement> {
         let directory = directory(&place);
         let name = place.file_name().filter(|name| name.len() <= NAME_MAX).unwrap_or(OsStr::new("smbscope"));
         let mut begun = begun();
         let (new, path, over) = match create(directory, name, readers) {
             Err(error) if old.is_some() && is_closed(&error) => {
-                // Everybody looks into that one.
+                // The temporary directory is shared, so the file is private.
                 let (new, path) = create(&std::env::temp_dir(), name, Readers::Owner)?;
                 (new, path, true)
             }
@@ -103,12 +100,12 @@ impl Replacement {
         Ok(replacement)
     }
 
-    /// Begins a file that takes the place of that name in a directory.
+    /// Starts a file that will replace `path`.
     pub fn new(path: &Path) -> io::Result<Replacement> {
         Replacement::within(path, Readers::Usual)
     }
 
-    /// Begins one that only its owner reads, even where it replaces a file that others read.
+    /// Starts a file that only its owner can read, even if the file it replaces is public.
     pub fn private(path: &Path) -> io::Result<Replacement> {
         Replacement::within(path, Readers::Owner)
     }
@@ -120,24 +117,24 @@ impl Replacement {
         }
     }
 
-    /// Writes it from its beginning.
+    /// Writes the whole contents.
     pub fn write(&mut self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
         let mut out = BufWriter::new(&self.new);
         write(&mut out)?;
         out.flush()
     }
 
-    /// A handle of its own to write through.
+    /// Returns another handle to write through.
     pub fn writer(&self) -> io::Result<File> {
         self.new.try_clone()
     }
 
-    /// Where it is while it is not whole.
+    /// Temporary path of the unfinished file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns true if both are to take the same place: the later one would replace the other.
+    /// Returns true if both would end up at the same path.
     pub fn has_place_of(&self, other: &Replacement) -> bool {
         let place = |file: &Replacement| {
             Some((directory(&file.place).canonicalize().ok()?, file.place.file_name()?.to_owned()))
@@ -145,23 +142,22 @@ impl Replacement {
         self.place == other.place || place(self).is_some_and(|own| Some(own) == place(other))
     }
 
-    /// Whether nothing was written.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.new.metadata()?.len() == 0)
     }
 
-    /// Puts the file, which is whole, in its place. What the disk does not have yet would be lost with the power.
+    /// Syncs the file and moves it into place. Without the sync a power failure could lose the contents.
     pub fn finish(mut self) -> io::Result<()> {
         on_disk(&self.new)?;
         if !self.over {
-            // A signal finds it unfinished, or in its place.
+            // Holding the lock, so that a signal finds the file either unfinished or in place.
             let mut begun = begun();
             match fs::rename(&self.path, &self.place) {
                 Ok(()) => {
                     begun.retain(|path| *path != self.path);
                     return Ok(());
                 }
-                // Mounted by itself, or another user's in a directory for everybody.
+                // The file is a mount point, or another user's in a sticky directory.
                 Err(error) if self.old.is_some() && is_closed(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -189,12 +185,12 @@ impl Drop for Replacement {
     }
 }
 
-/// The directory of a path, which may be a bare name.
+/// Returns the parent directory, `.` for a bare name.
 fn directory(place: &Path) -> &Path {
     place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes an unfinished file for a file of that name, under a name that nothing has.
+/// Creates an unfinished file with an unused name.
 fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File, PathBuf)> {
     let mode = if readers == Readers::Owner { private::FILE } else { 0o666 };
     loop {
@@ -209,20 +205,20 @@ fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File,
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     let mut file = Replacement::new(path)?;
     file.write(|out| out.write_all(contents))?;
     file.finish()
 }
 
-/// Whether the name is that of an unfinished file for one of these names, which an earlier process left.
+/// Returns true if `file` is the unfinished version of one of these names, left by an earlier process.
 pub fn is_left_over(file: &str, names: impl Fn(&str) -> bool) -> bool {
     let name = file.strip_prefix('.').and_then(|name| name.strip_suffix(UNFINISHED));
     name.and_then(|name| name.rsplit_once('.')).is_some_and(|(name, _)| names(name))
 }
 
-/// Removes every unfinished file. The process ends after it: no other file is begun or finished any more.
+/// Removes every unfinished file. Call it right before the process ends: it blocks all other replacements for good.
 pub fn abandon_all() {
     let begun = begun();
     for path in begun.iter() {
@@ -235,17 +231,18 @@ fn begun() -> MutexGuard<'static, Vec<PathBuf>> {
     BEGUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the directory, and not the file system, is the reason.
+/// Returns true if creating a file failed because of this directory or mount, so that overwriting may still work.
 fn is_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | ResourceBusy | CrossesDevices)
 }
 
-/// Gives it the owner of the file that is replaced, as writing over it would have left it, and the mode, unless it is private.
+/// Copies owner and mode from the replaced file, as overwriting would have kept them. A private file keeps its own
+/// mode.
 fn take_after(new: &File, old: &Metadata, readers: Readers) -> io::Result<()> {
     let own = new.metadata()?;
     if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
-        // Only root may give files away; a group of the user's own is left to everybody.
+        // Only root can change the owner; others can still set one of their own groups.
         let _ = fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
     }
     match readers {
@@ -254,7 +251,7 @@ fn take_after(new: &File, old: &Metadata, readers: Readers) -> io::Result<()> {
     }
 }
 
-/// Some file systems cannot be asked to.
+/// Syncs the file, and ignores file systems that don't support it.
 fn on_disk(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
@@ -262,7 +259,7 @@ fn on_disk(file: &File) -> io::Result<()> {
     }
 }
 
-/// Where symbolic links lead.
+/// Result of following symbolic links.
 enum Followed {
     Path(PathBuf),
     /// A descriptor of this process: `/dev/stdout`, `/dev/fd/3`, `/proc/self/fd/1`.
@@ -284,8 +281,8 @@ fn followed(path: &Path) -> io::Result<Followed> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// Whether the path names a descriptor of a process: such a link says where the descriptor leads, and opening what it
-/// names is not the same as writing to it.
+/// Returns true if the path names a descriptor of a process. The target of such a link is only informative: opening it
+/// is not the same as writing to the descriptor.
 fn is_descriptor(path: &Path) -> bool {
     let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
     parent.is_some_and(|parent| parent.starts_with("/proc") && parent.ends_with("fd"))
@@ -293,7 +290,7 @@ fn is_descriptor(path: &Path) -> bool {
 
 fn descriptor(path: &Path) -> io::Result<File> {
     let found = fs::metadata(path)?;
-    // A copy of the descriptor shares its place in the file with whoever writes to it besides.
+    // A duplicated descriptor shares the file position with other writers.
     let is = |own: &File| own.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()));
     let streams = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
     if let Some(own) = streams.into_iter().flatten().map(File::from).find(is) {
@@ -340,7 +337,7 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         let found = fs::metadata(&path).unwrap();
         assert_eq!((found.mode() & 0o777, fs::read_to_string(&path).unwrap().as_str()), (0o640, "today"));
-        // A link to what is not there yet makes it.
+        // Writing through a dangling link creates its target.
         symlink("later", place.path().join("dangling")).unwrap();
         write_file(&place.path().join("dangling"), b"new").unwrap();
         assert_eq!(fs::read_to_string(place.path().join("later")).unwrap(), "new");

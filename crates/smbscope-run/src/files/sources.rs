@@ -1,4 +1,4 @@
-//! What a command reads, so that no output is ever one of its inputs: by device and inode, under whatever name.
+//! Input files of a command, identified by device and inode, so that no output overwrites an input under another name.
 
 use smbscope_capture::reader::CaptureInput;
 use std::fs::{self, File, Metadata};
@@ -7,7 +7,6 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Regular files that are read.
 #[derive(Debug, Default)]
 pub struct Sources(Vec<SourceIdentity>);
 
@@ -19,7 +18,6 @@ struct SourceIdentity {
 }
 
 impl Sources {
-    /// Captures.
     pub fn of_inputs(inputs: &[CaptureInput]) -> Sources {
         let mut sources = Sources::default();
         for input in inputs {
@@ -31,7 +29,8 @@ impl Sources {
         sources
     }
 
-    /// A file, or a directory with the files in it. What cannot be looked at is left to whoever reads it.
+    /// Adds a file, or a directory with the files in it. Ignores paths that can't be read; reading them later reports
+    /// the error.
     pub fn add(&mut self, path: &Path) {
         let Ok(found) = fs::metadata(path) else { return };
         if !found.is_dir() {
@@ -45,7 +44,6 @@ impl Sources {
         }
     }
 
-    /// What standard input comes from.
     fn add_stdin(&mut self) {
         let found = io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata());
         if let Ok(found) = found {
@@ -54,13 +52,13 @@ impl Sources {
     }
 
     fn note(&mut self, name: String, found: &Metadata) {
-        // Devices and pipes are no less afterwards.
+        // Writing to devices and pipes destroys no input.
         if found.is_file() {
             self.0.push(SourceIdentity { name, device: found.dev(), inode: found.ino() });
         }
     }
 
-    /// The name of the source that this file is.
+    /// Returns the name of the source that is this file.
     pub fn name_of(&self, found: &Metadata) -> Option<&str> {
         let is_it = |source: &&SourceIdentity| (source.device, source.inode) == (found.dev(), found.ino());
         self.0.iter().find(is_it).map(|source| source.name.as_str())
