@@ -1,4 +1,4 @@
-//! Removes what benchmarks made on a share, and nothing else.
+//! Removes the files that benchmarks created on a share.
 
 use crate::BenchError;
 use crate::options::Connect;
@@ -8,10 +8,10 @@ use smbscope_load::prepare::{self, CleanupResult};
 use std::time::Duration;
 use tokio::runtime::Builder;
 
-/// Sessions that remove files at the same time.
+/// Sessions that remove files in parallel.
 const SESSIONS: u32 = 4;
 
-/// Removes what is there of benchmarks, within this time.
+/// Removes the files of benchmarks on the target and nothing else, within this time.
 pub fn clean(target: &TargetUrl, connect: &Connect, within: Duration) -> Result<CleanupResult, BenchError> {
     let site = Site::named(target, connect)?;
     let runtime =

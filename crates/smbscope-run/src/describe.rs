@@ -1,4 +1,4 @@
-//! What the document of a run says: what was asked for, what it was asked of, and what was measured.
+//! Builds the document of a run: settings, target, environment and results.
 
 use crate::options::RunOptions;
 use crate::setup::Setup;
@@ -11,17 +11,16 @@ use smbscope_report::Answer;
 use smbscope_report::bench::{self, BenchDocument};
 use std::num::NonZeroUsize;
 
-/// What came out of all load points.
+/// Results of all load points.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RampResults {
     pub(crate) runs: Vec<bench::BenchRun>,
     pub(crate) capacity: Option<bench::CapacityEntry>,
-    /// What could not be kept, and why.
+    /// Results that could not be stored, with the reason.
     pub(crate) losses: Vec<String>,
 }
 
 impl Site {
-    /// The server, the share, and how they are spoken to.
     pub(crate) fn described(&self, facts: &SessionParameters) -> bench::TargetEntry {
         let options = &self.options;
         bench::TargetEntry {
@@ -43,7 +42,6 @@ impl Site {
 }
 
 impl Setup {
-    /// The document of the run.
     pub(crate) fn document(&self, measured: RampResults) -> BenchDocument {
         let mut environment = environment::of_client();
         if self.site.lab.is_some() {
@@ -67,7 +65,8 @@ impl Setup {
         );
         let mut runs = measured.runs;
         if self.site.options.folder.is_some() {
-            // The work is done by the threads of the client: that they are busy is no limit of its own.
+            // In a folder run the client's threads do the file system's work, so a busy thread is not a client
+            // bottleneck.
             runs.iter_mut().filter_map(|run| run.client_cpu.as_mut()).for_each(|cpu| cpu.limited = false);
         }
         let document = BenchDocument {

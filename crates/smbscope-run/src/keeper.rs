@@ -1,4 +1,4 @@
-//! Keeps what each load point yields, as soon as it is over.
+//! Stores the results of each load point as soon as it is over.
 
 use crate::BenchError;
 use crate::describe::RampResults;
@@ -12,23 +12,21 @@ use smbscope_report::bench::BenchDocument;
 use smbscope_report::bench::tables::ServerMetric;
 use std::path::PathBuf;
 
-/// Keeps a run while it goes on.
 pub(crate) struct RunResultWriter<'a> {
     setup: &'a Setup,
     metrics: &'a Metrics,
     store: Store,
 }
 
-/// Where files go.
+/// Destination of the files.
 enum Store {
-    /// A directory that the user named.
     Kept(RunDirectory),
-    /// One for captures alone, which goes with the run.
+    /// A temporary folder for captures, removed after the run.
     Passing(Workplace),
 }
 
 impl<'a> RunResultWriter<'a> {
-    /// In this directory, if any.
+    /// Writes into `directory`. Without one, only captures are written, to a temporary folder.
     pub(crate) fn new(
         setup: &'a Setup,
         directory: Option<RunDirectory>,
@@ -41,7 +39,7 @@ impl<'a> RunResultWriter<'a> {
         Ok(RunResultWriter { setup, metrics, store })
     }
 
-    /// Where a capture of that name is to be written.
+    /// Returns the path to write a capture to.
     pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, BenchError> {
         match &mut self.store {
             Store::Kept(directory) => directory.capture(name),
@@ -49,7 +47,7 @@ impl<'a> RunResultWriter<'a> {
         }
     }
 
-    /// A load point is over; `so_far` is the whole run until now.
+    /// Stores a finished load point; `so_far` is the whole run up to now.
     pub(crate) fn point(
         &mut self,
         run: &LoadPointResult,
@@ -64,7 +62,7 @@ impl<'a> RunResultWriter<'a> {
         directory.keep(&self.setup.document(so_far.clone()), &self.metrics.so_far())
     }
 
-    /// The run is over.
+    /// Stores the final document.
     pub(crate) fn finish(self, document: &BenchDocument) -> Result<(), BenchError> {
         match self.store {
             Store::Kept(directory) => finish(directory, document, &self.metrics.so_far()),
@@ -78,11 +76,11 @@ fn finish(mut directory: RunDirectory, document: &BenchDocument, metrics: &[Serv
         return Err(BenchError::NothingMeasured(directory.path().to_owned()));
     }
     directory.keep(document, metrics)?;
-    // Where there is no room for the table, there may be for the page.
+    // A disk too full for the table may still have room for the page.
     let table = directory.end_table();
     directory.keep_page(document)?;
     if directory.has_earlier() {
-        // With the table, or not at all.
+        // An earlier run is replaced only if the table is complete.
         table?;
         return directory.put_in_place();
     }

@@ -1,8 +1,11 @@
-//! What a measurement is: users of a workload on a server, up a ramp, held against packet captures, kept in a run
-//! directory and told as one document.
+//! Runs benchmarks against SMB servers: a workload's users, load point by load point, checked against packet captures
+//! and stored as one document in a run directory.
+//!
+//! The other commands that need more than one crate are here as well: capture analysis ([`analysis`]), recording a
+//! workload ([`record`]), timing application launches ([`launch`]) and studies ([`study`]).
 //!
 //! ```no_run
-//! # fn example(options: smbscope_run::RunOptions) -> Result<(), smbscope_run::Error> {
+//! # fn example(options: smbscope_run::RunOptions) -> Result<(), smbscope_run::BenchError> {
 //! use smbscope_run::Bench;
 //! use std::sync::atomic::AtomicBool;
 //!
@@ -13,8 +16,8 @@
 //! # }
 //! ```
 //!
-//! Nothing here prints, parses a command line or handles a signal. Who wants to see a run while it goes on implements
-//! [`progress::Progress`].
+//! This crate doesn't print, parse command lines or handle signals. To follow a run as it goes, implement
+//! [`progress::BenchObserver`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]

@@ -1,5 +1,5 @@
-//! What this process costs while it runs, thread by thread: Linux tells how long each was on a processor
-//! (`/proc/self/task/…/schedstat`). Elsewhere nothing is shown.
+//! Processor time of this process by thread, from `/proc/self/task/…/schedstat`. Other systems than Linux provide no
+//! figures.
 
 use crate::progress::Cpu;
 use smbscope_load::engine::LIMITED_ABOVE;
@@ -8,17 +8,16 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Nanoseconds on a processor by thread.
+/// CPU time in nanoseconds, by thread ID.
 type Threads = BTreeMap<u64, u64>;
 
-/// Looks from time to time.
 #[derive(Debug, Default)]
 pub(crate) struct CpuMeter {
     before: Option<(Instant, Threads)>,
 }
 
 impl CpuMeter {
-    /// What it cost since the last look; nothing is known at the first.
+    /// Returns the usage since the last call. Returns `None` on the first one.
     pub(crate) fn look(&mut self) -> Option<Cpu> {
         let now = Instant::now();
         let threads = threads(Path::new("/proc/self/task"))?;
@@ -27,7 +26,7 @@ impl CpuMeter {
     }
 }
 
-/// A thread that is new counts from its beginning, one that is gone does not count.
+/// Computes the usage between two readings. A new thread counts from its start; an ended one doesn't count.
 fn between(before: &Threads, after: &Threads, over: Duration) -> Option<Cpu> {
     let whole = over.as_nanos() as f64;
     if whole <= 0.0 {
@@ -47,7 +46,7 @@ fn threads(tasks: &Path) -> Option<Threads> {
     let mut found = Threads::new();
     for task in fs::read_dir(tasks).ok()?.flatten() {
         let thread: Option<u64> = task.file_name().to_str().and_then(|name| name.parse().ok());
-        // One that has just ended is no longer there.
+        // The file of a thread that has just ended is gone.
         let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
         let on_processor: Option<u64> = text.split(' ').next().and_then(|ns| ns.parse().ok());
         found.extend(thread.zip(on_processor));
@@ -62,7 +61,7 @@ mod tests {
     #[test]
     fn the_busiest_thread_tells_whether_the_client_is_the_limit() {
         let before = Threads::from([(1, 1_000_000_000), (2, 0), (4, 5)]);
-        // In two seconds: 1.9 s and 0.5 s, 0.1 s of a new thread, and one that is gone.
+        // In two seconds: 1.9 s and 0.5 s, 0.1 s of a new thread, and one that has ended.
         let after = Threads::from([(1, 2_900_000_000), (2, 500_000_000), (3, 100_000_000)]);
         let cpu = between(&before, &after, Duration::from_secs(2)).unwrap();
         assert!((cpu.percent - 125.0).abs() < 1e-9 && (cpu.busiest_percent - 95.0).abs() < 1e-9, "{cpu:?}");

@@ -1,4 +1,4 @@
-//! What was asked for and negotiated, in the words of the document.
+//! Converts client settings and capacity results into the terms of the bench document.
 
 use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SigningAlgorithm};
 use smbscope_load::engine::result::{LoadPointResult, PacingResult};
@@ -38,9 +38,8 @@ pub(crate) fn cipher(cipher: Cipher) -> &'static str {
     }
 }
 
-/// What a search found.
-///
-/// With `by_rate` the loads are rates, which all have the same users.
+/// Converts the result of a capacity search. With `by_rate`, the loads are request rates, all tried with the same
+/// number of users.
 pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> bench::CapacityEntry {
     let found = match capacity.users {
         Knee::At(load) | Knee::AtLeast(load) => Some(load),
@@ -71,7 +70,7 @@ pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> benc
     }
 }
 
-/// What the search cannot say for certain.
+/// Returns the caveat to print next to the capacity, if the search leaves doubt.
 pub(crate) fn reservation(capacity: &engine::CapacityResult, by_rate: bool) -> Option<String> {
     let criterion = &capacity.criterion;
     match capacity.users {
@@ -84,7 +83,7 @@ pub(crate) fn reservation(capacity: &engine::CapacityResult, by_rate: bool) -> O
             "{criterion} holds at {}, the most that were tried: the capacity may be higher; give --users a larger range.",
             counted(users.into(), "user", "users")
         )),
-        // The report says so above all.
+        // The report's answer already says so.
         Knee::Below(_) => None,
         Knee::Unfinished(_) => Some(format!("The search for the capacity with {criterion} was ended early.")),
     }

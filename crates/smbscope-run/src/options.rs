@@ -1,4 +1,4 @@
-//! What is asked of a run.
+//! Options of a benchmark run.
 
 use crate::files::Sources;
 use crate::metrics::Exporter;
@@ -12,48 +12,43 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long it may take to make the workload's files where nobody says otherwise.
+/// Default time limit for creating the workload's files.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// Percentage of failed operations that a run may have where nobody says otherwise.
+/// Default limit for the percentage of failed operations.
 pub const ERRORS_ALLOWED_PERCENT: f64 = 1.0;
 
-/// What is asked of a run.
 #[derive(Debug)]
 pub struct RunOptions {
-    /// Whom the load is put on.
     pub server: ServerUnderTest,
-    /// How users connect.
     pub connect: Connect,
-    /// What users do.
     pub workload: Workload,
-    /// How many, when and how long.
+    /// Load points, schedule and durations.
     pub plan: RampPlan,
-    /// What must hold at the capacity, and where to look for it; absent where the load points are those of the plan.
+    /// Criterion and range of a capacity search. `None` runs the load points of the plan.
     pub capacity: Option<(Criterion, Search)>,
-    /// How long it may take to make the workload's files; absent where none are made.
+    /// Time limit for creating the workload's files. `None` uses the files that are already there.
     pub prepare: Option<Duration>,
-    /// The hosts that users work on; absent where they work on this one.
+    /// Load hosts. `None` generates the load on this machine.
     pub cluster: Option<Cluster>,
-    /// Take a packet capture of each load point, and hold the client's times against it.
+    /// Captures each load point and checks the client's times against the capture.
     pub capture: bool,
-    /// Percentage of failed operations of a load point above which the run counts as failed.
+    /// Limit for the percentage of failed operations of a load point; above it the run fails.
     pub max_errors_percent: f64,
-    /// Where the server's own metrics are; absent where they are this machine's, if the server is here.
+    /// Exporter that provides the server's metrics. `None` reads this machine's counters if the server runs here.
     pub server_metrics: Option<Exporter>,
-    /// Where the run is kept.
+    /// Run directory. `None` keeps no files.
     pub directory: Option<PathBuf>,
-    /// What the run is made from: none of it is written over.
+    /// Input files of the run, which its output must not overwrite.
     pub sources: Sources,
-    /// Title of the report.
     pub title: Option<String>,
-    /// The command line that asks for it, quoted for a shell, without load points, schedule and results: what the report
-    /// proposes to do next is made from it.
+    /// Shell-quoted command line that started the run, without the options for load points, schedule and results. The
+    /// report builds its suggested next commands from it.
     pub command: Option<String>,
 }
 
 impl RunOptions {
-    /// What users of a workload do at a server, by the plan that is the default; its files are made first.
+    /// Creates options with the default plan; the workload's files are created first.
     pub fn new(server: ServerUnderTest, connect: Connect, workload: Workload) -> RunOptions {
         RunOptions {
             server,
@@ -74,15 +69,13 @@ impl RunOptions {
     }
 }
 
-/// Hosts that users work on.
 pub struct Cluster {
-    /// Starts their load generators, when the server has answered.
+    /// Starts the load generators, once the server has answered.
     pub hosts: Box<Hosts>,
-    /// What happens when one is lost.
     pub on_lost: OnLostHost,
 }
 
-/// Starts load generators; an error is one line.
+/// Starts the load generators. Its error is a single line.
 pub type Hosts = dyn FnOnce() -> Result<Vec<Host>, String> + Send + Sync;
 
 impl fmt::Debug for Cluster {
@@ -91,39 +84,34 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// Whom the load is put on.
 #[derive(Debug)]
 pub enum ServerUnderTest {
-    /// The server of a share, or a local folder.
+    /// A share or a local folder.
     Named(TargetUrl),
-    /// A private one, which is started for the time of the run.
+    /// A private Samba server that runs as long as the benchmark.
     Private(Private),
 }
 
-/// A private server.
 #[derive(Debug, Default)]
 pub struct Private {
-    /// Where, and who takes care of it.
     pub launcher: Launcher,
-    /// How it is to be; it signs and lets guests in as the users need it.
+    /// Server settings. Signing and guest access are adapted to the users' login.
     pub settings: LabServerSettings,
 }
 
-/// How users connect, and as whom.
+/// Connection options and login of the users.
 pub struct Connect {
-    /// Dialect, protection and so on; host, address, share and credentials are filled in.
+    /// Host, address, share and credentials are filled in later.
     pub options: SessionOptions,
-    /// Who connects.
     pub login: Login,
-    /// Tells the password of a user that the target names, and is asked for no other.
+    /// Provides the password of the user named in the target. Not called for any other user.
     pub password: Box<Passwords>,
 }
 
-/// Tells the password of a user.
 pub type Passwords = dyn Fn(&str) -> Result<Secret, Box<dyn std::error::Error + Send + Sync>> + Send + Sync;
 
 impl Connect {
-    /// With what a client does by itself.
+    /// Uses the client's default options.
     pub fn new(login: Login, password: Box<Passwords>) -> Connect {
         let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         Connect { options: SessionOptions::new("", nowhere, ""), login, password }
@@ -136,15 +124,12 @@ impl fmt::Debug for Connect {
     }
 }
 
-/// Who connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Login {
-    /// The user of the target by password; a guest where the target names none.
+    /// The target's user with a password, or a guest if the target names no user.
     Password,
-    /// A guest.
     Guest,
-    /// Nobody.
     Anonymous,
-    /// Whoever the system has Kerberos tickets of.
+    /// The user of the Kerberos ticket cache.
     Kerberos,
 }

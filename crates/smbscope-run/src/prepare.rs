@@ -1,4 +1,4 @@
-//! Puts a workload's files on the share before the first load point.
+//! Creates a workload's files on the share before the first load point.
 
 use crate::BenchError;
 use crate::progress::{BenchObserver, Wish};
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
-/// Sessions that make files at the same time.
+/// Sessions that create files in parallel.
 const SESSIONS: u32 = 4;
-/// How often whoever watches is told.
+/// Interval between progress updates.
 const REFRESH: Duration = Duration::from_millis(500);
-/// How often it is looked whether the user wants to stop.
+/// Interval between checks for a stop request.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Makes what is missing.
+/// Creates the missing files.
 pub(crate) fn run(
     setup: &Setup,
     within: Duration,

@@ -1,28 +1,28 @@
-//! What a run tells whoever watches it: where it is, what happened since the last time, what came out of a load point.
+//! Progress of a run: position in the ramp, counts since the last update, finished load points.
 
 use smbscope_load::{engine, prepare};
 use smbscope_report::bench;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Watches a run, on the thread that called it. What goes wrong with showing is no reason to lose a measurement.
+/// Observes a run on the thread that called it. Errors of the display must not end the measurement, so there are none
+/// to return.
 pub trait BenchObserver {
-    /// Before the first load point: so far the workload's files are made.
+    /// Called while the workload's files are created, before the first load point.
     fn preparing(&mut self, made: &prepare::PrepareProgress) {
         let _ = made;
     }
 
-    /// What happened since the last time.
+    /// Called about once per second.
     fn update(&mut self, snapshot: RampSnapshot) {
         let _ = snapshot;
     }
 
-    /// A load point is over.
     fn point_done(&mut self, run: &bench::BenchRun) {
         let _ = run;
     }
 
-    /// Something that is to be known at once.
+    /// Called with a message that the user should see immediately.
     fn note(&mut self, text: &str) {
         let _ = text;
     }
@@ -34,64 +34,59 @@ pub trait BenchObserver {
     }
 }
 
-/// Nobody watches.
+/// Ignores all progress.
 impl BenchObserver for () {}
 
-/// What the user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    /// To go on.
     GoOn,
-    /// To end the load point and keep what was measured.
+    /// End the load point early and keep its measurements.
     Stop,
 }
 
-/// What does not change while users work.
+/// The part of the display that stays the same throughout the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Heading {
-    /// `netbench-like`
+    /// Example: `netbench-like`.
     pub workload: String,
-    /// `127.0.0.1:14450, share share, SMB 3.1.1`
+    /// Example: `smb://share@127.0.0.1:14450/share, SMB 3.1.1`.
     pub target: String,
 }
 
-/// Where in the ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RampPosition {
-    /// Counted from 1.
+    /// Number of the load point, from 1.
     pub number: u32,
-    /// How many there will be; absent where capacity is searched.
+    /// Number of load points. `None` during a capacity search.
     pub of: Option<u32>,
-    /// Users that it is to have.
+    /// Planned number of users.
     pub users: u32,
 }
 
-/// What happened since the last snapshot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RampSnapshot {
-    /// Where in the ramp.
     pub point: RampPosition,
-    /// Until the phase ends, and its whole length, where they are known.
+    /// Time until the phase ends and its whole length, if known.
     pub remaining: Option<(Duration, Duration)>,
-    /// What the engine does, and what it counted.
+    /// Phase of the engine and its counts.
     pub live: engine::EngineSnapshot,
-    /// What the client itself costs, where known.
+    /// `None` if the system doesn't tell.
     pub cpu: Option<Cpu>,
 }
 
 /// Processor time of the client since the last snapshot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cpu {
-    /// In percent of one processor.
+    /// In percent of one core.
     pub percent: f64,
-    /// Of the busiest thread.
+    /// Of the busiest thread, in percent of one core.
     pub busiest_percent: f64,
-    /// The client is the limit.
+    /// True if the client is the bottleneck.
     pub limited: bool,
 }
 
 impl RampSnapshot {
-    /// So many a second.
+    /// Converts a count of this snapshot into a rate.
     pub fn per_second(&self, count: u64) -> f64 {
         let seconds = self.live.over.as_secs_f64();
         if seconds > 0.0 { count as f64 / seconds } else { 0.0 }

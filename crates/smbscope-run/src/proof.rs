@@ -1,4 +1,4 @@
-//! Captures of load points, each held against what the client measured.
+//! Captures load points and compares each capture with the client's measurements.
 
 use crate::document::{self, CaptureFacts, LoadPointCapture};
 use crate::sniffer::{FinishedCapture, RunningCapture, SnapLength, Sniffer};
@@ -15,9 +15,9 @@ use smbscope_stats::Aggregator;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Takes a capture of each load point. Why one fails is told with the load point.
+/// Captures each load point. A failure is reported with the load point and doesn't end the run.
 pub(crate) struct Captures {
-    /// How captures are taken, or why not; absent where none is asked for.
+    /// `None` if no captures are wanted.
     sniffer: Option<Result<Sniffer, String>>,
     server: SocketAddr,
     under_way: Option<Result<RunningCapture, String>>,
@@ -25,17 +25,17 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// Of what goes to and from this server, where captures are asked for.
+    /// Captures the traffic with `server` if a snap length is given.
     pub(crate) fn new(server: SocketAddr, asked_for: Option<SnapLength>) -> Captures {
         Captures { sniffer: asked_for.map(|bytes| Sniffer::find(server, bytes)), server, under_way: None, taken: None }
     }
 
-    /// Why there will be none, although they are asked for.
+    /// Returns the reason why the requested captures can't be taken.
     pub(crate) fn why_not(&self) -> Option<&str> {
         self.sniffer.as_ref()?.as_ref().err().map(String::as_str)
     }
 
-    /// Users are about to work: begins a capture into a file.
+    /// Starts the capture of a load point, before users start to work.
     pub(crate) fn begin(&mut self, file: impl FnOnce() -> Result<PathBuf, BenchError>) {
         self.under_way = self.sniffer.as_ref().map(|sniffer| {
             let sniffer = sniffer.as_ref().map_err(String::clone)?;
@@ -43,12 +43,12 @@ impl Captures {
         });
     }
 
-    /// The measured part is over.
+    /// Stops the capture after the measured part.
     pub(crate) fn end(&mut self) {
         self.taken = self.under_way.take().map(|capture| capture.and_then(RunningCapture::end));
     }
 
-    /// The load point beside its capture, whose file is called so.
+    /// Returns the document's entry of the load point, with the results of its capture.
     pub(crate) fn held_against(
         &mut self,
         run: &LoadPointResult,
@@ -56,7 +56,7 @@ impl Captures {
         name: String,
     ) -> bench::BenchRun {
         if self.taken.is_none() {
-            // It ended before anything was measured.
+            // The load point ended before the measured part.
             self.end();
         }
         let taken = match self.taken.take() {
@@ -64,7 +64,7 @@ impl Captures {
             Some(Err(why)) => return document::load_point(run, LoadPointCapture::Skipped(why)),
             Some(Ok(taken)) => taken,
         };
-        // Where some did not fit, those that did are still held against the wire one by one.
+        // An incomplete list of commands is still matched one by one.
         let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
         match read(&taken, self.server.port(), &mut |exchange| wire.record(exchange)) {
             Ok(facts) => {
@@ -75,7 +75,7 @@ impl Captures {
     }
 }
 
-/// What each exchange of the capture is looked at for: by whoever wants them, and for how far the capture can be trusted.
+/// Forwards each exchange and collects the quality of the capture.
 struct ForwardingAggregator<'e> {
     each: &'e mut (dyn FnMut(&Exchange) + Send),
     aggregator: Aggregator,
@@ -97,8 +97,8 @@ impl Sink for ForwardingAggregator<'_> {
     }
 }
 
-/// Hands on the commands of a capture, in the order in which they end, and says how far it can be trusted. `port` is the
-/// server's.
+/// Reads a capture and forwards its commands in order of their end. Returns the capture's quality and counts. `port` is
+/// the server's.
 pub(crate) fn read(
     taken: &FinishedCapture,
     port: u16,

@@ -1,4 +1,4 @@
-//! Load points one after the other: the engine on a thread of its own, whoever watches on this one.
+//! Runs the load points: the engine on its own thread, the observer on the caller's.
 
 use crate::BenchError;
 use crate::describe::RampResults;
@@ -17,10 +17,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often whoever watches is told.
+/// Interval between progress updates.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Runs all load points, and tells how they get on; ends with the one during which `stop` is set.
+/// Runs all load points and reports progress. When `stop` is set, the current load point is the last one.
 pub(crate) fn run(
     setup: &Setup,
     fleet: Option<Fleet>,
@@ -61,7 +61,7 @@ pub(crate) fn run(
     Ok(measured)
 }
 
-/// The engine: the load points of the plan, or those of a search.
+/// Runs the engine for the load points of the plan or of the capacity search.
 fn load(
     setup: &Setup,
     fleet: Option<Fleet>,
@@ -80,13 +80,14 @@ fn load(
     .map_err(Into::into)
 }
 
-/// What whoever watches hears from the engine's thread.
+/// Event sent from the engine's thread to the observer's.
 enum LoadPointEvent {
     Begins(u32),
     Done(Box<bench::BenchRun>),
 }
 
-/// Follows the engine from its own thread: takes captures, turns what comes out into the document's runs, and keeps them.
+/// Handles the engine's events on its thread: takes captures, converts results into the document's runs and stores
+/// them.
 struct RampFollower<'a, 'k> {
     captures: Captures,
     keeper: &'a mut RunResultWriter<'k>,
@@ -100,7 +101,7 @@ impl RampFollower<'_, '_> {
         let _ = self.events.send(event);
     }
 
-    /// What the capture of the load point in progress is called.
+    /// File name for the current load point's capture.
     fn capture_name(&self, users: u32) -> String {
         format!("point-{:02}-{users}-users.pcap", self.measured.runs.len() + 1)
     }
@@ -132,14 +133,13 @@ impl Hooks for RampFollower<'_, '_> {
     }
 }
 
-/// Where in the ramp it is, for whoever watches.
+/// Tracks the position in the ramp for the observer.
 struct RampMonitor<'a> {
     setup: &'a Setup,
     live: &'a LiveFigures,
     events: Receiver<LoadPointEvent>,
     point: RampPosition,
     since: Option<(EnginePhase, Instant)>,
-    /// What this process costs.
     meter: CpuMeter,
 }
 
@@ -158,7 +158,7 @@ impl<'a> RampMonitor<'a> {
         }
     }
 
-    /// Tells what happened since the last time.
+    /// Reports all events since the last call.
     fn tell(&mut self, progress: &mut dyn BenchObserver) {
         for event in self.events.try_iter() {
             match event {
@@ -182,7 +182,7 @@ impl<'a> RampMonitor<'a> {
             _ => None,
         };
         let remaining = length.map(|length| (length.saturating_sub(since.elapsed()), length));
-        // A thread that asks for answers without a pause is always busy.
+        // A busy-polling thread always shows 100%.
         let cpu = self.meter.look().filter(|_| !plan.busy_poll);
         progress.update(RampSnapshot { point: self.point, remaining, live, cpu });
     }

@@ -1,4 +1,4 @@
-//! A run from its options to its document.
+//! A benchmark run, from its options to its document.
 
 use crate::BenchError;
 use crate::directory::RunDirectory;
@@ -18,28 +18,26 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 use tokio::runtime::Builder;
 
-/// Threads at most for the users of a local folder; further users share them.
+/// Maximum number of threads for the users of a local folder; more users share them.
 const FOLDER_THREADS_MAX: usize = 256;
 
-/// A run that can begin: its server has answered, and its results have a place.
+/// A run that is ready to start: the server has answered, and there is a place for the results.
 pub struct Bench {
     setup: Setup,
     directory: Option<RunDirectory>,
     fleet: Option<Fleet>,
 }
 
-/// What came out of a run.
 #[derive(Debug)]
 pub struct BenchOutcome {
-    /// All of it.
     pub document: BenchDocument,
-    /// Whether it was kept, where that was asked for.
+    /// Result of writing the run directory. `Ok` if none was requested.
     pub kept: Result<(), BenchError>,
 }
 
 impl Bench {
-    /// Finds a place for the results, finds or starts the server, and connects to it once. Whatever fails here leaves
-    /// nothing behind.
+    /// Prepares the run directory, finds or starts the server, and connects to it once. Leaves nothing on the server if
+    /// it fails.
     pub fn open(mut options: RunOptions) -> Result<Bench, BenchError> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
@@ -55,14 +53,13 @@ impl Bench {
         Ok(Bench { setup, directory, fleet })
     }
 
-    /// What is to be shown while it runs.
     pub fn heading(&self) -> Heading {
         let Setup { options, site, facts, .. } = &self.setup;
         Heading { workload: options.workload.name().to_owned(), target: site.heading(facts) }
     }
 
-    /// Makes the workload's files, runs all load points, and keeps and tells what came out; ends early, with what was
-    /// measured until then, when `stop` is set or whoever watches wants it.
+    /// Creates the workload's files, runs all load points and stores the results. Ends early with the measurements so
+    /// far if `stop` is set or the observer asks for it.
     pub fn run(self, progress: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
         let Bench { setup, directory, fleet } = self;
         if let Some(within) = setup.options.prepare {
@@ -84,7 +81,7 @@ impl Bench {
     }
 }
 
-/// Each user of a folder has a thread, because a call on the file system holds up the thread that makes it.
+/// Gives each user of a local folder a thread, because file system calls block. Refuses options that need SMB.
 fn suit_a_folder(options: &mut RunOptions) -> Result<(), BenchError> {
     let RampPlan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
     let of_smb = match (options.capture, *connections_per_session) {
@@ -100,7 +97,7 @@ fn suit_a_folder(options: &mut RunOptions) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Connects once, so that a wrong password or a missing share is said before anything is begun.
+/// Connects once, so that a wrong password or a missing share is reported before the run begins.
 pub(crate) fn look(options: &SessionOptions) -> Result<SessionParameters, BenchError> {
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(BenchError::system("runtime for the client"))?;
@@ -110,7 +107,7 @@ pub(crate) fn look(options: &SessionOptions) -> Result<SessionParameters, BenchE
             error => BenchError::Connect { host: options.host.clone(), error },
         })?;
         let facts = session.facts().clone();
-        // What goes wrong with saying goodbye is no reason not to begin.
+        // A failed logoff doesn't affect the run.
         let _ = session.disconnect().await;
         Ok(facts)
     })

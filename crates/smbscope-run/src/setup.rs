@@ -1,4 +1,4 @@
-//! What a run is made from, and what its sessions do.
+//! Everything that stays the same during a run.
 
 use crate::BenchError;
 use crate::options::{Cluster, RunOptions};
@@ -9,26 +9,24 @@ use smbscope_load::workload::{Script, UserSeat};
 use smbscope_model::{Nanos, Timestamp};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a run is made from.
 pub(crate) struct Setup {
     pub(crate) options: RunOptions,
-    /// When it began to be prepared.
+    /// Start of the preparations.
     pub(crate) started: Timestamp,
     pub(crate) site: Site,
-    /// Names of the hosts that users work on; none where they work on this one.
+    /// Names of the load hosts. Empty if the load is generated on this machine.
     pub(crate) hosts: Vec<String>,
-    /// What was negotiated with the server.
     pub(crate) facts: SessionParameters,
 }
 
 impl Setup {
-    /// Sessions of all users of the largest load point.
+    /// Number of sessions in the largest load point.
     pub(crate) fn sessions(&self) -> u32 {
         let RampPlan { users, sessions_per_user, .. } = &self.options.plan;
         users.most().saturating_mul(*sessions_per_user)
     }
 
-    /// The hosts that users work on, with what users do there.
+    /// Starts the load hosts and assembles their work.
     pub(crate) fn fleet(&mut self, cluster: Cluster) -> Result<Fleet, BenchError> {
         if self.site.options.folder.is_some() {
             let text = "a local folder is that of one machine: name a share, or leave --cluster out";
@@ -49,7 +47,7 @@ impl Setup {
         Ok(Fleet { hosts, on_lost, work })
     }
 
-    /// What the session of that number does.
+    /// Returns the script of session `number`.
     pub(crate) fn script(&self, number: u32) -> Box<dyn Script> {
         let RunOptions { workload, plan, .. } = &self.options;
         let directory = self.site.directory.clone();
@@ -57,7 +55,7 @@ impl Setup {
     }
 }
 
-/// By the clock of the system.
+/// Reads the system clock.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(Nanos::from(since).0)

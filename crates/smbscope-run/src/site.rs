@@ -1,4 +1,4 @@
-//! The server that is loaded: one that the target names, a private one for the time of the run, or none: a local folder.
+//! The benchmark's server: the named target, a private Samba server, or a local folder.
 
 use crate::BenchError;
 use crate::options::{Connect, Login, Private, ServerUnderTest as Wanted};
@@ -11,24 +11,22 @@ use smbscope_load::prepare;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-/// Port of direct TCP (MS-SMB2 2.1) and of the NetBIOS session service (RFC 1002 4.3).
+/// Ports of direct TCP (MS-SMB2 2.1) and of the NetBIOS session service (RFC 1002 4.3).
 const PORTS: [u16; 2] = [445, 139];
 
-/// A server, how to connect to it, and where on its share to work.
+/// Server, connection options and working directory of a run.
 #[derive(Debug)]
 pub(crate) struct Site {
-    /// How to connect.
     pub(crate) options: SessionOptions,
-    /// Below the share, with backslashes.
+    /// Working directory below the share, with backslashes.
     pub(crate) directory: String,
-    /// As the user wrote it, where a target was named.
+    /// `None` for a private server.
     pub(crate) target: Option<TargetUrl>,
-    /// The private server, which ends with this value.
+    /// Private server, stopped on drop.
     pub(crate) lab: Option<LabServer>,
 }
 
 impl Site {
-    /// The target, or a private server.
     pub(crate) fn open(server: &Wanted, connect: &Connect) -> Result<Site, BenchError> {
         match server {
             Wanted::Named(target) => Site::named(target, connect),
@@ -36,7 +34,6 @@ impl Site {
         }
     }
 
-    /// What a target names.
     pub(crate) fn named(target: &TargetUrl, connect: &Connect) -> Result<Site, BenchError> {
         match target {
             TargetUrl::Share(share) => Site::share(target, share, connect),
@@ -44,7 +41,7 @@ impl Site {
         }
     }
 
-    /// A local folder. What says how a server is to be spoken to is refused, and not left out.
+    /// Uses a local folder. Refuses options that only make sense with SMB.
     fn folder(target: &TargetUrl, folder: &Path, connect: &Connect) -> Result<Site, BenchError> {
         let SessionOptions { signing, encryption, compound, raw, leases, .. } = connect.options;
         let of_smb = [
@@ -70,7 +67,6 @@ impl Site {
         Ok(Site { options, directory, target: Some(target.clone()), lab: None })
     }
 
-    /// The server of a share.
     fn share(named: &TargetUrl, target: &ShareUrl, connect: &Connect) -> Result<Site, BenchError> {
         let port = PORTS[usize::from(connect.options.transport == Transport::NetBios)];
         let address = target.resolve(port)?;
@@ -85,7 +81,7 @@ impl Site {
         Ok(Site { options, directory, target: Some(named.clone()), lab: None })
     }
 
-    /// What is shown while it runs.
+    /// Text of [`Heading::target`](crate::progress::Heading::target).
     pub(crate) fn heading(&self, facts: &SessionParameters) -> String {
         match (&self.target, &self.lab) {
             (Some(target @ TargetUrl::Folder(_)), _) => target.to_string(),
@@ -94,12 +90,14 @@ impl Site {
         }
     }
 
-    /// What is known about the lab server that is loaded: the private one, or one of `lab up` or `lab run` that the target is.
+    /// Returns the record of the lab server under test: the private one, or one started by `lab up` or `lab run` with
+    /// the target's address.
     pub(crate) fn lab_record(&self) -> Option<ServerRecord> {
         if let Some(server) = &self.lab {
             return Some(server.record().clone());
         }
-        // That of `lab run`, which may be in another place than the default one; nobody's, where it can't be believed.
+        // A server of `lab run` may have its state outside the default folder. A folder that `StateFolder` rejects is
+        // ignored.
         let own = std::env::var_os("SMBSCOPE_LAB_FOLDER").map(PathBuf::from);
         let own = own.as_deref().and_then(Path::parent).and_then(|place| StateFolder::new(place).ok());
         let mut servers =
@@ -151,7 +149,6 @@ impl Site {
     }
 }
 
-/// Who connects to a target.
 fn credentials(target: &ShareUrl, connect: &Connect) -> Result<Credentials, BenchError> {
     Ok(match (connect.login, &target.user) {
         (Login::Guest, _) | (Login::Password, None) => Credentials::Guest,

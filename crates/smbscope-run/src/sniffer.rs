@@ -1,4 +1,4 @@
-//! A packet capture of a load point, taken by tcpdump or dumpcap, begun and ended by the engine.
+//! Captures the packets of a load point with tcpdump or dumpcap.
 
 use crate::files::create_private;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -10,18 +10,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How much of each packet is captured.
+/// Captured bytes per packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SnapLength {
-    /// All headers and the names in most messages. Enough where a message begins with a packet, as it does for a client that
-    /// has one command outstanding.
+    /// All headers and the names in most messages. Enough if each message starts in a new packet, which holds for a
+    /// client with one outstanding command.
     First512,
-    /// All: of several that are outstanding, a message begins where the one before ends.
+    /// Whole packets. With several outstanding commands, a message can start anywhere in a packet.
     All,
 }
 
 impl SnapLength {
-    /// As the programs take it; zero is the longest packet that they know.
+    /// Argument of `-s`. Zero selects the program's maximum.
     fn snap_length(self) -> &'static str {
         match self {
             SnapLength::First512 => "512",
@@ -30,16 +30,16 @@ impl SnapLength {
     }
 }
 
-/// Buffer of the kernel in KiB; a capture that drops packets proves little.
+/// Kernel buffer in KiB, large because a capture with dropped packets proves little.
 const BUFFER_KIB: u32 = 64 << 10;
-/// Longest wait for a capture to begin or to end.
+/// Time limit for a capture to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long packets may take from the network to the capture: the kernel hands them over in blocks, at the latest when
-/// the timeout of one second is over that tcpdump sets.
+/// Maximum delay between the network and the capture file: the kernel delivers packets in blocks, at the latest after
+/// the one-second timeout that tcpdump sets.
 const SETTLE: Duration = Duration::from_millis(1_200);
 
-/// Runs a command that ends when it is told to, and that ends with us: what is read is the end of a pipe that is ours
-/// alone, and so closed by the system however we end. A capture that goes on by itself would fill the disk.
+/// Shell script that runs a command until its standard input is closed. The input is a pipe whose other end only this
+/// process holds, so the kernel closes it however this process ends. An orphaned capture would fill the disk.
 pub(crate) const UNTIL_END_OF_INPUT: &str = r#"exec 3<&0
 "$@" 3<&- </dev/null & program=$!
 { read -r _ <&3; kill -TERM "$program"; } 2>/dev/null & watch=$!
@@ -48,7 +48,6 @@ wait "$program"; status=$?
 kill "$watch" 2>/dev/null
 exit "$status""#;
 
-/// The programs that can capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CaptureProgram {
     Tcpdump,
@@ -65,7 +64,7 @@ impl CaptureProgram {
         }
     }
 
-    /// What it says when it has begun.
+    /// Text that the program prints once it is capturing.
     fn ready(self) -> &'static str {
         match self {
             CaptureProgram::Tcpdump => "listening on",
@@ -78,7 +77,7 @@ impl CaptureProgram {
         command.args(["-c", UNTIL_END_OF_INPUT, "sh"]).arg(path);
         command.args(["-i", interface, "-s", bytes.snap_length()]);
         match self {
-            // Without -Z, tcpdump changes to a user who may not write here.
+            // Without -Z, tcpdump switches to a user who may not be able to write here.
             CaptureProgram::Tcpdump => command.args(["-B", &BUFFER_KIB.to_string(), "-n", "-Z", "root"]).arg("-w"),
             CaptureProgram::Dumpcap => command.args(["-B", &(BUFFER_KIB >> 10).to_string(), "-q", "-P", "-w"]),
         };
@@ -91,7 +90,7 @@ impl CaptureProgram {
     }
 }
 
-/// Captures what goes between this machine and a server.
+/// Captures the traffic between this machine and a server.
 #[derive(Debug)]
 pub(crate) struct Sniffer {
     program: CaptureProgram,
@@ -102,7 +101,7 @@ pub(crate) struct Sniffer {
 }
 
 impl Sniffer {
-    /// A way to capture the traffic with this server; else why there is none, and what to do.
+    /// Finds a working capture program. The error says why there is none and what to do.
     pub(crate) fn find(server: SocketAddr, bytes: SnapLength) -> Result<Sniffer, String> {
         let interface = interface_to(server);
         let filter = format!("tcp port {} and host {}", server.port(), server.ip());
@@ -121,7 +120,7 @@ impl Sniffer {
         Err(format!("{}; run as root, or allow dumpcap to capture", reasons.join("; ")))
     }
 
-    /// Begins a capture into a file, and returns when it has begun.
+    /// Starts a capture into a file. Returns once packets are being captured.
     pub(crate) fn begin(&self, file: &Path) -> Result<RunningCapture, String> {
         let name = self.program.name();
         let mut log = file.to_owned().into_os_string();
@@ -134,7 +133,7 @@ impl Sniffer {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(said)
-            // Ctrl-C is for us: what is outstanding then is still to be captured.
+            // Keeps Ctrl-C away from the program: responses still in flight must be captured.
             .process_group(0)
             .spawn()
             .map_err(|error| format!("cannot start {name}: {error}"))?;
@@ -159,7 +158,7 @@ impl Sniffer {
     }
 }
 
-/// A running capture; dropping it ends it.
+/// A running capture. Dropping it stops the program.
 #[derive(Debug)]
 pub(crate) struct RunningCapture {
     child: Option<Child>,
@@ -167,17 +166,15 @@ pub(crate) struct RunningCapture {
     log: PathBuf,
 }
 
-/// A capture that is over.
 #[derive(Debug)]
 pub(crate) struct FinishedCapture {
-    /// The file.
     pub(crate) file: PathBuf,
-    /// Packets that the kernel had no room for, as far as the program said.
+    /// Packets dropped by the kernel, if the program reported them.
     pub(crate) dropped: Option<u64>,
 }
 
 impl RunningCapture {
-    /// Ends it, when the last packets have come.
+    /// Stops the capture after the last packets have arrived.
     pub(crate) fn end(mut self) -> Result<FinishedCapture, String> {
         sleep(SETTLE);
         self.stop();
@@ -194,7 +191,7 @@ impl RunningCapture {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Tells the program to end, and kills it when it does not.
+    /// Stops the program, and kills it if it doesn't end in time.
     fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         drop(child.stdin.take());
@@ -218,11 +215,11 @@ impl Drop for RunningCapture {
     }
 }
 
-/// The interface over which packets go to a server; all of them where that cannot be found out.
+/// Returns the interface that leads to the server, or `any` if it can't be determined.
 fn interface_to(server: SocketAddr) -> String {
     let any = || "any".to_owned();
     let local: IpAddr = if server.ip().is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
-    // Connecting a datagram socket sends nothing; it asks the system for the way.
+    // Connecting a datagram socket sends nothing; it only looks up the route.
     let Ok(socket) = UdpSocket::bind((local, 0)) else { return any() };
     let Ok(own) = socket.connect(server).and_then(|()| socket.local_addr()) else { return any() };
     if server.ip().is_loopback() || own.ip() == server.ip() {
@@ -235,20 +232,20 @@ fn interface_to(server: SocketAddr) -> String {
     device_of(&told).map_or_else(any, str::to_owned)
 }
 
-/// The device that `ip route get` names.
+/// Returns the device in the output of `ip route get`.
 fn device_of(route: &str) -> Option<&str> {
     route.split_whitespace().skip_while(|word| *word != "dev").nth(1)
 }
 
-/// Where a program is: some are not on the path of an ordinary user.
+/// Finds a program on the path or in the sbin directories, which ordinary users don't have on their path.
 pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Why a program did not capture, by what it said: of several lines the one that speaks of permission, otherwise the
-/// first one in its own name.
+/// Extracts the reason of a failure from the program's output: the first line about permissions, otherwise the first
+/// one with the program's name, otherwise the last one.
 fn reason(name: &str, said: &str) -> String {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let own = format!("{name}: ");
@@ -260,7 +257,7 @@ fn reason(name: &str, said: &str) -> String {
     text.strip_prefix(&own).unwrap_or(text).trim_end_matches('.').to_owned()
 }
 
-/// `7 packets dropped by kernel` (tcpdump), `Packets received/dropped on interface 'lo': 5/7 …` (dumpcap).
+/// Parses `7 packets dropped by kernel` (tcpdump) or `Packets received/dropped on interface 'lo': 5/7 …` (dumpcap).
 fn dropped(said: &str) -> Option<u64> {
     said.lines().find_map(|line| {
         if let Some(count) = line.strip_suffix(" packets dropped by kernel") {
@@ -277,7 +274,7 @@ mod tests {
 
     #[test]
     fn losses_of_both_programs_are_read() {
-        // As printed by tcpdump 4.99 and dumpcap 4.0.
+        // Output of tcpdump 4.99 and dumpcap 4.0.
         assert_eq!(
             dropped("6 packets captured\n12 packets received by filter\n7 packets dropped by kernel\n"),
             Some(7)
@@ -289,7 +286,7 @@ mod tests {
 
     #[test]
     fn of_what_a_program_says_the_reason_is_found() {
-        // As printed by tcpdump 4.99 and dumpcap 4.0.
+        // Output of tcpdump 4.99 and dumpcap 4.0.
         let tcpdump = "tcpdump: lo: You don't have permission to perform this capture on that device\n\
                        (socket: Operation not permitted)\n";
         assert_eq!(reason("tcpdump", tcpdump), "lo: You don't have permission to perform this capture on that device");
@@ -305,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_device_of_a_route_is_found() {
-        // As printed by iproute2 6.1.
+        // Output of iproute2 6.1.
         assert_eq!(device_of("10.1.2.3 via 10.0.0.1 dev eth0 src 10.0.0.9 uid 0 \\    cache"), Some("eth0"));
         assert_eq!(device_of("RTNETLINK answers: Network is unreachable"), None);
     }

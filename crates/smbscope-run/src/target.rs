@@ -1,5 +1,5 @@
-//! Where a benchmark goes: `smb://[[DOMAIN;]user@]host[:port]/share[/dir]` (after the Internet-Draft of the smb scheme), or
-//! `file:DIR` for a local folder, the baseline.
+//! Benchmark targets: `smb://[[DOMAIN;]user@]host[:port]/share[/dir]` (after the Internet-Draft of the smb scheme), or
+//! `file:DIR` for a local folder as a baseline.
 
 use crate::BenchError;
 use std::fmt;
@@ -8,15 +8,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use url::Url;
 
-/// What is expected, for messages.
+/// Expected form, for error messages.
 const SHAPE: &str = "expected smb://[user@]host[:port]/share[/dir]";
 
-/// What the load is put on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetUrl {
-    /// A share of a server.
     Share(ShareUrl),
-    /// A folder of this machine: what the same work takes without a server.
+    /// A local folder: a baseline without a server.
     Folder(PathBuf),
 }
 
@@ -25,7 +23,7 @@ impl FromStr for TargetUrl {
 
     fn from_str(text: &str) -> Result<TargetUrl, String> {
         let Some(folder) = text.strip_prefix("file:") else { return text.parse().map(TargetUrl::Share) };
-        // file:///srv/data is how a browser writes file:/srv/data.
+        // file:///srv/data is the browsers' spelling of file:/srv/data.
         let folder = folder.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(folder);
         match folder {
             "" => Err("no folder; expected file:DIR, such as file:/srv/data".to_owned()),
@@ -46,20 +44,17 @@ impl fmt::Display for TargetUrl {
     }
 }
 
-/// A share, and a directory in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareUrl {
-    /// The domain of the user, where one is given.
     pub domain: Option<String>,
-    /// Who connects; a guest where nobody is named.
+    /// `None` connects as a guest.
     pub user: Option<String>,
-    /// Name or address.
+    /// Host name or IP address.
     pub host: String,
-    /// TCP port, where it is not the one of the transport.
+    /// `None` uses the default port of the transport.
     pub port: Option<u16>,
-    /// The share.
     pub share: String,
-    /// The directory below the share in which everything is kept, with backslashes; may be empty.
+    /// Working directory below the share, with backslashes. May be empty.
     pub directory: String,
 }
 
@@ -78,12 +73,12 @@ impl FromStr for ShareUrl {
                 "a backslash has no place in it: write / between its parts, and DOMAIN;user for a user of a domain; {SHAPE}"
             ));
         }
-        // A URL without them is another one, and so would be the share.
+        // The URL parser would resolve them, which changes the path and possibly the share.
         let dots = |part: &str| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
         if rest.split('/').any(dots) {
             return Err(format!(". and .. lead nowhere on a share; {SHAPE}"));
         }
-        // `url` knows hosts and ports of the schemes of the web; an smb URL has the same shape as those.
+        // `url` parses hosts and ports of web schemes only; smb URLs have the same syntax.
         let url = Url::parse(&format!("ftp:{rest}")).map_err(|error| format!("{error}; {SHAPE}"))?;
         if url.password().is_some() {
             return Err("a password in a URL would be seen by everybody on this machine; leave it out, and \
@@ -109,7 +104,7 @@ impl FromStr for ShareUrl {
             domain,
             user: Some(user).filter(|user| !user.is_empty()),
             host: host.trim_matches(['[', ']']).to_owned(),
-            // The scheme that stands in has a port of its own, which the URL then does not name.
+            // `url` drops the default port of the substitute scheme.
             port: url.port().or_else(|| text.contains(":21/").then_some(21)),
             share,
             directory: parts.join("\\"),
@@ -118,7 +113,7 @@ impl FromStr for ShareUrl {
 }
 
 impl ShareUrl {
-    /// The address of the server; `default_port` is that of the transport.
+    /// Resolves the host; `default_port` is the transport's.
     pub(crate) fn resolve(&self, default_port: u16) -> Result<SocketAddr, BenchError> {
         let port = self.port.unwrap_or(default_port);
         let host = self.host.as_str();
@@ -129,7 +124,7 @@ impl ShareUrl {
 }
 
 impl fmt::Display for ShareUrl {
-    /// As a URL, for results.
+    /// Formats the target as a URL, without a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("smb://")?;
         if let Some(user) = &self.user {
@@ -151,8 +146,8 @@ impl fmt::Display for ShareUrl {
     }
 }
 
-/// The URL of a share that is written as Windows does (MS-DTYP 2.2.57), or with slashes. A shell may have taken one of two
-/// backslashes for its own.
+/// Converts a UNC path (MS-DTYP 2.2.57) or its form with slashes into a URL. Accepts a single leading backslash,
+/// because a shell may have removed one.
 fn unc(text: &str) -> Option<String> {
     let mut parts = text.split(['\\', '/']).skip_while(|part| part.is_empty());
     if !text.starts_with(['\\', '/']) {
@@ -164,7 +159,7 @@ fn unc(text: &str) -> Option<String> {
     Some(format!("smb://{host}{path}"))
 }
 
-/// With percent signs where a URL needs them.
+/// Percent-encodes the characters that a URL can't contain.
 fn encoded(part: &str) -> String {
     let mut text = String::new();
     for c in part.chars() {
@@ -176,7 +171,7 @@ fn encoded(part: &str) -> String {
     text
 }
 
-/// Without percent signs.
+/// Decodes percent-encoding.
 fn decoded(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! What a capture of a load point shows, put beside what the client measured of the same commands.
+//! Matches the commands of a capture with the client's own measurements.
 
 use smbscope_load::engine::result::LoadPointResult;
 use smbscope_model::{Command, Exchange, ExchangeOutcome, Nanos, Subcommand, TimeKind, Timestamp};
@@ -6,32 +6,32 @@ use smbscope_stats::{CommandRowKey, Summary, SummaryPrecision};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
-/// By how much a command's times in a capture may lie outside of those in the client: both clocks are the system's, but
-/// the client's was read once and went on by itself.
+/// Tolerance when comparing a capture's times with the client's: both come from the system clock, but the client reads
+/// it only once and continues with a monotonic one.
 const SLACK: Nanos = Nanos(5_000_000);
 
-/// A command by what both sides know of it: the client's end of the connection, the command and its message id; for
-/// encrypted ones the connection alone. SMB1 uses its ids again, so times decide between commands of one name; those of
-/// both parts of a WRITE_RAW lie too close together for that, where the clocks differ by more than the first one took.
+/// Match key of a command: client endpoint, command, second part of a raw write, message ID. Encrypted commands have
+/// only the endpoint. SMB1 reuses its message IDs, so times decide between commands with the same key. The two parts of
+/// a WRITE_RAW are too close together for that, hence the flag.
 type CommandMatchKey = (SocketAddr, Command, bool, u64);
 
-/// The commands of a load point on the wire.
+/// Commands of a load point as seen on the wire.
 #[derive(Debug)]
 pub(crate) struct Wire {
     start: Timestamp,
     end: Timestamp,
-    /// Response times by kind, of what began in the measured part.
+    /// Response times of the commands sent in the measured part, by kind.
     pub(crate) commands: BTreeMap<CommandRowKey, Summary>,
-    /// The client's response time less the wire's, of commands seen from both places; absent where the client's
-    /// commands are not known one by one.
+    /// Client response time minus wire response time, of matched commands. `None` if the client kept no list of
+    /// commands.
     pub(crate) differences: Option<BTreeMap<CommandRowKey, Summary>>,
-    /// The client's commands that wait for their counterpart, of each name in the order of time.
+    /// Client commands not yet matched, in order of time.
     waiting: HashMap<CommandMatchKey, VecDeque<Exchange>>,
 }
 
 impl Wire {
-    /// For the measured part of a load point, of which the client may have kept its commands, in the order in which they
-    /// began.
+    /// Creates an empty table for the measured part of a load point. `client` is the client's list of commands by start
+    /// time, if it kept one.
     pub(crate) fn new(run: &LoadPointResult, client: Option<&[Exchange]>) -> Wire {
         let length = Nanos::from(run.duration).0;
         let mut waiting: HashMap<CommandMatchKey, VecDeque<Exchange>> = HashMap::new();
@@ -50,9 +50,9 @@ impl Wire {
         }
     }
 
-    /// Adds an exchange of the capture: where it is one of the client's, or began in the measured part. A command that began
-    /// just before an edge by the one clock may have begun after it by the other: where the client's are known one by
-    /// one, what began within the slack of an edge is none that the client missed.
+    /// Adds an exchange of the capture if it matches a client command or started in the measured part. Near the edges
+    /// the two clocks may disagree: if the client's list is known, an unmatched command within `SLACK` of an edge is
+    /// ignored rather than counted as missed.
     pub(crate) fn record(&mut self, exchange: &Exchange) {
         if exchange.outcome != ExchangeOutcome::Complete {
             return;
@@ -63,7 +63,7 @@ impl Wire {
         if client.is_none() && !began.is_some_and(|began| self.is_measured(began)) {
             return;
         }
-        // What is encrypted is known by its kind from the client alone.
+        // An encrypted command's kind is known from the client only.
         let known = client.as_ref().filter(|_| exchange.command == Command::EncryptedFrame).unwrap_or(exchange);
         let key = (known.command, known.subcommand, known.group);
         self.commands.entry(key).or_insert_with(|| Summary::new(SummaryPrecision::ROW)).record(time);
@@ -73,18 +73,18 @@ impl Wire {
         }
     }
 
-    /// Whether the client would have counted what began then, for sure.
+    /// Returns true if the client must have counted a command that started at this time.
     fn is_measured(&self, began: Timestamp) -> bool {
         let slack = if self.differences.is_some() { SLACK } else { Nanos(0) };
         (began - self.start).0 >= slack.0 && (self.end - began).0 > slack.0
     }
 
-    /// The same command in the client; each is given out once.
+    /// Takes the matching client command out of the waiting list.
     fn counterpart(&mut self, exchange: &Exchange) -> Option<Exchange> {
         let (begin, end) = (exchange.request.first?.time, exchange.response.last?.time);
         let candidates = self.waiting.get_mut(&name(exchange)?)?;
-        // The capture's commands come in the order of their ends, so whatever ended well before this one began is not to
-        // be found any more.
+        // The capture's commands arrive in order of their end, so a client command that ended well before this one
+        // started can't match any later one either.
         while candidates.front().is_some_and(|client| times(client).is_none_or(|(_, last)| (begin - last).0 > SLACK.0))
         {
             candidates.pop_front();
@@ -95,23 +95,22 @@ impl Wire {
             .map_while(|(at, client)| Some((at, times(client)?)))
             .take_while(|(_, (first, _))| (*first - begin).0 <= SLACK.0)
             .filter(|(_, (_, last))| (*last - end).0 >= -SLACK.0)
-            // Of those whose times may be these, the one that began nearest.
+            // Of the possible ones, take the nearest start.
             .min_by_key(|(_, (first, _))| (*first - begin).0.unsigned_abs())?;
         candidates.remove(at)
     }
 
-    /// Commands that were timed on the wire.
+    /// Number of commands timed on the wire.
     pub(crate) fn count(&self) -> u64 {
         self.commands.values().map(Summary::count).sum()
     }
 
-    /// Commands that were seen from both places; absent where the client's are not known one by one.
+    /// Number of matched commands. `None` if the client kept no list of commands.
     pub(crate) fn matched(&self) -> Option<u64> {
         self.differences.as_ref().map(|differences| differences.values().map(Summary::count).sum())
     }
 }
 
-/// What both sides know a command by.
 fn name(exchange: &Exchange) -> Option<CommandMatchKey> {
     let client = exchange.endpoints.client;
     if exchange.encrypted || exchange.command == Command::EncryptedFrame {
@@ -121,7 +120,7 @@ fn name(exchange: &Exchange) -> Option<CommandMatchKey> {
     Some((client, exchange.command, is_second_part, exchange.message_id?))
 }
 
-/// First and last.
+/// Returns the times of the first and the last packet.
 fn times(exchange: &Exchange) -> Option<(Timestamp, Timestamp)> {
     Some((exchange.request.first?.time, exchange.response.last?.time))
 }
@@ -139,7 +138,7 @@ mod tests {
     fn commands_are_matched_by_connection_and_message_id() {
         let run = run(1);
         let begin = run.started.0 + 1_000_000_000;
-        // In the client 900 µs from 1 ms on, on the wire 850 µs from 1.02 ms on.
+        // Client: 900 µs starting at 1 ms. Wire: 850 µs starting at 1.02 ms.
         let client = [exchange(1, READ, 7, begin + 1_000_000, 900_000)];
         let mut wire = Wire::new(&run, Some(&client));
         wire.record(&exchange(1, READ, 7, begin + 1_020_000, 850_000));
@@ -180,7 +179,7 @@ mod tests {
     fn many_commands_of_one_name_are_each_found_once() {
         let run = run(1);
         let begin = run.started.0;
-        // Two a millisecond: as close as the slack of the clocks.
+        // Two per millisecond, well within the tolerance between the clocks.
         let all: Vec<Exchange> = (0..2_000).map(|n| exchange(1, READ, 7, begin + n * 500_000, 400_000)).collect();
         let mut wire = Wire::new(&run, Some(&all));
         all.iter().for_each(|exchange| wire.record(exchange));
@@ -189,7 +188,7 @@ mod tests {
         assert_eq!((found.min, found.max), (Some(Nanos(0)), Some(Nanos(0))));
     }
 
-    /// The client's clock is 100 µs behind: by time alone, the first part on the wire is nearest to the client's second.
+    /// The client's clock is 100 µs late: by time alone, the first part on the wire is nearest to the client's second.
     #[test]
     fn each_part_of_a_raw_write_is_matched_with_itself() {
         const WRITE_RAW: Command = Command::Smb1(smb1::Smb1Command::WRITE_RAW);
@@ -217,7 +216,8 @@ mod tests {
             wire.record(&exchange(1, READ, 7, run.started.0 + start, 1_000));
         }
         assert_eq!((wire.count(), wire.matched()), (2, None));
-        // By its own clock the client began them outside, so it has none of these but the one in the middle.
+        // By the client's clock these started outside the measured part, so it has none of them except the one in the
+        // middle.
         let mut wire = Wire::new(&run, Some(&[]));
         for start in [-1, 0, 4_999_999, 5_000_000_000, 9_995_000_001, 10_000_000_000] {
             wire.record(&exchange(1, READ, 7, run.started.0 + start, 1_000));

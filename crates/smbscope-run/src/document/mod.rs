@@ -1,4 +1,4 @@
-//! A load point as the engine yields it → the document that is shown and kept.
+//! Converts the engine's result of a load point into the document's entry.
 
 use crate::wire::Wire;
 use smbscope_load::engine::result::{self, LoadPointEnd, LoadPointResult, PacingResult};
@@ -10,31 +10,29 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What became of the capture of a load point.
+/// Outcome of a load point's capture.
 #[derive(Debug)]
 pub(crate) enum LoadPointCapture<'a> {
-    /// None was asked for.
     NotAsked,
-    /// There is none: why, as a part of a sentence.
+    /// The reason, as a clause.
     Skipped(String),
-    /// What it shows, and what is known of it; the counts of commands are filled in here.
+    /// The matched commands and the facts about the capture. Command counts are added here.
     Made(&'a Wire, CaptureFacts),
 }
 
-/// What is known of a capture beside its exchanges.
+/// Properties of a capture other than its exchanges.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CaptureFacts {
-    /// Where it was kept.
+    /// File name within the run directory.
     pub(crate) file: Option<String>,
-    /// How far it can be trusted, in one sentence.
+    /// One sentence on the reliability of the capture.
     pub(crate) quality: String,
-    /// Packets in it.
     pub(crate) packets: u64,
-    /// Packets that the capturing program lost.
+    /// Packets dropped during the capture.
     pub(crate) dropped_packets: u64,
 }
 
-/// The load point, and what a capture shows of it.
+/// Converts a load point and its capture.
 pub(crate) fn load_point(run: &LoadPointResult, seen: LoadPointCapture<'_>) -> bench::BenchRun {
     let wire = match &seen {
         LoadPointCapture::Made(wire, _) => Some(*wire),
@@ -70,10 +68,10 @@ pub(crate) fn load_point(run: &LoadPointResult, seen: LoadPointCapture<'_>) -> b
         client_cpu: Some(client_cpu(&run.client_cpu, run.duration, answered)),
         capture: capture(seen, answered),
         counted: Some(bench::LoadPointBreakdown::new(&run.counted.finish())),
-        // What follows from the rest.
+        // Derived later from the other fields.
         answer: None,
         jobs: run.jobs.as_ref().map(jobs),
-        // Whoever looked at the server adds it.
+        // Filled in from the server's metrics.
         server: None,
         overload: run.overload.as_ref().map(overload),
         queue: run.queue.map(|queue| bench::QueueDepthEntry { asked: queue.asked, reached: queue.reached }),
@@ -149,7 +147,7 @@ fn pace(run: &LoadPointResult) -> bench::ScheduleAdherence {
     }
 }
 
-/// Summaries of the kinds that are chosen, merged; absent where there is no capture.
+/// Merges the summaries of the selected kinds. Returns `None` without a capture.
 fn merged<'a>(
     summaries: Option<&'a BTreeMap<CommandRowKey, Summary>>,
     chooses: impl Fn(&CommandRowKey) -> bool,
@@ -161,7 +159,7 @@ fn merged<'a>(
     }))
 }
 
-/// The client's times beside the wire's, of the kinds that are chosen.
+/// Combines the client's times with the wire's, for the selected kinds.
 fn measured(
     client: DurationStatistics,
     wire: Option<&Wire>,
@@ -177,13 +175,13 @@ fn total(run: &LoadPointResult, wire: Option<&Wire>) -> ClientWireTimes {
     let client = run.total().figures();
     let in_headline = measured(client, wire, |kind| !is_apart(kind) && kind.2.in_headline());
     match &in_headline.wire {
-        // With encryption the wire shows frames only; each is a command, or a compound of them.
+        // With encryption the wire shows only frames, each a command or a compound.
         Some(seen) if seen.count == 0 => measured(client, wire, |(_, _, group)| *group == CommandGroup::Encrypted),
         _ => in_headline,
     }
 }
 
-/// Groups that either side has, in the order of the report; *Other* before its parts.
+/// Returns the groups that the client or the wire has, in report order, *Other* before its parts.
 fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredGroup> {
     let on_wire = |group: CommandGroup| wire.is_some_and(|wire| wire.commands.keys().any(|(_, _, of)| *of == group));
     let mut result = Vec::new();
@@ -210,7 +208,7 @@ fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredGrou
     result
 }
 
-/// Kinds of commands that either side has.
+/// Returns the kinds of commands that the client or the wire has.
 fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredCommand> {
     let own: BTreeMap<CommandRowKey, CommandTallyView<'_>> =
         run.counted.kinds().filter(|(_, counted)| counted.response_time.count() > 0).collect();
@@ -245,7 +243,6 @@ fn operation(operation: &result::OperationResult) -> bench::OperationEntry {
     }
 }
 
-/// A piece of a run.
 pub(crate) fn interval(interval: &result::IntervalResult) -> bench::IntervalEntry {
     let result::IntervalResult { start, users, operations, errors, bytes_read, bytes_written, p50, p95, max } =
         *interval;
