@@ -1,11 +1,11 @@
-//! The mechanisms behind SPNEGO, by one set of calls (RFC 2743 2.2).
+//! The mechanisms that SPNEGO negotiates, with a common interface (RFC 2743 2.2).
 
 use super::{AuthError, ntlm, spnego};
 
 #[cfg(all(feature = "kerberos", unix))]
 use super::kerberos;
 
-/// One of them, with its state.
+/// A mechanism with its state.
 #[derive(Debug)]
 pub(super) enum Mechanism {
     Ntlm(Box<ntlm::NtlmClient>),
@@ -25,7 +25,7 @@ impl Mechanism {
         Err(AuthError::Unavailable(reason.to_owned()))
     }
 
-    /// Object identifiers: the one to offer, and others that the server may call it by.
+    /// Returns its object identifiers: the one to offer, then others that servers use for it.
     pub(super) fn oids(&self) -> &'static [&'static [u8]] {
         match self {
             Mechanism::Ntlm(_) => &[spnego::NTLM],
@@ -42,7 +42,7 @@ impl Mechanism {
         }
     }
 
-    /// The first token.
+    /// Returns the first token.
     pub(super) fn first(&mut self) -> Vec<u8> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.negotiate(),
@@ -51,7 +51,7 @@ impl Mechanism {
         }
     }
 
-    /// The answer to a token of a server that wants to hear more.
+    /// Responds to a token of a server that continues the exchange.
     pub(super) fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, AuthError> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.authenticate(token),
@@ -60,7 +60,7 @@ impl Mechanism {
         }
     }
 
-    /// Takes the token of a server that is content. NTLM has none then.
+    /// Processes the token of a server that has accepted. NTLM has none.
     pub(super) fn finish(&mut self, _token: Option<&[u8]>) -> Result<(), AuthError> {
         match self {
             Mechanism::Ntlm(_) => Ok(()),
@@ -69,8 +69,8 @@ impl Mechanism {
         }
     }
 
-    /// GSS_GetMIC, where there is a key for it. The one mechanism that is offered first needs none when the server takes
-    /// it (RFC 4178 5), and GSSAPI's Kerberos goes without; servers expect it of NTLM nevertheless.
+    /// Computes a MIC (GSS_GetMIC) if there is a key. It is optional when the server accepts the first mechanism
+    /// offered (RFC 4178 5), and GSSAPI's Kerberos omits it, but servers expect it with NTLM.
     pub(super) fn sign(&mut self, message: &[u8]) -> Option<[u8; 16]> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.sign(message),
@@ -79,7 +79,7 @@ impl Mechanism {
         }
     }
 
-    /// GSS_VerifyMIC. Kerberos has authenticated the server already, by its AP-REP.
+    /// Verifies a MIC (GSS_VerifyMIC). Kerberos has already authenticated the server by its AP-REP.
     pub(super) fn verify(&mut self, message: &[u8], mic: &[u8]) -> bool {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.verify(message, mic),
@@ -88,7 +88,7 @@ impl Mechanism {
         }
     }
 
-    /// The whole key, once there is one.
+    /// Returns the full session key, once it exists.
     pub(super) fn session_key(&self) -> Option<&[u8]> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.session_key(),

@@ -1,4 +1,4 @@
-//! The three messages on the wire (MS-NLMP 2.2.1).
+//! The three NTLM messages on the wire (MS-NLMP 2.2.1).
 
 use smbscope_wire::bytes::{array_at, u16_at, u32_at};
 
@@ -17,7 +17,7 @@ pub(super) mod flags {
     pub(in super::super) const KEY_EXCHANGE: u32 = 0x4000_0000;
     pub(in super::super) const KEYS_OF_56: u32 = 0x8000_0000;
 
-    /// What NEGOTIATE asks for, and of what the server grants AUTHENTICATE keeps.
+    /// Flags requested in NEGOTIATE. AUTHENTICATE keeps those that the server grants.
     pub(in super::super) const WANTED: u32 = UNICODE
         | REQUEST_TARGET
         | SIGN
@@ -36,7 +36,7 @@ const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 /// VERSION (MS-NLMP 2.2.2.10), for debugging only: 10.0, no build, NTLMSSP_REVISION_W2K3.
 const VERSION: [u8; 8] = [10, 0, 0, 0, 0, 0, 0, 15];
 
-/// NEGOTIATE_MESSAGE (2.2.1.1), which names neither domain nor workstation.
+/// Encodes a NEGOTIATE_MESSAGE (2.2.1.1) without domain and workstation.
 pub(super) fn negotiate(flags: u32) -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.extend_from_slice(&1u32.to_le_bytes());
@@ -55,7 +55,7 @@ pub(super) struct Challenge<'a> {
 }
 
 impl<'a> Challenge<'a> {
-    /// `None` for another message, and for one whose fields point behind its end.
+    /// Returns `None` for another message, or if a field points past the end.
     pub(super) fn parse(message: &'a [u8]) -> Option<Challenge<'a>> {
         if !message.starts_with(SIGNATURE) || u32_at(message, 8)? != 2 {
             return None;
@@ -84,9 +84,9 @@ pub(super) struct Authenticate<'a> {
 }
 
 impl Authenticate<'_> {
-    /// With a MIC, or without the field.
+    /// Encodes the message, with a MIC or without its field.
     pub(super) fn encode(&self, mic: Option<[u8; 16]>) -> Vec<u8> {
-        /// All before the MIC.
+        /// Length of the fields before the MIC.
         const HEADER: usize = 72;
         let mic = mic.as_ref().map_or(&[][..], |mic| mic);
         let mut payload = Vec::new();
@@ -115,12 +115,12 @@ impl Authenticate<'_> {
     }
 }
 
-/// UTF-16LE without an end.
+/// Encodes UTF-16LE without a terminator.
 pub(super) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Len, MaxLen and BufferOffset of a payload item.
+/// Encodes Len, MaxLen and BufferOffset of a payload item.
 fn fields(length: usize, offset: usize) -> [u8; 8] {
     let length = u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
     let offset = u32::try_from(offset).unwrap_or(u32::MAX).to_le_bytes();

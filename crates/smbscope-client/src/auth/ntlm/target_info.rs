@@ -1,4 +1,4 @@
-//! What server and client tell each other about themselves: AV_PAIRs (MS-NLMP 2.2.2.1).
+//! AV_PAIRs: facts that server and client tell each other (MS-NLMP 2.2.2.1).
 
 use super::message::utf16;
 use smbscope_wire::bytes::{array_at, u16_at};
@@ -15,12 +15,12 @@ mod id {
 /// MsvAvFlags: the AUTHENTICATE_MESSAGE has a MIC.
 const FLAG_MIC: u32 = 0x0000_0002;
 
-/// The pairs of a CHALLENGE_MESSAGE, without their end.
+/// Pairs of a CHALLENGE_MESSAGE, without the terminator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TargetInfo<'a>(Vec<(u16, &'a [u8])>);
 
 impl<'a> TargetInfo<'a> {
-    /// `None` where a pair is cut off. Nothing at all is information, too: a server need not tell anything.
+    /// Returns `None` if a pair is truncated. Empty information is valid, because every pair is optional.
     pub(super) fn parse(mut bytes: &'a [u8]) -> Option<TargetInfo<'a>> {
         let mut pairs = Vec::new();
         while !bytes.is_empty() {
@@ -35,13 +35,13 @@ impl<'a> TargetInfo<'a> {
         Some(TargetInfo(pairs))
     }
 
-    /// The server's time as a FILETIME.
+    /// Returns the server's time as a FILETIME.
     pub(super) fn timestamp(&self) -> Option<u64> {
         array_at(self.value(id::TIMESTAMP)?, 0).map(u64::from_le_bytes)
     }
 
-    /// The client's own: the server's pairs, whether a MIC protects the exchange, no channel to bind to, and the server's
-    /// name as the client knows it (MS-NLMP 3.1.5.1.2).
+    /// Returns the client's pairs: the server's, plus the MIC flag, empty channel bindings, and the server's name as
+    /// the client knows it (MS-NLMP 3.1.5.1.2).
     pub(super) fn answer(&self, target_name: &str, has_mic: bool) -> Vec<u8> {
         let mut answer = Vec::new();
         let mut push = |id: u16, value: &[u8]| {
