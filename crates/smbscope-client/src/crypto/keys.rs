@@ -1,4 +1,4 @@
-//! The keys of a session (MS-SMB2 3.1.4.2, 3.2.5.3.3): SP 800-108 in counter mode with HMAC-SHA256.
+//! Session keys (MS-SMB2 3.1.4.2, 3.2.5.3.3): SP 800-108 in counter mode with HMAC-SHA256.
 
 use super::PreauthHash;
 use crate::Cipher;
@@ -6,39 +6,39 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
 
-/// Label and context of each key before 3.1.1, both with the zero at their end.
+/// Label and context of each key before 3.1.1, both including their terminating zero.
 mod smb3_0 {
     pub(super) const SIGNING: (&[u8], &[u8]) = (b"SMB2AESCMAC\0", b"SmbSign\0");
     pub(super) const ENCRYPTION: (&[u8], &[u8]) = (b"SMB2AESCCM\0", b"ServerIn \0");
     pub(super) const DECRYPTION: (&[u8], &[u8]) = (b"SMB2AESCCM\0", b"ServerOut\0");
 }
 
-/// Labels of 3.1.1, where the pre-authentication hash is the context.
+/// Labels of 3.1.1. The context is the pre-authentication hash.
 mod smb3_1_1 {
     pub(super) const SIGNING: &[u8] = b"SMBSigningKey\0";
     pub(super) const ENCRYPTION: &[u8] = b"SMBC2SCipherKey\0";
     pub(super) const DECRYPTION: &[u8] = b"SMBS2CCipherKey\0";
 }
 
-/// What a session signs, encrypts and decrypts with, seen from the client.
+/// Keys of a session, from the client's point of view.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKeys {
     /// Session.SigningKey
     pub signing: [u8; 16],
-    /// Session.EncryptionKey: for what the client sends.
+    /// Session.EncryptionKey, for messages to the server.
     pub encryption: CipherKey,
-    /// Session.DecryptionKey: for what the server sends.
+    /// Session.DecryptionKey, for messages from the server.
     pub decryption: CipherKey,
 }
 
 impl SessionKeys {
-    /// 2.0.2 and 2.1: the session key signs as it is, and there is no encryption.
+    /// Keys of 2.0.2 and 2.1: the session key itself signs, and there is no encryption.
     pub fn smb2(session_key: &[u8]) -> SessionKeys {
         let signing = session_key_from(session_key);
         SessionKeys { signing, encryption: CipherKey::default(), decryption: CipherKey::default() }
     }
 
-    /// 3.0 and 3.0.2, where AES-128-CCM is the only cipher.
+    /// Keys of 3.0 and 3.0.2, with AES-128-CCM as the only cipher.
     pub fn smb3_0(session_key: &[u8]) -> SessionKeys {
         let key = session_key_from(session_key);
         SessionKeys {
@@ -48,8 +48,8 @@ impl SessionKeys {
         }
     }
 
-    /// 3.1.1. Ciphers of 256 bits come from the whole of `full_session_key`, which with Kerberos may be longer than the
-    /// 16 bytes that all else comes from.
+    /// Keys of 3.1.1. 256-bit ciphers use all of `full_session_key`, which with Kerberos may be longer than the 16
+    /// bytes used otherwise.
     pub fn smb3_1_1(full_session_key: &[u8], preauth: &PreauthHash, cipher: Option<Cipher>) -> SessionKeys {
         let key = session_key_from(full_session_key);
         let cipher_key = |label| match cipher {
@@ -73,17 +73,13 @@ impl fmt::Debug for SessionKeys {
     }
 }
 
-/// A key of a cipher.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum CipherKey {
-    /// For AES-128.
     Bits128([u8; 16]),
-    /// For AES-256.
     Bits256([u8; 32]),
 }
 
 impl CipherKey {
-    /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             CipherKey::Bits128(key) => key,
@@ -104,15 +100,15 @@ impl fmt::Debug for CipherKey {
     }
 }
 
-/// Session.SessionKey: the first 16 bytes of what the authentication gives, with zeros behind a shorter one.
+/// Session.SessionKey: the first 16 bytes of the authentication's key, zero-padded if it is shorter.
 pub fn session_key_from(full_session_key: &[u8]) -> [u8; 16] {
     let mut key = [0; 16];
     key.iter_mut().zip(full_session_key).for_each(|(to, from)| *to = *from);
     key
 }
 
-/// One block of the key derivation function: 32 bytes are in it, and no key is longer. Counter and length are 32 bits
-/// wide and big-endian, and a zero stands between label and context.
+/// Computes one block of the key derivation function, which has 32 bytes and so covers every key length. Counter and
+/// length are 32-bit big-endian numbers; label and context are separated by a zero.
 fn derive<const LENGTH: usize>(key: &[u8], label: &[u8], context: &[u8]) -> [u8; LENGTH] {
     let bits = u32::try_from(8 * LENGTH).expect("keys have 16 or 32 bytes");
     let block: [u8; 32] = Hmac::<Sha256>::new_from_slice(key)

@@ -1,7 +1,7 @@
-//! What protects messages: keys, signatures and encryption (MS-SMB2 3.1.4, MS-CIFS 3.1.4.1).
+//! Message protection: keys, signatures and encryption (MS-SMB2 3.1.4, MS-CIFS 3.1.4.1).
 //!
-//! The primitives are RustCrypto's; what stands here is which bytes they are given. Everything keyed is prepared once a
-//! session, and nothing is allocated for a message.
+//! The primitives are RustCrypto's; this module selects their input. Keyed state is prepared once per session, and no
+//! message needs an allocation.
 
 mod keys;
 mod preauth;
@@ -20,7 +20,7 @@ pub use smb1::Smb1Signer;
 
 use std::hint::black_box;
 
-/// Compares authentication codes in a time that does not tell how much of them agrees.
+/// Compares authentication codes in constant time.
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     let difference = a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b));
     a.len() == b.len() && black_box(difference) == 0

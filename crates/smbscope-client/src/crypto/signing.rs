@@ -12,7 +12,7 @@ use sha2::Sha256;
 use std::fmt;
 use std::ops::Range;
 
-/// Fields of the SMB2 header (MS-SMB2 2.2.1.2) that matter here.
+/// Header fields that signing needs (MS-SMB2 2.2.1.2).
 mod field {
     use super::Range;
 
@@ -28,7 +28,7 @@ const FLAGS_SERVER_TO_REDIR: u32 = 0x0000_0001;
 /// Length of the SMB2 header, which ends with the signature.
 const HEADER: usize = 64;
 
-/// Signs what a session sends and verifies what it gets.
+/// Signs and verifies the messages of a session.
 #[derive(Clone)]
 pub struct Signer(Box<KeyedMac>);
 
@@ -43,7 +43,7 @@ impl Signer {
     /// Prepares the key.
     ///
     /// # Panics
-    /// For [`SigningAlgorithm::Md5`], which is SMB1's: see [`super::Smb1Signer`].
+    /// If `algorithm` is [`SigningAlgorithm::Md5`], which only SMB1 uses: see [`super::Smb1Signer`].
     pub fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Signer {
         Signer(Box::new(match algorithm {
             SigningAlgorithm::Md5 => unreachable!("SMB2 never negotiates the signatures of SMB1"),
@@ -60,23 +60,23 @@ impl Signer {
         }))
     }
 
-    /// Fills in the Signature of one message of a compound, from its header to its end with the padding. The flag
-    /// SMB2_FLAGS_SIGNED is the caller's to set, before.
+    /// Fills in the Signature of one message of a compound, from its header to the end of its padding. The caller must
+    /// have set SMB2_FLAGS_SIGNED.
     ///
     /// # Panics
-    /// When the message is shorter than its header.
+    /// If the message is shorter than its header.
     pub fn sign(&self, message: &mut [u8]) {
         let signature = self.signature(message).expect("a message has a header");
         message[field::SIGNATURE].copy_from_slice(&signature);
     }
 
-    /// Whether the Signature is right; whatever stands in it is taken as zero for that.
+    /// Returns true if the Signature is correct. Computes it with a zeroed field.
     pub fn verify(&self, message: &[u8]) -> bool {
         let signature = self.signature(message).zip(message.get(field::SIGNATURE));
         signature.is_some_and(|(right, there)| same(&right, there))
     }
 
-    /// `None` for what is too short.
+    /// Returns `None` if the message is too short.
     fn signature(&self, message: &[u8]) -> Option<[u8; 16]> {
         let (header, body) = message.split_first_chunk::<HEADER>()?;
         let mut header = *header;
@@ -104,7 +104,7 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// MessageId, then a bit for messages of the server and one for CANCEL.
+/// Builds the nonce: MessageId, a bit for messages of the server, and a bit for CANCEL.
 fn gmac_nonce(header: &[u8; HEADER]) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce[..8].copy_from_slice(&header[field::MESSAGE_ID]);
@@ -114,8 +114,8 @@ fn gmac_nonce(header: &[u8; HEADER]) -> [u8; 12] {
     nonce
 }
 
-/// GCM of nothing but associated data (SP 800-38D 6.4 and 7.1), in two parts so that nobody has to put them together;
-/// the first is a multiple of the block length.
+/// Computes GCM over associated data only (SP 800-38D 6.4 and 7.1), given in two parts to avoid copying. The length of
+/// the first must be a multiple of the block length.
 fn gmac(cipher: &Aes128, mut hash: GHash, nonce: &[u8; 12], header: &[u8; HEADER], body: &[u8]) -> [u8; 16] {
     hash.update_padded(header);
     hash.update_padded(body);

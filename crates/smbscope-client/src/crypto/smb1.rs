@@ -6,30 +6,30 @@ use std::fmt;
 
 const SIGNATURE: std::ops::Range<usize> = smbscope_wire::smb1::Smb1Header::SIGNATURE;
 
-/// Signs what a connection sends and verifies what it gets. All sessions of a connection are signed with the key of
-/// its first, and requests and responses count together: a response has the number after its request's.
+/// Signs and verifies the messages of a connection. All its sessions share the key of the first, and requests and
+/// responses share a sequence: a response has the number after its request's.
 #[derive(Clone)]
 pub struct Smb1Signer {
-    /// MD5 that has taken in the key.
+    /// MD5 state after hashing the key.
     keyed: Md5,
     next: u32,
 }
 
 impl Smb1Signer {
-    /// The number of the response that ends the session setup; its request, number 0, could not be signed yet.
+    /// Sequence number of the response that ends the session setup. Its request, number 0, could not be signed yet.
     pub const SESSION_SETUP_RESPONSE: u32 = 1;
 
-    /// For the key that the authentication gave; with extended security it is the session key and nothing else. The next
-    /// request is the first after the session setup, number 2.
+    /// Uses the key of the authentication, which with extended security is just the session key. The next request is
+    /// number 2, the first after the session setup.
     pub fn new(key: &[u8]) -> Smb1Signer {
         Smb1Signer { keyed: Md5::new().chain_update(key), next: Smb1Signer::SESSION_SETUP_RESPONSE + 1 }
     }
 
-    /// Fills in the SecuritySignature of a request; the number of its response. SMB_FLAGS2_SMB_SECURITY_SIGNATURE is the
-    /// caller's to set, before.
+    /// Fills in the SecuritySignature of a request and returns the sequence number of its response. The caller must
+    /// have set SMB_FLAGS2_SMB_SECURITY_SIGNATURE.
     ///
     /// # Panics
-    /// When the message is shorter than its header.
+    /// If the message is shorter than its header.
     pub fn sign(&mut self, message: &mut [u8]) -> u32 {
         let response = self.next.wrapping_add(1);
         self.fill_in(message);
@@ -37,16 +37,16 @@ impl Smb1Signer {
         response
     }
 
-    /// The same for a request that has no response of its own: NT_CANCEL takes one number only.
+    /// Signs a request that has no response of its own: NT_CANCEL takes only one number.
     ///
     /// # Panics
-    /// When the message is shorter than its header.
+    /// If the message is shorter than its header.
     pub fn sign_without_response(&mut self, message: &mut [u8]) {
         self.fill_in(message);
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Whether the SecuritySignature is right for a message of this number.
+    /// Returns true if the SecuritySignature is correct for this sequence number.
     pub fn verify(&self, message: &[u8], sequence: u32) -> bool {
         let signature = self.signature(message, sequence).zip(message.get(SIGNATURE));
         signature.is_some_and(|(right, there)| same(&right, there))
@@ -57,7 +57,7 @@ impl Smb1Signer {
         message[SIGNATURE].copy_from_slice(&signature);
     }
 
-    /// `None` for what is too short.
+    /// Returns `None` if the message is too short.
     fn signature(&self, message: &[u8], sequence: u32) -> Option<[u8; 8]> {
         let (header, body) = message.split_first_chunk::<{ SIGNATURE.end }>()?;
         let code: [u8; 16] = self
