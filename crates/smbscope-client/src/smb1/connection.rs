@@ -1,5 +1,7 @@
-//! One connection, and its one outstanding command, besides a watch that is an expected wait and the queue of a transfer: out goes a
-//! request, its answer is found by MID, checked, and noted with its times (MS-CIFS 3.2.4.1 and 3.2.5.1).
+//! An SMB1 connection (MS-CIFS 3.2.4.1 and 3.2.5.1): sends a request, finds its response by MID, checks it, and keeps a
+//! sample.
+//!
+//! One command is outstanding at a time, apart from a directory watch and the queue of a transfer.
 
 use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
@@ -18,31 +20,29 @@ use smbscope_wire::status::NtStatus;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// No tree connect: what requests have that need none.
+/// TID of requests that need no tree connect.
 pub(super) const NO_TREE: u16 = 0xffff;
-/// The process that all requests come from; locks belong to it.
+/// Process ID of all requests. Locks belong to it.
 pub(super) const PID: u16 = 0x5353;
-/// Bytes of parameters and of data that a transaction is allowed to bring: what its counts can say.
+/// Maximum parameter and data bytes of a transaction: the range of its counts.
 const MOST_OF_A_TRANSACTION: usize = u16::MAX as usize;
 
-/// What a request is about, for its sample.
+/// Fields of a request's sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Smb1RequestDetails {
     pub(super) subcommand: Option<Subcommand>,
     pub(super) fid: Option<u16>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
-    /// Expected waits: without a time limit, and not counted among those that do not.
+    /// True for expected waits, which have no time limit and are counted separately.
     pub(super) waits: bool,
 }
 
 impl Smb1RequestDetails {
-    /// An open file.
     pub(super) fn file(fid: u16) -> Smb1RequestDetails {
         Smb1RequestDetails { fid: Some(fid), ..Smb1RequestDetails::default() }
     }
 
-    /// A range of an open file.
     pub(super) fn range(fid: u16, offset: u64, length: u32) -> Smb1RequestDetails {
         Smb1RequestDetails {
             fid: Some(fid),
@@ -53,7 +53,7 @@ impl Smb1RequestDetails {
     }
 }
 
-/// A request that was sent and is not answered yet.
+/// A request waiting for its response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Smb1OutstandingRequest {
     pub(super) command: smb1::Smb1Command,
@@ -61,14 +61,14 @@ pub(super) struct Smb1OutstandingRequest {
     pub(super) mid: u16,
     tid: u16,
     uid: u16,
-    /// The number that its answer is signed with.
+    /// Sequence number of the response's signature.
     sequence: Option<u32>,
     sent: SendTimes,
     bytes: u32,
 }
 
 impl Smb1OutstandingRequest {
-    /// What became of it.
+    /// Builds the sample of its outcome.
     pub(super) fn sample(
         &self,
         outcome: ExchangeOutcome,
@@ -103,30 +103,28 @@ impl Smb1OutstandingRequest {
     }
 }
 
-/// The connection.
 #[derive(Debug)]
 pub(super) struct Smb1Connection {
     pub(super) link: FramedConnection,
-    /// What all requests have in common.
+    /// Fields common to all requests.
     pub(super) header: Smb1Header,
     pub(super) signer: Option<Smb1Signer>,
     pub(super) samples: Samples,
-    /// The answer to the last transaction.
+    /// Response to the last transaction.
     pub(super) assembly: TransactionReassembly,
-    /// The one request that waits beside the others.
+    /// The one request that may stay outstanding while others are sent.
     pub(super) watch: Option<Smb1ChangeNotify>,
-    /// Messages since the last answer that nobody waited for.
+    /// Unsolicited messages since the last response.
     unasked: u32,
     mids: Mids,
-    /// What was sent last; still here when the caller stopped waiting for its answer.
+    /// Last request sent. Still set if its caller stopped waiting.
     under_way: Option<Smb1OutstandingRequest>,
-    /// What a queue has outstanding, the oldest first; likewise.
+    /// Outstanding requests of a queue, oldest first. Still there if the caller stopped waiting.
     queued: Vec<Smb1OutstandingRequest>,
     pub(super) timeout: Duration,
 }
 
 impl Smb1Connection {
-    /// Over this link, before anything was said.
     pub(super) fn new(link: FramedConnection, options: &SessionOptions) -> Smb1Connection {
         let flags2 = flags2::LONG_NAMES | flags2::IS_LONG_NAME | flags2::NT_STATUS | flags2::UNICODE;
         Smb1Connection {
@@ -153,12 +151,13 @@ impl Smb1Connection {
         }
     }
 
-    /// The last message that came.
+    /// Returns the last message received.
     pub(super) fn message(&self) -> &[u8] {
         self.link.frame()
     }
 
-    /// A request and its answer, which is one message: [`Smb1Connection::message`]. A refusal is an error.
+    /// Sends a request and waits for its response, a single message in [`Smb1Connection::message`]. A refusal is an
+    /// error.
     pub(super) async fn call<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -166,12 +165,12 @@ impl Smb1Connection {
     ) -> Result<Smb1Header, ClientError> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
-        // Of answers that say nothing else, nobody would see that they are cut off.
+        // Parsed even if the caller needs nothing from it, to detect truncation.
         parse_empty(self.message(), pending.command).map_err(malformed)?;
         Ok(header)
     }
 
-    /// Likewise, in another tree connect than that of the session.
+    /// Like [`Smb1Connection::call`], with another tree connect than the session's.
     pub(super) async fn call_in_tree<R: Smb1Message>(
         &mut self,
         tid: u16,
@@ -186,7 +185,7 @@ impl Smb1Connection {
         Ok(header)
     }
 
-    /// The answer to a request, which is one message and may have one of these commands. A refusal is an error.
+    /// Waits for the single-message response to a request, which may have one of these commands. A refusal is an error.
     pub(super) async fn answer(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -199,7 +198,8 @@ impl Smb1Connection {
         Ok(header)
     }
 
-    /// A TRANSACTION2 and its answer, which may be several messages: [`Smb1Connection::assembly`]. A refusal is an error.
+    /// Sends a TRANSACTION2 and waits for its response, possibly several messages, in [`Smb1Connection::assembly`]. A
+    /// refusal is an error.
     pub(super) async fn transact<R: Trans2Request>(
         &mut self,
         request: &R,
@@ -211,7 +211,7 @@ impl Smb1Connection {
         self.receive_parts(&pending).await
     }
 
-    /// The messages that answer a transaction, put together.
+    /// Receives and joins the messages of a transaction's response.
     async fn receive_parts(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), ClientError> {
         let (mut first, mut bytes) = (None, 0);
         loop {
@@ -224,7 +224,7 @@ impl Smb1Connection {
                     .and_then(|answer| self.assembly.add(pending.command, &answer.0)),
             };
             if matches!(part, Ok(false)) {
-                // The rest of it is still to come.
+                // More parts follow.
                 self.under_way = Some(*pending);
                 if self.link.is_past(pending.sent.last.checked_add(self.timeout)) {
                     return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
@@ -247,7 +247,7 @@ impl Smb1Connection {
         self.send_beside(request, about).await
     }
 
-    /// Sends a request of a queue; its MID. The answer is one of [`Smb1Connection::any_answer`].
+    /// Sends a request of a queue and returns its MID. [`Smb1Connection::any_answer`] receives the response.
     pub(super) async fn post<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -259,7 +259,7 @@ impl Smb1Connection {
         Ok(pending.mid)
     }
 
-    /// Sends a request beside those of a queue.
+    /// Sends a request while those of a queue may be outstanding.
     async fn send_beside<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -295,7 +295,7 @@ impl Smb1Connection {
         Ok(pending)
     }
 
-    /// A caller may have stopped waiting; a late response is discarded.
+    /// Drops the requests whose callers stopped waiting. Late responses to them are discarded.
     fn forget_abandoned(&mut self) {
         for left in std::mem::take(&mut self.queued).into_iter().chain(self.under_way.take()) {
             self.unanswered(&left);
@@ -303,13 +303,13 @@ impl Smb1Connection {
         }
     }
 
-    /// An id of no outstanding request.
+    /// Returns the MID of no outstanding request.
     fn next_mid(&mut self) -> u16 {
         let (watch, queued) = (self.watch.as_ref().map(|watch| watch.pending.mid), &self.queued);
         self.mids.next(|mid| watch == Some(mid) || queued.iter().any(|pending| pending.mid == mid))
     }
 
-    /// Sends a request that has no answer: it takes the MID that it is given.
+    /// Sends a request without a response, with the given MID.
     pub(super) async fn send_one_way<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -349,7 +349,7 @@ impl Smb1Connection {
         Ok(())
     }
 
-    /// Sends data of the outstanding command, in a frame of its own without a header.
+    /// Sends data of the outstanding command in a frame of its own, without a header.
     pub(super) async fn send_raw(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -373,7 +373,7 @@ impl Smb1Connection {
         Ok(pending)
     }
 
-    /// Waits for a frame without a header: the next one, as nothing else is outstanding.
+    /// Waits for a frame without a header. It is the next one, because nothing else is outstanding.
     pub(super) async fn receive_raw(&mut self, pending: &Smb1OutstandingRequest) -> Result<ReceiveTimes, ClientError> {
         match self.link.receive(pending.sent.last.checked_add(self.timeout)).await {
             Ok(arrived) => {
@@ -384,7 +384,7 @@ impl Smb1Connection {
         }
     }
 
-    /// Waits for a message that answers `pending`. What else comes meanwhile is dealt with.
+    /// Waits for a response to `pending`. Handles other messages that arrive first.
     pub(super) async fn receive(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -392,7 +392,7 @@ impl Smb1Connection {
         self.receive_any(pending, &[pending.command]).await
     }
 
-    /// Likewise, where the answer may have one of these commands.
+    /// Like [`Smb1Connection::receive`], if the response may have one of these commands.
     async fn receive_any(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -405,7 +405,7 @@ impl Smb1Connection {
                 Err(error) => return Err(self.broken(error, "waiting for an answer")),
             };
             let header = self.header_of_frame()?;
-            // Samba's "go ahead" to a WRITE_RAW is the header of the request, without the flag of a reply.
+            // Samba's "go ahead" for a WRITE_RAW is the request's header without the reply flag.
             let is_reply = header.is_reply() || header.command == smb1::Smb1Command::WRITE_RAW;
             if is_reply && header.mid == pending.mid && commands.contains(&header.command) {
                 self.verify(pending)?;
@@ -420,7 +420,7 @@ impl Smb1Connection {
         }
     }
 
-    /// Waits for the answer to any request of the queue. What else comes meanwhile is dealt with.
+    /// Waits for the response to any request of the queue. Handles other messages that arrive first.
     pub(super) async fn any_answer(
         &mut self,
     ) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), ClientError> {
@@ -448,7 +448,7 @@ impl Smb1Connection {
         }
     }
 
-    /// Waits until a point in time with nothing outstanding but a watch, and deals with what the server wants.
+    /// Sleeps until `until` with nothing outstanding except a watch, and handles the server's requests.
     pub(super) async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         self.forget_abandoned();
         loop {
@@ -456,7 +456,7 @@ impl Smb1Connection {
                 Ok(arrived) => {
                     let header = self.header_of_frame()?;
                     self.attend(&header, arrived).await?;
-                    // A server that sends without end does not keep the user from going on.
+                    // A server that sends without pause must not block the user.
                     if Instant::now() >= until && !self.link.has_frame() {
                         return Ok(());
                     }
@@ -471,7 +471,7 @@ impl Smb1Connection {
         Smb1Header::parse(self.link.frame()).ok_or_else(|| self.protocol("a message without an SMB1 header"))
     }
 
-    /// Deals with a message that is not the answer waited for.
+    /// Handles a message other than the awaited response.
     async fn attend(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.unasked += 1;
         if self.unasked > BREAKS_MAX {
@@ -494,7 +494,7 @@ impl Smb1Connection {
         Err(self.protocol("an answer that nothing was asked for"))
     }
 
-    /// Gives back an oplock, as the server demands.
+    /// Acknowledges an oplock break.
     async fn acknowledge(
         &mut self,
         broken: LockingAndxRequest,
@@ -521,12 +521,12 @@ impl Smb1Connection {
             locks: &[],
         };
         let mid = self.next_mid();
-        // There is no answer, unless the file was closed at the same time.
+        // It has no response, unless the file was closed at the same time.
         self.mids.ignore(mid);
         self.send_one_way(&release, mid, false).await
     }
 
-    /// Holds the signature against the key.
+    /// Verifies the response's signature.
     fn verify(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), ClientError> {
         match (&self.signer, pending.sequence) {
             (Some(signer), Some(sequence)) if !signer.verify(self.link.frame(), sequence) => {
@@ -537,7 +537,7 @@ impl Smb1Connection {
         }
     }
 
-    /// Notes a command that was answered.
+    /// Records a command with a response.
     pub(super) fn complete(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -548,13 +548,13 @@ impl Smb1Connection {
         self.samples.push(pending.sample(ExchangeOutcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
     }
 
-    /// Notes a command that will not be answered any more.
+    /// Records a command that gets no response.
     fn unanswered(&mut self, pending: &Smb1OutstandingRequest) {
         let now = Instant::now();
         self.samples.push(pending.sample(ExchangeOutcome::Unanswered, None, ReceiveTimes { first: now, last: now }, 0));
     }
 
-    /// An answer that refuses is an error.
+    /// Returns an error if the response is a refusal.
     pub(super) fn accept(&self, pending: &Smb1OutstandingRequest, header: &Smb1Header) -> Result<(), ClientError> {
         match refusal(header, self.link.frame()) {
             None => Ok(()),
@@ -568,7 +568,7 @@ impl Smb1Connection {
         }
     }
 
-    /// The connection ended, or the time for an answer did: outstanding requests stay unanswered.
+    /// Handles a lost connection or a timeout: outstanding requests stay unanswered.
     fn broken(&mut self, error: io::Error, what: &'static str) -> ClientError {
         let command = self.under_way.as_ref().or(self.queued.first()).map(|pending| pending.command);
         self.give_up();
@@ -593,30 +593,30 @@ impl Smb1Connection {
         }
     }
 
-    /// What was sent last is waited for elsewhere.
+    /// Leaves the wait for the last request to another caller.
     pub(super) fn leave_waiting(&mut self) {
         self.under_way = None;
     }
 }
 
-/// Whether the client's own time limit ended a wait: the system's have a number.
+/// Returns true if the wait ended by the client's own time limit. Errors of the system have a number.
 fn is_deadline(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
 }
 
-/// The status of an answer that refuses: an error, or a warning without anything else.
+/// Returns the status of a refusal: an error, or a warning without a body.
 fn refusal(header: &Smb1Header, message: &[u8]) -> Option<NtStatus> {
     let status = NtStatus(header.status);
     let has_no_words = message.get(Smb1Header::LENGTH).is_none_or(|count| *count == 0);
     (status.is_error() || (!header.is_success() && has_no_words)).then_some(status)
 }
 
-/// For answers that cannot be read.
+/// Converts a parse error of a response.
 pub(super) fn malformed(malformed: Malformed) -> ClientError {
     ClientError::Protocol(malformed.to_string())
 }
 
-/// A message has less than 16 MiB.
+/// Messages have less than 16 MiB, so this never saturates.
 fn u32_of(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Listing, making, renaming and deleting by name (MS-CIFS 3.2.4.6 to 3.2.4.8, 3.2.4.25).
+//! Listing, creating, renaming and deleting by name (MS-CIFS 3.2.4.6 to 3.2.4.8, 3.2.4.25).
 
 use super::super::ClientError;
 use super::super::file::{Info, ListingEntry};
@@ -16,13 +16,13 @@ use smbscope_wire::smb1::messages::{
 };
 use smbscope_wire::status::NtStatus;
 
-/// Entries to ask for at once; what fits into the answer is fewer.
+/// Entries to request at a time. The response has room for fewer.
 const AT_ONCE: u16 = 1366;
 const FILES: u16 = attributes::HIDDEN | attributes::SYSTEM;
 const ALL: u16 = FILES | attributes::DIRECTORY;
 
 impl Smb1ClientSession {
-    /// Lists what matches, up to `most` entries (0: all); how many there were.
+    /// Lists the matching entries, at most `most` of them unless it is 0. Returns their number.
     pub async fn list(
         &mut self,
         pattern: &str,
@@ -65,7 +65,7 @@ impl Smb1ClientSession {
                 raw_name: &self.resume,
             };
             match self.connection.transact(&next, Smb1RequestDetails::default()).await {
-                // There was nothing behind the last entry.
+                // The previous entry was the last one.
                 Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(found),
                 result => result?,
             }
@@ -79,7 +79,7 @@ impl Smb1ClientSession {
         Ok(found)
     }
 
-    /// Takes entries out of the last answer, and the name of the last one to go on behind.
+    /// Takes the entries of the last response, and the name to resume after.
     fn take(
         &mut self,
         level: InformationLevel,
@@ -113,14 +113,13 @@ impl Smb1ClientSession {
         Ok(found)
     }
 
-    /// Removes a file.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path).into() };
         self.connection.call(&delete, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
-    /// Renames a file or directory; one that has the new name already is in the way.
+    /// Renames a file or directory. Fails if the new name exists.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let rename = Rename {
             search_attributes: ALL,
@@ -131,21 +130,19 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Makes a directory.
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let make = CreateDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&make, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
-    /// Removes an empty directory.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&remove, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
-    /// Asks whether a directory is there.
+    /// Checks that a directory exists.
     pub async fn check_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&check, Smb1RequestDetails::default()).await?;

@@ -1,4 +1,4 @@
-//! Information about files, paths and the file system, and changing it (MS-CIFS 3.2.4.9 to 3.2.4.14).
+//! Querying and setting information on files, paths and the file system (MS-CIFS 3.2.4.9 to 3.2.4.14).
 
 use super::super::file::{FileHandle, Info, SetInfo};
 use super::super::{ClientError, FsctlProfile};
@@ -14,7 +14,7 @@ use smbscope_wire::smb1::messages::trans2::{
 use smbscope_wire::smb1::messages::{NtTransactIoctl, NtTransactResponse, capabilities};
 
 impl Smb1ClientSession {
-    /// Information about an open file; the bytes of the level.
+    /// Returns information about an open file, in the level's encoding.
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let information_level = self.file_level(info)?;
         let fid = fid_of(handle);
@@ -23,7 +23,7 @@ impl Smb1ClientSession {
         Ok(&self.connection.assembly.data)
     }
 
-    /// Information about a path, without opening it; the bytes of the level.
+    /// Returns information about a path without opening it, in the level's encoding.
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         let information_level = self.file_level(info)?;
         let file_name = rooted(&mut self.path, path);
@@ -32,7 +32,7 @@ impl Smb1ClientSession {
         Ok(&self.connection.assembly.data)
     }
 
-    /// Information about the file system; the bytes of the level.
+    /// Returns information about the file system, in the level's encoding.
     pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         let InfoLevel::FileSystem(class) = info else {
             return Err(ClientError::Unsupported(format!("{info}: no class of file systems")));
@@ -43,21 +43,20 @@ impl Smb1ClientSession {
         Ok(&self.connection.assembly.data)
     }
 
-    /// Changes an open file.
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let fid = fid_of(handle);
         self.connection.transact(&SetFileInformation { fid, information }, Smb1RequestDetails::file(fid)).await
     }
 
-    /// Changes what a path names, without opening it.
+    /// Changes a file or directory without opening it.
     pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let file_name = rooted(&mut self.path, path);
         self.connection.transact(&SetPathInformation { information, file_name }, Smb1RequestDetails::default()).await
     }
 
-    /// Sends a control code about an open file; its output is not kept.
+    /// Sends a control code for an open file. Discards the output.
     pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
         let Some(handle) = handle else {
             return Err(ClientError::Unsupported(format!("SMB1: {} without an open file", control.code)));
@@ -87,7 +86,7 @@ impl Smb1ClientSession {
         Ok(set.into())
     }
 
-    /// The level of files that means what the class does.
+    /// Returns the SMB1 level that corresponds to the class.
     fn file_level(&self, info: Info) -> Result<InformationLevel, ClientError> {
         let InfoLevel::File(class) = info else {
             return Err(ClientError::Unsupported(format!("{info}: no class of files")));

@@ -1,8 +1,8 @@
 //! SMB1: NT LM 0.12 (MS-CIFS, MS-SMB).
 //!
-//! One command is outstanding at a time, as every server's MaxMpxCount allows, except in a queue of reads or writes; a watch of
-//! a directory may wait beside them. Information is asked for at SMB1's own levels where there is one that means the same as the class, and passed
-//! through otherwise; the bytes are those of the level.
+//! One command is outstanding at a time, which any server's MaxMpxCount allows, except in a queue of reads or writes; a
+//! directory watch may wait at the same time. Information is requested at SMB1's own level if there is one with the
+//! same meaning as the class, and at a pass-through level otherwise; the returned bytes are in that level's encoding.
 
 mod connection;
 mod directory;
@@ -25,29 +25,29 @@ use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconne
 use std::io;
 use std::time::Instant;
 
-/// Data bytes of a transaction's answer that are asked for at most.
+/// Maximum data bytes to request from a transaction.
 const MAX_TRANSACT: u16 = 0x4000;
 
-/// A connection, a session on it and a tree connect.
+/// A connection with a session and a tree connect.
 #[derive(Debug)]
 pub struct Smb1ClientSession {
     connection: Smb1Connection,
     facts: SessionParameters,
     server: Smb1ServerParameters,
     options: Box<SessionOptions>,
-    /// Ask for an oplock with every open of a file.
+    /// Requests an oplock when opening a file.
     oplocks: bool,
-    /// Read and write in raw mode.
+    /// Reads and writes in raw mode.
     raw: bool,
-    /// The last read was answered in raw mode.
+    /// True if the last read was answered in raw mode.
     raw_answer: bool,
-    /// The path of the request, from the root of the share.
+    /// Path of the request, from the root of the share.
     path: String,
-    /// Likewise, of requests with two.
+    /// Second path of a request that has two.
     second_path: String,
-    /// What several reads brought.
+    /// Data of several reads.
     gathered: Vec<u8>,
-    /// Where a listing goes on.
+    /// Name to resume a listing after.
     resume: Vec<u8>,
 }
 
@@ -73,27 +73,26 @@ impl Smb1ClientSession {
         }
     }
 
-    /// What was negotiated.
     pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
-    /// The commands since the caller last emptied it.
+    /// Returns the samples since the caller last cleared them.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.connection.samples
     }
 
-    /// Waits until a point in time, and acknowledges oplock breaks that come in the meantime.
+    /// Sleeps until `until`, and acknowledges oplock breaks meanwhile.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         self.connection.rest(until).await
     }
 
-    /// Waits until there is something for [`Session::rest`] to do.
+    /// Waits until there is something for [`Self::rest`] to do.
     pub(super) async fn disturbed(&self) -> io::Result<()> {
         self.connection.link.disturbed().await
     }
 
-    /// Nothing but a round trip.
+    /// Sends an echo request.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         const DATA: &[u8] = b"smbscope";
         self.connection.call(&Echo { echo_count: 1, data: DATA }, Smb1RequestDetails::default()).await?;
@@ -101,7 +100,7 @@ impl Smb1ClientSession {
         if answer.data == DATA { Ok(()) } else { Err(ClientError::Protocol("an echo of something else".to_owned())) }
     }
 
-    /// Disconnects from the share and logs off; the connection is closed with the session.
+    /// Disconnects from the share and logs off. Dropping the session closes the connection.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.connection.call(&TreeDisconnect {}, Smb1RequestDetails::default()).await?;
         self.connection.call(&LogoffAndx {}, Smb1RequestDetails::default()).await?;
@@ -109,7 +108,7 @@ impl Smb1ClientSession {
     }
 }
 
-/// SMB1's paths begin at the root of the share.
+/// Adds the leading backslash of SMB1 paths.
 fn rooted<'a>(scratch: &'a mut String, path: &str) -> &'a str {
     scratch.clear();
     scratch.push('\\');
@@ -117,7 +116,7 @@ fn rooted<'a>(scratch: &'a mut String, path: &str) -> &'a str {
     scratch
 }
 
-/// The FID of a handle; one of SMB2 names no open of this session.
+/// Returns the FID of a handle. An SMB2 handle gives an invalid one.
 fn fid_of(handle: FileHandle) -> u16 {
     match handle.0 {
         FileId::Smb1(fid) => fid,

@@ -1,13 +1,12 @@
-//! Multiplex ids: which one the next request gets, and whose answers nobody wants any more (MS-CIFS 3.2.4.1.5).
+//! Multiplex IDs: the next one to use, and those whose responses are to be discarded (MS-CIFS 3.2.4.1.5).
 
-/// Commands of a queue that are outstanding; servers allow 50 (Samba, Windows).
+/// Maximum number of outstanding commands in a queue. Servers allow 50 (Samba, Windows).
 pub(super) const OUTSTANDING_MAX: usize = 64;
 
-/// Answers that are not wanted are told from broken protocol by their MID, up to this many; the oldest is forgotten. A queue that
-/// nobody waits for any more is the most.
+/// Number of discarded MIDs remembered, enough for an abandoned queue. They distinguish late responses from protocol
+/// errors.
 const IGNORED: usize = OUTSTANDING_MAX;
 
-/// The ids of a connection.
 #[derive(Debug)]
 pub(super) struct Mids {
     last: u16,
@@ -22,25 +21,25 @@ impl Default for Mids {
 }
 
 impl Mids {
-    /// An id of no outstanding request; `waiting` says which ids those have.
+    /// Returns the ID of no outstanding request; `waiting` tests for those.
     pub(super) fn next(&mut self, waiting: impl Fn(u16) -> bool) -> u16 {
         loop {
             self.last = self.last.wrapping_add(1);
             let mid = self.last;
-            // The server's own requests have 0xffff, and some servers take 0 for none.
+            // 0xffff marks the server's own requests, and some servers treat 0 as no ID.
             if mid != 0 && mid != u16::MAX && !waiting(mid) && !self.ignored.contains(&Some(mid)) {
                 return mid;
             }
         }
     }
 
-    /// An answer with this id is nobody's.
+    /// Marks the response with this ID to be discarded.
     pub(super) fn ignore(&mut self, mid: u16) {
         self.ignored[self.oldest] = Some(mid);
         self.oldest = (self.oldest + 1) % IGNORED;
     }
 
-    /// Whether it was one of these.
+    /// Returns true if the response is to be discarded.
     pub(super) fn was_ignored(&self, mid: u16) -> bool {
         self.ignored.contains(&Some(mid))
     }
@@ -58,7 +57,7 @@ mod tests {
         let round: Vec<u16> = (0..0xffff).map(|_| mids.next(|mid| mid == first)).collect();
         assert!(round.iter().all(|mid| ![0, 7, 0xffff, first].contains(mid)));
         assert!(mids.was_ignored(7) && !mids.was_ignored(8));
-        // Every other id came round: 65,536 without the four.
+        // All other IDs were used: 65,536 minus these four.
         let distinct: std::collections::BTreeSet<u16> = round.into_iter().collect();
         assert_eq!(distinct.len(), 65_532);
     }

@@ -1,4 +1,4 @@
-//! Reads and writes with several of them outstanding, fewer than the server's MaxMpxCount allows (MS-CIFS 3.2.4.1.5).
+//! Reads and writes with several commands outstanding, below the server's MaxMpxCount (MS-CIFS 3.2.4.1.5).
 
 use super::connection::{Smb1RequestDetails, malformed};
 use super::multiplex::OUTSTANDING_MAX;
@@ -11,8 +11,8 @@ use smbscope_wire::smb1::messages::{ReadAndx, ReadAndxResponse, WriteAndx, Write
 use smbscope_wire::status::NtStatus;
 
 impl Smb1ClientSession {
-    /// Reads or writes all of these ranges, in their order, with so many commands outstanding as the server allows; blocks in
-    /// raw mode, which have no MID, one after the other.
+    /// Reads or writes the ranges in order, with up to `depth` commands outstanding, as far as the server allows. Raw
+    /// mode has no MIDs, so it transfers blocks one after the other.
     pub async fn transfer_many(
         &mut self,
         handle: FileHandle,
@@ -82,7 +82,7 @@ impl Smb1ClientSession {
         }
     }
 
-    /// What the last answer brought. At and behind the end of the file that is nothing, which SMB2 calls an error.
+    /// Returns the number of bytes read. At and past the end of the file that is none, which SMB2 reports as an error.
     fn was_read(&self, length: u32) -> Result<u64, ClientError> {
         let read = ReadAndxResponse::parse(self.connection.message()).map_err(malformed)?.data.len();
         if read > length as usize {
@@ -95,7 +95,8 @@ impl Smb1ClientSession {
         Ok(read as u64)
     }
 
-    /// All of it, or an error: where the rest belongs is known only to who writes block by block.
+    /// Returns an error unless everything was written: with several writes outstanding, the rest can't be resent in
+    /// order.
     fn was_written(&self, length: u32) -> Result<u64, ClientError> {
         let written = WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total();
         match written == length {

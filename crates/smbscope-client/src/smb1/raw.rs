@@ -1,6 +1,6 @@
-//! READ_RAW and WRITE_RAW (MS-CIFS 2.2.4.22, 2.2.4.25): data in frames of its own, without a header, as clients of the
-//! time of NetBench moved it. Nothing but their place says what such a frame belongs to, so nothing else may be
-//! outstanding, not even an oplock break.
+//! READ_RAW and WRITE_RAW (MS-CIFS 2.2.4.22, 2.2.4.25): data in frames without a header, as in the days of NetBench.
+//! Only its position tells which request such a frame belongs to, so nothing else may be outstanding, not even an
+//! oplock break.
 
 use super::super::{ClientError, SessionOptions};
 use super::connection::{Smb1Connection, Smb1RequestDetails, malformed};
@@ -8,10 +8,10 @@ use smbscope_model::{ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::{ReadRaw, WriteComplete, WriteRaw, capabilities};
 use smbscope_wire::smb1::{self, Smb1Header};
 
-/// Largest block: what a count of 16 bits can say, in whole sectors.
+/// Largest block: the range of a 16-bit count, in whole sectors.
 const BLOCK_MAX: u32 = 0xfe00;
 
-/// The largest block of a server with these capabilities and MaxRawSize; absent where raw mode is not asked for.
+/// Returns the largest block for a server with these capabilities and MaxRawSize, or `None` if raw mode is not wanted.
 pub(super) fn block(
     options: &SessionOptions,
     server: u32,
@@ -33,8 +33,8 @@ pub(super) fn block(
 }
 
 impl Smb1Connection {
-    /// Reads a block: the frame that came is all data ([`Smb1Connection::message`]). Empty at the end of the file, and where
-    /// something is wrong.
+    /// Reads a block into [`Smb1Connection::message`], which is all data. Empty at the end of the file and after an
+    /// error.
     pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, ClientError> {
         let request = ReadRaw::new(fid, offset, max_count);
         let pending = self.send(&request, Smb1RequestDetails::range(fid, offset, max_count.into())).await?;
@@ -50,13 +50,13 @@ impl Smb1Connection {
         if bytes > usize::from(max_count) {
             return Err(ClientError::Protocol("READ_RAW brought more than was asked for".to_owned()));
         }
-        // Without a header there is no status.
+        // A frame without a header has no status.
         self.samples.push(pending.sample(ExchangeOutcome::Complete, None, arrived, bytes));
         Ok(bytes as u32)
     }
 
-    /// Writes a block; how much of it was. There are two samples, as a capture shows two parts: up to the server's "go
-    /// ahead", and from the data to its answer.
+    /// Writes a block and returns the number of bytes written. Keeps two samples, like the two parts in a capture: up
+    /// to the server's "go ahead", and from the data to the final response.
     pub(super) async fn write_raw(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, ClientError> {
         let about = Smb1RequestDetails::range(fid, offset, data.len() as u32);
         let request = WriteRaw::new(fid, offset, data.len() as u16);

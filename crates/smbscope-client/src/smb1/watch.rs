@@ -1,4 +1,4 @@
-//! Waiting for changes in a directory (MS-CIFS 2.2.7.4) beside the other commands of the session, and taking that back
+//! Directory watches (MS-CIFS 2.2.7.4), which wait while the session sends other commands, and their cancellation
 //! (2.2.4.65).
 
 use super::super::transport::ReceiveTimes;
@@ -12,10 +12,10 @@ use smbscope_wire::smb1::Smb1Header;
 use smbscope_wire::smb1::messages::{NtCancel, NtTransactNotifyChange, NtTransactResponse};
 use smbscope_wire::status::NtStatus;
 
-/// Bytes of an answer at most: some hundred changes.
+/// Maximum size of a response, enough for some hundred changes.
 const MOST: u32 = 0x8000;
 
-/// A request for changes, and its answer, should it have come while another was waited for.
+/// A watch, with its response if that arrived during another wait.
 #[derive(Debug)]
 pub(super) struct Smb1ChangeNotify {
     pub(super) pending: Smb1OutstandingRequest,
@@ -23,7 +23,7 @@ pub(super) struct Smb1ChangeNotify {
 }
 
 impl Smb1ChangeNotify {
-    /// Keeps the answer.
+    /// Stores the response.
     pub(super) fn keep(&mut self, header: Smb1Header, arrived: ReceiveTimes, message: &[u8]) {
         self.answer = Some((header, arrived, message.to_vec()));
     }
@@ -34,8 +34,8 @@ impl Smb1ChangeNotify {
 }
 
 impl Smb1ClientSession {
-    /// Begins to wait for changes in a directory that is open: FILE_NOTIFY_CHANGE_* says which, `tree` whether those
-    /// below count. One watch at a time.
+    /// Starts a watch on an open directory. `completion_filter` has FILE_NOTIFY_CHANGE_* flags; `tree` includes
+    /// subdirectories. Only one watch at a time.
     pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
         if self.connection.watch.is_some() {
             return Err(ClientError::Unsupported("SMB1: one watch at a time".to_owned()));
@@ -56,12 +56,12 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Whether the watch was answered while another answer was waited for: [`Session::changes`] does not wait then.
+    /// Returns true if the response has arrived already, so [`Self::changes`] won't wait.
     pub fn has_changes(&self) -> bool {
         self.connection.watch.as_ref().is_some_and(Smb1ChangeNotify::is_answered)
     }
 
-    /// Waits until something changes, without a time limit.
+    /// Waits for changes, without a time limit.
     pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, ClientError> {
         let Some(watch) = self.connection.watch.take() else {
             return Err(ClientError::Unsupported("nothing is watched".to_owned()));
@@ -76,7 +76,7 @@ impl Smb1ClientSession {
         };
         self.connection.complete(&pending, &header, arrived, message.len());
         match NtStatus(header.status) {
-            // More changed than fits into an answer: nothing is listed.
+            // Too many changes for the response, so none are listed.
             NtStatus::NOTIFY_ENUM_DIR => return Ok(Vec::new()),
             status if status.is_error() => {
                 let command = smbscope_model::Command::Smb1(pending.command);
@@ -88,7 +88,7 @@ impl Smb1ClientSession {
         Ok(fscc::changes(answer.0.parameters).collect())
     }
 
-    /// Takes the watch back: [`Session::changes`] then gives STATUS_CANCELLED, or what changed before.
+    /// Cancels the watch. [`Self::changes`] then returns STATUS_CANCELLED, or earlier changes.
     pub async fn cancel_watch(&mut self) -> Result<(), ClientError> {
         match &self.connection.watch {
             Some(watch) if !watch.is_answered() => {
