@@ -1,5 +1,5 @@
-//! Further channels of a session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6): connections of their own that share its
-//! shares and open files.
+//! Further channels of a session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6): additional connections with the same share
+//! and open files.
 
 use super::connection::Smb2Connection;
 use super::negotiate::{self, Smb2NegotiateResult};
@@ -7,15 +7,15 @@ use super::{SessionOrigin, Smb2ClientSession, setup};
 use crate::crypto::SessionKeys;
 use crate::{Cipher, ClientError, SessionOptions};
 
-/// What the first channel keeps for the others.
+/// State of the first channel that further ones need.
 #[derive(Debug)]
 pub(super) struct SessionBinding {
     client_guid: [u8; 16],
     dialect: u16,
     cipher: Option<Cipher>,
-    /// Absent with a guest or nobody, and of a further channel.
+    /// `None` for guests, anonymous users and further channels.
     keys: Option<Box<SessionKeys>>,
-    /// Channels so far.
+    /// Number of channels opened so far.
     count: u8,
     further: bool,
 }
@@ -37,9 +37,8 @@ impl SessionBinding {
 }
 
 impl Smb2ClientSession {
-    /// Opens another connection to the same session, by the same options or to another address of the server's: what it
-    /// gives works on the same share with the same handles, and has samples of its own. It ends with its own
-    /// disconnect or with that of the first.
+    /// Opens another connection to the same session, with the same options or to another address of the server. It has
+    /// the same share and handles, but its own samples. It ends with its own disconnect or the first channel's.
     pub async fn bind(&mut self, options: &SessionOptions) -> Result<Smb2ClientSession, ClientError> {
         let unsupported = |reason: &str| ClientError::Unsupported(reason.to_owned());
         if self.channels.dialect < 0x0300 {

@@ -1,9 +1,9 @@
-//! A connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, pays for them, puts them into frames, and keeps a sample of
-//! each.
+//! An SMB2 connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, charges credits, builds frames, and keeps a sample
+//! of each request.
 //!
-//! Requests go out by [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`]; several of them in a frame
-//! are a compound. Answers are waited for by the message id (in `replies`). What comes in between finds its place by
-//! itself: interim responses, breaks of oplocks and leases, answers to requests that nobody waits for.
+//! [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`] send requests; several in a frame
+//! are a compound. `replies` waits for responses by message ID, and handles everything that arrives in between: interim
+//! responses, oplock and lease breaks, and responses to requests that nothing waits for.
 
 use super::breaks::Breaks;
 use super::credits::ClientCredits;
@@ -19,43 +19,42 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// What a sample says about a request beside its command.
+/// Fields of a request's sample other than its command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Smb2RequestDetails {
     pub(super) subcommand: Option<Subcommand>,
     pub(super) file: Option<FileReference>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
-    /// It is an expected wait: there is no limit to its time.
+    /// True for an expected wait, which has no time limit.
     pub(super) waits: bool,
     pub(super) whose: Whose,
 }
 
 impl Smb2RequestDetails {
-    /// A request that works on an open.
     pub(super) fn file(file: FileReference) -> Smb2RequestDetails {
         Smb2RequestDetails { file: Some(file), ..Smb2RequestDetails::default() }
     }
 }
 
-/// Who waits for an answer.
+/// Consumer of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Whose {
     /// The operation that sent the request.
     #[default]
     Caller,
-    /// Nobody: the sample is all that is kept.
+    /// None: only the sample is kept.
     Nobody,
-    /// A later call: the answer is kept for it.
+    /// A later call, for which the response is stored.
     Later,
 }
 
-/// How a request stands to the one before it in the frame.
+/// Relation of a request to the one before it in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chain {
-    /// It is the only one or the first, or has nothing to do with it.
+    /// Unrelated, or the first one.
     Own,
-    /// It uses the open that the one before made.
+    /// Uses the open of the request before.
     Related,
 }
 
@@ -66,7 +65,7 @@ pub(super) struct Smb2OutstandingRequest {
     pub(super) whose: Whose,
     pub(super) credits_asked: u16,
     pub(super) async_id: Option<u64>,
-    /// Interim responses to it.
+    /// Interim responses received.
     pub(super) interims: u32,
 }
 
@@ -79,24 +78,24 @@ pub(super) struct Smb2Connection {
     pub(super) protection: Protection,
     pub(super) credits: ClientCredits,
     pub(super) breaks: Breaks,
-    /// CreditCharge is a field of the dialect.
+    /// True if the dialect has the CreditCharge field.
     pub(super) has_credit_charge: bool,
     pub(super) timeout: Duration,
     pub(super) pending: Vec<Smb2OutstandingRequest>,
-    /// Breaks since the last answer that somebody waited for.
+    /// Breaks since the last awaited response.
     pub(super) unasked: u32,
-    /// Answers that a later call asks for.
+    /// Responses stored for a later call.
     pub(super) kept: Vec<(Smb2Header, Vec<u8>)>,
-    /// Messages of the frame being built, where it will be encrypted.
+    /// Messages of the frame being built, if it will be encrypted.
     plain: Vec<u8>,
-    /// Where the last message of the frame being built begins.
+    /// Start of the last message in the frame being built.
     last: Option<usize>,
-    /// Requests that were outstanding before the frame being built.
+    /// Number of requests that were outstanding before the frame being built.
     before: usize,
-    /// The part of the frame received last that nobody has looked at.
+    /// Unprocessed part of the last frame received.
     pub(super) rest: Range<usize>,
     pub(super) arrived: Option<ReceiveTimes>,
-    /// The frame received last was encrypted.
+    /// True if the last frame received was encrypted.
     pub(super) sealed: bool,
 }
 
@@ -124,7 +123,7 @@ impl Smb2Connection {
         })
     }
 
-    /// Sends a request and waits for its answer, whatever it says.
+    /// Sends a request and waits for its response, whatever its status.
     pub(super) async fn call<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
@@ -138,7 +137,8 @@ impl Smb2Connection {
         self.reply(id).await
     }
 
-    /// Likewise, in another tree connect than that of the session. Breaks that come in between are acknowledged in its own.
+    /// Like [`Self::call`], with another tree connect than the session's. Breaks that arrive meanwhile are acknowledged
+    /// in the session's own.
     pub(super) async fn call_in_tree<B: Smb2RequestMessage>(
         &mut self,
         tree_id: u32,
@@ -153,7 +153,7 @@ impl Smb2Connection {
         self.reply(id).await
     }
 
-    /// Sends a request whose answer is asked for later, or never.
+    /// Sends a request whose response is fetched later or never.
     pub(super) async fn post<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
@@ -167,7 +167,7 @@ impl Smb2Connection {
         Ok(id)
     }
 
-    /// Waits until there are so many credits.
+    /// Waits until this many credits are available.
     pub(super) async fn afford(&mut self, charge: u32) -> Result<(), ClientError> {
         if self.credits.affords(charge) {
             return Ok(());
@@ -185,7 +185,7 @@ impl Smb2Connection {
         Ok(())
     }
 
-    /// Begins a frame.
+    /// Starts a frame.
     pub(super) fn begin(&mut self) {
         self.last = None;
         self.before = self.pending.len();
@@ -197,7 +197,7 @@ impl Smb2Connection {
         }
     }
 
-    /// Adds a request to the frame; its message id.
+    /// Adds a request to the frame and returns its message ID.
     pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails, chain: Chain) -> u64 {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         let (message_id, credits_asked) = self.credits.spend(charge);
@@ -238,12 +238,12 @@ impl Smb2Connection {
         }
     }
 
-    /// The message sent last, from its header on, where it was not encrypted.
+    /// Returns the last message sent, from its header on, unless it was encrypted.
     pub(super) fn sent(&mut self) -> &[u8] {
         self.link.outgoing().get(FramedConnection::START..).unwrap_or_default()
     }
 
-    /// Gives up a request (MS-SMB2 3.2.4.24); the server answers it all the same, if it answers at all.
+    /// Cancels a request (MS-SMB2 3.2.4.24). The server may still respond to it.
     pub(super) async fn cancel(&mut self, id: u64) -> Result<(), ClientError> {
         let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
             return Ok(());
@@ -258,7 +258,7 @@ impl Smb2Connection {
         }
         self.append(header, &plain::Cancel {}, Smb2RequestDetails::default(), 0);
         let sent = self.flush().await;
-        // It is never answered itself.
+        // CANCEL itself has no response.
         if let Some(mut cancel) = self.pending.pop() {
             cancel.sample.outcome = ExchangeOutcome::NoResponseByDesign;
             self.samples.push(cancel.sample);
@@ -266,12 +266,12 @@ impl Smb2Connection {
         sent
     }
 
-    /// The header of a request, but for what its number and its credits are.
+    /// Returns a request header without its message ID and credits.
     fn header(&self, command: smb2::Smb2Command) -> Smb2Header {
         Smb2Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Smb2Header::new(command) }
     }
 
-    /// Puts a request into the frame, and among the outstanding ones.
+    /// Adds a request to the frame and to the outstanding ones.
     fn append<B: Smb2RequestMessage>(
         &mut self,
         mut header: Smb2Header,
@@ -279,7 +279,7 @@ impl Smb2Connection {
         about: Smb2RequestDetails,
         credits_asked: u16,
     ) {
-        // Of the times nothing is known yet.
+        // A placeholder until the frame is sent.
         let unknown = self.link.sent_from();
         let mode = self.protection.mode;
         let (out, first) = match mode {
@@ -288,7 +288,7 @@ impl Smb2Connection {
         };
         let compounded = self.last.is_some();
         if let Some(last) = self.last {
-            // Members of a compound begin at multiples of eight (2.2.1.2).
+            // Members of a compound start at multiples of eight (2.2.1.2).
             let length = out.len() - first;
             out.resize(first + length.next_multiple_of(8), 0);
             let next_command = (out.len() - last) as u32;
@@ -339,12 +339,12 @@ impl Smb2Connection {
     }
 }
 
-/// An open as samples name it.
+/// Converts an open to the type used in samples.
 pub(super) fn file_id(file: FileReference) -> FileId {
     FileId::Smb2 { persistent: file.persistent, volatile: file.volatile }
 }
 
-/// Signs the message that begins there and goes to the end of the buffer.
+/// Signs the message from `start` to the end of the buffer.
 fn finish_message(out: &mut [u8], start: Option<usize>, protection: &Protection) {
     if let (Some(signer), Some(message)) = (protection.signing(), start.and_then(|start| out.get_mut(start..))) {
         signer.sign(message);

@@ -16,11 +16,10 @@ use smbscope_wire::smb2::messages::{close, create, flush, query_info, read, set_
 use smbscope_wire::smb2::{self, FileReference, LockElement};
 use smbscope_wire::status::NtStatus;
 
-/// Most bytes of an answer to QUERY_INFO: more than any class needs, and no more than a credit pays for.
+/// Maximum response to QUERY_INFO: more than any class needs, and as much as one credit pays for.
 const QUERY_BUFFER: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
-    /// Opens or creates a file or directory.
     pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         let lease = self.caching(open).context(open.path);
         let request = self.create_request(open, lease.as_slice());
@@ -28,7 +27,6 @@ impl Smb2ClientSession {
         self.opened(&reply)
     }
 
-    /// Closes it.
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
         self.connection.breaks.closed(file);
@@ -36,7 +34,8 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Reads; what is larger than the server allows goes in several commands, as many at once as there are credits.
+    /// Reads. A read larger than the server allows takes several commands, outstanding together as far as credits
+    /// allow.
     pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
@@ -46,7 +45,7 @@ impl Smb2ClientSession {
         self.read_in_one(file, offset, length).await
     }
 
-    /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
+    /// Reads like [`Self::read`] and returns the number of bytes. Discards the data.
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
@@ -61,7 +60,7 @@ impl Smb2ClientSession {
         data_of(&self.connection, &reply, length)
     }
 
-    /// Writes all of it, in several commands where the server allows less at once.
+    /// Writes all of `data`, in several commands if the server limits the size.
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let file = reference(handle)?;
         if data.len() <= self.largest(self.facts.max_write) as usize {
@@ -100,32 +99,29 @@ impl Smb2ClientSession {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Asks for what was written to be on disk.
+    /// Asks the server to write cached data to disk.
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
         self.connection.call(&flush::Request { file }, Smb2RequestDetails::file(file)).await?.ok()?;
         Ok(())
     }
 
-    /// Locks a range.
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         let kind = if range.exclusive { lock_flags::EXCLUSIVE } else { lock_flags::SHARED };
         let flags = if range.wait { kind } else { kind | lock_flags::FAIL_IMMEDIATELY };
         self.lock_element(handle, LockElement { offset: range.offset, length: range.length, flags }).await
     }
 
-    /// Unlocks a range.
     pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
         self.lock_element(handle, LockElement { offset, length, flags: lock_flags::UNLOCK }).await
     }
 
-    /// Information about an open file; the bytes of the class.
+    /// Returns information about an open file, in the class's encoding.
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let file = reference(handle)?;
         self.query(file, info).await
     }
 
-    /// Changes an open file.
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let file = reference(handle)?;
         let data = Data::from(set);
@@ -135,7 +131,7 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Information about an open or its file system.
+    /// Returns information about an open file or its file system.
     pub(super) async fn query(&mut self, file: FileReference, info: Info) -> Result<&[u8], ClientError> {
         let request = self.query_request(file, info);
         let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::file(file) };
@@ -149,7 +145,7 @@ impl Smb2ClientSession {
         query_info::Request { file, level, additional_information: 0, output_buffer_length }
     }
 
-    /// The request for an open; `lease` comes from [`Session::caching`].
+    /// Builds the CREATE request; `lease` comes from [`Self::caching`].
     pub(super) fn create_request<'a>(
         &self,
         open: &OpenParameters<'a>,
@@ -168,7 +164,7 @@ impl Smb2ClientSession {
         }
     }
 
-    /// What to ask for with an open: leases are for data of files, so not for directories or for their attributes alone.
+    /// Returns the caching to request. Leases are for file data, so directories and attribute-only opens get none.
     pub(super) fn caching(&self, open: &OpenParameters<'_>) -> super::RequestedCaching {
         const DATA: u32 = access::READ_DATA
             | access::WRITE_DATA
@@ -180,7 +176,7 @@ impl Smb2ClientSession {
         if is_for_data { self.caching } else { super::RequestedCaching::None }
     }
 
-    /// The open that a CREATE made.
+    /// Parses a CREATE response and records its oplock.
     pub(super) fn opened(&mut self, reply: &ReceivedResponse) -> Result<OpenResult, ClientError> {
         let message = self.connection.message(reply);
         let response = create::Response::parse(message).ok_or_else(|| reply.malformed())?;
@@ -208,7 +204,8 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Several READs, put together in `data` if they are kept; returns the number of bytes up to the end of the file.
+    /// Reads with several READs, joined in `data` unless discarded. Returns the number of bytes up to the end of the
+    /// file.
     async fn read_in_parts(
         &mut self,
         file: FileReference,
@@ -229,7 +226,7 @@ impl Smb2ClientSession {
         let mut ids = std::mem::take(&mut self.parts);
         ids.clear();
         let (mut answered, mut failed) = (0, None);
-        // Where the data ends as far as the answers tell.
+        // End of the data, as far as known.
         let mut end = length;
         let allowance = Allowance::of_operation("a read", self.connection.timeout);
         while answered < parts {
@@ -242,7 +239,7 @@ impl Smb2ClientSession {
                 break;
             }
             let reply = self.connection.any_reply().await?;
-            // What is outstanding is at the end.
+            // Search from the end, where the outstanding ones are.
             let Some(index) = ids.iter().rposition(|id| *id == reply.header.message_id) else { continue };
             answered += 1;
             let start = index as u32 * part;
@@ -273,25 +270,25 @@ impl Smb2ClientSession {
         }
     }
 
-    /// The most bytes of one READ or WRITE: what the server allows and the credits at hand can pay for.
+    /// Returns the largest READ or WRITE that the server and the available credits allow.
     pub(super) fn largest(&self, allowed: u32) -> u32 {
         u32::try_from(self.connection.credits.largest()).unwrap_or(u32::MAX).min(allowed)
     }
 
-    /// The bytes of a part of what is larger than that: half of what the credits pay for: one part is outstanding
-    /// while another is answered.
+    /// Returns the size of the parts of a larger transfer: half of what the credits pay for, so that one part is
+    /// outstanding while another is answered.
     fn part(&self, allowed: u32) -> u32 {
         let half = self.connection.credits.largest() / 2 / BYTES_PER_CREDIT * BYTES_PER_CREDIT;
         u32::try_from(half.max(BYTES_PER_CREDIT)).unwrap_or(u32::MAX).min(allowed)
     }
 
-    /// Whether another part can go out now; the first one always can, it waits for its credits.
+    /// Returns true if another part can be sent now. The first one always can, because it waits for credits.
     pub(super) fn has_room(&self, part: usize, under_way: usize) -> bool {
         let credits = &self.connection.credits;
         under_way == 0 || credits.affords(credits.charge(part).into())
     }
 
-    /// Checks that all was written.
+    /// Fails unless all bytes were written.
     pub(super) fn written(&self, reply: &ReceivedResponse, length: usize) -> Result<(), ClientError> {
         let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
         if response.count as usize == length {
@@ -303,12 +300,12 @@ impl Smb2ClientSession {
                 response.count
             )));
         }
-        // A disk that fills up in the middle; no other reason is known.
+        // A short write: the disk became full. No other cause is known.
         Err(ClientError::Status { command: Command::Smb2(smb2::Smb2Command::WRITE), status: NtStatus::DISK_FULL })
     }
 }
 
-/// The data of an answer to READ, which is no more than was asked for: it would count as throughput.
+/// Returns the data of a READ response. Fails if it exceeds the request, because it would count as throughput.
 pub(super) fn data_of<'a>(
     connection: &'a Smb2Connection,
     reply: &ReceivedResponse,
@@ -322,7 +319,7 @@ pub(super) fn data_of<'a>(
     Ok(data)
 }
 
-/// An open of this protocol.
+/// Converts a handle. Fails if it belongs to SMB1.
 pub(super) fn reference(handle: FileHandle) -> Result<FileReference, ClientError> {
     match handle.0 {
         FileId::Smb2 { persistent, volatile } => Ok(FileReference { persistent, volatile }),

@@ -1,4 +1,4 @@
-//! Lists directories: an open, QUERY_DIRECTORY until there is no more, and a close (MS-SMB2 3.2.4.17).
+//! Directory listings: an open, QUERY_DIRECTORY to the end, and a close (MS-SMB2 3.2.4.17).
 
 use super::Smb2ClientSession;
 use super::connection::{Smb2Connection, Smb2RequestDetails};
@@ -10,12 +10,12 @@ use smbscope_model::Subcommand;
 use smbscope_wire::smb2::messages::query_directory::{self, flags};
 use smbscope_wire::status::NtStatus;
 
-/// Most bytes of an answer: what a credit pays for.
+/// Maximum response size: as much as one credit pays for.
 const LIST_BUFFER: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
-    /// Lists what matches the last part of the path (`dir\*.txt`), up to `most` entries (0: all), into `entries`, which
-    /// is emptied first; how many there were.
+    /// Lists the entries that match the last part of the path (`dir\*.txt`), at most `most` of them unless it is 0,
+    /// into `entries`, which is cleared first. Returns their number.
     pub async fn list(
         &mut self,
         pattern: &str,
@@ -49,7 +49,7 @@ impl Smb2ClientSession {
 }
 
 impl Smb2ClientSession {
-    /// Lists what is next of an open directory, with a single command; its entries are not kept.
+    /// Lists the next entries of an open directory with a single command. Discards them.
     pub async fn list_open(
         &mut self,
         handle: FileHandle,

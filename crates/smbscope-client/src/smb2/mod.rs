@@ -1,8 +1,8 @@
-//! SMB2 and SMB3: 2.0.2 to 3.1.1 (MS-SMB2), each exactly as asked for.
+//! SMB2 and SMB3: dialects 2.0.2 to 3.1.1 (MS-SMB2), exactly as requested.
 //!
-//! [`Session`] is a connection, a session on it and a tree connect. Its operations are in `files`, `paths`, `listing`,
-//! `server_side` and `watch`; they put requests of [`smbscope_wire::smb2::messages`] through `connection`, which numbers, signs, encrypts
-//! and times them.
+//! [`Smb2ClientSession`] is a connection with a session and a tree connect. Its operations are in `files`, `paths`,
+//! `listing`, `server_side` and `watch`; they send requests of [`smbscope_wire::smb2::messages`] through `connection`,
+//! which numbers, signs, encrypts and times them.
 
 mod breaks;
 mod channels;
@@ -36,29 +36,28 @@ use smbscope_wire::smb2::messages::{negotiate::capabilities, plain};
 use std::io;
 use std::time::Instant;
 
-/// A connection, a session on it and a tree connect.
 #[derive(Debug)]
 pub struct Smb2ClientSession {
     connection: Smb2Connection,
     facts: SessionParameters,
-    /// What to ask for with every open of a file.
+    /// Caching requested when opening a file.
     caching: RequestedCaching,
-    /// Put what belongs together into one frame.
+    /// Sends related requests in one frame.
     compound: bool,
-    /// The root of the share, once somebody asked about the file system.
+    /// Open of the share's root, once the file system has been queried.
     root: Option<FileReference>,
-    /// What came in several answers, or in one that is gone.
+    /// Data of several responses, or of one that has been replaced.
     data: Vec<u8>,
-    /// Message ids of the parts of a large transfer.
+    /// Message IDs of the parts of a large transfer.
     parts: Vec<u64>,
-    /// The message id of the CHANGE_NOTIFY that waits.
+    /// Message ID of the outstanding CHANGE_NOTIFY.
     watch: Option<u64>,
-    /// What further channels need.
+    /// State for further channels.
     channels: SessionBinding,
     origin: Box<SessionOrigin>,
 }
 
-/// What a session was made from.
+/// Inputs of the session setup.
 #[derive(Debug)]
 struct SessionOrigin {
     options: SessionOptions,
@@ -90,39 +89,38 @@ impl Smb2ClientSession {
         })
     }
 
-    /// What was negotiated.
     pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
-    /// The commands since the caller last emptied it.
+    /// Returns the samples since the caller last cleared them.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.connection.samples
     }
 
-    /// Waits until a point in time, and acknowledges breaks of oplocks and leases that come in the meantime.
+    /// Sleeps until `until`, and acknowledges oplock and lease breaks meanwhile.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         while self.connection.serve_one(Some(until)).await? {}
         Ok(())
     }
 
-    /// Waits until there is something for [`Session::rest`] to do.
+    /// Waits until there is something for [`Self::rest`] to do.
     pub(super) async fn disturbed(&self) -> io::Result<()> {
         if self.connection.has_rest() { Ok(()) } else { self.connection.link.disturbed().await }
     }
 
-    /// Nothing but a round trip.
+    /// Sends an echo request.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         self.connection.call(&plain::Echo {}, Smb2RequestDetails::default()).await?.ok()?;
         Ok(())
     }
 
-    /// Authenticates again on the session: its share, its open files and its keys stay.
+    /// Authenticates again on the same session. The share, open files and keys stay.
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         setup::reauthenticate(&mut self.connection, &self.origin.negotiated, &self.origin.options).await
     }
 
-    /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
+    /// Adds another tree connect and removes it again. Open files belong to the first one.
     pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), ClientError> {
         let SessionOrigin { options, negotiated } = &*self.origin;
         let path = tree.path(&options.host, &options.share);
@@ -132,8 +130,8 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Disconnects from the share, logs off and closes the connection. A further channel is closed only: share and
-    /// session are those of the first one.
+    /// Disconnects from the share, logs off and closes the connection. A further channel only closes its connection:
+    /// share and session belong to the first one.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         if self.channels.is_further() {
             self.connection.link.close().await;
@@ -167,7 +165,7 @@ fn facts(connection: &Smb2Connection, negotiated: &Smb2NegotiateResult, guest: b
     }
 }
 
-/// Leases where dialect and server have them, and oplocks otherwise.
+/// Returns leases if dialect and server support them, otherwise oplocks.
 fn caching(negotiated: &Smb2NegotiateResult, options: &SessionOptions) -> RequestedCaching {
     let has_leases = negotiated.capabilities & capabilities::LEASING != 0;
     match (options.leases, negotiated.dialect) {

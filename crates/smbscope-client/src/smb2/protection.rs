@@ -1,5 +1,5 @@
-//! What keeps messages of a session from being read or changed: signatures (MS-SMB2 3.1.4.1, 3.1.5.1) and encryption
-//! (3.1.4.3), and which of them is in force.
+//! Protection of a session's messages: signatures (MS-SMB2 3.1.4.1, 3.1.5.1), encryption (3.1.4.3), and which of them
+//! applies.
 
 use crate::ClientError;
 use crate::crypto::{Sealer, Signer};
@@ -8,46 +8,44 @@ use smbscope_wire::smb2::{Smb2Header, TransformHeader};
 use smbscope_wire::status::NtStatus;
 use std::ops::Range;
 
-/// What requests carry, and answers must.
+/// Protection of requests, required in responses too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProtectionLevel {
-    /// Neither.
     Plain,
-    /// A signature.
     Signed,
-    /// Encryption, which needs no signature.
+    /// Encrypted, without a signature.
     Sealed,
 }
 
-/// The keys of a session, and how they are used.
+/// Keys of a session and their use.
 #[derive(Debug)]
 pub(super) struct Protection {
     pub(super) signer: Option<Signer>,
     pub(super) sealer: Option<Sealer>,
     pub(super) mode: ProtectionLevel,
-    /// Answers are signed with a key that only their content tells: whoever sets up the session checks them.
+    /// True if the key of the response's signature follows from its content, so the session setup verifies it.
     pub(super) checked_later: bool,
 }
 
 impl Protection {
-    /// Before there is a session.
+    /// No protection, before there is a session.
     pub(super) fn none() -> Protection {
         Protection { signer: None, sealer: None, mode: ProtectionLevel::Plain, checked_later: false }
     }
 
-    /// Who signs requests now.
+    /// Returns the signer if requests are signed now.
     pub(super) fn signing(&self) -> Option<&Signer> {
         self.signer.as_ref().filter(|_| self.mode == ProtectionLevel::Signed)
     }
 
-    /// Decrypts a frame in place; where its messages are then.
+    /// Decrypts a frame in place. Returns the range of its messages.
     pub(super) fn open(&self, frame: &mut [u8]) -> Option<Range<usize>> {
         let length = frame.len();
         self.sealer.as_ref()?.open(frame)?;
         Some(TransformHeader::LENGTH..length)
     }
 
-    /// Whether an answer is as protected as it must be. `sealed` says that its frame was decrypted.
+    /// Fails if a response is less protected than required. `sealed` is true if its frame was decrypted.
     pub(super) fn check(&self, header: &Smb2Header, message: &[u8], sealed: bool) -> Result<(), ClientError> {
         if sealed || self.checked_later {
             return Ok(());
@@ -56,7 +54,7 @@ impl Protection {
         if self.mode == ProtectionLevel::Sealed {
             return Err(ClientError::Protocol(format!("{command} was sent encrypted and answered in plain text")));
         }
-        // 3.2.5.1.3: neither interim responses nor what the server sends of its own accord need a signature.
+        // 3.2.5.1.3: interim responses and unsolicited messages need no signature.
         if header.status == NtStatus::PENDING || header.message_id == u64::MAX {
             return Ok(());
         }

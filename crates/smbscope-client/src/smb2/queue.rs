@@ -1,4 +1,4 @@
-//! Reads and writes with several of them outstanding (MS-SMB2 3.2.4.1.2: as many as there are credits).
+//! Reads and writes with several commands outstanding (MS-SMB2 3.2.4.1.2: limited by credits).
 
 use super::Smb2ClientSession;
 use super::files::{data_of, io, reference};
@@ -8,7 +8,7 @@ use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{read, write};
 
 impl Smb2ClientSession {
-    /// Reads or writes all of these ranges, in their order, with so many commands outstanding as long as there are credits.
+    /// Reads or writes the ranges in order, with up to `depth` commands outstanding, as far as credits allow.
     pub async fn transfer_many(
         &mut self,
         handle: FileHandle,

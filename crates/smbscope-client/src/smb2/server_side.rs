@@ -1,5 +1,5 @@
-//! What the server does by control codes: copies between files (MS-SMB2 3.2.4.20.2), and tells its interfaces
-//! (3.2.4.20.10).
+//! Control codes: server-side copies (MS-SMB2 3.2.4.20.2), the server's interfaces (3.2.4.20.10), and those of
+//! workloads.
 
 use super::Smb2ClientSession;
 use super::connection::Smb2RequestDetails;
@@ -14,11 +14,11 @@ use smbscope_wire::smb2::messages::copy_chunk::{self, Copied, ResumeKey, SrvCopy
 use smbscope_wire::smb2::messages::ioctl;
 use smbscope_wire::smb2::messages::network_interface::{NetworkInterfaceInfo, interfaces};
 
-/// Room for the interfaces of a server: 152 bytes each.
+/// Room for the server's interfaces, of 152 bytes each.
 const INTERFACES: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
-    /// The name by which an open file can be copied from.
+    /// Returns the key that identifies an open file as a copy source.
     pub async fn resume_key(&mut self, source: FileHandle) -> Result<ResumeKey, ClientError> {
         let code = Fsctl::SRV_REQUEST_RESUME_KEY;
         let reply = self.ioctl(code, reference(source)?, &[], ResumeKey::OUTPUT).await?;
@@ -26,8 +26,8 @@ impl Smb2ClientSession {
         ResumeKey::parse(output).ok_or_else(|| reply.malformed())
     }
 
-    /// Lets the server copy into an open file; how many bytes it copied. Servers limit the chunks, often to 256 of 1 MiB:
-    /// beyond that it is [`Error::Status`] STATUS_INVALID_PARAMETER.
+    /// Copies chunks on the server into an open file. Returns the number of bytes copied. Servers limit the chunks,
+    /// often to 256 of 1 MiB; beyond that they return STATUS_INVALID_PARAMETER.
     pub async fn copy_chunks(
         &mut self,
         source: ResumeKey,
@@ -44,14 +44,14 @@ impl Smb2ClientSession {
         Ok(Copied::parse(output).ok_or_else(|| reply.malformed())?.total_bytes_written)
     }
 
-    /// The addresses by which the server can be reached, of SMB 3.
+    /// Returns the server's addresses (SMB 3).
     pub async fn network_interfaces(&mut self) -> Result<Vec<NetworkInterfaceInfo>, ClientError> {
         let max_output = INTERFACES.min(self.facts.max_transact);
         let reply = self.ioctl(Fsctl::QUERY_NETWORK_INTERFACE_INFO, FileReference::NONE, &[], max_output).await?;
         Ok(interfaces(self.output(&reply)?).collect())
     }
 
-    /// Sends a control code, about an open file or, without one, about the server; its output is not kept.
+    /// Sends a control code, for an open file or without one for the server. Discards the output.
     pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
         let SessionOrigin { options, negotiated } = &*self.origin;
         if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {

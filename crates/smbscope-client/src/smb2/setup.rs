@@ -1,5 +1,5 @@
-//! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), and what is to be signed and
-//! encrypted from then on.
+//! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), and the protection that follows
+//! from them.
 
 use super::connection::{Smb2Connection, Smb2RequestDetails};
 use super::negotiate::Smb2NegotiateResult;
@@ -14,17 +14,17 @@ use smbscope_wire::smb2::messages::{session_setup, tree_connect};
 use smbscope_wire::smb2::{self, Smb2Header};
 use smbscope_wire::status::NtStatus;
 
-/// More steps than any authentication has.
+/// Above the number of legs of any authentication.
 const MOST_LEGS: u32 = 8;
 
-/// A session that is set up.
+/// An established session.
 #[derive(Debug)]
 pub(super) struct Established {
-    /// Absent with a guest or nobody: there is none that both sides know.
+    /// `None` for guests and anonymous users, who share no key with the server.
     pub(super) keys: Option<SessionKeys>,
 }
 
-/// Authenticates, and puts the keys into the connection's protection.
+/// Authenticates and sets the connection's keys.
 pub(super) async fn session(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -50,8 +50,8 @@ pub(super) async fn session(
     Ok(Established { keys })
 }
 
-/// Binds the connection to a session of another one (3.2.4.2.3.1, 3.2.5.3.3): requests are signed with the session's key
-/// until the channel has its own; the keys of the encryption stay those of the session.
+/// Binds the connection to the session of another one (3.2.4.2.3.1, 3.2.5.3.3). Requests are signed with the session's
+/// key until the channel has its own; encryption continues to use the session's keys.
 pub(super) async fn bind(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -84,8 +84,8 @@ pub(super) async fn bind(
     Ok(())
 }
 
-/// Authenticates once more on a session that there is, as a client does whose ticket expired (3.2.4.2.3, 3.2.5.3.2): the
-/// server looks at the user again, and its keys, tree connects and opens stay.
+/// Authenticates again on an existing session, like a client whose ticket expired (3.2.4.2.3, 3.2.5.3.2). The server
+/// checks the user again; keys, tree connects and opens stay.
 pub(super) async fn reauthenticate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -95,23 +95,23 @@ pub(super) async fn reauthenticate(
     authenticate(connection, negotiated, options, Whom::OfThisConnection(session_id)).await.map(drop)
 }
 
-/// The session of a session setup.
+/// Session of a session setup.
 #[derive(Debug, Clone, Copy)]
 enum Whom {
     New,
-    /// The connection is to be bound to it.
+    /// Binds the connection to it.
     OfAnotherConnection(u64),
     OfThisConnection(u64),
 }
 
-/// What the last leg of an authentication gave.
+/// Result of the last leg of an authentication.
 struct LastLeg {
     reply: ReceivedResponse,
     session_flags: u16,
     keys: Option<SessionKeys>,
 }
 
-/// The legs of a session setup, one after the other.
+/// Performs the legs of a session setup.
 async fn authenticate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -160,14 +160,14 @@ async fn authenticate(
     Ok(LastLeg { reply, session_flags, keys })
 }
 
-/// Asks for a tree connect.
+/// Sends a tree connect.
 pub(super) async fn call_tree(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     path: &str,
 ) -> Result<ReceivedResponse, ClientError> {
     let request = tree_connect::Request { path: path.into() };
-    // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.
+    // 3.2.4.1.1: 3.1.1 always signs it, which protects the messages before it from tampering.
     let mode = connection.protection.mode;
     if negotiated.is_3_1_1() && mode == ProtectionLevel::Plain && connection.protection.signer.is_some() {
         connection.protection.mode = ProtectionLevel::Signed;
@@ -209,7 +209,7 @@ pub(super) async fn tree(
     Ok(())
 }
 
-/// The keys of a session by its dialect (3.2.5.3).
+/// Derives the keys for the dialect (3.2.5.3).
 fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &PreauthHash) -> SessionKeys {
     match negotiated.dialect {
         0x0311 => SessionKeys::smb3_1_1(session_key, preauth, negotiated.cipher),
@@ -218,7 +218,8 @@ fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &
     }
 }
 
-/// 3.2.5.3.1: the last answer is signed with the new key. 3.1.1 must have it, as it proves the hash of all before.
+/// Verifies the last response, which is signed with the new key (3.2.5.3.1). 3.1.1 requires the signature, because it
+/// proves the hash of all earlier messages.
 fn check_last_leg(
     reply: &ReceivedResponse,
     message: &[u8],
@@ -236,7 +237,7 @@ fn check_last_leg(
     Ok(())
 }
 
-/// Without a key nothing can be signed or encrypted.
+/// Fails if the options require a key, which a guest doesn't have.
 fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
     let what = match (options.signing, options.encryption) {
         (_, Encryption::Required(_)) => "encryption",
@@ -252,7 +253,7 @@ fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
     )))
 }
 
-/// What protects the messages to come.
+/// Returns the protection of all further messages.
 fn mode(
     protection: &Protection,
     server_encrypts: bool,

@@ -9,11 +9,11 @@ use smbscope_wire::fscc::FileNotifyInformation;
 use smbscope_wire::smb2::messages::change_notify;
 use smbscope_wire::status::NtStatus;
 
-/// Room for changes: what a credit pays for.
+/// Room for changes: as much as one credit pays for.
 const CHANGES: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
-    /// Asks to be told of the next changes in a directory; `tree` means all that is below it, too.
+    /// Starts a watch on a directory; `tree` includes subdirectories. Only one watch at a time.
     pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
         if self.watch.is_some() {
             return Err(ClientError::Unsupported("one watch at a time".to_owned()));
@@ -27,7 +27,7 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Waits until something changes, without a time limit. Nothing is listed when more changed than fits.
+    /// Waits for changes, without a time limit. Returns an empty list if there were too many for the response.
     pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, ClientError> {
         let Some(id) = self.watch else {
             return Err(ClientError::Unsupported("nothing is watched".to_owned()));
@@ -45,7 +45,7 @@ impl Smb2ClientSession {
         }
     }
 
-    /// Takes the watch back: [`Session::changes`] then gives STATUS_CANCELLED, or what changed before.
+    /// Cancels the watch. [`Self::changes`] then returns STATUS_CANCELLED, or earlier changes.
     pub async fn cancel_watch(&mut self) -> Result<(), ClientError> {
         match self.watch {
             Some(id) => self.connection.cancel(id).await,

@@ -1,4 +1,4 @@
-//! Several files at once, each opened, read and closed, one command of each outstanding (MS-SMB2 3.2.4.1.2: as many as there are
+//! Opens, reads and closes several files at once, with one command per file outstanding (MS-SMB2 3.2.4.1.2: limited by
 //! credits).
 
 use super::Smb2ClientSession;
@@ -10,16 +10,16 @@ use crate::{ClientError, Moved, WholeFile};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{close, read};
 
-/// A file that is not closed yet.
+/// A file in progress.
 #[derive(Debug)]
 struct WholeFileRead<'f> {
     file: &'f WholeFile,
     next: WholeFileStep,
-    /// The message id of its command, while that is outstanding.
+    /// Message ID of its command while that is outstanding.
     outstanding: Option<u64>,
 }
 
-/// The command that is outstanding, or the next one.
+/// The outstanding command, or the next one.
 #[derive(Debug, Clone, Copy)]
 enum WholeFileStep {
     Open,
@@ -28,7 +28,7 @@ enum WholeFileStep {
 }
 
 impl WholeFileStep {
-    /// The read at an offset, or the close behind the end.
+    /// Returns the read at an offset, or the close at the end.
     fn at(file: FileReference, offset: u64, size: u64, block: u32) -> WholeFileStep {
         match u32::try_from(size.saturating_sub(offset)).unwrap_or(u32::MAX).min(block) {
             0 => WholeFileStep::Close(file),
@@ -38,8 +38,8 @@ impl WholeFileStep {
 }
 
 impl Smb2ClientSession {
-    /// Opens, reads in blocks and closes each of these files, so many at once. Where a file can't be opened or read, no
-    /// further one is begun, and those that are open are closed.
+    /// Opens, reads in blocks and closes each file, with up to `at_once` files at a time. After a failure, starts no
+    /// further file and closes those that are open.
     pub async fn read_whole_files(
         &mut self,
         files: &[WholeFile],
@@ -100,7 +100,7 @@ impl Smb2ClientSession {
         }
     }
 
-    /// Sends the command of a step; its message id.
+    /// Sends the command of a step and returns its message ID.
     async fn post_step(&mut self, file: &WholeFile, next: WholeFileStep) -> Result<u64, ClientError> {
         match next {
             WholeFileStep::Open => {
@@ -119,7 +119,7 @@ impl Smb2ClientSession {
         }
     }
 
-    /// What comes after a step that was answered; nothing after the close.
+    /// Returns the step after a response, or `None` after the close.
     fn after_step(
         &mut self,
         file: &WholeFile,
@@ -137,7 +137,7 @@ impl Smb2ClientSession {
             WholeFileStep::Read { file: open, offset, length } => {
                 let bytes = data_of(&self.connection, &reply, length)?.len() as u64;
                 moved.bytes += bytes;
-                // The file may have less than its caller knows.
+                // The file may be shorter than expected.
                 let size = if bytes < u64::from(length) { 0 } else { file.size };
                 Some(WholeFileStep::at(open, offset + bytes, size, block))
             }
