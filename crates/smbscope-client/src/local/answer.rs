@@ -1,9 +1,8 @@
-//! What the system says, as the status that an SMB server would answer with.
+//! Maps system errors to the NTSTATUS that an SMB server would return.
 
 use smbscope_wire::status::NtStatus;
 use std::io::{self, ErrorKind};
 
-/// Why a call came to nothing, in a server's words.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LocalRefusal(pub(super) NtStatus);
 
@@ -13,7 +12,6 @@ impl From<io::Error> for LocalRefusal {
     }
 }
 
-/// The answer for an error of a call on the file system.
 fn status_of(error: &io::Error) -> NtStatus {
     match error.kind() {
         ErrorKind::NotFound => NtStatus::OBJECT_NAME_NOT_FOUND,

@@ -1,4 +1,4 @@
-//! Takes the time of a call, and keeps a sample of it.
+//! Times the calls on a local folder and keeps a sample of each.
 
 use super::LocalSession;
 use super::answer::LocalRefusal;
@@ -8,35 +8,34 @@ use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 use std::time::Instant;
 
-/// What a sample says about a call beside the command that it stands for.
+/// Fields of a call's sample other than the command it stands for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LocalCallDetails<'a> {
-    /// What is opened.
+    /// Path of an open.
     pub(super) path: Option<&'a str>,
     pub(super) file: Option<FileHandle>,
     pub(super) subcommand: Option<Subcommand>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
-    /// Bytes of file data that go.
+    /// Bytes written.
     pub(super) written: u32,
 }
 
 impl LocalCallDetails<'_> {
-    /// A call on an open file.
     pub(super) fn file(handle: FileHandle) -> Self {
         LocalCallDetails { file: Some(handle), ..LocalCallDetails::default() }
     }
 }
 
 impl LocalSession {
-    /// Makes a call that stands for a command.
+    /// Makes a call that stands for an SMB2 command.
     pub(super) async fn call<T, E: Into<LocalRefusal>>(
         &mut self,
         command: smb2::Smb2Command,
         about: LocalCallDetails<'_>,
         work: impl FnOnce(&mut LocalSession) -> Result<T, E>,
     ) -> Result<T, ClientError> {
-        // Nothing here ever waits for an answer, and the thread has others to serve.
+        // Local calls never wait, so this lets other tasks of the thread run.
         tokio::task::yield_now().await;
         let before = self.data.len();
         let begun = Instant::now();
@@ -49,7 +48,7 @@ impl LocalSession {
         result.map_err(|LocalRefusal(status)| ClientError::Status { command: Command::Smb2(command), status })
     }
 
-    /// Servers say whether it is the file or its directory that is not there (MS-FSA 2.1.5.1).
+    /// Distinguishes a missing directory from a missing file, as servers do (MS-FSA 2.1.5.1).
     fn told_apart(&self, refusal: LocalRefusal, path: Option<&str>) -> LocalRefusal {
         let directory = path.and_then(|path| path.rsplit_once('/')).map(|(directory, _)| directory);
         match (refusal.0, directory) {
@@ -60,7 +59,7 @@ impl LocalSession {
         }
     }
 
-    /// Keeps a sample; `came` are bytes of file data that came.
+    /// Keeps a sample; `came` is the number of bytes read.
     fn note(
         &mut self,
         command: smb2::Smb2Command,

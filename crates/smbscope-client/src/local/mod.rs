@@ -1,11 +1,11 @@
-//! A local folder in the place of a share: the baseline of a measurement, with the same operations and no server.
+//! A local folder in place of a share: the baseline of a measurement, with the same operations and no server.
 //!
-//! Each operation is the calls on the file system that stand for the commands of an SMB2 client, and each call has a
-//! sample under the name of that command: CREATE for an open, READ for a read. So groups and reports are the same. A call
-//! blocks its thread: whoever wants users that wait at the same time gives each of them a worker.
+//! Each operation makes the file system calls that correspond to the commands of an SMB2 client, and each call has a
+//! sample under the name of that command: CREATE for an open, READ for a read. Groups and reports are therefore the
+//! same. Calls block their thread, so users who should work in parallel need a worker each.
 //!
-//! Nothing outside the folder is reached, whatever a name says, and no link that leads out of it is followed (`cap_std`).
-//! Share modes, leases and oplocks do not exist here; flags of caching other than write-through have no meaning.
+//! Names can't reach anything outside the folder, and links that lead outside are not followed (`cap_std`). There are
+//! no share modes, leases or oplocks; of the caching flags only write-through has an effect.
 
 mod answer;
 mod calls;
@@ -25,18 +25,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The largest read or write of one call: what SMB 3 servers allow in one command.
+/// Largest read or write per call: the size that SMB 3 servers allow per command.
 const TRANSFER_MAX: u32 = 8 << 20;
 
-/// A folder that is used as a share.
+/// A folder used as a share.
 #[derive(Debug)]
 pub struct LocalSession {
     root: Dir,
     open: HashMap<u64, LocalOpenFile>,
-    /// Of the next open.
+    /// Number of the next open.
     next: u64,
     calls: u64,
-    /// What was read last.
+    /// Data of the last read.
     data: Vec<u8>,
     samples: Samples,
     facts: SessionParameters,
@@ -44,7 +44,6 @@ pub struct LocalSession {
 }
 
 impl LocalSession {
-    /// Opens the folder.
     pub(super) fn open_folder(folder: &Path, options: &SessionOptions) -> Result<LocalSession, ClientError> {
         let root = Dir::open_ambient_dir(folder, ambient_authority())
             .map_err(|error| ClientError::Folder { folder: folder.to_owned(), error })?;
@@ -71,48 +70,46 @@ impl LocalSession {
         })
     }
 
-    /// A folder is what it is.
     pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
-    /// The calls since the caller last emptied it.
+    /// Returns the samples since the caller last cleared them.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.samples
     }
 
-    /// Waits until a point in time.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         tokio::time::sleep_until(until.into()).await;
         Ok(())
     }
 
-    /// Nothing ever comes from a folder.
+    /// Never returns: a folder sends no messages.
     pub(super) async fn disturbed(&self) -> std::io::Result<()> {
         std::future::pending().await
     }
 
-    /// There is no way to anywhere.
+    /// Does nothing.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// Control codes are for servers: nothing is to be done.
+    /// Does nothing: control codes address a server.
     pub async fn control(&mut self, _control: &FsctlProfile, _handle: Option<FileHandle>) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// Nobody is to be authenticated.
+    /// Does nothing.
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// There is one folder.
+    /// Does nothing.
     pub async fn connect_again(&mut self, _tree: TreeConnectTarget) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// Closes what is open.
+    /// Closes all open files.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.open.clear();
         Ok(())

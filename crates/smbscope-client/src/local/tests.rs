@@ -1,4 +1,4 @@
-//! A session on a folder, beside what the standard library finds in that folder.
+//! Compares a session on a folder with the standard library's view of that folder.
 
 use crate::file::{ByteRangeLock, CreateDisposition, Info, ListingEntry, OpenParameters, SetInfo, access, options};
 use crate::{ClientError, ClientSession, FileHandle, SessionOptions};
@@ -127,7 +127,7 @@ async fn nothing_outside_the_folder_is_reached() {
     assert!(entries.len() == 2 && entries.iter().all(|entry| !entry.is_directory()), "{entries:?}");
 }
 
-/// Nobody writes into it, so an open that waited would wait for ever.
+/// The pipe has no writer, so a blocking open would wait forever.
 #[tokio::test(flavor = "current_thread")]
 async fn a_pipe_in_the_place_of_a_file_makes_nobody_wait() {
     let folder = TempDir::new().unwrap();

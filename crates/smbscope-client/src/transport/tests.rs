@@ -1,4 +1,4 @@
-//! Frames against a socket of the test's own.
+//! Tests frames against a local socket.
 
 use super::*;
 use crate::SessionOptions;
@@ -10,7 +10,7 @@ fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// A link, and the server's end of it in a thread.
+/// Runs a connection with a server in another thread.
 fn with_server<T>(
     server: impl FnOnce(std::net::TcpStream) + Send + 'static,
     client: impl AsyncFnOnce(FramedConnection) -> T,
@@ -49,7 +49,7 @@ fn frames_of_one_read_share_its_time_and_a_late_tail_has_its_own() {
         stream.write_all(b"e").unwrap();
     };
     with_server(server, async |mut link| {
-        // Let all of the first write arrive, so that it is one read.
+        // Lets all of the first write arrive, so that it is a single read.
         tokio::time::sleep(Duration::from_millis(10)).await;
         let first = link.receive(soon()).await.unwrap();
         assert_eq!(link.frame(), b"a");
@@ -117,7 +117,7 @@ fn bytes_that_are_no_frame_are_refused() {
             assert!(error.to_string().ends_with(" is not an SMB server: it answered HTTP"), "{error}");
         },
     );
-    // Behind a frame it is an SMB server that goes wrong.
+    // After a valid frame, garbage is an error of an SMB server.
     with_server(
         |mut stream| stream.write_all(b"\0\0\0\x02abHTTP/1.1 400").unwrap(),
         async |mut link| {
