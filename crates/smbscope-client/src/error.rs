@@ -1,4 +1,4 @@
-//! What can go wrong. The server's refusals are data and stay NTSTATUS; everything else says what to do.
+//! Client errors. A refusal of the server keeps its NTSTATUS; all others say what to do.
 
 use super::Foreign;
 use smbscope_model::Command;
@@ -8,100 +8,83 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why an operation, or the connection under it, failed.
+/// Failure of an operation or of the connection it uses.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The server answered with an error status; the session goes on.
+    /// The server answered with an error status. The session stays usable.
     #[error("{command}: {status}")]
-    Status {
-        /// The command that was refused.
-        command: Command,
-        /// The server's answer.
-        status: NtStatus,
-    },
+    Status { command: Command, status: NtStatus },
 
-    /// The server refused the session: wrong password, no such share, a dialect or protection that it does not do.
+    /// The server refused the session: wrong password, no such share, unsupported dialect or protection.
     #[error("{what}: {status}; {hint}")]
     Refused {
-        /// What was asked for.
+        /// Description of the request.
         what: String,
-        /// The server's answer.
         status: NtStatus,
-        /// What to do.
+        /// Suggested remedy.
         hint: &'static str,
     },
 
-    /// The server does not do what was asked for exactly: another dialect, no signing, no encryption.
+    /// The server doesn't support exactly what was requested: the dialect, signing or encryption.
     #[error("{0}")]
     Unsupported(String),
 
     /// The connection could not be made, or broke.
     #[error("{what}: {error}")]
     Connection {
-        /// What was being done.
+        /// Activity that failed.
         what: &'static str,
-        /// What the system says.
         #[source]
         error: io::Error,
     },
 
-    /// No answer in the time that the options allow.
+    /// No answer within [`SessionOptions::timeout`](crate::SessionOptions::timeout).
     #[error("no answer to {command} after {}", in_words(*waited))]
-    TimedOut {
-        /// The command without an answer.
-        command: Command,
-        /// How long it was waited for.
-        waited: Duration,
-    },
+    TimedOut { command: Command, waited: Duration },
 
-    /// Every command was answered in time, and all of them together took too long.
+    /// Every command was answered in time, but all of them together took too long.
     #[error("{what} took longer than {} in all: give it more time with --timeout", in_words(*limit))]
     TooLong {
-        /// `a listing`, `connecting` …
+        /// Noun phrase: `a listing`, `connecting` …
         what: &'static str,
-        /// How long it may take.
         limit: Duration,
     },
 
-    /// No connection to the server came about.
+    /// No connection to the server.
     #[error("no connection to {address}: {error}; {}", advice(.error.kind()))]
     Unreachable {
-        /// Where to.
         address: SocketAddr,
-        /// What the system says.
         #[source]
         error: io::Error,
     },
 
-    /// There is no such folder, or this user may not work in it.
+    /// The folder doesn't exist, or this user has no access.
     #[error("cannot use the folder {}: {error}", .folder.display())]
     Folder {
-        /// As it was given.
+        /// As given by the user.
         folder: PathBuf,
-        /// What the system says.
         #[source]
         error: io::Error,
     },
 
-    /// The server sent what the specification does not allow.
+    /// The server violated the specification.
     #[error("protocol error of the server: {0}")]
     Protocol(String),
 
-    /// What listens there is no SMB server.
+    /// The port is open, but the peer doesn't speak SMB.
     #[error("{0}")]
     Foreign(Foreign),
 
     /// A signature or an authentication tag is wrong.
     #[error("the answer to {command} has a wrong {what}: its bytes were changed, or the keys differ")]
     Tampered {
-        /// The command that was answered.
         command: Command,
         /// `signature` or `authentication tag`.
         what: &'static str,
     },
 }
 
-/// What to do where a server cannot be reached.
+/// Returns the remedy for an unreachable server.
 fn advice(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::ConnectionRefused => "no server listens there: check host and port",
@@ -111,7 +94,7 @@ fn advice(kind: io::ErrorKind) -> &'static str {
 }
 
 impl ClientError {
-    /// What went wrong on a connection while something was being done.
+    /// Classifies an I/O error. `what` describes the activity.
     pub(super) fn on_connection(what: &'static str, error: io::Error) -> ClientError {
         match (Foreign::from_error(&error), error.kind()) {
             (Some(foreign), _) => ClientError::Foreign(foreign),
@@ -120,7 +103,7 @@ impl ClientError {
         }
     }
 
-    /// The server's answer, where that is what failed.
+    /// Returns the server's status if that is the failure.
     pub fn status(&self) -> Option<NtStatus> {
         match self {
             ClientError::Status { status, .. } | ClientError::Refused { status, .. } => Some(*status),
@@ -128,13 +111,13 @@ impl ClientError {
         }
     }
 
-    /// Whether the session can be used no longer.
+    /// Returns true if the session can't be used any more.
     pub fn is_fatal(&self) -> bool {
         !matches!(self, ClientError::Status { .. })
     }
 }
 
-/// A time limit as it was given: `250 ms`, `30 s`. Figures of the report are rounded, what was asked for is not.
+/// Formats a time limit exactly: `250 ms`, `30 s`. Report figures are rounded, but an option must be repeated as given.
 fn in_words(time: Duration) -> String {
     let exact = format!("{time:?}");
     let (number, unit) = exact.split_at(exact.find(char::is_alphabetic).unwrap_or(exact.len()));

@@ -1,28 +1,24 @@
-//! What a session came to.
+//! Negotiated parameters of a session.
 
 use super::{Cipher, SigningAlgorithm};
 use smbscope_model::Dialect;
 use std::net::SocketAddr;
 
-/// What was negotiated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionParameters {
-    /// Our end of the connection.
     pub local: SocketAddr,
-    /// The server's end.
     pub peer: SocketAddr,
-    /// The dialect.
     pub dialect: Dialect,
-    /// How messages are signed; absent when they are not.
+    /// `None` if messages are not signed.
     pub signing: Option<SigningAlgorithm>,
-    /// How messages are encrypted; absent when they are not.
+    /// `None` if messages are not encrypted.
     pub cipher: Option<Cipher>,
-    /// Largest read in bytes.
+    /// Maximum read size in bytes.
     pub max_read: u32,
-    /// Largest write in bytes.
+    /// Maximum write size in bytes.
     pub max_write: u32,
-    /// Largest metadata transaction in bytes.
+    /// Maximum size of a metadata transaction in bytes.
     pub max_transact: u32,
-    /// The server took the user for a guest.
+    /// True if the server logged the user on as a guest.
     pub guest: bool,
 }

@@ -1,19 +1,19 @@
-//! What listens on a port that is no SMB server, by the first bytes that it sends.
+//! Identifies other protocols by the first bytes that a server sends.
 
 use std::fmt;
 use std::io;
 
 /// Characters of a greeting that are quoted.
 const GREETING_MAX: usize = 60;
-/// Bytes that are shown of what is no text.
+/// Bytes shown of a binary answer.
 const SHOWN_MAX: usize = 8;
 
 /// A server of another protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
-    /// Host and port, as the host was named.
+    /// Host and port as given by the user.
     server: String,
-    /// What it answered.
+    /// Description of the answer.
     answered: String,
 }
 
@@ -26,23 +26,24 @@ impl fmt::Display for Foreign {
 impl std::error::Error for Foreign {}
 
 impl Foreign {
-    /// The server, by what it sent where a frame must begin.
+    /// `bytes` are those received in place of a frame header.
     pub(super) fn new(server: &str, bytes: &[u8]) -> Foreign {
         Foreign { server: server.to_owned(), answered: answered(bytes) }
     }
 
-    /// As the transport hands it on.
+    /// Wraps the value for the transport's error type.
     pub(super) fn into_io(self) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, self)
     }
 
-    /// Out of an error of the transport.
+    /// Unwraps the value from a transport error.
     pub(super) fn from_error(error: &io::Error) -> Option<Foreign> {
         error.get_ref()?.downcast_ref().cloned()
     }
 }
 
-/// A protocol by how its servers begin: RFC 9112 4, RFC 4253 4.2, RFC 8446 5.1 (handshake and alert), RFC 1006 6 (RDP).
+/// Identifies a protocol by a server's first bytes: RFC 9112 4, RFC 4253 4.2, RFC 8446 5.1 (handshake and alert), RFC
+/// 1006 6 (RDP).
 fn answered(bytes: &[u8]) -> String {
     let known = match bytes {
         [b'H', b'T', b'T', b'P', ..] => Some("HTTP"),

@@ -1,9 +1,9 @@
-//! An SMB client made for measuring: it speaks every dialect exactly as told, does its own I/O in the task of its user,
-//! and keeps a [`Sample`] of each command.
+//! An SMB client for measurements: it speaks exactly the requested dialect, does its I/O in the user's own task, and
+//! keeps a [`Sample`] of each command.
 //!
-//! [`Session`] is what a workload works with; behind it `smb1` and `smb2` put operations into commands. Both use `auth`
-//! (SPNEGO, NTLMv2), `crypto` (signing, encryption, key derivation) and `transport` (TCP, NetBIOS session service).
-//! `local` does the same on a folder of this machine.
+//! Workloads use [`ClientSession`]. Below it, [`smb1`] and [`smb2`] turn operations into commands, using [`auth`]
+//! (SPNEGO, NTLMv2), [`crypto`] (signing, encryption, key derivation) and `transport` (TCP, NetBIOS session service).
+//! [`local`] performs the same operations on a local folder.
 
 pub mod auth;
 mod control;

@@ -1,5 +1,5 @@
-//! The NetBIOS session service (RFC 1002 4.3): a session request before the first message, with the names that are
-//! called and calling.
+//! The NetBIOS session service (RFC 1002 4.3): a session request with the called and the calling name before the first
+//! message.
 
 use super::ClientError;
 use super::options::SessionOptions;
@@ -8,9 +8,9 @@ use smbscope_wire::nbss::FrameType;
 use std::io;
 use std::net::IpAddr;
 
-/// The name that servers answer to whatever their own is (MS-SMB 2.1).
+/// Name that every server accepts as its own (MS-SMB 2.1).
 const ANY_SERVER: &str = "*SMBSERVER";
-/// What we call ourselves.
+/// Name of this client.
 const CALLING: &str = "SMBSCOPE";
 /// Suffix of a server's name.
 const FILE_SERVER: u8 = 0x20;
@@ -19,12 +19,12 @@ const WORKSTATION: u8 = 0x00;
 /// Type of a session request (RFC 1002 4.3.2).
 const SESSION_REQUEST: u8 = 0x81;
 
-/// Connects and asks for a session: by the name of the host, and where there is none of that name by `*SMBSERVER`.
+/// Connects and requests a session, with the host's own name first and `*SMBSERVER` second.
 pub(super) async fn connect(options: &SessionOptions) -> Result<FramedConnection, ClientError> {
     let mut refusal = String::new();
     let names = [netbios_name(&options.host), Some(ANY_SERVER.to_owned())];
     for called in names.into_iter().flatten() {
-        // A refusal ends the connection, so each name has one of its own.
+        // The server closes the connection after a refusal, so each attempt needs its own.
         let mut link = FramedConnection::tcp(options).await?;
         match request(&mut link, &called, options).await {
             Ok(None) => return Ok(link),
@@ -35,7 +35,7 @@ pub(super) async fn connect(options: &SessionOptions) -> Result<FramedConnection
     Err(ClientError::Unsupported(format!("{refusal}; try direct TCP, or the server's NetBIOS name as host")))
 }
 
-/// Asks once; a reason where the server refused.
+/// Sends one session request. Returns the reason if the server refuses.
 async fn request(link: &mut FramedConnection, called: &str, options: &SessionOptions) -> io::Result<Option<String>> {
     let out = link.begin();
     put_name(called, FILE_SERVER, out);
@@ -55,7 +55,7 @@ async fn request(link: &mut FramedConnection, called: &str, options: &SessionOpt
     })
 }
 
-/// Error codes of RFC 1002 4.3.4.
+/// Describes an error code (RFC 1002 4.3.4).
 fn refusal(code: u8) -> &'static str {
     match code {
         0x80 => "nobody listens on the called name",
@@ -66,7 +66,7 @@ fn refusal(code: u8) -> &'static str {
     }
 }
 
-/// The NetBIOS name that a host has by custom: the first label of its name. An address has none.
+/// Returns the usual NetBIOS name of a host: the first label of its name. Returns `None` for an address.
 fn netbios_name(host: &str) -> Option<String> {
     if host.parse::<IpAddr>().is_ok() {
         return None;
@@ -75,7 +75,7 @@ fn netbios_name(host: &str) -> Option<String> {
     (label.is_ascii() && (1..=15).contains(&label.len())).then(|| label.to_ascii_uppercase())
 }
 
-/// A name of 15 characters and a suffix in first-level encoding (RFC 1001 14.1), without a scope.
+/// Writes a name of 15 characters and a suffix in first-level encoding (RFC 1001 14.1), without a scope.
 fn put_name(name: &str, suffix: u8, out: &mut Vec<u8>) {
     out.push(32);
     let padded = name.bytes().chain(std::iter::repeat(b' ')).take(15).chain([suffix]);
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn names_are_encoded_as_the_specification_shows() {
-        // RFC 1001 14.1: "FRED" padded with spaces; the last pair is the suffix, here 0x20 instead of a space's own 0x20.
+        // RFC 1001 14.1: "FRED" padded with spaces. The last pair is the suffix 0x20, which looks like a space.
         let mut out = Vec::new();
         put_name("FRED", FILE_SERVER, &mut out);
         assert_eq!(&out[1..33], b"EGFCEFEECACACACACACACACACACACACA");
