@@ -1,4 +1,4 @@
-//! The values of a table as Python's, and as text.
+//! Converts table values to Python objects and to text.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use smbscope_model::Nanos;
 
-/// The rows of a table as dicts.
+/// Returns the rows of a table as dicts.
 pub(crate) fn rows<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyList>> {
     let schema = batch.schema();
     let names: Vec<Bound<PyString>> = schema.fields().iter().map(|field| PyString::new(py, field.name())).collect();
@@ -58,7 +58,7 @@ fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<
     }
 }
 
-/// Integers of all kinds but the widest; of the table's types there is no other.
+/// Returns an integer of a type that fits `i64`, or `None` for any other type.
 fn integer(array: &dyn Array, row: usize) -> Option<i64> {
     Some(match array.data_type() {
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row),
@@ -70,7 +70,7 @@ fn integer(array: &dyn Array, row: usize) -> Option<i64> {
     })
 }
 
-/// A value for a person, in short; nothing where it is unknown.
+/// Formats a value briefly. Unknown values give an empty string.
 pub(crate) fn text(array: &dyn Array, row: usize) -> String {
     if array.is_null(row) {
         return String::new();

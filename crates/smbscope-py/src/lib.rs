@@ -1,8 +1,8 @@
-//! The native module of the Python package: conversions, errors, exports. What it does is done by the crates below it; what
-//! users see of it is `python/smbscope`.
+//! The native module of the Python package: conversions, errors and exports. The crates below do the work; users see it
+//! through `python/smbscope`.
 //!
-//! Work is done on a thread of its own, with Python's lock released; the calling thread looks for signals meanwhile. Tables
-//! go to Python through Arrow's C interface, without a copy.
+//! Work runs on its own thread with the GIL released, while the calling thread checks for signals. Tables pass to
+//! Python through Arrow's C interface without a copy.
 
 mod analysis;
 mod cells;
@@ -41,8 +41,8 @@ mod _smbscope {
     use std::ffi::OsString;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Runs the command line: how this program is started, then the arguments. `hosts` starts load generators on a cluster,
-    /// given its address and how many on each host. Returns the exit status.
+    /// Runs the command line. `program` is the command that starts this program, followed by the arguments. `hosts`
+    /// starts the load generators of a cluster, given its address and the number per host. Returns the exit status.
     #[pyfunction]
     #[pyo3(signature = (program, arguments, hosts = None))]
     fn main(

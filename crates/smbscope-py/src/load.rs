@@ -1,5 +1,5 @@
-//! Load from several hosts, for `smbscope.cluster`: the load generator of a host, and the driver's way to it. What passes is
-//! bytes, and who carries them is Python.
+//! Distributed load for `smbscope.cluster`: the load generator of a host, and the driver's connection to it. Python
+//! transports the messages, which are bytes.
 
 use crate::errors::SmbscopeError;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use smbscope_run::Host;
 use std::sync::{Mutex, PoisonError};
 
-/// The load generator of a host: answers the requests of its driver.
+/// Load generator of a host, which answers its driver's requests.
 #[pyclass(name = "LoadHost", frozen, module = "smbscope")]
 pub(crate) struct PyLoadHost(Mutex<smbscope_run::LoadHost>);
 
@@ -18,17 +18,17 @@ impl PyLoadHost {
         PyLoadHost(Mutex::new(smbscope_run::LoadHost::new()))
     }
 
-    /// The answer to a request.
+    /// Returns the answer to a request.
     fn answer<'py>(&self, py: Python<'py>, request: &[u8]) -> Bound<'py, PyBytes> {
         let answer = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).answer(request));
         PyBytes::new(py, &answer)
     }
 }
 
-/// A host by its name, whether it is this machine, and what carries a request there and brings the answer.
+/// Host name, whether it is this machine, and a function that sends a request and returns the answer.
 type PyHost = (String, bool, Py<PyAny>);
 
-/// The hosts that a function of Python starts.
+/// Wraps a Python function that starts the load hosts.
 pub(crate) fn source(start: Py<PyAny>) -> Box<smbscope_cli::HostSource> {
     Box::new(move |address, slots| {
         Python::attach(|py| {
@@ -48,7 +48,7 @@ fn host(name: String, is_here: bool, call: Py<PyAny>) -> Host {
     })
 }
 
-/// What an exception says, in one line; with its type, where it is none of this package.
+/// Formats an exception in one line, with its type unless it belongs to this package.
 fn said(py: Python<'_>, error: &PyErr) -> String {
     let text = match error.is_instance_of::<SmbscopeError>(py) {
         true => error.value(py).to_string(),

@@ -1,17 +1,17 @@
-//! Tables and pages within a notebook. Whatever comes from a capture is text there, never markup.
+//! Shows tables and pages in notebooks. Text from captures is always escaped.
 
 use crate::cells::text;
 use arrow_array::RecordBatch;
 use smbscope_report::clean;
 
-/// Rows of a table that a notebook shows.
+/// Maximum number of rows shown.
 const ROWS: usize = 20;
-/// Columns of it.
+/// Maximum number of columns shown.
 const COLUMNS: usize = 12;
-/// Characters of a cell.
+/// Maximum number of characters per cell.
 const CELL: usize = 60;
 
-/// The first rows of a table as HTML.
+/// Formats the first rows of a table as HTML.
 pub(crate) fn table(batch: &RecordBatch) -> String {
     let (rows, columns) = (batch.num_rows().min(ROWS), batch.num_columns().min(COLUMNS));
     let schema = batch.schema();
@@ -25,7 +25,7 @@ pub(crate) fn table(batch: &RecordBatch) -> String {
     html + &format!("</tbody></table><p>{rows} of {all} rows, {columns} of {wide} columns</p>")
 }
 
-/// A page in a frame of its own: its scripts and styles stay within.
+/// Embeds a page in a frame, which isolates its scripts and styles.
 pub(crate) fn frame(page: &str) -> String {
     let page = escaped(page);
     format!(r#"<iframe sandbox="allow-scripts" style="width:100%;height:40em;border:0" srcdoc="{page}"></iframe>"#)

@@ -1,4 +1,4 @@
-//! An analysis in parts, for `smbscope.cluster`: what a task of a cluster does. What passes between tasks is bytes.
+//! Analysis in parts for `smbscope.cluster`: the tasks of the cluster. They exchange bytes.
 
 use crate::analysis::{PyAnalysis, RenderedAnalysis};
 use crate::errors::{ArgumentError, of_analysis};
@@ -16,13 +16,13 @@ fn parsed(py: Python<'_>, arguments: &[OsString]) -> PyResult<(Vec<CaptureInput>
     py.detach(|| smbscope_cli::analysis(arguments)).map_err(ArgumentError::new_err)
 }
 
-/// Options alone: the command line wants a file beside them.
+/// Parses options without inputs. The command line requires one, so this adds standard input.
 fn options(py: Python<'_>, mut arguments: Vec<OsString>) -> PyResult<AnalysisOptions> {
     arguments.extend(["--".into(), "-".into()]);
     Ok(parsed(py, &arguments)?.1)
 }
 
-/// Divides a file, given the arguments of `smbscope analyze`, into pieces by pairs of hosts.
+/// Divides a file by host pairs into pieces, given the arguments of `smbscope analyze`.
 #[pyfunction]
 pub(crate) fn divide<'py>(
     py: Python<'py>,
@@ -37,7 +37,7 @@ pub(crate) fn divide<'py>(
     Ok(PyBytes::new(py, &bytes.map_err(|error| of_analysis(&error))?))
 }
 
-/// The order of files that were divided.
+/// Determines the order of the divided files.
 #[pyfunction]
 pub(crate) fn plan<'py>(py: Python<'py>, files: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
     let plan = parts::received_all(&files, "file", |files: Vec<FilePart>| AnalysisPlan::new(&files));
@@ -45,7 +45,7 @@ pub(crate) fn plan<'py>(py: Python<'py>, files: Vec<Vec<u8>>) -> PyResult<Bound<
     Ok(PyBytes::new(py, &parts::to_bytes(&plan)))
 }
 
-/// Follows some pairs of hosts through all files: of each the times of its packets, and pieces.
+/// Follows some host pairs through all files, given the times file and the pieces of each.
 #[pyfunction]
 pub(crate) fn follow<'py>(
     py: Python<'py>,
@@ -76,14 +76,14 @@ fn followed(
     Ok(parts::to_bytes(&parts::follow(plan, files, options, first_id, table)?))
 }
 
-/// Which parts share sessions: groups of their indices, each part in one.
+/// Groups the indices of parts that share sessions. Each part is in one group.
 #[pyfunction]
 pub(crate) fn shared_sessions(parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
     let groups = parts::received_all(&parts, "part", |parts: Vec<HostPairPart>| parts::shared_sessions(&parts));
     groups.map_err(|error| of_analysis(&error))
 }
 
-/// The analysis of all parts, given the arguments of `smbscope analyze`.
+/// Merges all parts into an analysis, given the arguments of `smbscope analyze`.
 #[pyfunction]
 pub(crate) fn merge(
     py: Python<'_>,

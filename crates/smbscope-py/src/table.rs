@@ -1,4 +1,4 @@
-//! A table that others read through Arrow's C interface.
+//! A table that other libraries read through Arrow's C interface.
 
 use crate::cells::rows;
 use crate::errors::SmbscopeError;
@@ -10,14 +10,13 @@ use arrow_schema::Schema;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 
-/// A table in memory. pyarrow, Polars, pandas and DuckDB take it is, without a copy: they ask for
-/// `__arrow_c_stream__`.
+/// A table in memory. pyarrow, Polars, pandas and DuckDB import it without a copy through `__arrow_c_stream__`.
 #[pyclass(name = "Table", frozen, module = "smbscope")]
 pub(crate) struct PyTable(pub(crate) RecordBatch);
 
 #[pymethods]
 impl PyTable {
-    /// The names of the columns.
+    /// Names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
@@ -27,12 +26,12 @@ impl PyTable {
         self.0.num_rows()
     }
 
-    /// The rows as dicts. Times are integers of nanoseconds.
+    /// Returns the rows as dicts. Times are integers in nanoseconds.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         rows(py, &self.0)
     }
 
-    /// Hands the table out as a stream with one batch.
+    /// Exports the table as an Arrow stream with one batch.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -53,13 +52,13 @@ impl PyTable {
         format!("<smbscope.Table: {rows} rows, {columns} columns>")
     }
 
-    /// The first rows, for a notebook.
+    /// Returns the first rows as HTML for a notebook.
     fn _repr_html_(&self) -> String {
         page::table(&self.0)
     }
 }
 
-/// Batches as a capsule of Arrow's C stream interface.
+/// Wraps batches in a capsule of Arrow's C stream interface.
 pub(crate) fn stream<'py>(
     py: Python<'py>,
     batches: impl RecordBatchReader + Send + 'static,
@@ -67,7 +66,7 @@ pub(crate) fn stream<'py>(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
 }
 
-/// A schema as a capsule of Arrow's C data interface.
+/// Wraps a schema in a capsule of Arrow's C data interface.
 pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| SmbscopeError::new_err(error.to_string()))?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
