@@ -8,7 +8,6 @@ use smbscope_load::prepare::{self, CleanupResult};
 use std::time::Duration;
 use tokio::runtime::Builder;
 
-/// Sessions that remove files in parallel.
 const SESSIONS: u32 = 4;
 
 /// Removes the files of benchmarks on the target and nothing else, within this time.

@@ -11,12 +11,10 @@ use smbscope_report::Answer;
 use smbscope_report::bench::{self, BenchDocument};
 use std::num::NonZeroUsize;
 
-/// Results of all load points.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RampResults {
     pub(crate) runs: Vec<bench::BenchRun>,
     pub(crate) capacity: Option<bench::CapacityEntry>,
-    /// Results that could not be stored, with the reason.
     pub(crate) losses: Vec<String>,
 }
 

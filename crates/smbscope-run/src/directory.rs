@@ -34,7 +34,6 @@ const PAGE: &str = "report.html";
 /// All files of a run directory except captures.
 const FILES: [&str; 6] = [RUN, INTERVALS, EXCHANGES, HISTOGRAMS, SERVER, PAGE];
 
-/// Bytes of `run.json` that are searched for the schema name.
 const HEAD: u64 = 4 << 10;
 
 pub(crate) struct RunDirectory {
@@ -113,7 +112,6 @@ impl RunDirectory {
         Ok(unfinished)
     }
 
-    /// Adds the response-time histograms of a load point, one per group.
     pub(crate) fn add_histograms(&mut self, run: &LoadPointResult) {
         let mut add = |group: &str, summary: &Summary| {
             let histogram = summary.histogram();
@@ -183,12 +181,10 @@ impl RunDirectory {
         if self.earlier.is_empty() { self.put_in_place() } else { Ok(()) }
     }
 
-    /// Writes the page under a temporary name.
     pub(crate) fn keep_page(&mut self, document: &BenchDocument) -> Result<(), BenchError> {
         self.prepare(PAGE, |out| html::write_bench(document, out))
     }
 
-    /// Returns true if the directory still holds an earlier run.
     pub(crate) fn has_earlier(&self) -> bool {
         !self.earlier.is_empty()
     }
@@ -197,7 +193,6 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Finishes the exchange table.
     pub(crate) fn end_table(&mut self) -> Result<(), BenchError> {
         if let ExchangeTableFile::Open { writer, file, .. } =
             std::mem::replace(&mut self.exchanges, ExchangeTableFile::NotBegun)
@@ -241,7 +236,6 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Writes a file under a temporary name.
     fn prepare(
         &mut self,
         name: &str,
@@ -272,7 +266,6 @@ pub(crate) fn clear_unfinished(path: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Returns true for the names of a run directory's files.
 fn is_ours(name: &str) -> bool {
     FILES.contains(&name) || is_capture(name)
 }
@@ -284,7 +277,6 @@ fn is_capture(name: &str) -> bool {
     number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit() || c == b'-'))
 }
 
-/// Returns true if the file starts like a `run.json`.
 fn is_run(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
@@ -385,7 +377,6 @@ mod tests {
         }
         let mut second = RunDirectory::open(place.path(), &Sources::default()).unwrap();
         assert_eq!(written(&read(place.path())), written(&document(&[1])));
-        // The second run takes captures, one of which fails.
         for (name, contents) in [("point-01-1-users.pcap", "later"), ("point-03-9-users.pcap", "")] {
             fs::write(second.capture(name).unwrap(), contents).unwrap();
         }

@@ -22,7 +22,6 @@ pub(crate) fn of_client() -> BTreeMap<String, String> {
 pub(crate) fn storage(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     let mounts = Process::myself().ok()?.mountinfo().ok()?;
-    // `max_by_key` returns the last maximum: the latest mount on a mount point hides the earlier ones.
     let deepest = |mount: &MountInfo| mount.mount_point.components().count();
     let mount = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point)).max_by_key(deepest)?;
     let options: BTreeSet<String> = mount.mount_options.into_iter().map(written).collect();
@@ -35,7 +34,6 @@ fn written((name, value): (String, Option<String>)) -> String {
     value.map_or(name.clone(), |value| format!("{name}={value}"))
 }
 
-/// Parses os-release, cpuinfo and meminfo.
 fn facts(release: &str, processors: &str, memory: &str) -> Vec<(&'static str, Option<String>)> {
     let value = |text: &str, key: &str, separator: char| {
         let found = text.lines().find_map(|line| {

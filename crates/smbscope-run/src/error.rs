@@ -11,7 +11,6 @@ pub enum BenchError {
     #[error("{0}")]
     Unavailable(String),
 
-    /// Name resolution failed.
     #[error("cannot find the server {host}: check its name, or use its address: {error}")]
     Host {
         host: String,
@@ -22,11 +21,9 @@ pub enum BenchError {
     #[error("the private server did not start: {0}")]
     Lab(#[source] smbscope_lab::LabError),
 
-    /// The password prompt, file or command failed.
     #[error(transparent)]
     Password(Box<dyn std::error::Error + Send + Sync>),
 
-    /// The first connection failed.
     #[error("cannot connect to {host}: {error}")]
     Connect {
         host: String,
@@ -48,7 +45,6 @@ pub enum BenchError {
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
 
-    /// A thread of the load generator panicked.
     #[error("the load generator broke down; please report this")]
     Broken,
 
@@ -65,7 +61,6 @@ pub enum BenchError {
     #[error("nothing was measured: the earlier run in {} was kept", .0.display())]
     NothingMeasured(PathBuf),
 
-    /// The system lacks a resource.
     #[error("no {what}: {error}")]
     System {
         /// Noun: `temporary directory`, `thread for the load generator` …
@@ -76,13 +71,11 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Returns a closure for `map_err` after an operation on a path.
     pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BenchError {
         let path = path.to_owned();
         move |error| BenchError::File { what, path, error }
     }
 
-    /// Returns a closure for `map_err` after an allocation of a system resource.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> BenchError {
         move |error| BenchError::System { what, error }
     }

@@ -18,7 +18,6 @@ pub(crate) struct RunResultWriter<'a> {
     store: Store,
 }
 
-/// Destination of the files.
 enum Store {
     Kept(RunDirectory),
     /// A temporary folder for captures, removed after the run.
@@ -39,7 +38,6 @@ impl<'a> RunResultWriter<'a> {
         Ok(RunResultWriter { setup, metrics, store })
     }
 
-    /// Returns the path to write a capture to.
     pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, BenchError> {
         match &mut self.store {
             Store::Kept(directory) => directory.capture(name),
@@ -47,7 +45,6 @@ impl<'a> RunResultWriter<'a> {
         }
     }
 
-    /// Stores a finished load point; `so_far` is the whole run up to now.
     pub(crate) fn point(
         &mut self,
         run: &LoadPointResult,
@@ -62,7 +59,6 @@ impl<'a> RunResultWriter<'a> {
         directory.keep(&self.setup.document(so_far.clone()), &self.metrics.so_far())
     }
 
-    /// Stores the final document.
     pub(crate) fn finish(self, document: &BenchDocument) -> Result<(), BenchError> {
         match self.store {
             Store::Kept(directory) => finish(directory, document, &self.metrics.so_far()),

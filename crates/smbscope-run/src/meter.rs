@@ -26,7 +26,6 @@ impl CpuMeter {
     }
 }
 
-/// Computes the usage between two readings. A new thread counts from its start; an ended one doesn't count.
 fn between(before: &Threads, after: &Threads, over: Duration) -> Option<Cpu> {
     let whole = over.as_nanos() as f64;
     if whole <= 0.0 {

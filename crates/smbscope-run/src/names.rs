@@ -70,7 +70,6 @@ pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> benc
     }
 }
 
-/// Returns the caveat to print next to the capacity, if the search leaves doubt.
 pub(crate) fn reservation(capacity: &engine::CapacityResult, by_rate: bool) -> Option<String> {
     let criterion = &capacity.criterion;
     match capacity.users {

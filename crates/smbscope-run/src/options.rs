@@ -12,10 +12,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Default time limit for creating the workload's files.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// Default limit for the percentage of failed operations.
 pub const ERRORS_ALLOWED_PERCENT: f64 = 1.0;
 
 #[derive(Debug)]
@@ -23,7 +21,6 @@ pub struct RunOptions {
     pub server: ServerUnderTest,
     pub connect: Connect,
     pub workload: Workload,
-    /// Load points, schedule and durations.
     pub plan: RampPlan,
     /// Criterion and range of a capacity search. `None` runs the load points of the plan.
     pub capacity: Option<(Criterion, Search)>,
@@ -33,7 +30,6 @@ pub struct RunOptions {
     pub cluster: Option<Cluster>,
     /// Captures each load point and checks the client's times against the capture.
     pub capture: bool,
-    /// Limit for the percentage of failed operations of a load point; above it the run fails.
     pub max_errors_percent: f64,
     /// Exporter that provides the server's metrics. `None` reads this machine's counters if the server runs here.
     pub server_metrics: Option<Exporter>,
@@ -70,7 +66,6 @@ impl RunOptions {
 }
 
 pub struct Cluster {
-    /// Starts the load generators, once the server has answered.
     pub hosts: Box<Hosts>,
     pub on_lost: OnLostHost,
 }
@@ -86,7 +81,6 @@ impl fmt::Debug for Cluster {
 
 #[derive(Debug)]
 pub enum ServerUnderTest {
-    /// A share or a local folder.
     Named(TargetUrl),
     /// A private Samba server that runs as long as the benchmark.
     Private(Private),
@@ -99,7 +93,6 @@ pub struct Private {
     pub settings: LabServerSettings,
 }
 
-/// Connection options and login of the users.
 pub struct Connect {
     /// Host, address, share and credentials are filled in later.
     pub options: SessionOptions,
@@ -111,7 +104,6 @@ pub struct Connect {
 pub type Passwords = dyn Fn(&str) -> Result<Secret, Box<dyn std::error::Error + Send + Sync>> + Send + Sync;
 
 impl Connect {
-    /// Uses the client's default options.
     pub fn new(login: Login, password: Box<Passwords>) -> Connect {
         let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         Connect { options: SessionOptions::new("", nowhere, ""), login, password }

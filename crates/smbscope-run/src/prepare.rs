@@ -9,14 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
-/// Sessions that create files in parallel.
 const SESSIONS: u32 = 4;
-/// Interval between progress updates.
 const REFRESH: Duration = Duration::from_millis(500);
-/// Interval between checks for a stop request.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Creates the missing files.
 pub(crate) fn run(
     setup: &Setup,
     within: Duration,

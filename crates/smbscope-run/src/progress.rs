@@ -34,7 +34,6 @@ pub trait BenchObserver {
     }
 }
 
-/// Ignores all progress.
 impl BenchObserver for () {}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +54,9 @@ pub struct Heading {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RampPosition {
-    /// Number of the load point, from 1.
     pub number: u32,
     /// Number of load points. `None` during a capacity search.
     pub of: Option<u32>,
-    /// Planned number of users.
     pub users: u32,
 }
 
@@ -68,25 +65,19 @@ pub struct RampSnapshot {
     pub point: RampPosition,
     /// Time until the phase ends and its whole length, if known.
     pub remaining: Option<(Duration, Duration)>,
-    /// Phase of the engine and its counts.
     pub live: engine::EngineSnapshot,
-    /// `None` if the system doesn't tell.
     pub cpu: Option<Cpu>,
 }
 
-/// Processor time of the client since the last snapshot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cpu {
-    /// In percent of one core.
     pub percent: f64,
     /// Of the busiest thread, in percent of one core.
     pub busiest_percent: f64,
-    /// True if the client is the bottleneck.
     pub limited: bool,
 }
 
 impl RampSnapshot {
-    /// Converts a count of this snapshot into a rate.
     pub fn per_second(&self, count: u64) -> f64 {
         let seconds = self.live.over.as_secs_f64();
         if seconds > 0.0 { count as f64 / seconds } else { 0.0 }

@@ -30,12 +30,10 @@ impl Captures {
         Captures { sniffer: asked_for.map(|bytes| Sniffer::find(server, bytes)), server, under_way: None, taken: None }
     }
 
-    /// Returns the reason why the requested captures can't be taken.
     pub(crate) fn why_not(&self) -> Option<&str> {
         self.sniffer.as_ref()?.as_ref().err().map(String::as_str)
     }
 
-    /// Starts the capture of a load point, before users start to work.
     pub(crate) fn begin(&mut self, file: impl FnOnce() -> Result<PathBuf, BenchError>) {
         self.under_way = self.sniffer.as_ref().map(|sniffer| {
             let sniffer = sniffer.as_ref().map_err(String::clone)?;
@@ -75,7 +73,6 @@ impl Captures {
     }
 }
 
-/// Forwards each exchange and collects the quality of the capture.
 struct ForwardingAggregator<'e> {
     each: &'e mut (dyn FnMut(&Exchange) + Send),
     aggregator: Aggregator,

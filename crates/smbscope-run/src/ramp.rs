@@ -17,7 +17,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Interval between progress updates.
 const REFRESH: Duration = Duration::from_secs(1);
 
 /// Runs all load points and reports progress. When `stop` is set, the current load point is the last one.
@@ -61,7 +60,6 @@ pub(crate) fn run(
     Ok(measured)
 }
 
-/// Runs the engine for the load points of the plan or of the capacity search.
 fn load(
     setup: &Setup,
     fleet: Option<Fleet>,
@@ -80,7 +78,6 @@ fn load(
     .map_err(Into::into)
 }
 
-/// Event sent from the engine's thread to the observer's.
 enum LoadPointEvent {
     Begins(u32),
     Done(Box<bench::BenchRun>),
@@ -101,7 +98,6 @@ impl RampFollower<'_, '_> {
         let _ = self.events.send(event);
     }
 
-    /// File name for the current load point's capture.
     fn capture_name(&self, users: u32) -> String {
         format!("point-{:02}-{users}-users.pcap", self.measured.runs.len() + 1)
     }
@@ -133,7 +129,6 @@ impl Hooks for RampFollower<'_, '_> {
     }
 }
 
-/// Tracks the position in the ramp for the observer.
 struct RampMonitor<'a> {
     setup: &'a Setup,
     live: &'a LiveFigures,
@@ -158,7 +153,6 @@ impl<'a> RampMonitor<'a> {
         }
     }
 
-    /// Reports all events since the last call.
     fn tell(&mut self, progress: &mut dyn BenchObserver) {
         for event in self.events.try_iter() {
             match event {

@@ -11,7 +11,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) struct Setup {
     pub(crate) options: RunOptions,
-    /// Start of the preparations.
     pub(crate) started: Timestamp,
     pub(crate) site: Site,
     /// Names of the load hosts. Empty if the load is generated on this machine.
@@ -20,13 +19,11 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Number of sessions in the largest load point.
     pub(crate) fn sessions(&self) -> u32 {
         let RampPlan { users, sessions_per_user, .. } = &self.options.plan;
         users.most().saturating_mul(*sessions_per_user)
     }
 
-    /// Starts the load hosts and assembles their work.
     pub(crate) fn fleet(&mut self, cluster: Cluster) -> Result<Fleet, BenchError> {
         if self.site.options.folder.is_some() {
             let text = "a local folder is that of one machine: name a share, or leave --cluster out";
@@ -47,7 +44,6 @@ impl Setup {
         Ok(Fleet { hosts, on_lost, work })
     }
 
-    /// Returns the script of session `number`.
     pub(crate) fn script(&self, number: u32) -> Box<dyn Script> {
         let RunOptions { workload, plan, .. } = &self.options;
         let directory = self.site.directory.clone();
@@ -55,7 +51,6 @@ impl Setup {
     }
 }
 
-/// Reads the system clock.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(Nanos::from(since).0)

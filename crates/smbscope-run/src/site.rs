@@ -11,10 +11,8 @@ use smbscope_load::prepare;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-/// Ports of direct TCP (MS-SMB2 2.1) and of the NetBIOS session service (RFC 1002 4.3).
 const PORTS: [u16; 2] = [445, 139];
 
-/// Server, connection options and working directory of a run.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) options: SessionOptions,
@@ -22,7 +20,6 @@ pub(crate) struct Site {
     pub(crate) directory: String,
     /// `None` for a private server.
     pub(crate) target: Option<TargetUrl>,
-    /// Private server, stopped on drop.
     pub(crate) lab: Option<LabServer>,
 }
 

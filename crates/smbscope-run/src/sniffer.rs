@@ -21,7 +21,6 @@ pub(crate) enum SnapLength {
 }
 
 impl SnapLength {
-    /// Argument of `-s`. Zero selects the program's maximum.
     fn snap_length(self) -> &'static str {
         match self {
             SnapLength::First512 => "512",
@@ -32,7 +31,6 @@ impl SnapLength {
 
 /// Kernel buffer in KiB, large because a capture with dropped packets proves little.
 const BUFFER_KIB: u32 = 64 << 10;
-/// Time limit for a capture to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum delay between the network and the capture file: the kernel delivers packets in blocks, at the latest after
 /// the one-second timeout that tcpdump sets.
@@ -90,7 +88,6 @@ impl CaptureProgram {
     }
 }
 
-/// Captures the traffic between this machine and a server.
 #[derive(Debug)]
 pub(crate) struct Sniffer {
     program: CaptureProgram,
@@ -191,7 +188,6 @@ impl RunningCapture {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Stops the program, and kills it if it doesn't end in time.
     fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         drop(child.stdin.take());
@@ -232,7 +228,6 @@ fn interface_to(server: SocketAddr) -> String {
     device_of(&told).map_or_else(any, str::to_owned)
 }
 
-/// Returns the device in the output of `ip route get`.
 fn device_of(route: &str) -> Option<&str> {
     route.split_whitespace().skip_while(|word| *word != "dev").nth(1)
 }

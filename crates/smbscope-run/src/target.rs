@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use url::Url;
 
-/// Expected form, for error messages.
 const SHAPE: &str = "expected smb://[user@]host[:port]/share[/dir]";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +48,6 @@ pub struct ShareUrl {
     pub domain: Option<String>,
     /// `None` connects as a guest.
     pub user: Option<String>,
-    /// Host name or IP address.
     pub host: String,
     /// `None` uses the default port of the transport.
     pub port: Option<u16>,
@@ -113,7 +111,6 @@ impl FromStr for ShareUrl {
 }
 
 impl ShareUrl {
-    /// Resolves the host; `default_port` is the transport's.
     pub(crate) fn resolve(&self, default_port: u16) -> Result<SocketAddr, BenchError> {
         let port = self.port.unwrap_or(default_port);
         let host = self.host.as_str();
@@ -124,7 +121,6 @@ impl ShareUrl {
 }
 
 impl fmt::Display for ShareUrl {
-    /// Formats the target as a URL, without a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("smb://")?;
         if let Some(user) = &self.user {
@@ -159,7 +155,6 @@ fn unc(text: &str) -> Option<String> {
     Some(format!("smb://{host}{path}"))
 }
 
-/// Percent-encodes the characters that a URL can't contain.
 fn encoded(part: &str) -> String {
     let mut text = String::new();
     for c in part.chars() {
@@ -171,7 +166,6 @@ fn encoded(part: &str) -> String {
     text
 }
 
-/// Decodes percent-encoding.
 fn decoded(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -15,7 +15,6 @@ const SLACK: Nanos = Nanos(5_000_000);
 /// a WRITE_RAW are too close together for that, hence the flag.
 type CommandMatchKey = (SocketAddr, Command, bool, u64);
 
-/// Commands of a load point as seen on the wire.
 #[derive(Debug)]
 pub(crate) struct Wire {
     start: Timestamp,
@@ -25,7 +24,6 @@ pub(crate) struct Wire {
     /// Client response time minus wire response time, of matched commands. `None` if the client kept no list of
     /// commands.
     pub(crate) differences: Option<BTreeMap<CommandRowKey, Summary>>,
-    /// Client commands not yet matched, in order of time.
     waiting: HashMap<CommandMatchKey, VecDeque<Exchange>>,
 }
 
@@ -73,13 +71,11 @@ impl Wire {
         }
     }
 
-    /// Returns true if the client must have counted a command that started at this time.
     fn is_measured(&self, began: Timestamp) -> bool {
         let slack = if self.differences.is_some() { SLACK } else { Nanos(0) };
         (began - self.start).0 >= slack.0 && (self.end - began).0 > slack.0
     }
 
-    /// Takes the matching client command out of the waiting list.
     fn counterpart(&mut self, exchange: &Exchange) -> Option<Exchange> {
         let (begin, end) = (exchange.request.first?.time, exchange.response.last?.time);
         let candidates = self.waiting.get_mut(&name(exchange)?)?;
@@ -100,7 +96,6 @@ impl Wire {
         candidates.remove(at)
     }
 
-    /// Number of commands timed on the wire.
     pub(crate) fn count(&self) -> u64 {
         self.commands.values().map(Summary::count).sum()
     }
@@ -120,7 +115,6 @@ fn name(exchange: &Exchange) -> Option<CommandMatchKey> {
     Some((client, exchange.command, is_second_part, exchange.message_id?))
 }
 
-/// Returns the times of the first and the last packet.
 fn times(exchange: &Exchange) -> Option<(Timestamp, Timestamp)> {
     Some((exchange.request.first?.time, exchange.response.last?.time))
 }
@@ -211,7 +205,6 @@ mod tests {
     fn what_began_outside_of_the_measured_part_does_not_count() {
         let run = run(1);
         let mut wire = Wire::new(&run, None);
-        // The run takes ten seconds.
         for start in [-1, 0, 9_999_999_999, 10_000_000_000] {
             wire.record(&exchange(1, READ, 7, run.started.0 + start, 1_000));
         }

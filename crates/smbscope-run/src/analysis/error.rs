@@ -22,7 +22,6 @@ pub enum AnalysisError {
     #[error("{0}: interrupted before any SMB was read")]
     Interrupted(String),
 
-    /// The threshold file can't be read.
     #[error("cannot read {}: {error}", path.display())]
     ThresholdsFile {
         path: PathBuf,
@@ -30,7 +29,6 @@ pub enum AnalysisError {
         error: io::Error,
     },
 
-    /// The threshold file is invalid.
     #[error("{}: {error}", path.display())]
     Thresholds {
         path: PathBuf,
@@ -38,11 +36,9 @@ pub enum AnalysisError {
         error: CatalogueError,
     },
 
-    /// The episode can't be analysed.
     #[error("{0}")]
     Episode(String),
 
-    /// The episode's filter doesn't parse.
     #[error("--episode {number}: {error}")]
     EpisodeFilter {
         number: u32,
@@ -64,10 +60,8 @@ pub enum AnalysisError {
     #[error("cannot write the exchanges: {0}")]
     Table(#[source] io::Error),
 
-    /// Data from another process is invalid.
     #[error("{what}: {error}")]
     Received {
-        /// Names the part by its position.
         what: String,
         #[source]
         error: TravelError,

@@ -5,26 +5,20 @@ use smbscope_analyze::pipeline;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::counted;
 
-/// Warning when the system refused to start threads.
 pub const WITHOUT_THREADS: &str =
     "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
-/// Maximum number of protocols that an error lists.
 const NAMED: usize = 4;
 
 #[derive(Debug)]
 pub struct AnalyzedCaptures {
-    /// In the order of the inputs.
     pub captures: Vec<CaptureInfo>,
     /// Inputs that could not be read, with the reason, one per line. No statistics include them.
     pub unread: Vec<String>,
-    /// Counts, connections, and irregularities of the captures.
     pub analysis: pipeline::CaptureFindings,
-    /// True if the observer stopped the analysis early.
     pub interrupted: bool,
 }
 
 impl AnalyzedCaptures {
-    /// Returns one line per truncated capture.
     pub fn truncations(&self) -> impl Iterator<Item = String> {
         self.captures.iter().filter_map(|info| info.truncated.clone())
     }
@@ -63,7 +57,6 @@ impl AnalyzedCaptures {
         Err(AnalysisError::NoSmb(format!("{names}: {seen}")))
     }
 
-    /// Describes the traffic of a capture without TCP.
     fn without_tcp(&self) -> String {
         let packets = self.analysis.quality.packets;
         let seen = counted(packets, "packet", "packets");
@@ -90,7 +83,6 @@ impl AnalyzedCaptures {
         }
     }
 
-    /// Describes the TCP traffic of a capture without SMB.
     fn without_smb(&self, ports: &[u16]) -> String {
         let Quality { tcp_packets, snapped_packets, .. } = self.analysis.quality;
         let busy = self.analysis.busiest_ports.iter();

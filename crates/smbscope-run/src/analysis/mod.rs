@@ -48,10 +48,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Options of an analysis, named like those of the command line.
 #[derive(Debug, Clone)]
 pub struct AnalysisOptions {
-    /// Analyses only connections with one of these TCP ports at either end. Empty means any port.
     pub ports: Vec<u16>,
     /// Memory budget in bytes for connection state, and the same again for decompressor windows.
     pub memory: usize,
@@ -66,10 +64,8 @@ pub struct AnalysisOptions {
     pub waterfall: bool,
     pub by: Vec<Dimension>,
     pub sort: SliceSortKey,
-    /// Bin width of the time line.
     pub interval: Option<Nanos>,
     pub slow: Slow,
-    /// Looks for findings and episodes.
     pub findings: bool,
     pub catalogue: Catalogue,
     /// Copy to use if packets were captured on both sides of a router. By default the first one counts.
@@ -99,7 +95,6 @@ impl Default for AnalysisOptions {
     }
 }
 
-/// Follows the progress of an analysis.
 pub trait AnalysisObserver {
     /// Called when reading starts from the beginning, possibly several times. Setting the flag stops reading, even
     /// while it waits for a pipe.
@@ -108,14 +103,11 @@ pub trait AnalysisObserver {
     /// Called every few thousand packets.
     fn reads(&mut self, _set: &CaptureSet) {}
 
-    /// Called when reading has ended.
     fn ended(&mut self) {}
 }
 
-/// Ignores all progress.
 impl AnalysisObserver for () {}
 
-/// Opened captures, ready to be analysed.
 pub struct PendingAnalysis<'o> {
     inputs: &'o [CaptureInput],
     options: &'o AnalysisOptions,
@@ -125,14 +117,11 @@ pub struct PendingAnalysis<'o> {
 
 #[derive(Debug)]
 pub struct CaptureSetAnalysis {
-    /// Results other than the exchanges.
     pub found: AnalyzedCaptures,
-    /// Statistics of the exchanges.
     pub recorded: AggregatedExchanges,
 }
 
 impl CaptureSetAnalysis {
-    /// Analyses captures. Several inputs are treated as one capture.
     pub fn run(
         inputs: &[CaptureInput],
         options: &AnalysisOptions,
@@ -173,7 +162,6 @@ impl<'o> PendingAnalysis<'o> {
     }
 }
 
-/// Analyses one pass over the inputs.
 fn recorded(
     options: &AnalysisOptions,
     sharding: Sharding,
@@ -190,7 +178,6 @@ fn recorded(
     Ok(CaptureSetAnalysis { found, recorded })
 }
 
-/// Merges the threads' results, in pairs and in parallel.
 fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     while parts.len() > 1 {
         let others = parts.split_off(parts.len().div_ceil(2));
@@ -199,7 +186,6 @@ fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     parts.swap_remove(0)
 }
 
-/// Reads every packet and passes every exchange to the sinks.
 fn follow<S: Sink>(
     options: &AnalysisOptions,
     set: &mut CaptureSet,
@@ -220,7 +206,6 @@ fn names(set: &CaptureSet) -> Vec<String> {
     set.captures().iter().map(|info| info.name.clone()).collect()
 }
 
-/// Returns the options that matter for following connections.
 fn how(options: &AnalysisOptions) -> AnalyzerOptions {
     AnalyzerOptions {
         ports: options.ports.clone(),

@@ -13,7 +13,6 @@ pub(super) struct AnalysisPass {
 }
 
 impl AnalysisPass {
-    /// Starts with the fastest strategy if the inputs can be read again.
     pub(super) fn first(inputs: &[CaptureInput], options: &AnalysisOptions) -> AnalysisPass {
         let memory = options.memory;
         match inputs.iter().all(CaptureInput::can_be_read_again) {

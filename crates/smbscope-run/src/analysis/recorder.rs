@@ -12,10 +12,8 @@ use smbscope_stats::{Aggregator, Census, beside};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// Applies the filter, and counts all exchanges.
 pub(super) struct Chooser<'f> {
     filter: Option<(&'f Filter, Matcher<'f>)>,
-    /// Start of the captures.
     start: Arc<OnceLock<Timestamp>>,
     matched: u64,
     /// Filled only with a filter. Otherwise the tables cover all exchanges.
@@ -23,24 +21,20 @@ pub(super) struct Chooser<'f> {
 }
 
 impl<'f> Chooser<'f> {
-    /// `names` are those of the captures.
     pub(super) fn new(filter: Option<&'f Filter>, names: &[String], start: Arc<OnceLock<Timestamp>>) -> Chooser<'f> {
         let filter = filter.map(|filter| (filter, filter.matcher(names)));
         Chooser { filter, start, matched: 0, census: Census::default() }
     }
 
-    /// Returns true if the exchange passes the filter.
     pub(super) fn chooses(&mut self, exchange: &Exchange) -> bool {
         let Some((_, matcher)) = &mut self.filter else { return true };
         self.census.record(exchange);
-        // Set by the first packet, so always present here.
         let start = self.start.get().copied().unwrap_or_default();
         let chosen = matcher.matches(exchange, start);
         self.matched += u64::from(chosen);
         chosen
     }
 
-    /// Returns the filter's part of the report.
     pub(super) fn filtered(&self) -> Option<Filtered> {
         let (filter, _) = self.filter.as_ref()?;
         Some(Filtered { expression: filter.to_string(), matched: self.matched, whole: self.census.clone() })
@@ -63,7 +57,6 @@ impl Waterfall {
     }
 }
 
-/// Statistics of the exchanges.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AggregatedExchanges {
     /// `None` without a filter.
@@ -77,7 +70,6 @@ pub struct AggregatedExchanges {
 }
 
 impl AggregatedExchanges {
-    /// Adds the statistics of other exchanges.
     pub fn merge(&mut self, other: AggregatedExchanges) {
         if let (Some(mine), Some(theirs)) = (&mut self.filtered, &other.filtered) {
             mine.matched += theirs.matched;
@@ -94,20 +86,17 @@ impl AggregatedExchanges {
         }
     }
 
-    /// Returns the first commands of an episode, in order of time.
     pub(super) fn waterfall(&self) -> Vec<Exchange> {
         self.waterfall.as_ref().map(|waterfall| waterfall.0.values().cloned().collect()).unwrap_or_default()
     }
 }
 
-/// Counts the exchanges of one thread.
 pub(super) struct AnalysisRecorder<'f> {
     chooser: Chooser<'f>,
     recorded: AggregatedExchanges,
 }
 
 impl<'f> AnalysisRecorder<'f> {
-    /// `names` are those of the captures.
     pub(super) fn new(
         options: &'f AnalysisOptions,
         names: &[String],

@@ -84,7 +84,6 @@ fn warnings(
     warnings
 }
 
-/// Predicts the duration of the episode under each scenario.
 fn predictions(
     options: &AnalysisOptions,
     connections: &[ConnectionSummary],
@@ -96,7 +95,6 @@ fn predictions(
     options.what_if.iter().map(predicted).collect()
 }
 
-/// Warns that the same commands were captured at two places, and says how to select one.
 fn twice(seen: &SeenTwice, beside: Option<Role>) -> Option<String> {
     Some(match seen {
         SeenTwice::Routed(_) if beside.is_some() => return None,
@@ -118,7 +116,6 @@ fn twice(seen: &SeenTwice, beside: Option<Role>) -> Option<String> {
     })
 }
 
-/// Describes a clock step.
 fn clock_step(step: &ClockStep, captures: &[CaptureInfo]) -> String {
     let name = captures.get(usize::from(step.after.packet.capture().0)).map_or("", |info| info.name.as_str());
     let (number, by) = (step.after.packet.number(), step.by());

@@ -11,12 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Exchanges per batch sent to the writer thread.
 const BATCH_EXCHANGES: usize = 256;
-/// Number of batches that may wait for the writer.
 const EXCHANGE_BATCHES_AHEAD: usize = 4;
 
-/// Opened captures, ready to be exported.
 pub struct ExchangeExport<'o> {
     options: &'o AnalysisOptions,
     set: CaptureSet,
@@ -27,7 +24,6 @@ pub struct ExchangeExport<'o> {
 pub struct ExchangeExportResult {
     /// Result of writing. Reading stops at the first error.
     pub result: io::Result<()>,
-    /// Results other than the exchanges.
     pub found: AnalyzedCaptures,
 }
 
@@ -127,7 +123,6 @@ impl<T: ExchangeTable> Rows<'_, T> {
         }
     }
 
-    /// Writes batches until the sender is dropped.
     fn take(&mut self, batches: &Receiver<NumberedExchanges>, empties: &SyncSender<NumberedExchanges>) {
         for mut batch in batches {
             batch.drain(..).for_each(|(exchange, id)| self.add(&exchange, id));
@@ -137,7 +132,6 @@ impl<T: ExchangeTable> Rows<'_, T> {
     }
 }
 
-/// Exchanges with their IDs.
 type NumberedExchanges = Vec<(Exchange, u64)>;
 
 /// Sends exchanges to the writer thread. Building rows takes as long as finding the exchanges.

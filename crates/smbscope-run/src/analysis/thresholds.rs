@@ -6,10 +6,8 @@ use smbscope_load::bounded;
 use std::io;
 use std::path::Path;
 
-/// Maximum size of a threshold file.
 const THRESHOLDS_MAX: u64 = 1 << 20;
 
-/// Returns the catalogue of findings, with the thresholds of a file if one is given.
 pub fn catalogue(thresholds: Option<&Path>) -> Result<Catalogue, AnalysisError> {
     let Some(path) = thresholds else { return Ok(Catalogue::default()) };
     let unreadable = |error| AnalysisError::ThresholdsFile { path: path.to_owned(), error };

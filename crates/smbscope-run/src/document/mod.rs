@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Outcome of a load point's capture.
 #[derive(Debug)]
 pub(crate) enum LoadPointCapture<'a> {
     NotAsked,
@@ -20,19 +19,14 @@ pub(crate) enum LoadPointCapture<'a> {
     Made(&'a Wire, CaptureFacts),
 }
 
-/// Properties of a capture other than its exchanges.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CaptureFacts {
-    /// File name within the run directory.
     pub(crate) file: Option<String>,
-    /// One sentence on the reliability of the capture.
     pub(crate) quality: String,
     pub(crate) packets: u64,
-    /// Packets dropped during the capture.
     pub(crate) dropped_packets: u64,
 }
 
-/// Converts a load point and its capture.
 pub(crate) fn load_point(run: &LoadPointResult, seen: LoadPointCapture<'_>) -> bench::BenchRun {
     let wire = match &seen {
         LoadPointCapture::Made(wire, _) => Some(*wire),
@@ -159,7 +153,6 @@ fn merged<'a>(
     }))
 }
 
-/// Combines the client's times with the wire's, for the selected kinds.
 fn measured(
     client: DurationStatistics,
     wire: Option<&Wire>,
@@ -208,7 +201,6 @@ fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredGrou
     result
 }
 
-/// Returns the kinds of commands that the client or the wire has.
 fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredCommand> {
     let own: BTreeMap<CommandRowKey, CommandTallyView<'_>> =
         run.counted.kinds().filter(|(_, counted)| counted.response_time.count() > 0).collect();

@@ -9,7 +9,6 @@ use std::path::Path;
 pub(super) const FILE: u32 = 0o600;
 const DIRECTORY: u32 = 0o700;
 
-/// Creates or truncates a file and makes it private.
 pub fn create_private(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(FILE).open(path)?;
     make_private(&file)?;

@@ -11,7 +11,6 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Suffix of unfinished files.
 const UNFINISHED: &str = ".partial";
 
 /// Longest file name that an unfinished file includes in its own; file systems limit names to 255 bytes.
@@ -54,7 +53,6 @@ impl Destination {
                 let old = OpenOptions::new().write(true).open(&path)?;
                 Replacement::begin(path, Some(old), readers).map(Destination::File)
             }
-            // Opening a socket fails with a clear error.
             Ok(_) => OpenOptions::new().write(true).open(&path).map(Destination::Stream),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Replacement::begin(path, None, readers).map(Destination::File)
@@ -67,10 +65,9 @@ impl Destination {
 /// A file under construction. Dropping it removes the temporary file.
 pub struct Replacement {
     new: File,
-    /// Temporary path. Empty after a successful rename.
+    /// Temporary path. No longer exists after the rename.
     path: PathBuf,
     place: PathBuf,
-    /// The file being replaced.
     old: Option<File>,
     /// The directory accepts no new file: `finish` copies over the old one.
     over: bool,
@@ -100,7 +97,6 @@ impl Replacement {
         Ok(replacement)
     }
 
-    /// Starts a file that will replace `path`.
     pub fn new(path: &Path) -> io::Result<Replacement> {
         Replacement::within(path, Readers::Usual)
     }
@@ -117,19 +113,16 @@ impl Replacement {
         }
     }
 
-    /// Writes the whole contents.
     pub fn write(&mut self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
         let mut out = BufWriter::new(&self.new);
         write(&mut out)?;
         out.flush()
     }
 
-    /// Returns another handle to write through.
     pub fn writer(&self) -> io::Result<File> {
         self.new.try_clone()
     }
 
-    /// Temporary path of the unfinished file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -190,7 +183,6 @@ fn directory(place: &Path) -> &Path {
     place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Creates an unfinished file with an unused name.
 fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File, PathBuf)> {
     let mode = if readers == Readers::Owner { private::FILE } else { 0o666 };
     loop {
@@ -259,7 +251,6 @@ fn on_disk(file: &File) -> io::Result<()> {
     }
 }
 
-/// Result of following symbolic links.
 enum Followed {
     Path(PathBuf),
     /// A descriptor of this process: `/dev/stdout`, `/dev/fd/3`, `/proc/self/fd/1`.

@@ -58,7 +58,6 @@ impl Sources {
         }
     }
 
-    /// Returns the name of the source that is this file.
     pub fn name_of(&self, found: &Metadata) -> Option<&str> {
         let is_it = |source: &&SourceIdentity| (source.device, source.inode) == (found.dev(), found.ino());
         self.0.iter().find(is_it).map(|source| source.name.as_str())

@@ -13,10 +13,8 @@ use smbscope_stats::{Aggregator, Covered, Summary, SummaryPrecision, derived};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// File name of the capture of a series.
 pub(super) const CAPTURE: &str = "point-01-1-users.pcap";
 
-/// A finished launch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Launched {
     pub(super) started: Timestamp,
@@ -29,7 +27,6 @@ impl Launched {
     }
 }
 
-/// Traffic of the launches in the capture.
 struct LaunchTraffic<'l> {
     launches: &'l [Launched],
     jobs: Vec<FinishedJob>,
@@ -58,7 +55,6 @@ impl<'l> LaunchTraffic<'l> {
         }
     }
 
-    /// Adds an exchange to the launch during which it started.
     fn record(&mut self, exchange: &Exchange) {
         let is_command = exchange.group != CommandGroup::Waiting;
         let (Some(first), Some(last), true) = (exchange.request.first, exchange.response.last, is_command) else {
@@ -88,7 +84,6 @@ impl<'l> LaunchTraffic<'l> {
 }
 
 impl Series {
-    /// Builds the result and the document of the series.
     pub(super) fn document(
         &self,
         launches: &[Launched],
@@ -233,7 +228,6 @@ fn settings(options: &LaunchOptions) -> bench::RampSettings {
     }
 }
 
-/// Represents the launches as a load point with one user.
 fn run(launches: &[Launched], list: Vec<FinishedJob>, counted: Aggregator, ended: LoadPointEnd) -> LoadPointResult {
     let sum = |of: fn(&FinishedJob) -> u64| list.iter().map(of).sum();
     let (bytes_read, bytes_written) = (sum(|job| job.bytes_read), sum(|job| job.bytes_written));

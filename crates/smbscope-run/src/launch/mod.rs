@@ -40,7 +40,6 @@ use std::time::Duration;
 use until::CompletionProbe;
 use window::X11Display;
 
-/// Maximum number of launches in a series.
 pub const LAUNCHES_MAX: u32 = 1_000;
 
 #[derive(Debug)]
@@ -48,19 +47,14 @@ pub struct LaunchOptions {
     /// Program and arguments. `{folder}` stands for the folder with its files, `{local}` for an empty local folder that
     /// is new for each launch.
     pub command: Vec<String>,
-    /// Event that completes a launch.
     pub until: Until,
-    /// Time limit of a launch.
     pub timeout: Duration,
     /// Number of measured launches, after one unmeasured warm-up.
     pub repetitions: u32,
-    /// Empties the file caches before each launch.
     pub cold: bool,
     /// Time between the end of a launch and the termination of the program.
     pub linger: Duration,
-    /// Shell commands before each launch.
     pub before: Vec<String>,
-    /// Location of the program's files.
     pub files: ProgramFilesLocation,
     /// Initial contents of the folder. Later launches see the changes of earlier ones.
     pub content: Option<PathBuf>,
@@ -68,21 +62,17 @@ pub struct LaunchOptions {
     pub capture: bool,
     /// Run directory. `None` keeps no files.
     pub directory: Option<PathBuf>,
-    /// Input files, which the output must not overwrite.
     pub sources: Sources,
     pub title: Option<String>,
     /// Command line that started the series, without the option for the results.
     pub invocation: Option<String>,
 }
 
-/// Location of a launched program's files.
 #[derive(Debug)]
 pub enum ProgramFilesLocation {
-    /// A new local folder.
     Temporary,
     /// An existing folder. The address is the server's if the folder is on a mounted share.
     Folder(PathBuf, Option<SocketAddr>),
-    /// A share that is mounted for the launches.
     Share(Box<OnShare>),
 }
 
@@ -106,9 +96,7 @@ impl OnShare {
     }
 }
 
-/// Follows the progress of a series.
 pub trait LaunchObserver {
-    /// Called after each launch. Number 0 is the warm-up.
     fn launched(&mut self, number: u32, elapsed: Duration);
 
     /// Called with a limitation of the result, as a sentence without the full stop.
@@ -127,7 +115,6 @@ pub struct Series {
     started: Timestamp,
     directory: Option<RunDirectory>,
     place: ProgramFolder,
-    /// Server of the share and the negotiated parameters.
     site: Option<(Site, SessionParameters)>,
     server: Option<SocketAddr>,
     /// Dropped after `place`, whose mount is inside it.
@@ -203,7 +190,6 @@ impl Series {
         Ok(BenchOutcome { document, kept })
     }
 
-    /// Runs all launches, up to the first failure or interruption.
     fn launches(
         &mut self,
         observer: &mut dyn LaunchObserver,
@@ -254,7 +240,6 @@ impl Series {
         Ok(Launched { started, elapsed })
     }
 
-    /// Starts the capture of the whole series if it is wanted and there is a server.
     fn begin_capture(&mut self) -> Option<Result<RunningCapture, String>> {
         let server = self.server.filter(|_| self.options.capture)?;
         let name = document::CAPTURE;
@@ -275,7 +260,6 @@ impl Series {
     }
 }
 
-/// Stores the results.
 fn keep(
     mut directory: RunDirectory,
     run: &smbscope_load::engine::result::LoadPointResult,

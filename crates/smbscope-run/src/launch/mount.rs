@@ -16,13 +16,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time limit for mounting and for unmounting.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Path below its home directory where smbnetfs looks for user and password.
 const SMBNETFS_CONF: &str = ".smb/smbnetfs.conf";
 
-/// Program that mounts a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mounter {
     /// Uses Samba's client library: SMB1 to 3.1.1. Over SMB2 it fails if a program queries the size of a file opened
@@ -33,7 +31,6 @@ pub enum Mounter {
 }
 
 impl Mounter {
-    /// Returns the best mounter for a dialect.
     pub fn for_dialect(dialect: Dialect) -> Mounter {
         match dialect {
             Dialect::Smb2(_) => Mounter::Rclone,
@@ -50,12 +47,9 @@ impl Mounter {
     }
 }
 
-/// A mounted share. Dropping it unmounts the share.
 pub(super) struct Mount {
     child: Child,
-    /// Folder of the mount point, the program's settings and its log.
     home: PathBuf,
-    /// Root of the share.
     root: PathBuf,
 }
 
@@ -85,7 +79,6 @@ impl Mount {
         Ok(mount)
     }
 
-    /// Returns the root of the share.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -135,7 +128,6 @@ impl Drop for Mount {
     }
 }
 
-/// Returns the device number of the folder's file system.
 fn device(folder: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     fs::symlink_metadata(folder).ok().map(|found| found.dev())
@@ -161,7 +153,6 @@ pub(super) fn beyond(mounter: Mounter, options: &SessionOptions, is_private: boo
     Some(format!("rclone cannot {what}: use --mount smbnetfs"))
 }
 
-/// Converts a dialect to the lab's type.
 pub(super) fn of_lab(dialect: Dialect) -> Option<smbscope_lab::LabDialect> {
     match dialect {
         Dialect::Smb2(_) => dialect.to_string().parse().ok(),
@@ -280,7 +271,6 @@ fn obscured(password: &str) -> Result<String, BenchError> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Creates a file that only this user can read.
 fn private_file(path: &Path, text: &str) -> Result<(), BenchError> {
     let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(BenchError::file("write", path))

@@ -18,11 +18,9 @@ pub(super) struct ProgramFolder {
     /// Mounter, connection and directory on the share, with slashes.
     share: Option<(Mounter, SessionOptions, PathBuf)>,
     mount: Option<Mount>,
-    /// Name of the folder if it was created here.
     made: Option<String>,
     folder: PathBuf,
     workplace: Arc<Workplace>,
-    /// Number of links and special files that were not copied.
     pub(super) left_out: u64,
 }
 
@@ -47,7 +45,6 @@ impl ProgramFolder {
         Ok(place)
     }
 
-    /// Creates a folder in the workplace.
     pub(super) fn temporary(content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<ProgramFolder, BenchError> {
         let folder = workplace.path().join("files");
         new_private_directory(&folder).map_err(BenchError::file("make", &folder))?;
@@ -67,7 +64,6 @@ impl ProgramFolder {
         Ok(())
     }
 
-    /// Mounts a share and creates a new folder in a directory on it.
     pub(super) fn share(
         mounter: Mounter,
         options: &SessionOptions,
@@ -87,7 +83,6 @@ impl ProgramFolder {
         Ok(place)
     }
 
-    /// Path of the program's files.
     pub(super) fn path(&self) -> &Path {
         &self.folder
     }
@@ -100,7 +95,6 @@ impl ProgramFolder {
         self.mount_again()
     }
 
-    /// Remounts the share, if there is one.
     pub(super) fn mount_again(&mut self) -> Result<(), BenchError> {
         if let (Some((mounter, options, within)), Some(made)) = (&self.share, &self.made) {
             self.mount = None;
@@ -123,7 +117,6 @@ impl Drop for ProgramFolder {
     }
 }
 
-/// Name prefix of the folders of launches.
 const PREFIX: &str = "smbscope-launch-";
 
 /// Removes folders that killed launches of this user left here.

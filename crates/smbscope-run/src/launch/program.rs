@@ -15,14 +15,12 @@ use std::time::{Duration, Instant};
 
 /// Runs the program with a parent-death signal, so that it dies with this process (setpriv(1), util-linux).
 const WITH_US: &str = "setpriv";
-/// Time limit for the program to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longer output lines are split at this many bytes.
 const LINE_MAX: u64 = 64 << 10;
 /// Number of output lines kept; older ones are dropped.
 const LINES_MAX: usize = 1_000;
 
-/// Output lines with the time of their completion.
 type TimedOutputLines = Arc<Mutex<Vec<(Instant, String)>>>;
 
 /// A running program. Dropping it ends the program.
@@ -75,7 +73,6 @@ impl LaunchedProgram {
         self.started
     }
 
-    /// Returns the exit status if the program has ended.
     pub(super) fn end(&mut self) -> Result<Option<ExitStatus>, String> {
         let Some(child) = &mut self.child else { return Ok(None) };
         child.try_wait().map_err(|error| format!("cannot tell whether the program runs: {error}"))
@@ -87,13 +84,11 @@ impl LaunchedProgram {
         lines.iter().find(|(_, line)| line.contains(text)).map(|(at, _)| *at)
     }
 
-    /// Like [`Self::said`], for a program that has ended.
     pub(super) fn said_at_last(&self, text: &str) -> Option<Instant> {
         self.hear_out();
         self.said(text)
     }
 
-    /// Returns the last output line of a program that has ended, as `: no such display`.
     pub(super) fn last_words(&self) -> String {
         self.hear_out();
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +104,6 @@ impl LaunchedProgram {
         }
     }
 
-    /// Ends the program and its children.
     pub(super) fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };

@@ -9,11 +9,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Polling interval.
 const EVERY: Duration = Duration::from_millis(2);
-/// Polling interval for windows, longer because each query costs the display CPU time.
 const WINDOWS_EVERY: Duration = Duration::from_millis(10);
-/// Time limit for connecting to a port.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,9 +20,7 @@ pub enum Until {
     Exit,
     /// A window whose title or class contains this text is visible on the X display.
     Window(String),
-    /// The file exists.
     File(PathBuf),
-    /// The address accepts connections.
     Port(SocketAddr),
     /// The program writes a line that contains this text.
     Output(String),
@@ -43,7 +38,6 @@ impl fmt::Display for Until {
     }
 }
 
-/// Checks for the completion of a launch.
 pub(super) struct CompletionProbe<'u> {
     until: &'u Until,
     display: Option<X11Display>,
@@ -72,7 +66,6 @@ impl<'u> CompletionProbe<'u> {
         if self.display.is_some() { WINDOWS_EVERY } else { EVERY }
     }
 
-    /// Waits until the launch is complete.
     pub(super) fn wait(
         &mut self,
         program: &mut LaunchedProgram,
@@ -125,7 +118,6 @@ impl<'u> CompletionProbe<'u> {
     }
 }
 
-/// Removes the article.
 fn bare(until: &Until) -> String {
     match until {
         Until::Exit => "end".to_owned(),

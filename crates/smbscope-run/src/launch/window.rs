@@ -6,9 +6,7 @@ use x11rb::rust_connection::RustConnection;
 
 /// Maximum depth of the search. Window managers wrap application windows in their own.
 const LEVELS: u32 = 4;
-/// Maximum number of windows per search.
 const WINDOWS_MAX: usize = 4_096;
-/// Maximum length of a title or class, in words of four bytes.
 const TEXT_WORDS: u32 = 256;
 
 pub(super) struct X11Display {
@@ -20,7 +18,6 @@ pub(super) struct X11Display {
 }
 
 impl X11Display {
-    /// Connects to the display in `DISPLAY`.
     pub(super) fn open() -> Result<X11Display, String> {
         let failed = |error: &dyn std::fmt::Display| {
             format!("no X display, on which a window could be seen: {error}; set DISPLAY, or start one: Xvfb :99")
@@ -36,7 +33,6 @@ impl X11Display {
         Ok(X11Display { connection, root, title, utf8 })
     }
 
-    /// Returns true if a visible window's title or class contains the text.
     pub(super) fn shows(&mut self, text: &str) -> Result<bool, String> {
         let mut level = vec![self.root];
         let mut seen = 0;

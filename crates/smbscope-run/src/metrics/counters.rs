@@ -20,7 +20,6 @@ named! {
         Memory = "memory",
         DiskRead = "disk_read",
         DiskWritten = "disk_written",
-        /// Transfers of all disks.
         DiskOperations = "disk_operations",
         /// Average number of transfers queued or in service, of all disks.
         DiskQueue = "disk_queue",
@@ -56,14 +55,11 @@ impl ServerMetricName {
 #[derive(Debug, Clone)]
 pub(crate) struct Counters {
     pub(crate) at: Instant,
-    /// Busy and total time by core.
     pub(crate) processors: BTreeMap<String, (f64, f64)>,
     pub(crate) samba_cpu: Option<f64>,
     pub(crate) scanner_cpu: Option<f64>,
-    /// Bytes in use now.
     pub(crate) memory: Option<f64>,
     pub(crate) disks: BTreeMap<String, Disk>,
-    /// Bytes received and sent.
     pub(crate) network: Option<(f64, f64)>,
 }
 
@@ -92,7 +88,6 @@ impl From<StorageFigures> for Disk {
 }
 
 impl Counters {
-    /// Creates an empty reading taken now.
     pub(crate) fn now() -> Counters {
         Counters {
             at: Instant::now(),
@@ -184,7 +179,6 @@ mod tests {
         now.samba_cpu = Some(2.0);
         now.disks
             .insert("sda".to_owned(), Disk { read: 300.0, written: 50.0, operations: 25.0, weighted: 5.0, busy: 1.5 });
-        // A new disk has no rates yet.
         now.disks.insert("sdb".to_owned(), Disk::default());
         now.network = Some((3_000.0, 500.0));
         let expected = [

@@ -10,7 +10,6 @@ use url::Url;
 
 /// Timeout of a request. A usable exporter answers within the sampling interval of one second.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Limit for the size of a response.
 const ANSWER_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Clone)]
@@ -47,7 +46,6 @@ impl fmt::Display for Exporter {
 }
 
 impl Exporter {
-    /// Fetches the current counters.
     pub(super) fn counters(&self) -> Result<Counters, String> {
         let failed = |error: &dyn fmt::Display| format!("{self} can't be read: {error}");
         let mut answer = self.agent.get(self.url.as_str()).call().map_err(|error| failed(&error))?;
@@ -59,7 +57,6 @@ impl Exporter {
     }
 }
 
-/// Parses the exporter's response.
 fn counters(text: &str) -> Result<Counters, String> {
     let lines = text.lines().map(|line| Ok(without_quoted_commas(line)));
     let scrape = Scrape::parse(lines).map_err(|error| format!("an exporter's answer can't be read: {error}"))?;
@@ -114,7 +111,6 @@ fn processor(counters: &mut Counters, name: String, mode: &str, seconds: f64) {
     }
 }
 
-/// Returns the field that a disk metric belongs to.
 fn disk(metric: &str) -> Option<fn(&mut Disk) -> &mut f64> {
     Some(match metric {
         "node_disk_read_bytes_total" | "windows_logical_disk_read_bytes_total" => |disk| &mut disk.read,

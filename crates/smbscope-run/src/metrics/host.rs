@@ -7,7 +7,6 @@ use std::path::Path;
 /// Sector size of /proc/diskstats, independent of the disk's (Documentation/admin-guide/iostats.rst of Linux).
 const SECTOR: f64 = 512.0;
 
-/// Reads the current counters.
 pub(super) fn counters() -> Result<Counters, String> {
     let unreadable = |error: procfs::ProcError| format!("/proc can't be read: {error}");
     let mut counters = Counters::now();

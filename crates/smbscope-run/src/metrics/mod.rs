@@ -24,7 +24,6 @@ const METRICS_MAX: usize = 24 * 86_400;
 /// Ports of a Samba server that is not private.
 const SMB_PORTS: [u16; 2] = [445, 139];
 
-/// Sampling interval.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Samples the server on a thread of its own until dropped.
@@ -37,13 +36,11 @@ pub(crate) struct Metrics {
 #[derive(Default)]
 struct CollectedMetrics {
     metrics: Vec<ServerMetric>,
-    /// Reason why the last sample failed.
     trouble: Option<String>,
     /// Samba figures that are unavailable, with the reason.
     missing: Option<String>,
 }
 
-/// Sources of the samples.
 struct Eyes {
     exporter: Option<Exporter>,
     /// The lab server: its processes are a metric of their own, and so is its disk if it is a slow one.
@@ -72,22 +69,18 @@ impl Metrics {
         Metrics { source, seen, thread }
     }
 
-    /// Returns all values so far.
     pub(crate) fn so_far(&self) -> Vec<ServerMetric> {
         self.seen().metrics.clone()
     }
 
-    /// Returns the reason why sampling fails, if it does.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.seen().trouble.clone()
     }
 
-    /// Returns the Samba figures that are unavailable, with the reason.
     pub(crate) fn missing(&self) -> Option<String> {
         self.seen().missing.clone()
     }
 
-    /// Returns the values of this time span.
     pub(crate) fn within(&self, started: Timestamp, duration: Duration) -> Option<ServerLoad> {
         let end = Timestamp(started.0.saturating_add(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)));
         let seen = self.seen();

@@ -8,26 +8,21 @@ use std::time::{Duration, Instant};
 /// from the server. Waiting doesn't count, or a busy server would never be polled.
 const REST: u32 = 20;
 
-/// Name, unit and value.
 pub(super) type MetricReading = (String, &'static str, f64);
 
-/// Polls one Samba server.
 #[derive(Debug)]
 pub(super) struct Samba {
     status: SambaStatus,
     profile: PollSchedule,
     clients: PollSchedule,
-    /// The last profile with its time.
     before: Option<(Instant, BTreeMap<SambaOperation, SambaCount>)>,
 }
 
-/// Polling stops after this many consecutive failures.
 const FAILURES_MAX: u32 = 3;
 
 #[derive(Debug, Clone)]
 struct PollSchedule {
     due: Instant,
-    /// Consecutive failures.
     failures: u32,
     /// The last failure, if no call has succeeded since.
     failure: Option<String>,
@@ -67,14 +62,12 @@ impl Samba {
         Samba { status, profile: PollSchedule::now(), clients: PollSchedule::now(), before: None }
     }
 
-    /// Returns the missing figures with the reason.
     pub(super) fn missing(&self) -> Option<String> {
         let of_clients = || Some(format!("sessions and open files ({})", self.clients.failure.as_ref()?));
         let profile = self.profile.failure.as_ref().map(|why| format!("the time inside smbd ({why})"));
         profile.or_else(of_clients)
     }
 
-    /// Returns the current clients, and the rates since the last call.
     pub(super) fn look(&mut self) -> Vec<MetricReading> {
         let mut values = Vec::new();
         let status = &self.status;

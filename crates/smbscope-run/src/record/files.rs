@@ -6,12 +6,10 @@ use std::fmt::Write;
 
 /// Maximum size of a created file: 1 TiB. Sizes in a capture may be anything.
 const RECORDED_FILE_MAX: u64 = 1 << 40;
-/// Maximum size of all files together: 16 TiB.
 const RECORDED_BYTES_MAX: u64 = 16 << 40;
 /// Maximum size of all paths, including parent directories.
 const RECORDED_PATHS_MAX: usize = 32 << 20;
 
-/// State of a path before the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InitialPathState {
     File {
@@ -28,7 +26,6 @@ pub(super) enum InitialPathState {
 pub(super) struct RecordedPaths {
     /// Path and state, by the path in lower case.
     found: BTreeMap<String, (String, InitialPathState)>,
-    /// Size of the paths in `found`.
     bytes: usize,
     /// Paths left out because of [`RECORDED_PATHS_MAX`].
     pub(super) left_out: u64,
@@ -38,7 +35,6 @@ pub(super) struct RecordedPaths {
 }
 
 impl RecordedPaths {
-    /// Records the state of a path. Its parent directories must exist.
     pub(super) fn find(&mut self, path: &str, found: InitialPathState) {
         let Some(path) = self.original(path) else { return };
         self.note(&path, found);
@@ -59,7 +55,6 @@ impl RecordedPaths {
         }
     }
 
-    /// Records a rename.
     pub(super) fn rename(&mut self, from: &str, to: &str) {
         self.find(to, InitialPathState::Nothing);
         self.renames += 1;
@@ -132,7 +127,6 @@ impl RecordedPaths {
         self.sizes().filter(|(_, told, made)| made < told).count() as u64
     }
 
-    /// Iterates over the files with their reported and their created size.
     fn sizes(&self) -> impl Iterator<Item = (&str, u64, u64)> {
         let mut left = RECORDED_BYTES_MAX;
         self.found.values().filter_map(move |(path, found)| {
@@ -175,7 +169,6 @@ mod tests {
         let deep = "x\\".repeat(32_000);
         files.find(&deep, InitialPathState::Nothing);
         assert!(files.left_out > 0 && files.bytes <= RECORDED_PATHS_MAX, "{} bytes", files.bytes);
-        // Earlier paths are kept.
         assert!(files.lines().contains("\"\\b\""));
     }
 

@@ -55,7 +55,6 @@ pub(super) struct FinishedRecording {
     pub(super) not_replayed: Vec<String>,
 }
 
-/// Reason why a command is not replayed.
 pub(super) type Reason = String;
 
 impl<'k> RecordingBuilder<'k> {
@@ -77,7 +76,6 @@ impl<'k> RecordingBuilder<'k> {
         }
     }
 
-    /// Number of commands with a line.
     pub(super) fn commands(&self) -> u64 {
         self.commands
     }
@@ -103,7 +101,6 @@ impl<'k> RecordingBuilder<'k> {
         }
     }
 
-    /// Adds commands that were outstanding together: transfers of one file, or a single command of any kind.
     pub(super) fn add(&mut self, taken: &[BufferedCommand]) {
         let Some(first) = taken.first() else { return };
         // The load generator sets up its own sessions. The data of a Write_Raw belongs to its request.
@@ -127,12 +124,10 @@ impl<'k> RecordingBuilder<'k> {
         self.last_end = taken.iter().map(|taken| taken.end.0).max().max(self.last_end);
     }
 
-    /// Lists commands as not replayed.
     pub(super) fn leave_out(&mut self, reason: Reason, count: u64) {
         *self.not_replayed.entry(reason).or_default() += count;
     }
 
-    /// Writes the pause during which no command was outstanding.
     fn pause(&mut self, taken: &BufferedCommand) {
         let Some(last) = self.last_end else { return };
         let pause = taken.start.0 - last;
@@ -160,7 +155,6 @@ impl<'k> RecordingBuilder<'k> {
         }
     }
 
-    /// Formats several successful transfers of a file.
     fn queue(&mut self, taken: &[BufferedCommand]) -> Result<String, Reason> {
         let writes = taken[0].group == CommandGroup::Write;
         let mut order: Vec<&BufferedCommand> = taken.iter().collect();
@@ -182,7 +176,6 @@ impl<'k> RecordingBuilder<'k> {
         Ok(format!("{name} {handle} {} \"{}\" SUCCESS", outstanding(taken), ranges_text(&ranges)))
     }
 
-    /// Returns the open file that the command refers to.
     pub(super) fn open(&mut self, taken: &BufferedCommand) -> Result<&mut RecordedOpen, Reason> {
         let key = taken.file_id.map(|file| (taken.flow, file));
         key.and_then(|key| self.handles.get_mut(&key)).ok_or_else(|| no_open(taken.command))
@@ -238,7 +231,6 @@ impl<'k> RecordingBuilder<'k> {
         Ok(format!("{name} {handle} {offset} {length} {said}"))
     }
 
-    /// Renames an open file.
     pub(super) fn rename_open(&mut self, taken: &BufferedCommand, to: &str) -> Result<(), Reason> {
         let from = std::mem::replace(&mut self.open(taken)?.path, to.to_owned());
         self.files.rename(&from, to);
@@ -292,7 +284,6 @@ impl<'k> RecordingBuilder<'k> {
         ))
     }
 
-    /// Returns the command's path as written in the recording.
     pub(super) fn path(&self, taken: &BufferedCommand) -> Result<String, Reason> {
         let path = taken.path.as_deref().ok_or_else(|| format!("{} that the capture cut off", taken.command))?;
         self.shown(taken, path)
@@ -333,7 +324,6 @@ fn no_open(command: Command) -> Reason {
     format!("{command} of a file whose open is not replayed or not in the capture")
 }
 
-/// Returns offset and length of a transfer.
 pub(super) fn range(taken: &BufferedCommand) -> Result<(u64, u64), Reason> {
     taken.offset.zip(taken.length).ok_or_else(|| format!("{} that the capture cut off", taken.command))
 }
@@ -395,7 +385,6 @@ pub(super) fn nt(status: ResponseStatus) -> NtStatus {
     }
 }
 
-/// Formats a status.
 pub(super) fn said(status: NtStatus) -> String {
     if status.is_error() { format!("{:#010x}", status.0) } else { "SUCCESS".to_owned() }
 }

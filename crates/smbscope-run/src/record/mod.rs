@@ -27,7 +27,6 @@ pub const RECORDED_MAX: usize = 100_000;
 /// Maximum size of the paths in its opens.
 pub const RECORDED_NAMES_MAX: usize = 8 << 20;
 
-/// The fields of an exchange needed to record it.
 #[derive(Debug)]
 struct BufferedCommand {
     start: Timestamp,
@@ -46,12 +45,10 @@ struct BufferedCommand {
     details: Option<Box<Details>>,
 }
 
-/// Collects the exchanges of a capture and turns them into a recording.
 #[derive(Debug, Default)]
 pub struct WorkloadRecorder {
     taken: Vec<BufferedCommand>,
     name_bytes: usize,
-    /// Incomplete exchanges by outcome.
     incomplete: BTreeMap<ExchangeOutcome, u64>,
     is_full: bool,
 }
@@ -63,16 +60,13 @@ pub enum RecordingError {
         RECORDED_NAMES_MAX >> 20
     )]
     TooMany,
-    /// No command can be replayed, for these reasons.
     #[error("no command in it can be replayed{}", .0.iter().map(|line| format!("; {line}")).collect::<String>())]
     Nothing(Vec<String>),
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct RecordingOptions {
-    /// Workload name.
     pub name: String,
-    /// Source capture.
     pub from: String,
     /// Key for pseudonyms. `None` keeps the real names.
     pub key: Option<PseudonymKey>,

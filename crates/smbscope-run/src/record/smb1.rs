@@ -175,7 +175,6 @@ impl RecordingBuilder<'_> {
         Ok(format!("FIND_FIRST \"\\{whole}\" {level} 0 0 {said}"))
     }
 
-    /// Returns the path of a command that removes it, and records its state.
     fn finds(&mut self, taken: &BufferedCommand, found: InitialPathState, status: NtStatus) -> Result<String, Reason> {
         let path = self.path(taken)?;
         self.note(&path, found, status);

@@ -11,10 +11,8 @@ use smbscope_stats::Measure;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Name of the axis whose settings are the studies.
 const AXIS: &str = "study";
 
-/// A finished study and its directory.
 #[derive(Debug)]
 pub struct SavedStudy {
     name: String,
@@ -23,12 +21,10 @@ pub struct SavedStudy {
 }
 
 impl SavedStudy {
-    /// Returns true if the directory contains a study.
     pub fn is_in(directory: &Path) -> bool {
         directory.join(STUDY).is_file()
     }
 
-    /// Reads the study in `directory`. `name` identifies it in the comparison.
     pub fn open(directory: &Path, name: &str) -> Result<SavedStudy, BenchError> {
         let file = directory.join(STUDY);
         let text = bounded::read(&file, STUDY_MAX).map_err(BenchError::file("read", &file))?;
@@ -45,13 +41,11 @@ impl SavedStudy {
         })
     }
 
-    /// Returns the successful runs.
     fn runs(&self) -> impl Iterator<Item = &study::StudyRun> {
         self.document.runs.iter().filter(|run| run.failed.is_none())
     }
 }
 
-/// Compares the studies with the first one as the baseline.
 pub fn beside(title: Option<String>, studies: &[SavedStudy]) -> Result<StudyDocument, BenchError> {
     let Some(first) = studies.first() else {
         return Err(BenchError::Unavailable("there is no study to set beside others".to_owned()));
@@ -123,7 +117,6 @@ fn paired(studies: &[SavedStudy]) -> (Vec<VariantEntry>, Vec<Vec<usize>>) {
     (variants, places)
 }
 
-/// Returns the measures of all studies, those of the first study first.
 fn measures(studies: &[SavedStudy]) -> Vec<Measure> {
     let mut measures: Vec<Measure> = Vec::new();
     for row in studies.iter().flat_map(|study| &study.document.results) {
@@ -136,7 +129,6 @@ fn measures(studies: &[SavedStudy]) -> Vec<Measure> {
     measures
 }
 
-/// Describes the differences between the studies, one per sentence.
 fn differences(studies: &[SavedStudy]) -> Vec<String> {
     let Some((first, others)) = studies.split_first() else { return Vec::new() };
     let mut said = Vec::new();
@@ -162,7 +154,6 @@ fn differences(studies: &[SavedStudy]) -> Vec<String> {
     said
 }
 
-/// Describes the differences between the machines.
 fn environments(first: &SavedStudy, other: &SavedStudy) -> Option<String> {
     let (a, b): (&BTreeMap<_, _>, &BTreeMap<_, _>) = (&first.document.environment, &other.document.environment);
     let differ = a.iter().filter_map(|(name, value)| {

@@ -11,16 +11,12 @@ use std::collections::HashSet;
 use std::path::Path;
 use toml::{Spanned, Table, Value};
 
-/// Maximum number of variants: combinations of the settings of all axes.
 pub const VARIANTS_MAX: usize = 1_000;
-/// Maximum number of runs per variant.
 pub const RUNS_OF_A_VARIANT_MAX: u32 = 1_000;
 /// Default repetitions: the fewest that allow a confidence interval.
 const REPETITIONS: u32 = 5;
-/// Default measures.
 const MEASURES: [&str; 5] = ["elapsed", "commands", "throughput", "mean(total)", "p95(total)"];
 
-/// Errors of a study file.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
     #[error("cannot read {path}: {error}")]
@@ -37,18 +33,13 @@ pub enum DefinitionError {
     },
 }
 
-/// A study as described by its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
     pub name: String,
-    /// Question that the study answers.
     pub question: String,
-    /// Runs of each variant.
     pub repetitions: u32,
-    /// Seed for the order of the runs.
     pub seed: u64,
     pub measures: Vec<Measure>,
-    /// Options common to all runs.
     pub common: VariantOptions,
     /// The last axis varies fastest.
     pub axes: Vec<Axis>,
@@ -58,21 +49,17 @@ pub struct Study {
     pub definition: StudySource,
 }
 
-/// Text and identity of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudySource {
-    /// File name as given.
     pub source: String,
     pub text: String,
     /// SHA-256 of the text, of `--quick` and of the targets, in hexadecimal.
     pub sha256: String,
     /// True for the short form (`--quick`).
     pub quick: bool,
-    /// Targets that replace the servers of the file.
     pub targets: Vec<String>,
 }
 
-/// A dimension in which variants differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     pub name: String,
@@ -85,9 +72,7 @@ pub struct Axis {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setting {
     pub name: String,
-    /// Options it changes.
     pub options: VariantOptions,
-    /// Shell commands before each run.
     pub before: Vec<String>,
     /// Shell commands after each run, even a failed one.
     pub after: Vec<String>,
@@ -119,7 +104,6 @@ struct RawStudy {
     axis: Vec<Spanned<RawAxis>>,
 }
 
-/// Changes made by the short form.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct RawQuick {
@@ -170,7 +154,6 @@ struct RawSetting {
     after: Vec<String>,
 }
 
-/// Returns the option tables of a part of the file.
 macro_rules! tables {
     ($of:expr) => {
         Tables { bench: $of.bench.clone(), launch: $of.launch.clone(), lab: $of.lab.clone(), set: $of.set.clone() }
@@ -192,7 +175,6 @@ impl Study {
         Study::parse(&name, &text, quick)
     }
 
-    /// Returns true if the study is shipped with this program and unchanged.
     pub fn is_bundled(&self) -> bool {
         super::bundled::has(&self.definition.text)
     }
@@ -266,7 +248,6 @@ impl Study {
     }
 }
 
-/// Name of the axis of servers.
 const SERVER: &str = "server";
 
 impl Study {
@@ -364,7 +345,6 @@ impl RawSetting {
     }
 }
 
-/// Formats a TOML value without quotes.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

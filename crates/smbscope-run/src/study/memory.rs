@@ -13,16 +13,13 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// File name of the document.
 pub const STUDY: &str = "study.json";
 
-/// File name of the HTML page.
 pub const PAGE: &str = "study.html";
 
 /// Maximum size of a document that is read back: the study's own or a run's.
 pub(super) const STUDY_MAX: u64 = 256 << 20;
 
-/// Finished runs of a study.
 pub(super) struct Memory {
     directory: PathBuf,
     done: HashSet<VariantRepetition>,
@@ -75,7 +72,6 @@ impl Memory {
         };
         for run in earlier.into_iter().flat_map(|earlier| earlier.runs) {
             let turn = VariantRepetition { repetition: run.repetition, variant: run.variant };
-            // Failed runs are repeated.
             if run.failed.is_some() {
                 continue;
             }
@@ -88,12 +84,10 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Returns true if the run has a result.
     pub(super) fn is_done(&self, turn: VariantRepetition) -> bool {
         self.done.contains(&turn)
     }
 
-    /// Records a finished run.
     pub(super) fn note(
         &mut self,
         turn: VariantRepetition,
@@ -107,7 +101,6 @@ impl Memory {
         self.document.runs.push(run);
     }
 
-    /// Writes the document with updated results.
     pub(super) fn keep(&mut self) -> Result<(), BenchError> {
         self.document.started_ns = self.document.runs.iter().map(|run| run.started_ns).min();
         self.document.environment = self.results.environment();
@@ -164,7 +157,6 @@ fn look(directory: &Path) -> Result<bool, BenchError> {
     Ok(others)
 }
 
-/// Creates the document of a study without runs.
 fn document(study: &Study, variants: &[PlannedVariant], directory: &Path) -> StudyDocument {
     let variant = |variant: &PlannedVariant| study::VariantEntry {
         name: variant.name.clone(),

@@ -32,7 +32,6 @@ use std::time::{Duration, Instant};
 /// Maximum number of attempts per run.
 const ATTEMPTS: u32 = 2;
 
-/// Performs the runs of a study and follows its progress.
 pub trait Conductor {
     /// Runs a variant once and stores the results in `directory`. The error is a single line.
     fn run(&mut self, variant: &PlannedVariant, directory: &Path) -> Result<bench::BenchDocument, String>;
@@ -40,7 +39,6 @@ pub trait Conductor {
     /// Returns true if the study should end after the current run.
     fn is_interrupted(&self) -> bool;
 
-    /// Called before a run.
     fn begins(&mut self, place: &StudyProgress<'_>);
 
     /// Called after a run with its document, or with the failure and whether the run will be repeated.
@@ -51,10 +49,8 @@ pub trait Conductor {
 pub struct StudyProgress<'a> {
     /// Number of the run, from 1. Includes runs of earlier sessions.
     pub number: usize,
-    /// Number of runs in the study.
     pub of: usize,
     pub variant: &'a PlannedVariant,
-    /// From 1.
     pub repetition: u32,
     /// Estimated time until the study ends, from the runs of this session.
     pub left: Option<Duration>,
@@ -137,7 +133,6 @@ fn attempts(
     }
 }
 
-/// Performs a run with its commands.
 fn one(
     place: &StudyProgress<'_>,
     directory: &Path,
@@ -152,7 +147,6 @@ fn one(
     result.and_then(|document| ended.map(|()| document))
 }
 
-/// Returns true if every load point was measured to its end.
 fn is_whole(document: &bench::BenchDocument) -> bool {
     failure(document).is_none() && document.runs.iter().all(|run| run.ended != BenchRunOutcome::Interrupted)
 }

@@ -4,33 +4,25 @@ use super::definition::plain;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// Option names with their values.
 type OptionValues = BTreeMap<String, Vec<String>>;
 
-/// Options of bench that the study sets itself.
 const OWN: [&str; 10] =
     ["output", "format", "title", "quiet", "plain", "full", "color", "width", "set", "find-capacity"];
 
-/// Option of a launch: the command line.
 const COMMAND: &str = "command";
-/// Option of a launch: the number of launches.
 const REPETITIONS: &str = "repetitions";
-/// Target of a launch on a private server.
 const PRIVATE: &str = "lab";
 
 /// Options of a run as on the command line. Later ones replace earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VariantOptions {
     bench: OptionValues,
-    /// Empty unless the runs are launches.
     launch: OptionValues,
     /// Empty unless a private server with options is needed.
     lab: OptionValues,
-    /// Workload parameters.
     set: BTreeMap<String, String>,
 }
 
-/// The option tables of a study file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
     pub(super) bench: Table,
@@ -40,7 +32,6 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Creates tables with a single option.
     pub(super) fn one(table: &str, option: &str, value: &Value) -> Tables {
         let one = Table::from_iter([(option.to_owned(), value.clone())]);
         let mut tables = Tables::default();
@@ -53,14 +44,12 @@ impl Tables {
         tables
     }
 
-    /// Returns the tables with their names.
     pub(super) fn named(&self) -> [(&'static str, &Table); 4] {
         [("bench", &self.bench), ("launch", &self.launch), ("lab", &self.lab), ("set", &self.set)]
     }
 }
 
 impl VariantOptions {
-    /// Parses the tables of a file.
     pub(super) fn parse(tables: &Tables) -> Result<VariantOptions, String> {
         let Tables { bench, launch, lab, set } = tables;
         if let Some(own) = bench.keys().chain(launch.keys()).find(|key| OWN.contains(&key.as_str())) {
@@ -91,7 +80,6 @@ impl VariantOptions {
         all
     }
 
-    /// Replaces the target by an existing server.
     pub fn at(&self, target: &str) -> VariantOptions {
         let mut all = self.clone();
         for options in [&mut all.bench, &mut all.launch] {
@@ -100,12 +88,10 @@ impl VariantOptions {
         all
     }
 
-    /// Removes the options of a private server.
     pub(super) fn without_lab(&self) -> VariantOptions {
         VariantOptions { lab: OptionValues::new(), ..self.clone() }
     }
 
-    /// Returns true if the runs are launches of a program rather than loads.
     pub fn is_launch(&self) -> bool {
         self.launch.contains_key(COMMAND)
     }
@@ -117,12 +103,10 @@ impl VariantOptions {
         target.filter(|target| !self.is_launch() || *target != PRIVATE)
     }
 
-    /// Returns an option of the private server, if any is set.
     pub fn lab_option(&self) -> Option<&str> {
         self.lab.keys().next().map(String::as_str)
     }
 
-    /// Returns the arguments of `smbscope bench`.
     pub fn bench_arguments(&self) -> Vec<String> {
         let target = self.target().map(str::to_owned);
         let options = self.bench.iter().filter(|(name, _)| *name != "target");
@@ -138,7 +122,6 @@ impl VariantOptions {
         once.into_iter().chain(options).chain(["--".to_owned()]).chain(command).collect()
     }
 
-    /// Returns the subcommand and its arguments.
     pub fn arguments(&self) -> Vec<String> {
         let (verb, arguments) = match self.is_launch() {
             true => ("launch", self.launch_arguments()),
@@ -147,7 +130,6 @@ impl VariantOptions {
         [verb.to_owned()].into_iter().chain(arguments).collect()
     }
 
-    /// Returns the arguments of `smbscope lab up`.
     pub fn lab_arguments(&self) -> Vec<String> {
         self.lab.iter().flat_map(written).collect()
     }

@@ -5,26 +5,20 @@ use super::options::VariantOptions;
 use sha2::{Digest, Sha256};
 use smbscope_report::quoted;
 
-/// A combination of one setting per axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedVariant {
-    /// Names of the settings.
     pub name: String,
-    /// Folder of its runs below the study's directory.
     pub folder: String,
     /// Index of the variant to compare with. Its own index if it is a baseline.
     pub baseline: usize,
-    /// Axis and setting, in the order of the axes.
     pub settings: Vec<(String, String)>,
     pub options: VariantOptions,
-    /// Shell commands before each run.
     pub before: Vec<String>,
     /// Shell commands after each run, those of the last axis first.
     pub after: Vec<String>,
 }
 
 impl PlannedVariant {
-    /// Returns the command line of one run, for display.
     pub fn command(&self) -> String {
         let run = format!("smbscope{}", words(&self.options.arguments()));
         match (self.options.target(), words(&self.options.lab_arguments())) {
@@ -43,12 +37,10 @@ fn words(arguments: &[String]) -> String {
     parts.map(|word| format!(" {}", quoted(word))).collect()
 }
 
-/// One run of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VariantRepetition {
     /// From 1.
     pub repetition: u32,
-    /// Index of the variant.
     pub variant: usize,
 }
 
@@ -83,7 +75,6 @@ impl Study {
         combinations.into_iter().enumerate().map(variant).collect()
     }
 
-    /// Returns the index of the variant to compare with.
     fn baseline(&self, variant: usize) -> usize {
         let Some(along) = &self.compare_along else { return 0 };
         let axes = self.axes.iter().rev();
@@ -112,7 +103,6 @@ impl Study {
     }
 }
 
-/// Returns the setting's part of the variant name.
 fn named(axis: &Axis, setting: &Setting) -> String {
     if axis.is_option { format!("{} {}", axis.name, setting.name) } else { setting.name.clone() }
 }

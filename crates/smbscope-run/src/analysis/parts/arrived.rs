@@ -5,7 +5,6 @@ use super::{AnalysisPlan, TravelError, from_bytes, merge};
 use serde::de::DeserializeOwned;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Serialized results of the steps of an analysis in parts.
 #[derive(Debug, Clone, Copy)]
 pub struct SerializedParts<'a> {
     /// An [`AnalysisPlan`].
@@ -74,12 +73,10 @@ fn numbered(what: &str, place: usize, of: usize) -> String {
     format!("{what} {} of {of}", place + 1)
 }
 
-/// Decodes one value, called `what` in errors.
 pub fn received<T: DeserializeOwned>(bytes: &[u8], what: impl FnOnce() -> String) -> Result<T, AnalysisError> {
     from_bytes(bytes).map_err(|error| AnalysisError::Received { what: what(), error })
 }
 
-/// Decodes all values except the one at position `without`.
 fn all<T: DeserializeOwned>(several: &[Vec<u8>], what: &str, without: Option<usize>) -> Result<Vec<T>, AnalysisError> {
     let kept = several.iter().enumerate().filter(|(place, _)| Some(*place) != without);
     kept.map(|(place, bytes)| received(bytes, || numbered(what, place, several.len()))).collect()

@@ -19,16 +19,12 @@ pub struct FilePart {
     info: CaptureInfo,
     /// Serialized here because [`CaptureInfo`] skips it.
     truncated: Option<String>,
-    /// Counts from decoding.
     pub(super) partial: Partial,
-    /// Backward clock steps.
     pub(super) steps: Vec<ClockStep>,
-    /// Size of its pieces.
     written: u64,
 }
 
 impl FilePart {
-    /// Returns the facts about the file itself.
     pub fn info(&self) -> CaptureInfo {
         CaptureInfo { truncated: self.truncated.clone(), ..self.info.clone() }
     }

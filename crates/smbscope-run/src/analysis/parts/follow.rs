@@ -18,12 +18,9 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Pieces of one file that belong to a part.
 #[derive(Debug, Clone)]
 pub struct Pieces {
-    /// Times of all packets of the file.
     pub times: PathBuf,
-    /// Pieces with the part's host pairs.
     pub pieces: Vec<PathBuf>,
 }
 
@@ -105,7 +102,6 @@ impl HostPairPart {
     }
 }
 
-/// Counts exchanges, and writes them to the table if there is one.
 struct HostPairSink<'f, T> {
     recorder: AnalysisRecorder<'f>,
     chooser: Chooser<'f>,
@@ -143,12 +139,10 @@ impl<T: ExchangeTable + Send> Sink for HostPairSink<'_, T> {
 /// Sort key of segments: time, file, packet.
 type SegmentOrderKey = (Timestamp, usize, u64);
 
-/// Merges the segments of all pieces in order of time.
 struct Merged<'p> {
     /// Files not opened yet, the next one last: start time, index in the plan, pieces.
     later: Vec<(Timestamp, usize, &'p Pieces)>,
     open: Vec<Option<OpenPiece<'p>>>,
-    /// Next segment of each open piece.
     heads: BinaryHeap<Reverse<(SegmentOrderKey, usize)>>,
     /// Piece whose next segment was returned.
     taken: Option<usize>,
@@ -192,7 +186,6 @@ impl<'p> Merged<'p> {
         Ok(segment.map(|segment| (open.file, segment)))
     }
 
-    /// Queues the next segment of a piece, or closes the piece at its end.
     fn advance(&mut self, index: usize) -> Result<(), AnalysisError> {
         let Some(open) = &mut self.open[index] else { return Ok(()) };
         match open.reader.next_stamp().map_err(|error| piece_error(open.path, error))? {

@@ -28,7 +28,6 @@ use super::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::{Partial, coupled};
 
-/// Results for some host pairs.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostPairPart {
     partial: Partial,
@@ -65,7 +64,6 @@ pub fn merge(
     Ok(CaptureSetAnalysis { found, recorded })
 }
 
-/// Refuses options that don't work in parts.
 fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {
     match options {
         AnalysisOptions { by, .. } if !by.is_empty() => {

@@ -14,13 +14,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-/// Counts packets. Queries must be in order of time.
 pub(super) struct Ordinals<'p> {
-    /// Files that start later, the next one last.
     later: Vec<FilePacketCounter<'p>>,
-    /// Files in progress.
     now: Vec<FilePacketCounter<'p>>,
-    /// Packets of the files that have ended.
     passed: u64,
 }
 
@@ -37,7 +33,6 @@ struct FilePacketCounter<'p> {
 }
 
 impl<'p> Ordinals<'p> {
-    /// `times` are the time files in the original order of the inputs.
     pub(super) fn new(plan: &AnalysisPlan, times: &[&'p PathBuf]) -> Ordinals<'p> {
         let mut later: Vec<FilePacketCounter<'p>> = Vec::new();
         for (file, planned) in plan.files.iter().enumerate() {

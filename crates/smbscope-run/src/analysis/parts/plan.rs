@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use smbscope_capture::reader::CaptureError;
 use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Stamp, Timestamp};
 
-/// All files of a set in the order of their first packets, as in a single analysis.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnalysisPlan {
     pub(super) files: Vec<PlannedFile>,
@@ -14,18 +13,15 @@ pub struct AnalysisPlan {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PlannedFile {
-    /// Index in the original order of the inputs.
     pub(super) given: usize,
     info: CaptureInfo,
     truncated: Option<String>,
-    /// Times of the first and last packet.
     pub(super) span: Option<(Timestamp, Timestamp)>,
     pub(super) packets: u64,
     steps: Vec<ClockStep>,
 }
 
 impl AnalysisPlan {
-    /// Plans files in the order of the inputs.
     pub fn new(files: &[FilePart]) -> Result<AnalysisPlan, AnalysisError> {
         if files.len() > usize::from(u16::MAX) {
             return Err(CaptureError::TooManyInputs { count: files.len() }.into());
@@ -37,18 +33,15 @@ impl AnalysisPlan {
         Ok(AnalysisPlan { files: planned })
     }
 
-    /// Returns the captures in order.
     pub fn captures(&self) -> Vec<CaptureInfo> {
         let info = |file: &PlannedFile| CaptureInfo { truncated: file.truncated.clone(), ..file.info.clone() };
         self.files.iter().map(info).collect()
     }
 
-    /// Returns the time of the first packet.
     pub(super) fn start(&self) -> Timestamp {
         self.files.iter().filter_map(|file| file.span).map(|(first, _)| first).min().unwrap_or_default()
     }
 
-    /// Returns the backward clock steps.
     pub(super) fn steps(&self) -> Vec<ClockStep> {
         let mut steps = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
@@ -60,7 +53,6 @@ impl AnalysisPlan {
     }
 }
 
-/// Converts a packet of a single-file set into one of the plan's file `index`.
 pub(super) fn in_capture(stamp: Stamp, index: usize) -> Stamp {
     // A plan has no more files than there are IDs.
     Stamp { packet: PacketRef::new(CaptureId(index as u16), stamp.packet.number()), ..stamp }
