@@ -13,7 +13,6 @@ pub struct FsctlProfile {
     pub of_file: bool,
     /// Statuses that refuse the code without being a failure: the answers of a server that lacks the feature.
     pub refusals: &'static [NtStatus],
-    /// Maximum size of the output in bytes.
     pub(super) max_output: u32,
 }
 
@@ -79,7 +78,6 @@ impl FsctlProfile {
         }
     }
 
-    /// Returns the input buffer.
     pub(super) fn input(&self, host: &str, share: &str) -> Vec<u8> {
         match self.code {
             Fsctl::QUERY_ALLOCATED_RANGES => [0, WHOLE_FILE].iter().flat_map(|value| value.to_le_bytes()).collect(),
@@ -96,14 +94,11 @@ impl FsctlProfile {
 /// Share of an additional tree connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeConnectTarget {
-    /// The session's share.
     Own,
-    /// IPC$, for pipes and referrals.
     Ipc,
 }
 
 impl TreeConnectTarget {
-    /// Returns the UNC path.
     pub(super) fn path(self, host: &str, share: &str) -> String {
         let share = match self {
             TreeConnectTarget::Own => share,

@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Failure of an operation or of the connection it uses.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The server answered with an error status. The session stays usable.
@@ -17,13 +16,7 @@ pub enum ClientError {
 
     /// The server refused the session: wrong password, no such share, unsupported dialect or protection.
     #[error("{what}: {status}; {hint}")]
-    Refused {
-        /// Description of the request.
-        what: String,
-        status: NtStatus,
-        /// Suggested remedy.
-        hint: &'static str,
-    },
+    Refused { what: String, status: NtStatus, hint: &'static str },
 
     /// The server doesn't support exactly what was requested: the dialect, signing or encryption.
     #[error("{0}")]
@@ -32,7 +25,6 @@ pub enum ClientError {
     /// The connection could not be made, or broke.
     #[error("{what}: {error}")]
     Connection {
-        /// Activity that failed.
         what: &'static str,
         #[source]
         error: io::Error,
@@ -50,7 +42,6 @@ pub enum ClientError {
         limit: Duration,
     },
 
-    /// No connection to the server.
     #[error("no connection to {address}: {error}; {}", advice(.error.kind()))]
     Unreachable {
         address: SocketAddr,
@@ -58,16 +49,13 @@ pub enum ClientError {
         error: io::Error,
     },
 
-    /// The folder doesn't exist, or this user has no access.
     #[error("cannot use the folder {}: {error}", .folder.display())]
     Folder {
-        /// As given by the user.
         folder: PathBuf,
         #[source]
         error: io::Error,
     },
 
-    /// The server violated the specification.
     #[error("protocol error of the server: {0}")]
     Protocol(String),
 
@@ -75,7 +63,6 @@ pub enum ClientError {
     #[error("{0}")]
     Foreign(Foreign),
 
-    /// A signature or an authentication tag is wrong.
     #[error("the answer to {command} has a wrong {what}: its bytes were changed, or the keys differ")]
     Tampered {
         command: Command,
@@ -84,7 +71,6 @@ pub enum ClientError {
     },
 }
 
-/// Returns the remedy for an unreachable server.
 fn advice(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::ConnectionRefused => "no server listens there: check host and port",
@@ -94,7 +80,6 @@ fn advice(kind: io::ErrorKind) -> &'static str {
 }
 
 impl ClientError {
-    /// Classifies an I/O error. `what` describes the activity.
     pub(super) fn on_connection(what: &'static str, error: io::Error) -> ClientError {
         match (Foreign::from_error(&error), error.kind()) {
             (Some(foreign), _) => ClientError::Foreign(foreign),
@@ -103,7 +88,6 @@ impl ClientError {
         }
     }
 
-    /// Returns the server's status if that is the failure.
     pub fn status(&self) -> Option<NtStatus> {
         match self {
             ClientError::Status { status, .. } | ClientError::Refused { status, .. } => Some(*status),

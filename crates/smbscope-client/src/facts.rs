@@ -17,8 +17,6 @@ pub struct SessionParameters {
     pub max_read: u32,
     /// Maximum write size in bytes.
     pub max_write: u32,
-    /// Maximum size of a metadata transaction in bytes.
     pub max_transact: u32,
-    /// True if the server logged the user on as a guest.
     pub guest: bool,
 }

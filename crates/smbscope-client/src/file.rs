@@ -61,13 +61,11 @@ pub struct OpenParameters<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileHandle(pub FileId);
 
-/// Response to an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenResult {
     pub handle: FileHandle,
     /// EndOfFile in bytes.
     pub size: u64,
-    /// FileAttributes (MS-FSCC 2.6).
     pub attributes: u32,
     /// CreateAction: 0 superseded, 1 opened, 2 created, 3 overwritten.
     pub action: u32,
@@ -77,7 +75,6 @@ pub struct OpenResult {
 /// there is one, and a pass-through level otherwise.
 pub type Info = InfoLevel;
 
-/// Information to set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetInfo<'a> {
     /// FileBasicInformation. A zero time stays unchanged. Times are FILETIMEs.
@@ -97,7 +94,6 @@ pub enum SetInfo<'a> {
     Delete(bool),
     /// FileRenameInformation
     Rename {
-        /// New path.
         path: &'a str,
         /// Replaces an existing file.
         replace: bool,
@@ -118,7 +114,6 @@ impl<'a> From<SetInfo<'a>> for Data<'a> {
     }
 }
 
-/// A byte range to lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRangeLock {
     pub offset: u64,
@@ -133,12 +128,10 @@ pub struct ListingEntry {
     pub name: String,
     /// EndOfFile in bytes.
     pub size: u64,
-    /// FileAttributes (MS-FSCC 2.6).
     pub attributes: u32,
 }
 
 impl ListingEntry {
-    /// FILE_ATTRIBUTE_DIRECTORY.
     pub fn is_directory(&self) -> bool {
         self.attributes & 0x10 != 0
     }
@@ -161,10 +154,8 @@ impl FileRange {
     }
 }
 
-/// Data kept by a read that takes several commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadRetention {
-    /// All data in one buffer.
     All,
     /// The length only: a load generator reads files larger than its memory.
     Nothing,
@@ -187,7 +178,6 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Returns the arguments of its open.
     pub(super) fn open(&self) -> OpenParameters<'_> {
         OpenParameters {
             path: &self.path,
@@ -200,7 +190,6 @@ impl WholeFile {
     }
 }
 
-/// Result of many reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
     pub bytes: u64,

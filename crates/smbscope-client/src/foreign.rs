@@ -3,17 +3,12 @@
 use std::fmt;
 use std::io;
 
-/// Characters of a greeting that are quoted.
 const GREETING_MAX: usize = 60;
-/// Bytes shown of a binary answer.
 const SHOWN_MAX: usize = 8;
 
-/// A server of another protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
-    /// Host and port as given by the user.
     server: String,
-    /// Description of the answer.
     answered: String,
 }
 
@@ -31,12 +26,10 @@ impl Foreign {
         Foreign { server: server.to_owned(), answered: answered(bytes) }
     }
 
-    /// Wraps the value for the transport's error type.
     pub(super) fn into_io(self) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, self)
     }
 
-    /// Unwraps the value from a transport error.
     pub(super) fn from_error(error: &io::Error) -> Option<Foreign> {
         error.get_ref()?.downcast_ref().cloned()
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Unsolicited messages (oplock and lease breaks) between two responses. A user of a workload has some dozens of files
 /// open.
 pub(super) const BREAKS_MAX: u32 = 4_096;
-/// Outstanding requests above which breaks are no longer acknowledged.
+/// Outstanding requests at which a further break ends the session.
 pub(super) const UNANSWERED_MAX: usize = 8_192;
 /// Interim responses per request. MS-SMB2 3.3.4.2 allows one.
 pub(super) const INTERIMS_MAX: u32 = 64;
@@ -41,7 +41,6 @@ impl Allowance {
         Allowance { what, limit, until: Instant::now().checked_add(limit) }
     }
 
-    /// Fails if the time is used up.
     pub(super) fn check(&self) -> Result<(), ClientError> {
         match self.until {
             Some(until) if Instant::now() >= until => Err(ClientError::TooLong { what: self.what, limit: self.limit }),
@@ -76,7 +75,6 @@ impl ListingGuard {
         self.allowance.check()
     }
 
-    /// Counts an entry, of whose name `kept_bytes` are kept.
     pub(super) fn entry(&mut self, kept_bytes: usize) -> Result<(), ClientError> {
         self.entries += 1;
         self.name_bytes += kept_bytes;

@@ -10,11 +10,9 @@ use std::net::IpAddr;
 
 /// Name that every server accepts as its own (MS-SMB 2.1).
 const ANY_SERVER: &str = "*SMBSERVER";
-/// Name of this client.
 const CALLING: &str = "SMBSCOPE";
 /// Suffix of a server's name.
 const FILE_SERVER: u8 = 0x20;
-/// Suffix of a client's name.
 const WORKSTATION: u8 = 0x00;
 /// Type of a session request (RFC 1002 4.3.2).
 const SESSION_REQUEST: u8 = 0x81;

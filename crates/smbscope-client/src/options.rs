@@ -7,10 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Options of a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SessionOptions {
-    /// Address of the server.
     pub address: SocketAddr,
     /// Server name as given by the user, used in UNC paths and as the NetBIOS called name.
     pub host: String,
@@ -60,7 +58,6 @@ impl SessionOptions {
     }
 }
 
-/// Transport of the frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transport {
     /// TCP with a length before each message (MS-SMB2 2.1), port 445.
@@ -69,7 +66,6 @@ pub enum Transport {
     NetBios,
 }
 
-/// Signing policy of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClientSigningPolicy {
     /// Doesn't sign, and refuses a server that requires it. The messages that SMB 3.1.1 always signs (the last leg of
@@ -77,11 +73,9 @@ pub enum ClientSigningPolicy {
     Off,
     /// Signs if the server requires it.
     On,
-    /// Always signs.
     Required,
 }
 
-/// Encryption policy of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encryption {
     /// Encrypts only if the server or the share requires it.
@@ -95,11 +89,8 @@ pub enum Encryption {
 pub enum Cipher {
     /// 0x0001, the only one of 3.0 and 3.0.2.
     Aes128Ccm,
-    /// 0x0002
     Aes128Gcm,
-    /// 0x0003
     Aes256Ccm,
-    /// 0x0004
     Aes256Gcm,
 }
 

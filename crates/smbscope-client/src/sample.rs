@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 pub struct Sample {
     pub command: Command,
     pub subcommand: Option<Subcommand>,
-    /// Group that the command is counted in.
     pub group: CommandGroup,
     /// SMB2 MessageId or SMB1 MID.
     pub message_id: u64,
@@ -35,17 +34,13 @@ pub struct Sample {
     pub response_last: Instant,
     /// Size of the SMB message without framing.
     pub request_bytes: u32,
-    /// Size of the SMB message without framing.
     pub response_bytes: u32,
-    /// File offset of reads, writes and locks.
     pub offset: Option<u64>,
     /// Requested length of reads, writes and locks.
     pub length: Option<u32>,
     /// True if the command shares its frame, and so its times, with other members of a compound.
     pub compounded: bool,
-    /// True if the request was signed.
     pub signed: bool,
-    /// True if the request was encrypted.
     pub encrypted: bool,
     /// [`ExchangeOutcome::Complete`], [`ExchangeOutcome::Unanswered`] if the connection ended first,
     /// [`ExchangeOutcome::NoResponseByDesign`], or [`ExchangeOutcome::ServerInitiated`].

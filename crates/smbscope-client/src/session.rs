@@ -16,18 +16,15 @@ use super::{ClientError, SessionParameters, local, smb1, smb2};
 use smbscope_model::Dialect;
 use std::time::Instant;
 
-/// A connection with a session and a tree connect.
 #[derive(Debug)]
 pub enum ClientSession {
     /// NT LM 0.12
     Smb1(Box<smb1::Smb1ClientSession>),
     /// 2.0.2 to 3.1.1
     Smb2(Box<smb2::Smb2ClientSession>),
-    /// A local folder.
     Local(Box<local::LocalSession>),
 }
 
-/// Makes the same call on any kind of session.
 macro_rules! either {
     ($self:expr, $session:ident => $call:expr) => {
         match $self {
@@ -39,7 +36,6 @@ macro_rules! either {
 }
 
 impl ClientSession {
-    /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &SessionOptions) -> Result<ClientSession, ClientError> {
         if let Some(folder) = &options.folder {
             return Ok(ClientSession::Local(Box::new(local::LocalSession::open_folder(folder, options)?)));
@@ -265,12 +261,10 @@ impl ClientSession {
         either!(self, session => session.connect_again(tree).await)
     }
 
-    /// Sends an echo request.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         either!(self, session => session.echo().await)
     }
 
-    /// Disconnects from the share, logs off and closes the connection.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         either!(self, session => session.disconnect().await)
     }

@@ -15,16 +15,16 @@ use std::sync::Arc;
 pub(super) struct KerberosClient(KerberosState);
 
 enum KerberosState {
-    /// Waiting for the server's token.
     Pending(PendingClientContext<Outbound>),
     /// Established, with the token still to be sent and the session key.
-    Established { token: Vec<u8>, session_key: Vec<u8> },
-    /// The server's token was invalid.
+    Established {
+        token: Vec<u8>,
+        session_key: Vec<u8>,
+    },
     Failed,
 }
 
 impl KerberosClient {
-    /// Gets a ticket from the cache or the KDC.
     pub(super) fn new(host: &str) -> Result<KerberosClient, AuthError> {
         let credentials = Credentials::outbound(None, None, Mechanism::KerberosV5)
             .map_err(|error| unavailable("no ticket; run kinit", &error))?;

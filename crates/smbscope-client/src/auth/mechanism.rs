@@ -5,7 +5,6 @@ use super::{AuthError, ntlm, spnego};
 #[cfg(all(feature = "kerberos", unix))]
 use super::kerberos;
 
-/// A mechanism with its state.
 #[derive(Debug)]
 pub(super) enum Mechanism {
     Ntlm(Box<ntlm::NtlmClient>),
@@ -42,7 +41,6 @@ impl Mechanism {
         }
     }
 
-    /// Returns the first token.
     pub(super) fn first(&mut self) -> Vec<u8> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.negotiate(),
@@ -51,7 +49,6 @@ impl Mechanism {
         }
     }
 
-    /// Responds to a token of a server that continues the exchange.
     pub(super) fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, AuthError> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.authenticate(token),
@@ -88,7 +85,6 @@ impl Mechanism {
         }
     }
 
-    /// Returns the full session key, once it exists.
     pub(super) fn session_key(&self) -> Option<&[u8]> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.session_key(),

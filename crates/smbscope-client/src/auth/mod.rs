@@ -21,10 +21,8 @@ use spnego::NegState;
 /// Failure of an authentication, other than a refusal with an NTSTATUS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// The server's token is malformed or unexpected.
     #[error("the server's security token has no {0}")]
     Malformed(&'static str),
-    /// SPNEGO ended without an agreement.
     #[error("the server refuses the authentication mechanism {0}")]
     Rejected(&'static str),
     /// The server doesn't support the level of NTLMv2 that Windows 2000 introduced.
@@ -33,7 +31,6 @@ pub enum AuthError {
     /// The MIC that protects the list of mechanisms is wrong.
     #[error("the server's mechListMIC is wrong: its token was changed, or it does not know the session key")]
     WrongMic,
-    /// Unsupported by this build or machine.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -48,7 +45,6 @@ impl From<AuthError> for ClientError {
     }
 }
 
-/// One authentication, from the first token to the session key.
 #[derive(Debug)]
 pub struct Authenticator {
     mechanism: Mechanism,
@@ -126,7 +122,6 @@ impl Authenticator {
     }
 }
 
-/// Returns this machine's name, for the server's log.
 fn workstation() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -13,7 +13,6 @@ pub(super) const KERBEROS_OF_WINDOWS_2000: &[u8] = &[0x2a, 0x86, 0x48, 0x82, 0xf
 /// SPNEGO, 1.3.6.1.5.5.2.
 const SPNEGO: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x02];
 
-/// Tags: X.690's universal ones, the application's and the fields'.
 mod tag {
     pub(super) const OCTET_STRING: u8 = 0x04;
     pub(super) const OBJECT_IDENTIFIER: u8 = 0x06;
@@ -30,7 +29,6 @@ mod tag {
     pub(super) const FIELD_3: u8 = 0xa3;
 }
 
-/// negState
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NegState {
     AcceptCompleted,
@@ -39,7 +37,6 @@ pub(super) enum NegState {
     RequestMic,
 }
 
-/// NegTokenResp of the server.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NegTokenResp<'a> {
     pub(super) neg_state: Option<NegState>,
@@ -49,7 +46,6 @@ pub(super) struct NegTokenResp<'a> {
 }
 
 impl<'a> NegTokenResp<'a> {
-    /// Returns `None` if the token is truncated or not a NegTokenResp.
     pub(super) fn parse(token: &'a [u8]) -> Option<NegTokenResp<'a>> {
         let (response, _) = der::read(token)?;
         if response.tag != tag::FIELD_1 || !response.whole {
@@ -74,7 +70,6 @@ impl<'a> NegTokenResp<'a> {
     }
 }
 
-/// Encodes a MechTypeList, in order of preference.
 pub(super) fn mech_types(mechanisms: &[&[u8]]) -> Vec<u8> {
     let types: Vec<u8> = mechanisms.iter().flat_map(|mechanism| der(tag::OBJECT_IDENTIFIER, mechanism)).collect();
     der(tag::SEQUENCE, &types)

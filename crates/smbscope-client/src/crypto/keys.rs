@@ -20,7 +20,6 @@ mod smb3_1_1 {
     pub(super) const DECRYPTION: &[u8] = b"SMBS2CCipherKey\0";
 }
 
-/// Keys of a session, from the client's point of view.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKeys {
     /// Session.SigningKey

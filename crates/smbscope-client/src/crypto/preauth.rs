@@ -8,7 +8,6 @@ use sha2::{Digest, Sha512};
 pub struct PreauthHash([u8; 64]);
 
 impl PreauthHash {
-    /// The value before the NEGOTIATE request.
     pub fn new() -> PreauthHash {
         PreauthHash([0; 64])
     }
@@ -19,7 +18,6 @@ impl PreauthHash {
         self.0 = Sha512::new().chain_update(self.0).chain_update(message).finalize().into();
     }
 
-    /// Returns the context for the key derivation.
     pub fn value(&self) -> &[u8; 64] {
         &self.0
     }

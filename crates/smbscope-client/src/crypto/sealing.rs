@@ -30,7 +30,6 @@ const ENCRYPTED: u16 = 0x0001;
 type Aes128Ccm = Ccm<Aes128, U16, U11>;
 type Aes256Ccm = Ccm<Aes256, U16, U11>;
 
-/// Encrypts and decrypts the messages of a session.
 pub struct Sealer {
     encryption: Box<KeyedCipher>,
     decryption: Box<KeyedCipher>,

@@ -12,7 +12,6 @@ use sha2::Sha256;
 use std::fmt;
 use std::ops::Range;
 
-/// Header fields that signing needs (MS-SMB2 2.2.1.2).
 mod field {
     use super::Range;
 
@@ -25,10 +24,8 @@ mod field {
 const CANCEL: u16 = 0x000c;
 const FLAGS_SERVER_TO_REDIR: u32 = 0x0000_0001;
 
-/// Length of the SMB2 header, which ends with the signature.
 const HEADER: usize = 64;
 
-/// Signs and verifies the messages of a session.
 #[derive(Clone)]
 pub struct Signer(Box<KeyedMac>);
 
@@ -76,7 +73,6 @@ impl Signer {
         signature.is_some_and(|(right, there)| same(&right, there))
     }
 
-    /// Returns `None` if the message is too short.
     fn signature(&self, message: &[u8]) -> Option<[u8; 16]> {
         let (header, body) = message.split_first_chunk::<HEADER>()?;
         let mut header = *header;

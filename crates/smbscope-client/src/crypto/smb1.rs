@@ -10,7 +10,6 @@ const SIGNATURE: std::ops::Range<usize> = smbscope_wire::smb1::Smb1Header::SIGNA
 /// responses share a sequence: a response has the number after its request's.
 #[derive(Clone)]
 pub struct Smb1Signer {
-    /// MD5 state after hashing the key.
     keyed: Md5,
     next: u32,
 }
@@ -46,7 +45,6 @@ impl Smb1Signer {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Returns true if the SecuritySignature is correct for this sequence number.
     pub fn verify(&self, message: &[u8], sequence: u32) -> bool {
         let signature = self.signature(message, sequence).zip(message.get(SIGNATURE));
         signature.is_some_and(|(right, there)| same(&right, there))
@@ -57,7 +55,6 @@ impl Smb1Signer {
         message[SIGNATURE].copy_from_slice(&signature);
     }
 
-    /// Returns `None` if the message is too short.
     fn signature(&self, message: &[u8], sequence: u32) -> Option<[u8; 8]> {
         let (header, body) = message.split_first_chunk::<{ SIGNATURE.end }>()?;
         let code: [u8; 16] = self

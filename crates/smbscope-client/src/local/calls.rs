@@ -8,16 +8,13 @@ use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 use std::time::Instant;
 
-/// Fields of a call's sample other than the command it stands for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LocalCallDetails<'a> {
-    /// Path of an open.
     pub(super) path: Option<&'a str>,
     pub(super) file: Option<FileHandle>,
     pub(super) subcommand: Option<Subcommand>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
-    /// Bytes written.
     pub(super) written: u32,
 }
 
@@ -28,7 +25,6 @@ impl LocalCallDetails<'_> {
 }
 
 impl LocalSession {
-    /// Makes a call that stands for an SMB2 command.
     pub(super) async fn call<T, E: Into<LocalRefusal>>(
         &mut self,
         command: smb2::Smb2Command,
@@ -59,7 +55,6 @@ impl LocalSession {
         }
     }
 
-    /// Keeps a sample; `came` is the number of bytes read.
     fn note(
         &mut self,
         command: smb2::Smb2Command,

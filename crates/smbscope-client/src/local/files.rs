@@ -26,7 +26,6 @@ const CREATED: u32 = 2;
 const OVERWRITTEN: u32 = 3;
 /// 1 January 1970 as a FILETIME (MS-DTYP 2.3.3): 100 ns units since 1601.
 const UNIX_EPOCH_FILETIME: u64 = 116_444_736_000_000_000;
-/// Polling interval for a lock that is taken.
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -76,7 +75,6 @@ impl LocalSession {
         .await
     }
 
-    /// Reads in calls of at most 8 MiB.
     pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         self.read_in_parts(handle, offset, length, ReadRetention::All).await?;
         Ok(&self.data)
@@ -115,7 +113,6 @@ impl LocalSession {
         Ok(total)
     }
 
-    /// Writes all of `data` in calls of at most 8 MiB.
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let mut at = offset;
         // An empty write makes a call too.
@@ -310,7 +307,6 @@ fn number(handle: FileHandle) -> u64 {
     }
 }
 
-/// Opens or creates a file or directory. Returns it with the CreateAction.
 fn open_in(root: &Dir, path: &str, open: &OpenParameters<'_>) -> io::Result<(File, u32)> {
     if open.options & options::DIRECTORY != 0 {
         let action = match open.disposition {
@@ -346,7 +342,6 @@ fn open_in(root: &Dir, path: &str, open: &OpenParameters<'_>) -> io::Result<(Fil
     }
 }
 
-/// Reads until the buffer is full or the file ends.
 fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

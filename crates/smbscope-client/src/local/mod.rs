@@ -28,15 +28,12 @@ use std::time::{Duration, Instant};
 /// Largest read or write per call: the size that SMB 3 servers allow per command.
 const TRANSFER_MAX: u32 = 8 << 20;
 
-/// A folder used as a share.
 #[derive(Debug)]
 pub struct LocalSession {
     root: Dir,
     open: HashMap<u64, LocalOpenFile>,
-    /// Number of the next open.
     next: u64,
     calls: u64,
-    /// Data of the last read.
     data: Vec<u8>,
     samples: Samples,
     facts: SessionParameters,
@@ -74,7 +71,6 @@ impl LocalSession {
         &self.facts
     }
 
-    /// Returns the samples since the caller last cleared them.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.samples
     }
@@ -89,7 +85,6 @@ impl LocalSession {
         std::future::pending().await
     }
 
-    /// Does nothing.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
@@ -99,17 +94,14 @@ impl LocalSession {
         Ok(())
     }
 
-    /// Does nothing.
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// Does nothing.
     pub async fn connect_again(&mut self, _tree: TreeConnectTarget) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// Closes all open files.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.open.clear();
         Ok(())

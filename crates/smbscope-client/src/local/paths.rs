@@ -40,7 +40,6 @@ impl LocalSession {
         self.close(handle).await
     }
 
-    /// Renames a file or directory. Fails if the new name exists.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let handle = self.open(&existing(from, access::DELETE | access::READ_ATTRIBUTES, 0)).await?.handle;
         let result = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;

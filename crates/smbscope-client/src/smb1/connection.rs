@@ -27,7 +27,6 @@ pub(super) const PID: u16 = 0x5353;
 /// Maximum parameter and data bytes of a transaction: the range of its counts.
 const MOST_OF_A_TRANSACTION: usize = u16::MAX as usize;
 
-/// Fields of a request's sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Smb1RequestDetails {
     pub(super) subcommand: Option<Subcommand>,
@@ -53,7 +52,6 @@ impl Smb1RequestDetails {
     }
 }
 
-/// A request waiting for its response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Smb1OutstandingRequest {
     pub(super) command: smb1::Smb1Command,
@@ -68,7 +66,6 @@ pub(super) struct Smb1OutstandingRequest {
 }
 
 impl Smb1OutstandingRequest {
-    /// Builds the sample of its outcome.
     pub(super) fn sample(
         &self,
         outcome: ExchangeOutcome,
@@ -106,11 +103,9 @@ impl Smb1OutstandingRequest {
 #[derive(Debug)]
 pub(super) struct Smb1Connection {
     pub(super) link: FramedConnection,
-    /// Fields common to all requests.
     pub(super) header: Smb1Header,
     pub(super) signer: Option<Smb1Signer>,
     pub(super) samples: Samples,
-    /// Response to the last transaction.
     pub(super) assembly: TransactionReassembly,
     /// The one request that may stay outstanding while others are sent.
     pub(super) watch: Option<Smb1ChangeNotify>,
@@ -151,7 +146,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Returns the last message received.
     pub(super) fn message(&self) -> &[u8] {
         self.link.frame()
     }
@@ -211,7 +205,6 @@ impl Smb1Connection {
         self.receive_parts(&pending).await
     }
 
-    /// Receives and joins the messages of a transaction's response.
     async fn receive_parts(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), ClientError> {
         let (mut first, mut bytes) = (None, 0);
         loop {
@@ -224,7 +217,6 @@ impl Smb1Connection {
                     .and_then(|answer| self.assembly.add(pending.command, &answer.0)),
             };
             if matches!(part, Ok(false)) {
-                // More parts follow.
                 self.under_way = Some(*pending);
                 if self.link.is_past(pending.sent.last.checked_add(self.timeout)) {
                     return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
@@ -237,7 +229,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Sends a request.
     pub(super) async fn send<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -303,7 +294,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Returns the MID of no outstanding request.
     fn next_mid(&mut self) -> u16 {
         let (watch, queued) = (self.watch.as_ref().map(|watch| watch.pending.mid), &self.queued);
         self.mids.next(|mid| watch == Some(mid) || queued.iter().any(|pending| pending.mid == mid))
@@ -471,7 +461,6 @@ impl Smb1Connection {
         Smb1Header::parse(self.link.frame()).ok_or_else(|| self.protocol("a message without an SMB1 header"))
     }
 
-    /// Handles a message other than the awaited response.
     async fn attend(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.unasked += 1;
         if self.unasked > BREAKS_MAX {
@@ -494,7 +483,6 @@ impl Smb1Connection {
         Err(self.protocol("an answer that nothing was asked for"))
     }
 
-    /// Acknowledges an oplock break.
     async fn acknowledge(
         &mut self,
         broken: LockingAndxRequest,
@@ -526,7 +514,6 @@ impl Smb1Connection {
         self.send_one_way(&release, mid, false).await
     }
 
-    /// Verifies the response's signature.
     fn verify(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), ClientError> {
         match (&self.signer, pending.sequence) {
             (Some(signer), Some(sequence)) if !signer.verify(self.link.frame(), sequence) => {
@@ -537,7 +524,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Records a command with a response.
     pub(super) fn complete(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -548,13 +534,11 @@ impl Smb1Connection {
         self.samples.push(pending.sample(ExchangeOutcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
     }
 
-    /// Records a command that gets no response.
     fn unanswered(&mut self, pending: &Smb1OutstandingRequest) {
         let now = Instant::now();
         self.samples.push(pending.sample(ExchangeOutcome::Unanswered, None, ReceiveTimes { first: now, last: now }, 0));
     }
 
-    /// Returns an error if the response is a refusal.
     pub(super) fn accept(&self, pending: &Smb1OutstandingRequest, header: &Smb1Header) -> Result<(), ClientError> {
         match refusal(header, self.link.frame()) {
             None => Ok(()),
@@ -611,7 +595,6 @@ fn refusal(header: &Smb1Header, message: &[u8]) -> Option<NtStatus> {
     (status.is_error() || (!header.is_success() && has_no_words)).then_some(status)
 }
 
-/// Converts a parse error of a response.
 pub(super) fn malformed(malformed: Malformed) -> ClientError {
     ClientError::Protocol(malformed.to_string())
 }

@@ -22,7 +22,6 @@ const FILES: u16 = attributes::HIDDEN | attributes::SYSTEM;
 const ALL: u16 = FILES | attributes::DIRECTORY;
 
 impl Smb1ClientSession {
-    /// Lists the matching entries, at most `most` of them unless it is 0. Returns their number.
     pub async fn list(
         &mut self,
         pattern: &str,
@@ -119,7 +118,6 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Renames a file or directory. Fails if the new name exists.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let rename = Rename {
             search_attributes: ALL,
@@ -142,7 +140,6 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Checks that a directory exists.
     pub async fn check_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&check, Smb1RequestDetails::default()).await?;

@@ -86,7 +86,6 @@ impl Smb1ClientSession {
         if self.gathered.is_empty() { self.data() } else { Ok(&self.gathered) }
     }
 
-    /// Reads like [`Self::read`] and returns the number of bytes. Discards the data.
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         Ok(self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await?.into())
     }
@@ -147,7 +146,6 @@ impl Smb1ClientSession {
         Ok(length)
     }
 
-    /// Returns the data of the last read.
     fn data(&self) -> Result<&[u8], ClientError> {
         let message = self.connection.message();
         if self.raw_answer {
@@ -161,7 +159,6 @@ impl Smb1ClientSession {
         self.raw && self.connection.watch.is_none()
     }
 
-    /// Writes all of `data`.
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         let (mut offset, mut rest) = (offset, data);
@@ -185,7 +182,6 @@ impl Smb1ClientSession {
         }
     }
 
-    /// Reads or writes the ranges one after the other.
     pub(super) async fn transfer_in_turn(
         &mut self,
         handle: FileHandle,
@@ -208,7 +204,6 @@ impl Smb1ClientSession {
         Ok(moved)
     }
 
-    /// Writes with a single command and returns the number of bytes written.
     async fn write_once(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, ClientError> {
         if self.raw_is_possible() && !data.is_empty() {
             return self.connection.write_raw(fid, offset, data).await;
@@ -218,7 +213,6 @@ impl Smb1ClientSession {
         Ok(WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total())
     }
 
-    /// Asks the server to write cached data to disk.
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         self.connection.call(&Flush { fid }, Smb1RequestDetails::file(fid)).await?;
@@ -255,7 +249,6 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Opens, reads and closes a file. Returns the number of bytes.
     pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
         let open = OpenParameters {
             path,

@@ -32,7 +32,6 @@ impl Smb1ClientSession {
         Ok(&self.connection.assembly.data)
     }
 
-    /// Returns information about the file system, in the level's encoding.
     pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         let InfoLevel::FileSystem(class) = info else {
             return Err(ClientError::Unsupported(format!("{info}: no class of file systems")));
@@ -56,7 +55,6 @@ impl Smb1ClientSession {
         self.connection.transact(&SetPathInformation { information, file_name }, Smb1RequestDetails::default()).await
     }
 
-    /// Sends a control code for an open file. Discards the output.
     pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
         let Some(handle) = handle else {
             return Err(ClientError::Unsupported(format!("SMB1: {} without an open file", control.code)));
@@ -86,7 +84,6 @@ impl Smb1ClientSession {
         Ok(set.into())
     }
 
-    /// Returns the SMB1 level that corresponds to the class.
     fn file_level(&self, info: Info) -> Result<InformationLevel, ClientError> {
         let InfoLevel::File(class) = info else {
             return Err(ClientError::Unsupported(format!("{info}: no class of files")));

@@ -25,29 +25,20 @@ use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconne
 use std::io;
 use std::time::Instant;
 
-/// Maximum data bytes to request from a transaction.
 const MAX_TRANSACT: u16 = 0x4000;
 
-/// A connection with a session and a tree connect.
 #[derive(Debug)]
 pub struct Smb1ClientSession {
     connection: Smb1Connection,
     facts: SessionParameters,
     server: Smb1ServerParameters,
     options: Box<SessionOptions>,
-    /// Requests an oplock when opening a file.
     oplocks: bool,
-    /// Reads and writes in raw mode.
     raw: bool,
-    /// True if the last read was answered in raw mode.
     raw_answer: bool,
-    /// Path of the request, from the root of the share.
     path: String,
-    /// Second path of a request that has two.
     second_path: String,
-    /// Data of several reads.
     gathered: Vec<u8>,
-    /// Name to resume a listing after.
     resume: Vec<u8>,
 }
 
@@ -77,22 +68,18 @@ impl Smb1ClientSession {
         &self.facts
     }
 
-    /// Returns the samples since the caller last cleared them.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.connection.samples
     }
 
-    /// Sleeps until `until`, and acknowledges oplock breaks meanwhile.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         self.connection.rest(until).await
     }
 
-    /// Waits until there is something for [`Self::rest`] to do.
     pub(super) async fn disturbed(&self) -> io::Result<()> {
         self.connection.link.disturbed().await
     }
 
-    /// Sends an echo request.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         const DATA: &[u8] = b"smbscope";
         self.connection.call(&Echo { echo_count: 1, data: DATA }, Smb1RequestDetails::default()).await?;

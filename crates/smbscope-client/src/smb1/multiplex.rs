@@ -21,7 +21,6 @@ impl Default for Mids {
 }
 
 impl Mids {
-    /// Returns the ID of no outstanding request; `waiting` tests for those.
     pub(super) fn next(&mut self, waiting: impl Fn(u16) -> bool) -> u16 {
         loop {
             self.last = self.last.wrapping_add(1);
@@ -33,13 +32,11 @@ impl Mids {
         }
     }
 
-    /// Marks the response with this ID to be discarded.
     pub(super) fn ignore(&mut self, mid: u16) {
         self.ignored[self.oldest] = Some(mid);
         self.oldest = (self.oldest + 1) % IGNORED;
     }
 
-    /// Returns true if the response is to be discarded.
     pub(super) fn was_ignored(&self, mid: u16) -> bool {
         self.ignored.contains(&Some(mid))
     }

@@ -24,7 +24,6 @@ const MAX_BUFFER_SIZE: u16 = 0xffff;
 /// Largest read or write if the server supports large ones. MS-SMB 2.2.4.5.2.1 limits buffers to 65,535 bytes, but
 /// servers support a full 64 KiB, which workloads request.
 const LARGE: u32 = 0x1_0000;
-/// Capabilities of the client.
 const CAPABILITIES: u32 = capabilities::UNICODE
     | capabilities::LARGE_FILES
     | capabilities::NT_SMBS
@@ -37,7 +36,6 @@ const CAPABILITIES: u32 = capabilities::UNICODE
 const NATIVE_OS: &str = "Unix";
 const NATIVE_LAN_MAN: &str = "smbscope";
 
-/// Parameters that the server announced.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Smb1ServerParameters {
     pub(super) max_mpx_count: u16,
@@ -52,7 +50,6 @@ pub(super) struct Smb1ServerParameters {
 }
 
 impl Smb1ClientSession {
-    /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &SessionOptions) -> Result<Smb1ClientSession, ClientError> {
         if options.dialect != Dialect::NtLm012 {
             return Err(ClientError::Unsupported(format!(
@@ -102,7 +99,6 @@ impl Smb1ClientSession {
         authenticate(connection, server, options).await.map(drop)
     }
 
-    /// Adds another tree connect and removes it again. Open files belong to the first one.
     pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), ClientError> {
         let path = tree.path(&self.options.host, &self.options.share);
         let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
@@ -111,7 +107,6 @@ impl Smb1ClientSession {
     }
 }
 
-/// Negotiates NT LM 0.12 and signing.
 async fn negotiate(
     connection: &mut Smb1Connection,
     options: &SessionOptions,
@@ -231,7 +226,6 @@ async fn authenticate(
     Err(ClientError::Protocol("the server asks for one security token after the other".to_owned()))
 }
 
-/// Enables signing if it was negotiated.
 fn start_signing(
     connection: &mut Smb1Connection,
     server: &Smb1ServerParameters,
@@ -311,7 +305,6 @@ fn refused_logon(error: ClientError, options: &SessionOptions) -> ClientError {
     ClientError::Refused { what: who, status, hint }
 }
 
-/// Connects to the share.
 async fn connect_tree(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<(), ClientError> {
     let path = TreeConnectTarget::Own.path(&options.host, &options.share);
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };

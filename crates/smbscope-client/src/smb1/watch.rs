@@ -23,7 +23,6 @@ pub(super) struct Smb1ChangeNotify {
 }
 
 impl Smb1ChangeNotify {
-    /// Stores the response.
     pub(super) fn keep(&mut self, header: Smb1Header, arrived: ReceiveTimes, message: &[u8]) {
         self.answer = Some((header, arrived, message.to_vec()));
     }
@@ -61,7 +60,6 @@ impl Smb1ClientSession {
         self.connection.watch.as_ref().is_some_and(Smb1ChangeNotify::is_answered)
     }
 
-    /// Waits for changes, without a time limit.
     pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, ClientError> {
         let Some(watch) = self.connection.watch.take() else {
             return Err(ClientError::Unsupported("nothing is watched".to_owned()));

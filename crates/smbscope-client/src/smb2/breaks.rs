@@ -17,7 +17,6 @@ const READ_HANDLE_WRITE: u32 = 7;
 pub(super) enum RequestedCaching {
     #[default]
     None,
-    /// A batch oplock.
     Oplock,
     /// A lease of dialect 2.1.
     LeaseV1,
@@ -26,7 +25,6 @@ pub(super) enum RequestedCaching {
 }
 
 impl RequestedCaching {
-    /// Returns RequestedOplockLevel.
     pub(super) fn oplock_level(self) -> u8 {
         match self {
             RequestedCaching::None => oplock::NONE,
@@ -35,7 +33,6 @@ impl RequestedCaching {
         }
     }
 
-    /// Returns the lease context for an open of `path`.
     pub(super) fn context(self, path: &str) -> Option<CreateContext> {
         let (key, state) = (lease_key(path), READ_HANDLE_WRITE);
         let lease = || create_context::Lease { key, state, ..Default::default() };
@@ -57,7 +54,6 @@ fn lease_key(path: &str) -> [u8; 16] {
     key
 }
 
-/// Oplocks held, and acknowledgements to send.
 #[derive(Debug, Default)]
 pub(super) struct Breaks {
     /// Exclusive and batch oplocks, the only ones whose break is acknowledged.
@@ -66,21 +62,18 @@ pub(super) struct Breaks {
 }
 
 impl Breaks {
-    /// Records the oplock of a new open.
     pub(super) fn opened(&mut self, file: FileReference, oplock_level: u8) {
         if matches!(oplock_level, oplock::EXCLUSIVE | oplock::BATCH) {
             self.held.insert(file, oplock_level);
         }
     }
 
-    /// Forgets the oplock of a closed file.
     pub(super) fn closed(&mut self, file: FileReference) {
         if !self.held.is_empty() {
             self.held.remove(&file);
         }
     }
 
-    /// Records a break.
     pub(super) fn take(&mut self, notification: Notification) {
         match notification {
             Notification::Oplock(oplock) => {
@@ -95,7 +88,6 @@ impl Breaks {
         }
     }
 
-    /// Returns the next acknowledgement to send.
     pub(super) fn due(&mut self) -> Option<Acknowledgement> {
         self.due.pop_front()
     }

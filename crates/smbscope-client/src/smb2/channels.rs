@@ -15,7 +15,6 @@ pub(super) struct SessionBinding {
     cipher: Option<Cipher>,
     /// `None` for guests, anonymous users and further channels.
     keys: Option<Box<SessionKeys>>,
-    /// Number of channels opened so far.
     count: u8,
     further: bool,
 }

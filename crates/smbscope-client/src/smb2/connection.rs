@@ -19,7 +19,6 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Fields of a request's sample other than its command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Smb2RequestDetails {
     pub(super) subcommand: Option<Subcommand>,
@@ -40,7 +39,6 @@ impl Smb2RequestDetails {
 /// Consumer of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The operation that sent the request.
     #[default]
     Caller,
     /// None: only the sample is kept.
@@ -58,14 +56,12 @@ pub(super) enum Chain {
     Related,
 }
 
-/// An outstanding request.
 #[derive(Debug)]
 pub(super) struct Smb2OutstandingRequest {
     pub(super) sample: Sample,
     pub(super) whose: Whose,
     pub(super) credits_asked: u16,
     pub(super) async_id: Option<u64>,
-    /// Interim responses received.
     pub(super) interims: u32,
 }
 
@@ -84,7 +80,6 @@ pub(super) struct Smb2Connection {
     pub(super) pending: Vec<Smb2OutstandingRequest>,
     /// Breaks since the last awaited response.
     pub(super) unasked: u32,
-    /// Responses stored for a later call.
     pub(super) kept: Vec<(Smb2Header, Vec<u8>)>,
     /// Messages of the frame being built, if it will be encrypted.
     plain: Vec<u8>,
@@ -95,7 +90,6 @@ pub(super) struct Smb2Connection {
     /// Unprocessed part of the last frame received.
     pub(super) rest: Range<usize>,
     pub(super) arrived: Option<ReceiveTimes>,
-    /// True if the last frame received was encrypted.
     pub(super) sealed: bool,
 }
 
@@ -167,7 +161,6 @@ impl Smb2Connection {
         Ok(id)
     }
 
-    /// Waits until this many credits are available.
     pub(super) async fn afford(&mut self, charge: u32) -> Result<(), ClientError> {
         if self.credits.affords(charge) {
             return Ok(());
@@ -185,7 +178,6 @@ impl Smb2Connection {
         Ok(())
     }
 
-    /// Starts a frame.
     pub(super) fn begin(&mut self) {
         self.last = None;
         self.before = self.pending.len();
@@ -212,7 +204,6 @@ impl Smb2Connection {
         message_id
     }
 
-    /// Sends the frame.
     pub(super) async fn flush(&mut self) -> Result<(), ClientError> {
         let out = match self.protection.mode {
             ProtectionLevel::Sealed => &mut self.plain,
@@ -266,12 +257,10 @@ impl Smb2Connection {
         sent
     }
 
-    /// Returns a request header without its message ID and credits.
     fn header(&self, command: smb2::Smb2Command) -> Smb2Header {
         Smb2Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Smb2Header::new(command) }
     }
 
-    /// Adds a request to the frame and to the outstanding ones.
     fn append<B: Smb2RequestMessage>(
         &mut self,
         mut header: Smb2Header,
@@ -339,12 +328,10 @@ impl Smb2Connection {
     }
 }
 
-/// Converts an open to the type used in samples.
 pub(super) fn file_id(file: FileReference) -> FileId {
     FileId::Smb2 { persistent: file.persistent, volatile: file.volatile }
 }
 
-/// Signs the message from `start` to the end of the buffer.
 fn finish_message(out: &mut [u8], start: Option<usize>, protection: &Protection) {
     if let (Some(signer), Some(message)) = (protection.signing(), start.and_then(|start| out.get_mut(start..))) {
         signer.sign(message);

@@ -6,22 +6,18 @@ pub(super) const BYTES_PER_CREDIT: usize = 65_536;
 /// Maximum number of credits to request: the default limit of Windows and Samba.
 const CREDITS_MAX: u32 = 8_192;
 
-/// The client's credit account.
 #[derive(Debug)]
 pub(super) struct ClientCredits {
     /// Message ID of the next request. Each credit spent uses one.
     next_id: u64,
     available: u32,
-    /// Requested by outstanding requests.
     asked: u32,
-    /// Number of credits wanted.
     target: u32,
     /// True if large requests cost more than one credit (dialect 2.1 and later, if the server supports it).
     pub(super) multi: bool,
 }
 
 impl ClientCredits {
-    /// Starts with the single credit of a new connection.
     pub(super) fn new(target: u16) -> ClientCredits {
         ClientCredits { next_id: 0, available: 1, asked: 0, target: u32::from(target.max(1)), multi: false }
     }
@@ -34,7 +30,6 @@ impl ClientCredits {
         u16::try_from(bytes.div_ceil(BYTES_PER_CREDIT).max(1)).unwrap_or(u16::MAX)
     }
 
-    /// Returns true if this many credits are available.
     pub(super) fn affords(&self, charge: u32) -> bool {
         self.available >= charge
     }
@@ -44,7 +39,6 @@ impl ClientCredits {
         if self.multi { self.available.max(1) as usize * BYTES_PER_CREDIT } else { BYTES_PER_CREDIT }
     }
 
-    /// Raises the number of credits wanted.
     pub(super) fn want(&mut self, credits: u32) {
         self.target = self.target.max(credits.min(CREDITS_MAX));
     }

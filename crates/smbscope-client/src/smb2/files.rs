@@ -45,7 +45,6 @@ impl Smb2ClientSession {
         self.read_in_one(file, offset, length).await
     }
 
-    /// Reads like [`Self::read`] and returns the number of bytes. Discards the data.
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
@@ -60,7 +59,6 @@ impl Smb2ClientSession {
         data_of(&self.connection, &reply, length)
     }
 
-    /// Writes all of `data`, in several commands if the server limits the size.
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let file = reference(handle)?;
         if data.len() <= self.largest(self.facts.max_write) as usize {
@@ -99,7 +97,6 @@ impl Smb2ClientSession {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Asks the server to write cached data to disk.
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
         self.connection.call(&flush::Request { file }, Smb2RequestDetails::file(file)).await?.ok()?;
@@ -116,7 +113,6 @@ impl Smb2ClientSession {
         self.lock_element(handle, LockElement { offset, length, flags: lock_flags::UNLOCK }).await
     }
 
-    /// Returns information about an open file, in the class's encoding.
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let file = reference(handle)?;
         self.query(file, info).await
@@ -131,7 +127,6 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Returns information about an open file or its file system.
     pub(super) async fn query(&mut self, file: FileReference, info: Info) -> Result<&[u8], ClientError> {
         let request = self.query_request(file, info);
         let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::file(file) };
@@ -145,7 +140,6 @@ impl Smb2ClientSession {
         query_info::Request { file, level, additional_information: 0, output_buffer_length }
     }
 
-    /// Builds the CREATE request; `lease` comes from [`Self::caching`].
     pub(super) fn create_request<'a>(
         &self,
         open: &OpenParameters<'a>,
@@ -176,7 +170,6 @@ impl Smb2ClientSession {
         if is_for_data { self.caching } else { super::RequestedCaching::None }
     }
 
-    /// Parses a CREATE response and records its oplock.
     pub(super) fn opened(&mut self, reply: &ReceivedResponse) -> Result<OpenResult, ClientError> {
         let message = self.connection.message(reply);
         let response = create::Response::parse(message).ok_or_else(|| reply.malformed())?;
@@ -288,7 +281,6 @@ impl Smb2ClientSession {
         under_way == 0 || credits.affords(credits.charge(part).into())
     }
 
-    /// Fails unless all bytes were written.
     pub(super) fn written(&self, reply: &ReceivedResponse, length: usize) -> Result<(), ClientError> {
         let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
         if response.count as usize == length {
@@ -319,7 +311,6 @@ pub(super) fn data_of<'a>(
     Ok(data)
 }
 
-/// Converts a handle. Fails if it belongs to SMB1.
 pub(super) fn reference(handle: FileHandle) -> Result<FileReference, ClientError> {
     match handle.0 {
         FileId::Smb2 { persistent, volatile } => Ok(FileReference { persistent, volatile }),

@@ -14,8 +14,6 @@ use smbscope_wire::status::NtStatus;
 const LIST_BUFFER: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
-    /// Lists the entries that match the last part of the path (`dir\*.txt`), at most `most` of them unless it is 0,
-    /// into `entries`, which is cleared first. Returns their number.
     pub async fn list(
         &mut self,
         pattern: &str,
@@ -49,7 +47,6 @@ impl Smb2ClientSession {
 }
 
 impl Smb2ClientSession {
-    /// Lists the next entries of an open directory with a single command. Discards them.
     pub async fn list_open(
         &mut self,
         handle: FileHandle,

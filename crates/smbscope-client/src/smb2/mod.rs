@@ -40,9 +40,7 @@ use std::time::Instant;
 pub struct Smb2ClientSession {
     connection: Smb2Connection,
     facts: SessionParameters,
-    /// Caching requested when opening a file.
     caching: RequestedCaching,
-    /// Sends related requests in one frame.
     compound: bool,
     /// Open of the share's root, once the file system has been queried.
     root: Option<FileReference>,
@@ -50,14 +48,11 @@ pub struct Smb2ClientSession {
     data: Vec<u8>,
     /// Message IDs of the parts of a large transfer.
     parts: Vec<u64>,
-    /// Message ID of the outstanding CHANGE_NOTIFY.
     watch: Option<u64>,
-    /// State for further channels.
     channels: SessionBinding,
     origin: Box<SessionOrigin>,
 }
 
-/// Inputs of the session setup.
 #[derive(Debug)]
 struct SessionOrigin {
     options: SessionOptions,
@@ -65,7 +60,6 @@ struct SessionOrigin {
 }
 
 impl Smb2ClientSession {
-    /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &SessionOptions) -> Result<Smb2ClientSession, ClientError> {
         let mut connection = Smb2Connection::connect(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, None).await?;
@@ -93,34 +87,28 @@ impl Smb2ClientSession {
         &self.facts
     }
 
-    /// Returns the samples since the caller last cleared them.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.connection.samples
     }
 
-    /// Sleeps until `until`, and acknowledges oplock and lease breaks meanwhile.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         while self.connection.serve_one(Some(until)).await? {}
         Ok(())
     }
 
-    /// Waits until there is something for [`Self::rest`] to do.
     pub(super) async fn disturbed(&self) -> io::Result<()> {
         if self.connection.has_rest() { Ok(()) } else { self.connection.link.disturbed().await }
     }
 
-    /// Sends an echo request.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         self.connection.call(&plain::Echo {}, Smb2RequestDetails::default()).await?.ok()?;
         Ok(())
     }
 
-    /// Authenticates again on the same session. The share, open files and keys stay.
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         setup::reauthenticate(&mut self.connection, &self.origin.negotiated, &self.origin.options).await
     }
 
-    /// Adds another tree connect and removes it again. Open files belong to the first one.
     pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), ClientError> {
         let SessionOrigin { options, negotiated } = &*self.origin;
         let path = tree.path(&options.host, &options.share);
@@ -165,7 +153,6 @@ fn facts(connection: &Smb2Connection, negotiated: &Smb2NegotiateResult, guest: b
     }
 }
 
-/// Returns leases if dialect and server support them, otherwise oplocks.
 fn caching(negotiated: &Smb2NegotiateResult, options: &SessionOptions) -> RequestedCaching {
     let has_leases = negotiated.capabilities & capabilities::LEASING != 0;
     match (options.leases, negotiated.dialect) {

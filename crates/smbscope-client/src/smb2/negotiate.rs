@@ -28,7 +28,6 @@ const SHA_512: u16 = 1;
 /// Payload limit of a NetBIOS frame, whose length has 17 bits, besides the message's fields.
 const NETBIOS_PAYLOAD: u32 = 64 * 1024;
 
-/// Result of the negotiation.
 #[derive(Debug, Clone)]
 pub(super) struct Smb2NegotiateResult {
     pub(super) dialect: u16,
@@ -255,7 +254,6 @@ fn wanted_cipher(options: &SessionOptions) -> Option<Cipher> {
     }
 }
 
-/// Returns the IDs to offer: all, or only the wanted one.
 fn ids<T: Copy + PartialEq>(table: &[(T, u16)], wanted: Option<T>) -> Vec<u16> {
     let fits = |entry: &&(T, u16)| wanted.is_none_or(|wanted| entry.0 == wanted);
     table.iter().filter(fits).map(|entry| entry.1).collect()

@@ -20,7 +20,6 @@ fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
 }
 
 impl Smb2ClientSession {
-    /// Returns information about a path: open, query and close.
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         let open = existing(path, access::READ_ATTRIBUTES, 0);
         let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::default() };
@@ -47,7 +46,6 @@ impl Smb2ClientSession {
         Ok(&self.data)
     }
 
-    /// Returns information about the file system through an open of the root, which stays open.
     pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         let root = match self.root {
             Some(root) => root,
@@ -70,7 +68,6 @@ impl Smb2ClientSession {
         self.close(handle).await
     }
 
-    /// Renames a file or directory. Fails if the new name exists.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let open = existing(from, access::DELETE | access::READ_ATTRIBUTES, 0);
         let handle = self.open(&open).await?.handle;
@@ -161,7 +158,6 @@ impl Smb2ClientSession {
         Ok(value)
     }
 
-    /// Sends open and close in one frame.
     async fn open_close(&mut self, open: &OpenParameters<'_>) -> Result<(), ClientError> {
         let request = self.create_request(open, &[]);
         self.connection.begin();

@@ -17,7 +17,6 @@ pub(super) enum ProtectionLevel {
     Sealed,
 }
 
-/// Keys of a session and their use.
 #[derive(Debug)]
 pub(super) struct Protection {
     pub(super) signer: Option<Signer>,
@@ -28,12 +27,10 @@ pub(super) struct Protection {
 }
 
 impl Protection {
-    /// No protection, before there is a session.
     pub(super) fn none() -> Protection {
         Protection { signer: None, sealer: None, mode: ProtectionLevel::Plain, checked_later: false }
     }
 
-    /// Returns the signer if requests are signed now.
     pub(super) fn signing(&self) -> Option<&Signer> {
         self.signer.as_ref().filter(|_| self.mode == ProtectionLevel::Signed)
     }

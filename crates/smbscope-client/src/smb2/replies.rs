@@ -29,7 +29,6 @@ impl ReceivedResponse {
         self.header.status
     }
 
-    /// Returns the response unless its status is an error.
     pub(super) fn ok(self) -> Result<ReceivedResponse, ClientError> {
         match self.status().is_error() {
             true => Err(ClientError::Status { command: Command::Smb2(self.header.command), status: self.status() }),
@@ -37,14 +36,12 @@ impl ReceivedResponse {
         }
     }
 
-    /// Returns the error for a response without the required contents.
     pub(super) fn malformed(&self) -> ClientError {
         ClientError::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
     }
 }
 
 impl Smb2Connection {
-    /// Waits for the response to a request.
     pub(super) async fn reply(&mut self, id: u64) -> Result<ReceivedResponse, ClientError> {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
         let deadline = pending.and_then(|pending| self.deadline(&pending.sample));
@@ -84,7 +81,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Returns true if the last frame has unprocessed messages.
     pub(super) fn has_rest(&self) -> bool {
         !self.rest.is_empty()
     }
@@ -110,7 +106,6 @@ impl Smb2Connection {
         self.link.frame().get(reply.range.clone()).unwrap_or_default()
     }
 
-    /// Returns the end of the wait for a response, or `None` for an expected wait.
     fn deadline(&self, sample: &Sample) -> Option<Instant> {
         let by_design = sample.group == CommandGroup::Waiting;
         if by_design { None } else { sample.request_first.checked_add(self.timeout) }
@@ -137,7 +132,6 @@ impl Smb2Connection {
         Ok(reply)
     }
 
-    /// Detects the type of a frame and decrypts it.
     fn open_frame(&mut self, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.arrived = Some(arrived);
         let frame = self.link.frame_mut();
@@ -164,7 +158,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Takes the next message of the frame.
     fn take_message(&mut self) -> Result<Option<ReceivedResponse>, ClientError> {
         let result = self.try_take_message();
         if result.is_err() {
@@ -257,7 +250,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Sends the acknowledgements that are due.
     async fn acknowledge(&mut self) -> Result<(), ClientError> {
         while self.credits.affords(1)
             && let Some(acknowledgement) = self.breaks.due()
@@ -301,7 +293,6 @@ impl Smb2Connection {
         ClientError::TimedOut { command, waited }
     }
 
-    /// Ends the session without a response.
     pub(super) fn silent(&mut self, id: u64) -> ClientError {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
         let command = pending.map_or(Command::Smb2(smb2::Smb2Command::NEGOTIATE), |pending| pending.sample.command);
@@ -309,13 +300,11 @@ impl Smb2Connection {
         ClientError::TimedOut { command, waited: self.timeout }
     }
 
-    /// Ends the session with a connection error.
     pub(super) fn lost(&mut self, what: &'static str, error: io::Error) -> ClientError {
         self.abandon();
         ClientError::on_connection(what, error)
     }
 
-    /// Records all outstanding requests as unanswered.
     fn abandon(&mut self) {
         let now = Instant::now();
         self.samples.extend(self.pending.drain(..).map(|pending| Sample {

@@ -44,14 +44,12 @@ impl Smb2ClientSession {
         Ok(Copied::parse(output).ok_or_else(|| reply.malformed())?.total_bytes_written)
     }
 
-    /// Returns the server's addresses (SMB 3).
     pub async fn network_interfaces(&mut self) -> Result<Vec<NetworkInterfaceInfo>, ClientError> {
         let max_output = INTERFACES.min(self.facts.max_transact);
         let reply = self.ioctl(Fsctl::QUERY_NETWORK_INTERFACE_INFO, FileReference::NONE, &[], max_output).await?;
         Ok(interfaces(self.output(&reply)?).collect())
     }
 
-    /// Sends a control code, for an open file or without one for the server. Discards the output.
     pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
         let SessionOrigin { options, negotiated } = &*self.origin;
         if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {

@@ -17,14 +17,12 @@ use smbscope_wire::status::NtStatus;
 /// Above the number of legs of any authentication.
 const MOST_LEGS: u32 = 8;
 
-/// An established session.
 #[derive(Debug)]
 pub(super) struct Established {
     /// `None` for guests and anonymous users, who share no key with the server.
     pub(super) keys: Option<SessionKeys>,
 }
 
-/// Authenticates and sets the connection's keys.
 pub(super) async fn session(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -104,14 +102,12 @@ enum Whom {
     OfThisConnection(u64),
 }
 
-/// Result of the last leg of an authentication.
 struct LastLeg {
     reply: ReceivedResponse,
     session_flags: u16,
     keys: Option<SessionKeys>,
 }
 
-/// Performs the legs of a session setup.
 async fn authenticate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -160,7 +156,6 @@ async fn authenticate(
     Ok(LastLeg { reply, session_flags, keys })
 }
 
-/// Sends a tree connect.
 pub(super) async fn call_tree(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -177,7 +172,6 @@ pub(super) async fn call_tree(
     reply
 }
 
-/// Connects to the share.
 pub(super) async fn tree(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -253,7 +247,6 @@ fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
     )))
 }
 
-/// Returns the protection of all further messages.
 fn mode(
     protection: &Protection,
     server_encrypts: bool,

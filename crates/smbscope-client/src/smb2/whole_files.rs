@@ -10,7 +10,6 @@ use crate::{ClientError, Moved, WholeFile};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{close, read};
 
-/// A file in progress.
 #[derive(Debug)]
 struct WholeFileRead<'f> {
     file: &'f WholeFile,
@@ -100,7 +99,6 @@ impl Smb2ClientSession {
         }
     }
 
-    /// Sends the command of a step and returns its message ID.
     async fn post_step(&mut self, file: &WholeFile, next: WholeFileStep) -> Result<u64, ClientError> {
         match next {
             WholeFileStep::Open => {

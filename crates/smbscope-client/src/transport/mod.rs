@@ -24,7 +24,6 @@ use tokio::time::{Sleep, sleep_until, timeout};
 /// Initial buffer size, enough for responses without bulk data. The buffer grows to the largest frame received.
 const INITIAL_BUFFER: usize = 8 * 1024;
 
-/// Times of sending a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendTimes {
     /// Just before its first byte was handed over.
@@ -33,7 +32,6 @@ pub(crate) struct SendTimes {
     pub(crate) last: Instant,
 }
 
-/// Times of receiving a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceiveTimes {
     /// Return of the read with its first bytes.
@@ -42,7 +40,6 @@ pub(crate) struct ReceiveTimes {
     pub(crate) last: Instant,
 }
 
-/// A connection that carries frames.
 pub(crate) struct FramedConnection {
     stream: TcpStream,
     local: SocketAddr,
@@ -54,7 +51,6 @@ pub(crate) struct FramedConnection {
     /// True if a dropped call left part of `outgoing` unsent. The stream can't recover from that.
     unsent: bool,
     sent_from: Instant,
-    /// Keep-alives since the last message.
     keep_alives: u32,
     /// As large as the largest frame so far; filled up to `filled`.
     incoming: Vec<u8>,
@@ -74,7 +70,6 @@ impl fmt::Debug for FramedConnection {
 }
 
 impl FramedConnection {
-    /// Start of the message in the buffer that [`FramedConnection::begin`] returns.
     pub(crate) const START: usize = nbss::HEADER_LENGTH;
 
     /// Connects, and requests a NetBIOS session if that is the transport.
@@ -133,7 +128,6 @@ impl FramedConnection {
         &mut self.outgoing
     }
 
-    /// Returns the started frame, for further changes.
     pub(crate) fn outgoing(&mut self) -> &mut Vec<u8> {
         &mut self.outgoing
     }
@@ -170,7 +164,6 @@ impl FramedConnection {
         Ok(SendTimes { first, last: Instant::now() })
     }
 
-    /// Shuts down the sending side, whereupon the server closes its own.
     pub(crate) async fn close(&mut self) {
         // The connection may already be gone.
         let _ = poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await;
@@ -221,7 +214,6 @@ impl FramedConnection {
         FrameHeader::parse(*header).is_none_or(|header| rest.len() >= header.length as usize)
     }
 
-    /// Returns the last message received.
     pub(crate) fn frame(&self) -> &[u8] {
         &self.incoming[self.frame.clone()]
     }
@@ -231,7 +223,6 @@ impl FramedConnection {
         &mut self.incoming[self.frame.clone()]
     }
 
-    /// Waits for the next frame of any type.
     pub(super) async fn receive_any(&mut self, deadline: Option<Instant>) -> io::Result<(FrameHeader, ReceiveTimes)> {
         let mut start = self.frame.end;
         if start == self.filled {
@@ -269,7 +260,6 @@ impl FramedConnection {
         }
     }
 
-    /// Reads the available data, at least one byte.
     async fn read(&mut self, deadline: Option<Instant>) -> io::Result<usize> {
         let FramedConnection { stream, incoming, filled, timer, read_at, .. } = self;
         let read = poll_fn(|context| {
@@ -298,7 +288,6 @@ impl FramedConnection {
     }
 }
 
-/// Formats host and port, with an IPv6 address in brackets.
 fn named(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
@@ -322,7 +311,6 @@ fn poll_deadline<T>(
     }
 }
 
-/// Creates an error for invalid data from the server.
 pub(super) fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }

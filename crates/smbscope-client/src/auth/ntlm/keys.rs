@@ -9,7 +9,6 @@ use rc4::{Rc4, StreamCipher};
 /// Proof that the client knows the password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct NtlmResponses {
-    /// NtChallengeResponse
     pub(super) nt: Vec<u8>,
     /// LmChallengeResponse, for servers that require one.
     pub(super) lm: [u8; 24],
@@ -51,28 +50,24 @@ fn temp(time: u64, client_challenge: &[u8; 8], target_info: &[u8]) -> Vec<u8> {
     temp
 }
 
-/// RC4K.
 pub(super) fn rc4_key(key: &[u8; 16], data: &[u8; 16]) -> [u8; 16] {
     let mut data = *data;
     rc4(key).apply_keystream(&mut data);
     data
 }
 
-/// Computes HMAC_MD5 over the concatenated parts.
 pub(super) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> [u8; 16] {
     let mut mac = Hmac::<Md5>::new_from_slice(key).expect("HMAC takes keys of any length");
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
 }
 
-/// Sender of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NtlmSender {
     Client,
     Server,
 }
 
-/// Signatures of one direction with extended session security (3.4.4.2).
 pub(super) struct MessageSigner {
     signing_key: [u8; 16],
     /// Encrypts the checksums if keys are exchanged.

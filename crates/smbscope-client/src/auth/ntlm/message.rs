@@ -84,9 +84,7 @@ pub(super) struct Authenticate<'a> {
 }
 
 impl Authenticate<'_> {
-    /// Encodes the message, with a MIC or without its field.
     pub(super) fn encode(&self, mic: Option<[u8; 16]>) -> Vec<u8> {
-        /// Length of the fields before the MIC.
         const HEADER: usize = 72;
         let mic = mic.as_ref().map_or(&[][..], |mic| mic);
         let mut payload = Vec::new();
@@ -120,7 +118,6 @@ pub(super) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Encodes Len, MaxLen and BufferOffset of a payload item.
 fn fields(length: usize, offset: usize) -> [u8; 8] {
     let length = u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
     let offset = u32::try_from(offset).unwrap_or(u32::MAX).to_le_bytes();

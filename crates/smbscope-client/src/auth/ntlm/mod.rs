@@ -18,7 +18,6 @@ use target_info::TargetInfo;
 /// Random and time-dependent inputs of an authentication.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Unpredictable {
-    /// ClientChallenge
     pub client_challenge: [u8; 8],
     /// Session key, sent to the server encrypted.
     pub session_key: [u8; 16],
@@ -27,7 +26,6 @@ pub struct Unpredictable {
 }
 
 impl Unpredictable {
-    /// Uses the system's random numbers and clock.
     pub fn now() -> Result<Unpredictable, getrandom::Error> {
         /// FILETIME of 1970-01-01 (MS-DTYP 2.3.3): 100 ns units since 1601.
         const UNIX_EPOCH_FILETIME: u64 = 116_444_736_000_000_000;
@@ -67,7 +65,6 @@ impl NtlmAccount {
     }
 }
 
-/// One authentication.
 pub(super) struct NtlmClient {
     account: NtlmAccount,
     /// Service principal name of the server.
@@ -78,7 +75,6 @@ pub(super) struct NtlmClient {
     context: Option<NtlmContext>,
 }
 
-/// State after the keys are known.
 struct NtlmContext {
     exported_session_key: [u8; 16],
     outgoing: MessageSigner,
@@ -104,7 +100,6 @@ impl NtlmClient {
         self.negotiate.clone()
     }
 
-    /// Returns the AUTHENTICATE_MESSAGE for the server's CHALLENGE_MESSAGE.
     pub(super) fn authenticate(&mut self, challenge_message: &[u8]) -> Result<Vec<u8>, AuthError> {
         let challenge = Challenge::parse(challenge_message).ok_or(AuthError::Malformed("NTLM challenge"))?;
         for (flag, name) in [
@@ -124,7 +119,6 @@ impl NtlmClient {
         }
     }
 
-    /// GSS_GetMIC of RFC 4178. Returns `None` if there is no key.
     pub(super) fn sign(&mut self, message: &[u8]) -> Option<[u8; 16]> {
         self.context.as_mut().map(|context| context.outgoing.sign(message))
     }

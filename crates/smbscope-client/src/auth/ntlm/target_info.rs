@@ -35,7 +35,6 @@ impl<'a> TargetInfo<'a> {
         Some(TargetInfo(pairs))
     }
 
-    /// Returns the server's time as a FILETIME.
     pub(super) fn timestamp(&self) -> Option<u64> {
         array_at(self.value(id::TIMESTAMP)?, 0).map(u64::from_le_bytes)
     }
