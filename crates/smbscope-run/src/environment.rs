@@ -2,8 +2,10 @@
 //! `/etc/os-release`.
 
 use procfs::process::{MountInfo, Process};
+use smbscope_model::{Nanos, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, thread};
 
 /// Returns the properties of this machine by name. Leaves out those that can't be read.
@@ -48,6 +50,11 @@ fn facts(release: &str, processors: &str, memory: &str) -> Vec<(&'static str, Op
         ("processor", value(processors, "model name", ':')),
         ("memory", kibibytes.map(|kibibytes| format!("{:.1} GiB", kibibytes / f64::from(1 << 20)))),
     ]
+}
+
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(Nanos::from(since).0)
 }
 
 #[cfg(test)]

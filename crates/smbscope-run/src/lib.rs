@@ -23,41 +23,27 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod analysis;
-pub mod files;
-pub mod launch;
-pub mod progress;
-pub mod record;
-pub mod study;
-
-mod clean;
-mod describe;
+mod bench;
+mod capture;
 mod directory;
 mod document;
 mod environment;
 mod error;
-mod keeper;
-mod meter;
+pub mod files;
+pub mod launch;
 mod metrics;
-mod names;
-mod options;
-mod prepare;
-mod proof;
-mod ramp;
-mod run;
-mod setup;
-mod site;
-mod sniffer;
-mod target;
-mod wire;
+mod process;
+pub mod record;
+mod server;
+pub mod study;
 
-pub use clean::clean;
+pub use bench::prepare::clean;
+pub use bench::progress;
+pub use bench::setup::{Cluster, ERRORS_ALLOWED_PERCENT, Hosts, RunOptions};
+pub use bench::{Bench, BenchOutcome};
 pub use directory::RUN;
 pub use error::{BenchError, one_line};
 pub use metrics::Exporter;
-pub use options::{
-    Cluster, Connect, ERRORS_ALLOWED_PERCENT, Hosts, Login, Passwords, Private, RunOptions, ServerUnderTest,
-};
-pub use run::{Bench, BenchOutcome};
+pub use server::{Connect, Login, Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
 pub use smbscope_lab::PASSWORD_VARIABLE;
 pub use smbscope_load::engine::{Host, LoadHost, OnLostHost};
-pub use target::{ShareUrl, TargetUrl};

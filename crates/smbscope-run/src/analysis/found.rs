@@ -1,9 +1,16 @@
-//! Results of reading captures other than the exchanges, and the error for captures without SMB.
+//! Results of reading captures other than the exchanges, and the errors of an analysis.
 
-use super::{AnalysisError, AnalysisOptions};
-use smbscope_analyze::pipeline;
+use crate::analysis::AnalysisOptions;
+use smbscope_analyze::pipeline::{self, RerunReason};
+use smbscope_capture::reader::CaptureError;
+use smbscope_diagnose::CatalogueError;
+use smbscope_diagnose::whatif::Scenario;
+use smbscope_model::travel::TravelError;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::counted;
+use smbscope_stats::filter::FilterError;
+use std::io;
+use std::path::PathBuf;
 
 pub const WITHOUT_THREADS: &str =
     "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
@@ -105,4 +112,71 @@ impl AnalyzedCaptures {
         };
         format!("no SMB: {seen}, none of them SMB; {busiest}{advice}")
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AnalysisError {
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+
+    /// The inputs contain no SMB. The text describes the traffic they have instead.
+    #[error("{0}")]
+    NoSmb(String),
+
+    /// Stopped before any SMB was read. Holds the names of the inputs.
+    #[error("{0}: interrupted before any SMB was read")]
+    Interrupted(String),
+
+    #[error("cannot read {}: {error}", path.display())]
+    ThresholdsFile {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+
+    #[error("{}: {error}", path.display())]
+    Thresholds {
+        path: PathBuf,
+        #[source]
+        error: CatalogueError,
+    },
+
+    #[error("{0}")]
+    Episode(String),
+
+    #[error("--episode {number}: {error}")]
+    EpisodeFilter {
+        number: u32,
+        #[source]
+        error: FilterError,
+    },
+
+    #[error("--what-if {0}: the capture does not show the round trip of all connections of the episode")]
+    WhatIf(Scenario),
+
+    /// An intermediate file of an analysis in parts can't be written or read.
+    #[error("{}: {error}", path.display())]
+    Piece {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+
+    #[error("cannot write the exchanges: {0}")]
+    Table(#[source] io::Error),
+
+    #[error("{what}: {error}")]
+    Received {
+        what: String,
+        #[source]
+        error: TravelError,
+    },
+
+    /// The options don't work in parts. The text says what to do instead.
+    #[error("{0}")]
+    InParts(&'static str),
+
+    /// A bug: the most conservative pass failed as well.
+    #[error("an analysis that takes nothing for granted failed: {0:?}")]
+    Failed(RerunReason),
 }

@@ -15,38 +15,32 @@
 //! Nothing here prints or handles signals. An [`AnalysisObserver`] follows the progress and receives the flag that
 //! stops it.
 
-mod episode;
-mod error;
-mod found;
-pub mod parts;
-mod pass;
-mod recorder;
-mod report;
-mod table;
-mod thresholds;
-
-pub use episode::{narrowed, of_episode};
-pub use error::AnalysisError;
-pub use found::{AnalyzedCaptures, WITHOUT_THREADS};
-pub use recorder::AggregatedExchanges;
-pub use smbscope_capture::reader::CaptureInput;
-pub use table::{ExchangeExport, ExchangeExportResult};
-pub use thresholds::catalogue;
-
-use pass::AnalysisPass;
 use recorder::AnalysisRecorder;
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_diagnose::Catalogue;
-use smbscope_diagnose::whatif::Scenario;
-use smbscope_model::{MemoryBudget, Nanos, Role};
-use smbscope_report::Slow;
+use smbscope_diagnose::whatif::{COMMANDS_MAX, Scenario};
+use smbscope_load::bounded;
+use smbscope_model::{MemoryBudget, Nanos, Role, prose, units};
+use smbscope_report::{Slow, counted};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, SliceSortKey, each_beside};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::{io, thread};
+
+pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
+pub use recorder::AggregatedExchanges;
+pub use smbscope_capture::reader::CaptureInput;
+pub use table::{ExchangeExport, ExchangeExportResult};
+
+mod found;
+pub mod parts;
+mod recorder;
+mod report;
+mod table;
 
 #[derive(Debug, Clone)]
 pub struct AnalysisOptions {
@@ -213,4 +207,101 @@ fn how(options: &AnalysisOptions) -> AnalyzerOptions {
         beside: options.beside,
         details: false,
     }
+}
+
+/// Returns the options with a filter that selects their episode, or unchanged if they name none.
+pub fn narrowed(
+    inputs: &[CaptureInput],
+    options: &AnalysisOptions,
+    observer: &mut dyn AnalysisObserver,
+) -> Result<AnalysisOptions, AnalysisError> {
+    let Some(number) = options.episode else { return Ok(options.clone()) };
+    let (filter, commands) = of_episode(inputs, options, number, observer)?;
+    if !options.what_if.is_empty() && commands > COMMANDS_MAX as u64 {
+        let (commands, most) = (counted(commands, "command", "commands"), prose::thousands(COMMANDS_MAX as u64));
+        return Err(AnalysisError::Episode(format!(
+            "--what-if: episode {number} has {commands}, more than {most}: choose a part of it with --filter"
+        )));
+    }
+    Ok(AnalysisOptions { filter: Some(filter), episode: None, waterfall: true, ..options.clone() })
+}
+
+/// Returns a filter that selects an episode, and the episode's number of commands.
+pub fn of_episode(
+    inputs: &[CaptureInput],
+    options: &AnalysisOptions,
+    number: u32,
+    observer: &mut dyn AnalysisObserver,
+) -> Result<(Filter, u64), AnalysisError> {
+    if !inputs.iter().all(CaptureInput::can_be_read_again) {
+        let pipe = "--episode reads its captures twice, which a pipe does not allow: give files";
+        return Err(AnalysisError::Episode(pipe.to_owned()));
+    }
+    let first = AnalysisOptions { by: Vec::new(), episode: None, what_if: Vec::new(), ..options.clone() };
+    let report = PendingAnalysis::open(inputs, &first)?.run(observer)?.into_report(&first)?;
+    let episodes = &report.explanation.episodes;
+    let Some(episode) = (number as usize).checked_sub(1).and_then(|index| episodes.get(index)) else {
+        return Err(AnalysisError::Episode(match episodes.len() {
+            0 => format!("--episode {number}: there is no episode; an episode has at least 10 commands"),
+            n => format!("--episode {number}: there are {n}; --full lists them"),
+        }));
+    };
+    let begin = report.first.unwrap_or_default();
+    let at = |time: smbscope_model::Timestamp| units::exact_duration(time - begin);
+    let (start, end) = (at(episode.start), at(episode.end));
+    let condition = format!("client == {} and time >= {start} and time <= {end}", episode.client);
+    let expression = match &options.filter {
+        Some(given) => format!("({given}) and {condition}"),
+        None => condition,
+    };
+    let filter: Filter = expression.parse().map_err(|error| AnalysisError::EpisodeFilter { number, error })?;
+    Ok((filter, episode.commands))
+}
+
+/// Assumptions under which the inputs are read. If one proves wrong, the next pass does without it.
+pub(super) struct AnalysisPass {
+    in_order: bool,
+    sharding: Sharding,
+    /// Memory budget of decompressors, in bytes.
+    memory: usize,
+}
+
+impl AnalysisPass {
+    pub(super) fn first(inputs: &[CaptureInput], options: &AnalysisOptions) -> AnalysisPass {
+        let memory = options.memory;
+        match inputs.iter().all(CaptureInput::can_be_read_again) {
+            true => AnalysisPass { in_order: true, sharding: Sharding::Connections, memory },
+            false => AnalysisPass { in_order: false, sharding: Sharding::None, memory },
+        }
+    }
+
+    pub(super) fn sharding(&self) -> Sharding {
+        self.sharding
+    }
+
+    pub(super) fn open(&self, inputs: &[CaptureInput]) -> Result<CaptureSet, AnalysisError> {
+        Ok(CaptureSet::open_with_memory(inputs, self.in_order, self.memory)?)
+    }
+
+    pub(super) fn learn(&mut self, failure: RerunReason) {
+        match failure {
+            RerunReason::OutOfOrder => self.in_order = false,
+            RerunReason::Coupled => {
+                self.sharding = match self.sharding {
+                    Sharding::Connections => Sharding::Hosts,
+                    Sharding::Hosts | Sharding::None => Sharding::None,
+                }
+            }
+        }
+    }
+}
+
+const THRESHOLDS_MAX: u64 = 1 << 20;
+
+pub fn catalogue(thresholds: Option<&Path>) -> Result<Catalogue, AnalysisError> {
+    let Some(path) = thresholds else { return Ok(Catalogue::default()) };
+    let unreadable = |error| AnalysisError::ThresholdsFile { path: path.to_owned(), error };
+    let text = bounded::read(path, THRESHOLDS_MAX).map_err(unreadable)?;
+    let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;
+    Catalogue::with_thresholds(&text).map_err(|error| AnalysisError::Thresholds { path: path.to_owned(), error })
 }

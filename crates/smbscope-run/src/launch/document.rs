@@ -1,9 +1,9 @@
 //! Converts launches and their capture into the bench document.
 
 use super::{LaunchOptions, ProgramFilesLocation, Series};
-use crate::document::{self, CaptureFacts, LoadPointCapture};
-use crate::sniffer::FinishedCapture;
-use crate::{BenchError, environment, names, proof};
+use crate::capture::{self, CaptureFacts, FinishedCapture};
+use crate::document::{self, LoadPointCapture};
+use crate::{BenchError, environment};
 use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, LoadPointResult, PacingResult};
 use smbscope_load::engine::{FinishedJob, JobSummary};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Timestamp};
@@ -95,7 +95,7 @@ impl Series {
         let port = self.server.map_or(0, |server| server.port());
         let facts = taken.map(|taken| {
             let taken = taken.as_ref().map_err(String::clone)?;
-            proof::read(taken, port, &mut |exchange| shown.record(exchange))
+            capture::read(taken, port, &mut |exchange| shown.record(exchange))
         });
         let LaunchTraffic { jobs: list, counted, dialect, .. } = shown;
         let run = run(launches, list, counted, ended);
@@ -202,9 +202,9 @@ impl Series {
             directory: None,
             user: None,
             dialect: seen_dialect.or_else(|| self.server.is_none().then(|| "local".to_owned())),
-            signing: names::signing(smbscope_client::ClientSigningPolicy::On).to_owned(),
+            signing: document::signing(smbscope_client::ClientSigningPolicy::On).to_owned(),
             signing_algorithm: None,
-            encryption: names::encryption(smbscope_client::Encryption::Off).to_owned(),
+            encryption: document::encryption(smbscope_client::Encryption::Off).to_owned(),
             cipher: None,
         }
     }

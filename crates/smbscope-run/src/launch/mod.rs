@@ -10,20 +10,18 @@ mod mount;
 mod place;
 mod program;
 mod until;
-mod window;
 
 pub use mount::Mounter;
 pub use until::Until;
 
+use crate::capture::{RunningCapture, SnapLength, Sniffer};
 use crate::directory::RunDirectory;
+use crate::environment::now;
 use crate::files::Sources;
+use crate::launch::until::X11Display;
 use crate::metrics::Metrics;
-use crate::options::{Connect, ServerUnderTest};
-use crate::run::look;
-use crate::setup::now;
-use crate::site::Site;
-use crate::sniffer::{RunningCapture, SnapLength, Sniffer};
-use crate::study::commands;
+use crate::process::run_commands;
+use crate::server::{Connect, ServerUnderTest, Site, look};
 use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
 use place::ProgramFolder;
@@ -38,7 +36,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use until::CompletionProbe;
-use window::X11Display;
 
 pub const LAUNCHES_MAX: u32 = 1_000;
 
@@ -219,7 +216,7 @@ impl Series {
             ("SMBSCOPE_LOCAL", local.clone()),
             ("SMBSCOPE_LAUNCH", number.to_string()),
         ];
-        commands::run("before", &self.options.before, &environment).map_err(LoadPointEnd::Failed)?;
+        run_commands("before", &self.options.before, &environment).map_err(LoadPointEnd::Failed)?;
         let options = &self.options;
         let filled = |text: &str| text.replace("{folder}", &folder).replace("{local}", &local);
         let command: Vec<String> = options.command.iter().map(|word| filled(word)).collect();

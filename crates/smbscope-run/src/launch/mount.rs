@@ -2,7 +2,7 @@
 
 use crate::BenchError;
 use crate::files::new_private_directory;
-use crate::sniffer::UNTIL_END_OF_INPUT;
+use crate::process::UNTIL_END_OF_INPUT;
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_client::{ClientSigningPolicy, Credentials, Encryption, SessionOptions};
 use smbscope_lab::{Workplace, command_for};
@@ -175,7 +175,7 @@ fn bound(program: &str) -> Command {
 }
 
 fn installed(name: &str, package: &str) -> Result<(), BenchError> {
-    match crate::sniffer::on_path(name) {
+    match crate::process::on_path(name) {
         Some(_) => Ok(()),
         None => Err(BenchError::Unavailable(format!("{name} is not installed (Debian: apt install {package})"))),
     }

@@ -2,7 +2,7 @@
 //! children.
 
 use crate::BenchError;
-use crate::sniffer::on_path;
+use crate::process::on_path;
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_lab::{Workplace, command_for};
 use std::io::{BufRead, BufReader, Read};

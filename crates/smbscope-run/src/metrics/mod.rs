@@ -2,7 +2,6 @@
 
 mod counters;
 mod exporter;
-mod host;
 mod samba;
 
 use counters::{Counters, Disk};
@@ -138,7 +137,7 @@ impl Eyes {
         loop {
             let looked = self.look();
             let of_samba = samba.as_mut().map_or_else(Vec::new, Samba::look);
-            let time = crate::setup::now();
+            let time = crate::environment::now();
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             match looked {
                 Ok(now) => {
@@ -170,7 +169,7 @@ impl Eyes {
     fn look(&self) -> Result<Counters, String> {
         let mut counters = match &self.exporter {
             Some(exporter) => exporter.counters()?,
-            None => host::counters()?,
+            None => counters::of_this_machine()?,
         };
         if let Some(lab) = &self.lab {
             counters.samba_cpu = Some(lab.cpu_time().as_secs_f64());
@@ -228,7 +227,7 @@ mod tests {
 
     #[test]
     fn an_exporter_is_asked_every_second() {
-        let (begun, exporter) = (crate::setup::now(), exporter());
+        let (begun, exporter) = (crate::environment::now(), exporter());
         let metrics = Metrics::new(SERVER, None, Some(&exporter));
         let load = within(&metrics, begun).expect("there are samples");
         assert_eq!(load.source, exporter.to_string());

@@ -5,10 +5,9 @@
 //! of a file that were outstanding together are outstanding together again, and so are writes; all other commands run
 //! one after the other. Start reading at [`WorkloadRecorder`].
 
+mod commands;
 mod files;
 mod lines;
-mod smb1;
-mod smb2;
 #[cfg(test)]
 mod tests;
 

@@ -1,11 +1,13 @@
-//! The study file: the question, the common options and the axes.
+//! A study: its file (the question, the common options and the axes), the variants that follow from it, and the order
+//! of the runs.
 
-use super::options::{Tables, VariantOptions};
 use crate::TargetUrl;
+use crate::study::options::{Tables, VariantOptions, plain};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use smbscope_load::bounded::{self, WORKLOAD_TABLE_MAX};
 use smbscope_load::workload::Location;
+use smbscope_report::quoted;
 use smbscope_stats::Measure;
 use std::collections::HashSet;
 use std::path::Path;
@@ -176,7 +178,7 @@ impl Study {
     }
 
     pub fn is_bundled(&self) -> bool {
-        super::bundled::has(&self.definition.text)
+        is_bundled(&self.definition.text)
     }
 
     /// Parses the text of a study file. `file` is its name in errors.
@@ -345,9 +347,160 @@ impl RawSetting {
     }
 }
 
-pub(super) fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+const STUDIES: &[&str] = &[
+    include_str!("../../../../studies/antivirus.toml"),
+    include_str!("../../../../studies/block-sizes.toml"),
+    include_str!("../../../../studies/copies.toml"),
+    include_str!("../../../../studies/disk.toml"),
+    include_str!("../../../../studies/homefolders-ramp.toml"),
+    include_str!("../../../../studies/ini-dialects.toml"),
+    include_str!("../../../../studies/launch.toml"),
+    include_str!("../../../../studies/logon.toml"),
+    include_str!("../../../../studies/netbench-two-servers.toml"),
+    include_str!("../../../../studies/power-profile.toml"),
+    include_str!("../../../../studies/processor-load.toml"),
+    include_str!("../../../../studies/protection.toml"),
+];
+
+/// Returns true if the text is that of a shipped study, so its commands are trusted.
+fn is_bundled(text: &str) -> bool {
+    STUDIES.contains(&text)
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedVariant {
+    pub name: String,
+    pub folder: String,
+    /// Index of the variant to compare with. Its own index if it is a baseline.
+    pub baseline: usize,
+    pub settings: Vec<(String, String)>,
+    pub options: VariantOptions,
+    pub before: Vec<String>,
+    /// Shell commands after each run, those of the last axis first.
+    pub after: Vec<String>,
+}
+
+impl PlannedVariant {
+    pub fn command(&self) -> String {
+        let run = format!("smbscope{}", words(&self.options.arguments()));
+        match (self.options.target(), words(&self.options.lab_arguments())) {
+            (None, lab) if !lab.is_empty() => format!("{run} (lab{lab})"),
+            _ => run,
+        }
+    }
+}
+
+/// Quotes arguments for display, each with a leading space.
+fn words(arguments: &[String]) -> String {
+    let parts = arguments.iter().flat_map(|argument| match argument.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => vec![name, value],
+        _ => vec![argument.as_str()],
+    });
+    parts.map(|word| format!(" {}", quoted(word))).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VariantRepetition {
+    /// From 1.
+    pub repetition: u32,
+    pub variant: usize,
+}
+
+impl Study {
+    /// Combines the settings of all axes. The first variant is the baseline.
+    pub fn variants(&self) -> Vec<PlannedVariant> {
+        let mut combinations: Vec<Vec<(&Axis, &Setting)>> = vec![Vec::new()];
+        for axis in &self.axes {
+            let longer = |chosen: Vec<_>| {
+                axis.settings.iter().map(move |setting| {
+                    let mut longer = chosen.clone();
+                    longer.push((axis, setting));
+                    longer
+                })
+            };
+            combinations = combinations.into_iter().flat_map(longer).collect();
+        }
+        let digits = combinations.len().to_string().len().max(2);
+        let variant = |(at, chosen): (usize, Vec<(&Axis, &Setting)>)| {
+            let names: Vec<String> = chosen.iter().map(|(axis, setting)| named(axis, setting)).collect();
+            let name = if names.is_empty() { self.name.clone() } else { names.join(", ") };
+            PlannedVariant {
+                folder: format!("{:0digits$}-{}", at + 1, folder(&name)),
+                name,
+                baseline: self.baseline(at),
+                settings: chosen.iter().map(|(axis, setting)| (axis.name.clone(), setting.name.clone())).collect(),
+                options: chosen.iter().fold(self.common.clone(), |all, (_, setting)| all.with(&setting.options)),
+                before: chosen.iter().flat_map(|(_, setting)| setting.before.clone()).collect(),
+                after: chosen.iter().rev().flat_map(|(_, setting)| setting.after.clone()).collect(),
+            }
+        };
+        combinations.into_iter().enumerate().map(variant).collect()
+    }
+
+    fn baseline(&self, variant: usize) -> usize {
+        let Some(along) = &self.compare_along else { return 0 };
+        let axes = self.axes.iter().rev();
+        // The last axis varies fastest.
+        let mut stride = 1;
+        for axis in axes {
+            let settings = axis.settings.len();
+            if axis.name == *along {
+                return variant - variant / stride % settings * stride;
+            }
+            stride *= settings;
+        }
+        0
+    }
+
+    /// Returns the runs in order: each repetition runs every variant once in random order, which spreads drift evenly
+    /// over the variants.
+    pub fn turns(&self, variants: usize) -> Vec<VariantRepetition> {
+        let block = |repetition: u32| {
+            let mut block: Vec<VariantRepetition> =
+                (0..variants).map(|variant| VariantRepetition { repetition, variant }).collect();
+            block.sort_by_key(|turn| lot(self.seed, *turn));
+            block
+        };
+        (1..=self.repetitions).flat_map(block).collect()
+    }
+}
+
+fn named(axis: &Axis, setting: &Setting) -> String {
+    if axis.is_option { format!("{} {}", axis.name, setting.name) } else { setting.name.clone() }
+}
+
+/// Returns the sort key that shuffles the runs. The same seed gives the same order.
+fn lot(seed: u64, turn: VariantRepetition) -> Vec<u8> {
+    let numbers = [seed, turn.repetition.into(), turn.variant as u64];
+    Sha256::digest(numbers.map(u64::to_le_bytes).concat()).to_vec()
+}
+
+/// Bytes of a variant's name used for its folder; file systems limit names to 255.
+const FOLDER_NAME_MAX: usize = 80;
+
+/// Converts a name into one that is valid on every file system.
+fn folder(name: &str) -> String {
+    let mut folder = String::new();
+    for c in name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }) {
+        if c != '-' || !folder.ends_with('-') {
+            folder.push(c);
+        }
+    }
+    folder.truncate(FOLDER_NAME_MAX);
+    folder.trim_matches(['-', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    #[test]
+    fn every_study_of_the_repository_is_known() {
+        let folder = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies")).expect("it is there");
+        let files = folder.map(|entry| entry.expect("it can be listed").path());
+        for file in files.filter(|file| file.extension().is_some_and(|ending| ending == "toml")) {
+            assert!(super::is_bundled(&fs::read_to_string(&file).expect("it can be read")), "{}", file.display());
+        }
+        assert!(!super::is_bundled(""));
     }
 }

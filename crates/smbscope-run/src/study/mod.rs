@@ -4,25 +4,25 @@
 //! Start reading at [`run()`]; [`Study`] is the parsed file, [`PlannedVariant`] one combination of its settings.
 
 mod beside;
-mod bundled;
-pub(crate) mod commands;
 mod definition;
 mod memory;
 mod options;
 #[cfg(test)]
 mod tests;
-mod variant;
 
 pub use beside::{SavedStudy, beside};
-pub use definition::{Axis, DefinitionError, RUNS_OF_A_VARIANT_MAX, Setting, Study, StudySource, VARIANTS_MAX};
+pub use definition::{
+    Axis, DefinitionError, PlannedVariant, RUNS_OF_A_VARIANT_MAX, Setting, Study, StudySource, VARIANTS_MAX,
+    VariantRepetition,
+};
 pub use memory::{PAGE, STUDY};
 pub use options::VariantOptions;
-pub use variant::{PlannedVariant, VariantRepetition};
 
 use crate::BenchError;
 use crate::directory::clear_unfinished;
+use crate::environment::now;
 use crate::files::Sources;
-use crate::setup::now;
+use crate::process::run_commands;
 use memory::Memory;
 use smbscope_report::bench::{self, BenchRunOutcome};
 use smbscope_report::study::{self, StudyDocument};
@@ -140,10 +140,10 @@ fn one(
 ) -> Result<bench::BenchDocument, String> {
     let variant = place.variant;
     let tell = [("SMBSCOPE_VARIANT", variant.name.clone()), ("SMBSCOPE_REPETITION", place.repetition.to_string())];
-    let prepared = commands::run("before", &variant.before, &tell);
+    let prepared = run_commands("before", &variant.before, &tell);
     let result = prepared.and_then(|()| conductor.run(variant, directory));
     // Run even after a failure, to undo what the first commands did.
-    let ended = commands::run("after", &variant.after, &tell);
+    let ended = run_commands("after", &variant.after, &tell);
     result.and_then(|document| ended.map(|()| document))
 }
 

@@ -1,6 +1,5 @@
 //! Options of `smbscope bench`, `smbscope launch` and `smbscope lab up` as written in a study file.
 
-use super::definition::plain;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -158,4 +157,11 @@ fn written((name, values): (&String, &Vec<String>)) -> Vec<String> {
         value => Some(format!("--{name}={value}")),
     };
     values.iter().filter_map(one).collect()
+}
+
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }

@@ -1,22 +1,27 @@
-//! A benchmark run, from its options to its document.
+//! Runs a benchmark: [`Bench`] goes from [`RunOptions`] to the document.
+//!
+//! `prepare` creates the workload's files, `ramp` runs the load points, and `results` describes and stores them.
+
+pub(crate) mod prepare;
+pub mod progress;
+mod ramp;
+mod results;
+pub(crate) mod setup;
 
 use crate::BenchError;
+use crate::bench::progress::{BenchObserver, Heading};
+use crate::bench::ramp::Captures;
+use crate::bench::results::RunResultWriter;
+use crate::bench::setup::{RunOptions, Setup};
+use crate::capture::SnapLength;
 use crate::directory::RunDirectory;
-use crate::keeper::RunResultWriter;
+use crate::environment::now;
 use crate::metrics::Metrics;
-use crate::options::RunOptions;
-use crate::progress::{BenchObserver, Heading};
-use crate::proof::Captures;
-use crate::setup::{Setup, now};
-use crate::site::Site;
-use crate::sniffer::SnapLength;
-use crate::{prepare, ramp};
-use smbscope_client::{ClientSession, SessionOptions, SessionParameters};
+use crate::server::{Site, look};
 use smbscope_load::engine::{Fleet, RampPlan};
 use smbscope_report::bench::BenchDocument;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
-use tokio::runtime::Builder;
 
 /// Maximum number of threads for the users of a local folder; more users share them.
 const FOLDER_THREADS_MAX: usize = 256;
@@ -63,7 +68,7 @@ impl Bench {
     pub fn run(self, progress: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
         let Bench { setup, directory, fleet } = self;
         if let Some(within) = setup.options.prepare {
-            prepare::run(&setup, within, progress, stop)?;
+            prepare::create_files(&setup, within, progress, stop)?;
         }
         let bytes = if setup.options.workload.has_queues() { SnapLength::All } else { SnapLength::First512 };
         let captures = Captures::new(setup.site.options.address, setup.options.capture.then_some(bytes));
@@ -95,20 +100,4 @@ fn suit_a_folder(options: &mut RunOptions) -> Result<(), BenchError> {
     let sessions = users.most().saturating_mul(*sessions_per_user) as usize;
     *workers = workers.or(NonZeroUsize::new(sessions.min(FOLDER_THREADS_MAX)));
     Ok(())
-}
-
-/// Connects once, so that a wrong password or a missing share is reported before the run begins.
-pub(crate) fn look(options: &SessionOptions) -> Result<SessionParameters, BenchError> {
-    let runtime =
-        Builder::new_current_thread().enable_all().build().map_err(BenchError::system("runtime for the client"))?;
-    runtime.block_on(async {
-        let mut session = ClientSession::connect(options).await.map_err(|error| match error {
-            smbscope_client::ClientError::Foreign(foreign) => BenchError::Foreign(foreign),
-            error => BenchError::Connect { host: options.host.clone(), error },
-        })?;
-        let facts = session.facts().clone();
-        // A failed logoff doesn't affect the run.
-        let _ = session.disconnect().await;
-        Ok(facts)
-    })
 }

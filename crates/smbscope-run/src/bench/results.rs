@@ -1,15 +1,21 @@
-//! Builds the document of a run: settings, target, environment and results.
+//! Results of a run: its document (settings, target, environment, load points), and the files that are written as soon
+//! as each load point is over.
 
-use crate::options::RunOptions;
-use crate::setup::Setup;
-use crate::site::Site;
-use crate::{environment, names};
+use crate::bench::setup::{RunOptions, Setup};
+use crate::directory::RunDirectory;
+use crate::metrics::Metrics;
+use crate::server::Site;
+use crate::{BenchError, document, environment};
 use smbscope_client::{Credentials, SessionParameters};
-use smbscope_load::engine::{Arrivals, LoadSchedule, RampPlan};
+use smbscope_lab::Workplace;
+use smbscope_load::engine::result::LoadPointResult;
+use smbscope_load::engine::{Arrivals, ExchangeLog, LoadSchedule, RampPlan};
 use smbscope_load::workload::WorkloadSource;
 use smbscope_report::Answer;
+use smbscope_report::bench::tables::ServerMetric;
 use smbscope_report::bench::{self, BenchDocument};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RampResults {
@@ -31,10 +37,10 @@ impl Site {
                 _ => None,
             },
             dialect: Some(facts.dialect.to_string()),
-            signing: names::signing(options.signing).to_owned(),
-            signing_algorithm: facts.signing.map(|algorithm| names::algorithm(algorithm).to_owned()),
-            encryption: names::encryption(options.encryption).to_owned(),
-            cipher: facts.cipher.map(|cipher| names::cipher(cipher).to_owned()),
+            signing: document::signing(options.signing).to_owned(),
+            signing_algorithm: facts.signing.map(|algorithm| document::algorithm(algorithm).to_owned()),
+            encryption: document::encryption(options.encryption).to_owned(),
+            cipher: facts.cipher.map(|cipher| document::cipher(cipher).to_owned()),
         }
     }
 }
@@ -132,4 +138,76 @@ impl Setup {
             capture: self.options.capture,
         }
     }
+}
+
+pub(crate) struct RunResultWriter<'a> {
+    setup: &'a Setup,
+    metrics: &'a Metrics,
+    store: Store,
+}
+
+enum Store {
+    Kept(RunDirectory),
+    /// A temporary folder for captures, removed after the run.
+    Passing(Workplace),
+}
+
+impl<'a> RunResultWriter<'a> {
+    /// Writes into `directory`. Without one, only captures are written, to a temporary folder.
+    pub(crate) fn new(
+        setup: &'a Setup,
+        directory: Option<RunDirectory>,
+        metrics: &'a Metrics,
+    ) -> Result<RunResultWriter<'a>, BenchError> {
+        let store = match directory {
+            Some(directory) => Store::Kept(directory),
+            None => Store::Passing(Workplace::open().map_err(BenchError::Lab)?),
+        };
+        Ok(RunResultWriter { setup, metrics, store })
+    }
+
+    pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, BenchError> {
+        match &mut self.store {
+            Store::Kept(directory) => directory.capture(name),
+            Store::Passing(folder) => Ok(folder.path().join(name)),
+        }
+    }
+
+    pub(crate) fn point(
+        &mut self,
+        run: &LoadPointResult,
+        exchanges: Option<&ExchangeLog>,
+        so_far: &RampResults,
+    ) -> Result<(), BenchError> {
+        let Store::Kept(directory) = &mut self.store else { return Ok(()) };
+        directory.add_histograms(run);
+        if let Some(exchanges) = exchanges {
+            directory.add_exchanges(&exchanges.list, exchanges.left_out)?;
+        }
+        directory.keep(&self.setup.document(so_far.clone()), &self.metrics.so_far())
+    }
+
+    pub(crate) fn finish(self, document: &BenchDocument) -> Result<(), BenchError> {
+        match self.store {
+            Store::Kept(directory) => store(directory, document, &self.metrics.so_far()),
+            Store::Passing(_) => Ok(()),
+        }
+    }
+}
+
+fn store(mut directory: RunDirectory, document: &BenchDocument, metrics: &[ServerMetric]) -> Result<(), BenchError> {
+    if directory.has_earlier() && document.runs.iter().all(|run| run.operations == 0) {
+        return Err(BenchError::NothingMeasured(directory.path().to_owned()));
+    }
+    directory.keep(document, metrics)?;
+    // A disk too full for the table may still have room for the page.
+    let table = directory.end_table();
+    directory.keep_page(document)?;
+    if directory.has_earlier() {
+        // An earlier run is replaced only if the table is complete.
+        table?;
+        return directory.put_in_place();
+    }
+    directory.put_in_place()?;
+    table
 }

@@ -1,17 +1,19 @@
-//! Runs the load points: the engine on its own thread, the observer on the caller's.
+//! Runs the load points: the engine on its own thread, the observer on the caller's. Each load point is captured if
+//! wanted, and its capture compared with the client's measurements.
 
-use crate::BenchError;
-use crate::describe::RampResults;
-use crate::keeper::RunResultWriter;
-use crate::meter::CpuMeter;
+use crate::bench::progress::{BenchObserver, CpuMeter, RampPosition, RampSnapshot, Wish};
+use crate::bench::results::{RampResults, RunResultWriter};
+use crate::bench::setup::Setup;
+use crate::capture::{self, CaptureFacts, FinishedCapture, RunningCapture, SnapLength, Sniffer};
+use crate::document::wire::Wire;
+use crate::document::{self, LoadPointCapture};
 use crate::metrics::Metrics;
-use crate::names;
-use crate::progress::{BenchObserver, RampPosition, RampSnapshot, Wish};
-use crate::proof::Captures;
-use crate::setup::Setup;
+use crate::{BenchError, one_line};
 use smbscope_load::engine::result::LoadPointResult;
 use smbscope_load::engine::{self, EnginePhase, ExchangeLog, Fleet, Hooks, LiveFigures, StopFlag};
 use smbscope_report::bench;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -54,8 +56,8 @@ pub(crate) fn run(
     measured.losses.extend(metrics.missing().map(|what| format!("Samba does not tell {what}.")));
     if let Some(capacity) = capacity {
         let by_rate = !setup.options.plan.rates.is_empty();
-        measured.losses.extend(names::reservation(&capacity, by_rate));
-        measured.capacity = Some(names::capacity(&capacity, by_rate));
+        measured.losses.extend(document::reservation(&capacity, by_rate));
+        measured.capacity = Some(document::capacity(&capacity, by_rate));
     }
     Ok(measured)
 }
@@ -179,5 +181,63 @@ impl<'a> RampMonitor<'a> {
         // A busy-polling thread always shows 100%.
         let cpu = self.meter.look().filter(|_| !plan.busy_poll);
         progress.update(RampSnapshot { point: self.point, remaining, live, cpu });
+    }
+}
+
+/// Captures each load point. A failure is reported with the load point and doesn't end the run.
+pub(crate) struct Captures {
+    /// `None` if no captures are wanted.
+    sniffer: Option<Result<Sniffer, String>>,
+    server: SocketAddr,
+    under_way: Option<Result<RunningCapture, String>>,
+    taken: Option<Result<FinishedCapture, String>>,
+}
+
+impl Captures {
+    /// Captures the traffic with `server` if a snap length is given.
+    pub(crate) fn new(server: SocketAddr, asked_for: Option<SnapLength>) -> Captures {
+        Captures { sniffer: asked_for.map(|bytes| Sniffer::find(server, bytes)), server, under_way: None, taken: None }
+    }
+
+    pub(crate) fn why_not(&self) -> Option<&str> {
+        self.sniffer.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
+    pub(crate) fn begin(&mut self, file: impl FnOnce() -> Result<PathBuf, BenchError>) {
+        self.under_way = self.sniffer.as_ref().map(|sniffer| {
+            let sniffer = sniffer.as_ref().map_err(String::clone)?;
+            file().map_err(|error| one_line(&error)).and_then(|file| sniffer.begin(&file))
+        });
+    }
+
+    /// Stops the capture after the measured part.
+    pub(crate) fn end(&mut self) {
+        self.taken = self.under_way.take().map(|capture| capture.and_then(RunningCapture::end));
+    }
+
+    /// Returns the document's entry of the load point, with the results of its capture.
+    pub(crate) fn held_against(
+        &mut self,
+        run: &LoadPointResult,
+        exchanges: Option<&ExchangeLog>,
+        name: String,
+    ) -> bench::BenchRun {
+        if self.taken.is_none() {
+            // The load point ended before the measured part.
+            self.end();
+        }
+        let taken = match self.taken.take() {
+            None => return document::load_point(run, LoadPointCapture::NotAsked),
+            Some(Err(why)) => return document::load_point(run, LoadPointCapture::Skipped(why)),
+            Some(Ok(taken)) => taken,
+        };
+        // An incomplete list of commands is still matched one by one.
+        let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
+        match capture::read(&taken, self.server.port(), &mut |exchange| wire.record(exchange)) {
+            Ok(facts) => {
+                document::load_point(run, LoadPointCapture::Made(&wire, CaptureFacts { file: Some(name), ..facts }))
+            }
+            Err(why) => document::load_point(run, LoadPointCapture::Skipped(why)),
+        }
     }
 }

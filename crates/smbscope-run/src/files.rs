@@ -1,13 +1,16 @@
-//! Files written under a temporary name and renamed once complete, so an interruption leaves the previous file. All
-//! output files of smbscope are written through this module.
+//! Output files: written under a temporary name and renamed once complete, so an interruption leaves the previous file,
+//! and never over an input of the same command ([`Sources`]).
+//!
+//! All output files of smbscope are written through this module. Private files and directories can only be read by
+//! their owner: run results contain user and file names; captures contain logins and content.
 
-use super::private;
+use smbscope_capture::reader::CaptureInput;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -157,7 +160,7 @@ impl Replacement {
         }
         let Some(old) = &mut self.old else { return Ok(()) };
         if self.readers == Readers::Owner {
-            private::make_private(old)?;
+            make_private(old)?;
         }
         let mut new = File::open(&self.path)?;
         old.rewind()?;
@@ -184,7 +187,7 @@ fn directory(place: &Path) -> &Path {
 }
 
 fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File, PathBuf)> {
-    let mode = if readers == Readers::Owner { private::FILE } else { 0o666 };
+    let mode = if readers == Readers::Owner { PRIVATE_FILE_MODE } else { 0o666 };
     loop {
         let mut unfinished = OsStr::new(".").to_owned();
         unfinished.push(name);
@@ -291,10 +294,100 @@ fn descriptor(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).append(seekable).open(path)
 }
 
+const PRIVATE_FILE_MODE: u32 = 0o600;
+const PRIVATE_DIRECTORY_MODE: u32 = 0o700;
+
+pub fn create_private(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE_FILE_MODE).open(path)?;
+    make_private(&file)?;
+    Ok(file)
+}
+
+/// Sets the mode to 0600. Ignored on file systems without modes.
+fn make_private(file: &File) -> io::Result<()> {
+    match file.set_permissions(Permissions::from_mode(PRIVATE_FILE_MODE)) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) => Ok(()),
+        made => made,
+    }
+}
+
+/// Creates a private directory. Fails if the path exists.
+pub fn new_private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(PRIVATE_DIRECTORY_MODE).create(path)
+}
+
+/// Creates a private directory, with ordinary parents. An existing directory keeps its mode.
+pub fn create_private_directory(path: &Path) -> io::Result<()> {
+    if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+        fs::create_dir_all(above)?;
+    }
+    match new_private_directory(path) {
+        Err(_) if path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Sources(Vec<SourceIdentity>);
+
+#[derive(Debug)]
+struct SourceIdentity {
+    name: String,
+    device: u64,
+    inode: u64,
+}
+
+impl Sources {
+    pub fn of_inputs(inputs: &[CaptureInput]) -> Sources {
+        let mut sources = Sources::default();
+        for input in inputs {
+            match input {
+                CaptureInput::File(path) => sources.add(path),
+                CaptureInput::Stdin => sources.add_stdin(),
+            }
+        }
+        sources
+    }
+
+    /// Adds a file, or a directory with the files in it. Ignores paths that can't be read; reading them later reports
+    /// the error.
+    pub fn add(&mut self, path: &Path) {
+        let Ok(found) = fs::metadata(path) else { return };
+        if !found.is_dir() {
+            return self.note(path.display().to_string(), &found);
+        }
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            let file = entry.path();
+            if let Ok(found) = fs::metadata(&file) {
+                self.note(file.display().to_string(), &found);
+            }
+        }
+    }
+
+    fn add_stdin(&mut self) {
+        let found = io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata());
+        if let Ok(found) = found {
+            self.note("standard input".to_owned(), &found);
+        }
+    }
+
+    fn note(&mut self, name: String, found: &Metadata) {
+        // Writing to devices and pipes destroys no input.
+        if found.is_file() {
+            self.0.push(SourceIdentity { name, device: found.dev(), inode: found.ino() });
+        }
+    }
+
+    pub fn name_of(&self, found: &Metadata) -> Option<&str> {
+        let is_it = |source: &&SourceIdentity| (source.device, source.inode) == (found.dev(), found.ino());
+        self.0.iter().find(is_it).map(|source| source.name.as_str())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
@@ -366,5 +459,32 @@ mod tests {
         let name = unfinished.path().file_name().unwrap().to_str().unwrap().to_owned();
         assert!(is_left_over(&name, |name| name == "run.json"), "{name}");
         assert!(!is_left_over("run.json", |_| true) && !is_left_over(".hidden", |_| true));
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn only_the_owner_reads_them_whatever_was_there() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        fs::write(&file, "for everybody").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        create_private(&file).unwrap();
+        assert_eq!((mode(&file), fs::read(&file).unwrap().len()), (0o600, 0));
+    }
+
+    #[test]
+    fn a_directory_that_was_there_keeps_its_mode() {
+        let place = tempfile::tempdir().unwrap();
+        let new = place.path().join("above/new");
+        create_private_directory(&new).unwrap();
+        assert_eq!(mode(&new), 0o700);
+        fs::set_permissions(&new, Permissions::from_mode(0o750)).unwrap();
+        create_private_directory(&new).unwrap();
+        assert_eq!(mode(&new), 0o750);
+        fs::write(place.path().join("file"), "").unwrap();
+        assert!(create_private_directory(&place.path().join("file")).is_err());
     }
 }

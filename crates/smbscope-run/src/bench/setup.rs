@@ -1,16 +1,58 @@
-//! Options of a benchmark run.
+//! The options of a run, and everything else that stays the same while it goes on.
 
+use crate::BenchError;
 use crate::files::Sources;
 use crate::metrics::Exporter;
-use crate::target::TargetUrl;
-use smbscope_client::{Secret, SessionOptions};
-use smbscope_lab::{LabServerSettings, Launcher};
-use smbscope_load::engine::{Criterion, Host, OnLostHost, RampPlan, Search};
-use smbscope_load::workload::Workload;
+use crate::server::{Connect, ServerUnderTest, Site};
+use smbscope_client::SessionParameters;
+use smbscope_load::engine::{Criterion, Fleet, Host, LoadWork, OnLostHost, RampPlan, Search};
+use smbscope_load::workload::{Script, UserSeat, Workload};
+use smbscope_model::Timestamp;
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub(crate) struct Setup {
+    pub(crate) options: RunOptions,
+    pub(crate) started: Timestamp,
+    pub(crate) site: Site,
+    /// Names of the load hosts. Empty if the load is generated on this machine.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) facts: SessionParameters,
+}
+
+impl Setup {
+    pub(crate) fn sessions(&self) -> u32 {
+        let RampPlan { users, sessions_per_user, .. } = &self.options.plan;
+        users.most().saturating_mul(*sessions_per_user)
+    }
+
+    pub(crate) fn fleet(&mut self, cluster: Cluster) -> Result<Fleet, BenchError> {
+        if self.site.options.folder.is_some() {
+            let text = "a local folder is that of one machine: name a share, or leave --cluster out";
+            return Err(BenchError::Unavailable(text.to_owned()));
+        }
+        let Cluster { hosts, on_lost } = cluster;
+        let hosts = hosts().map_err(|why| BenchError::Unavailable(format!("no load hosts: {why}")))?;
+        if self.site.lab.is_some()
+            && let Some(host) = hosts.iter().find(|host| !host.is_here())
+        {
+            let text = format!("a private server is reached from this machine alone, and {} is another", host.name());
+            return Err(BenchError::Unavailable(text + ": name a target"));
+        }
+        self.hosts = hosts.iter().map(|host| host.name().to_owned()).collect();
+        let workload =
+            self.options.workload.travelling().map_err(|error| BenchError::Unavailable(error.to_string()))?;
+        let work = LoadWork { workload, of: self.sessions(), directory: self.site.directory.clone() };
+        Ok(Fleet { hosts, on_lost, work })
+    }
+
+    pub(crate) fn script(&self, number: u32) -> Box<dyn Script> {
+        let RunOptions { workload, plan, .. } = &self.options;
+        let directory = self.site.directory.clone();
+        Box::new(workload.script(&UserSeat { number, of: self.sessions(), seed: plan.seed, directory }))
+    }
+}
 
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
@@ -77,51 +119,4 @@ impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").field("on_lost", &self.on_lost).finish_non_exhaustive()
     }
-}
-
-#[derive(Debug)]
-pub enum ServerUnderTest {
-    Named(TargetUrl),
-    /// A private Samba server that runs as long as the benchmark.
-    Private(Private),
-}
-
-#[derive(Debug, Default)]
-pub struct Private {
-    pub launcher: Launcher,
-    /// Server settings. Signing and guest access are adapted to the users' login.
-    pub settings: LabServerSettings,
-}
-
-pub struct Connect {
-    /// Host, address, share and credentials are filled in later.
-    pub options: SessionOptions,
-    pub login: Login,
-    /// Provides the password of the user named in the target. Not called for any other user.
-    pub password: Box<Passwords>,
-}
-
-pub type Passwords = dyn Fn(&str) -> Result<Secret, Box<dyn std::error::Error + Send + Sync>> + Send + Sync;
-
-impl Connect {
-    pub fn new(login: Login, password: Box<Passwords>) -> Connect {
-        let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        Connect { options: SessionOptions::new("", nowhere, ""), login, password }
-    }
-}
-
-impl fmt::Debug for Connect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connect").field("options", &self.options).field("login", &self.login).finish_non_exhaustive()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Login {
-    /// The target's user with a password, or a guest if the target names no user.
-    Password,
-    Guest,
-    Anonymous,
-    /// The user of the Kerberos ticket cache.
-    Kerberos,
 }

@@ -1,8 +1,16 @@
-//! Captures the packets of a load point with tcpdump or dumpcap.
+//! Captures the packets of a load point or launch with tcpdump or dumpcap, and reads the capture.
 
 use crate::files::create_private;
+use crate::one_line;
+use crate::process::{UNTIL_END_OF_INPUT, on_path};
 use rustix::process::{Pid, Signal, kill_process_group};
+use smbscope_analyze::AnalyzerOptions;
+use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_lab::{Workplace, command_for};
+use smbscope_model::{ConnectionSummary, Exchange, Settled};
+use smbscope_report::Report;
+use smbscope_stats::Aggregator;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -35,16 +43,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum delay between the network and the capture file: the kernel delivers packets in blocks, at the latest after
 /// the one-second timeout that tcpdump sets.
 const SETTLE: Duration = Duration::from_millis(1_200);
-
-/// Shell script that runs a command until its standard input is closed. The input is a pipe whose other end only this
-/// process holds, so the kernel closes it however this process ends. An orphaned capture would fill the disk.
-pub(crate) const UNTIL_END_OF_INPUT: &str = r#"exec 3<&0
-"$@" 3<&- </dev/null & program=$!
-{ read -r _ <&3; kill -TERM "$program"; } 2>/dev/null & watch=$!
-exec 3<&-
-wait "$program"; status=$?
-kill "$watch" 2>/dev/null
-exit "$status""#;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CaptureProgram {
@@ -232,13 +230,6 @@ fn device_of(route: &str) -> Option<&str> {
     route.split_whitespace().skip_while(|word| *word != "dev").nth(1)
 }
 
-/// Finds a program on the path or in the sbin directories, which ordinary users don't have on their path.
-pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
-}
-
 /// Extracts the reason of a failure from the program's output: the first line about permissions, otherwise the first
 /// one with the program's name, otherwise the last one.
 fn reason(name: &str, said: &str) -> String {
@@ -260,6 +251,69 @@ fn dropped(said: &str) -> Option<u64> {
         }
         let (_, counts) = line.strip_prefix("Packets received/dropped on interface ")?.rsplit_once("': ")?;
         counts.split('/').nth(1)?.split_whitespace().next()?.parse().ok()
+    })
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CaptureFacts {
+    pub(crate) file: Option<String>,
+    pub(crate) quality: String,
+    pub(crate) packets: u64,
+    pub(crate) dropped_packets: u64,
+}
+
+struct ForwardingAggregator<'e> {
+    each: &'e mut (dyn FnMut(&Exchange) + Send),
+    aggregator: Aggregator,
+}
+
+impl Sink for ForwardingAggregator<'_> {
+    fn exchange(&mut self, exchange: &Exchange) {
+        (self.each)(exchange);
+        self.aggregator.follow(exchange, true);
+        self.aggregator.record(exchange);
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.aggregator.settled(settled);
+    }
+
+    fn closed(&mut self, connection: &ConnectionSummary) {
+        self.aggregator.closed(connection);
+    }
+}
+
+/// Reads a capture and forwards its commands in order of their end. Returns the capture's quality and counts. `port` is
+/// the server's.
+pub(crate) fn read(
+    taken: &FinishedCapture,
+    port: u16,
+    each: &mut (dyn FnMut(&Exchange) + Send),
+) -> Result<CaptureFacts, String> {
+    let name = taken.file.display().to_string();
+    let mut set = CaptureSet::open(&[CaptureInput::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
+    let options = AnalyzerOptions { ports: vec![port], ..AnalyzerOptions::default() };
+    let mut sinks = [ForwardingAggregator { each, aggregator: Aggregator::new() }];
+    let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {}).map_err(
+        |failure| format!("cannot read {name}: an analysis that takes nothing for granted failed: {failure:?}"),
+    )?;
+    let packets = analysis.quality.packets;
+    let report = Report {
+        captures: set.captures().to_vec(),
+        quality: analysis.quality,
+        skipped: analysis.skipped,
+        connections: analysis.connections,
+        aggregate: sinks[0].aggregator.finish(),
+        first: analysis.first,
+        last: analysis.last,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Report::default()
+    };
+    Ok(CaptureFacts {
+        file: None,
+        quality: report.quality_sentence(),
+        packets,
+        dropped_packets: taken.dropped.unwrap_or_default(),
     })
 }
 

@@ -1,9 +1,10 @@
-//! Creates a workload's files on the share before the first load point.
+//! Creates a workload's files on the share before the first load point, and removes those of all benchmarks on request.
 
 use crate::BenchError;
-use crate::progress::{BenchObserver, Wish};
-use crate::setup::Setup;
-use smbscope_load::prepare::{self, PrepareRequest};
+use crate::bench::progress::{BenchObserver, Wish};
+use crate::bench::setup::Setup;
+use crate::server::{Connect, Site, TargetUrl};
+use smbscope_load::prepare::{self, CleanupResult, PrepareRequest};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ const SESSIONS: u32 = 4;
 const REFRESH: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(
+pub(crate) fn create_files(
     setup: &Setup,
     within: Duration,
     watcher: &mut dyn BenchObserver,
@@ -54,4 +55,12 @@ pub(crate) fn run(
             () = stopped => Err(BenchError::Interrupted),
         }
     })
+}
+
+/// Removes the files of benchmarks on the target and nothing else, within this time.
+pub fn clean(target: &TargetUrl, connect: &Connect, within: Duration) -> Result<CleanupResult, BenchError> {
+    let site = Site::named(target, connect)?;
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(BenchError::system("runtime for the client"))?;
+    Ok(runtime.block_on(prepare::clean(&site.options, &site.directory, SESSIONS, within, &mut |_| {}))?)
 }
