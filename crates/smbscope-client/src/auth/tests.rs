@@ -77,8 +77,8 @@ fn refusals_and_other_mechanisms_are_told_apart_from_rubbish() {
 #[cfg(not(all(feature = "kerberos", unix)))]
 #[test]
 fn kerberos_says_what_is_missing() {
-    let error = Error::from(Authenticator::new(&Credentials::Kerberos, "server").unwrap_err());
-    assert!(matches!(&error, Error::Unsupported(reason) if reason.contains("kerberos")), "{error}");
+    let error = ClientError::from(Authenticator::new(&Credentials::Kerberos, "server").unwrap_err());
+    assert!(matches!(&error, ClientError::Unsupported(reason) if reason.contains("kerberos")), "{error}");
 }
 
 #[test]
