@@ -9,12 +9,9 @@ pub mod auth;
 mod control;
 pub mod crypto;
 mod error;
-mod facts;
 mod file;
-mod foreign;
 mod limits;
 pub mod local;
-mod netbios;
 mod options;
 mod sample;
 mod session;
@@ -22,14 +19,14 @@ pub mod smb1;
 pub mod smb2;
 mod transport;
 
+pub use crate::error::Foreign;
+pub use crate::sample::SessionParameters;
 pub use control::{FsctlProfile, TreeConnectTarget};
 pub use error::ClientError;
-pub use facts::SessionParameters;
 pub use file::{
     ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, ListingEntry, Moved, OpenParameters, OpenResult,
     SetInfo, TransferDirection, WholeFile, access, options as create_options,
 };
-pub use foreign::Foreign;
 pub use options::{
     Cipher, ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SigningAlgorithm, Transport,
 };

@@ -1,8 +1,10 @@
-//! One command as the client saw it, timed at the socket.
+//! What a session reports: its negotiated parameters, and a sample of each command, timed at the socket.
 
-use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FileId, Subcommand};
+use crate::{Cipher, SigningAlgorithm};
+use smbscope_model::{Command, CommandGroup, Dialect, ExchangeOutcome, FileId, Subcommand};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// A command and its response. The four times are those of an exchange (first and last byte of request and response),
@@ -66,3 +68,20 @@ impl Sample {
 
 /// Commands since the samples were last taken. The user's task takes them after each operation.
 pub type Samples = Vec<Sample>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionParameters {
+    pub local: SocketAddr,
+    pub peer: SocketAddr,
+    pub dialect: Dialect,
+    /// `None` if messages are not signed.
+    pub signing: Option<SigningAlgorithm>,
+    /// `None` if messages are not encrypted.
+    pub cipher: Option<Cipher>,
+    /// Maximum read size in bytes.
+    pub max_read: u32,
+    /// Maximum write size in bytes.
+    pub max_write: u32,
+    pub max_transact: u32,
+    pub guest: bool,
+}

@@ -2,9 +2,8 @@
 
 use crate::document::{PyDocument, ending, write};
 use crate::errors::{ArgumentError, of_analysis, of_writing};
-use crate::exchanges::{self, PyExchanges};
-use crate::page;
-use crate::table::PyTable;
+use crate::exchanges::{self, AnalysisRequest, PyExchanges};
+use crate::table::{PyTable, html_frame};
 use crate::work::{Stopper, interruptible};
 use pyo3::prelude::*;
 use smbscope_report::text::ReportTextOptions;
@@ -22,12 +21,6 @@ pub(crate) struct PyAnalysis {
     report: Report,
     notes: Vec<String>,
     asked: Arc<AnalysisRequest>,
-}
-
-/// Inputs and options of an analysis.
-pub(crate) struct AnalysisRequest {
-    pub(crate) inputs: Vec<CaptureInput>,
-    pub(crate) options: AnalysisOptions,
 }
 
 /// Analyses captures with the arguments of `smbscope analyze`.
@@ -130,7 +123,7 @@ macro_rules! tables {
             }
 
             fn _repr_html_(&self, py: Python<'_>) -> String {
-                py.detach(|| page::frame(&self.page()))
+                py.detach(|| html_frame(&self.page()))
             }
 
             fn __repr__(&self) -> String {

@@ -1,8 +1,7 @@
 //! A JSON document of smbscope with its tables and its page.
 
 use crate::errors::{ArgumentError, of_table, of_writing};
-use crate::page;
-use crate::table::PyTable;
+use crate::table::{PyTable, html_frame};
 use pyo3::prelude::*;
 use serde_json::Value;
 use smbscope_report::{arrow, html};
@@ -96,7 +95,7 @@ impl PyDocument {
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> String {
-        py.detach(|| page::frame(&self.page()))
+        py.detach(|| html_frame(&self.page()))
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,5 @@
 //! Reads the exchange table in batches, with few of them in memory.
 
-use crate::analysis::AnalysisRequest;
 use crate::document::ending;
 use crate::errors::{SmbscopeError, of_analysis, of_writing};
 use crate::table::{PyTable, schema, stream};
@@ -23,6 +22,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+
+/// Inputs and options of an analysis.
+pub(crate) struct AnalysisRequest {
+    pub(crate) inputs: Vec<CaptureInput>,
+    pub(crate) options: AnalysisOptions,
+}
 
 /// Batches that may wait for the reader.
 const AHEAD: usize = 2;

@@ -5,13 +5,10 @@
 //! Python through Arrow's C interface without a copy.
 
 mod analysis;
-mod cells;
+mod cluster;
 mod document;
 mod errors;
 mod exchanges;
-mod load;
-mod page;
-mod parts;
 mod table;
 mod work;
 
@@ -23,20 +20,20 @@ mod _smbscope {
     #[pymodule_export]
     use crate::analysis::{PyAnalysis, analyze};
     #[pymodule_export]
+    use crate::cluster::PyLoadHost;
+    #[pymodule_export]
+    use crate::cluster::{divide, follow, merge, plan, shared_sessions};
+    #[pymodule_export]
     use crate::document::PyDocument;
     #[pymodule_export]
     use crate::errors::{ArgumentError, CaptureError, LimitError, RunError, SmbscopeError};
     #[pymodule_export]
     use crate::exchanges::{Batches, PyExchanges};
     #[pymodule_export]
-    use crate::load::PyLoadHost;
-    #[pymodule_export]
-    use crate::parts::{divide, follow, merge, plan, shared_sessions};
-    #[pymodule_export]
     use crate::table::PyTable;
 
     use super::*;
-    use crate::load;
+    use crate::cluster;
     use crate::work::broken;
     use std::ffi::OsString;
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,7 +48,7 @@ mod _smbscope {
         arguments: Vec<OsString>,
         hosts: Option<Py<PyAny>>,
     ) -> PyResult<u8> {
-        let run = AssertUnwindSafe(|| smbscope_cli::main(program, arguments, hosts.map(load::source)));
+        let run = AssertUnwindSafe(|| smbscope_cli::main(program, arguments, hosts.map(cluster::source)));
         py.detach(|| catch_unwind(run)).map_err(|panic| broken(&*panic))
     }
 

@@ -40,7 +40,6 @@ pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-
     #[test]
     fn a_command_that_fails_is_told_with_its_last_words() {
         let environment = [("SMBSCOPE_VARIANT", "fast".to_owned())];

@@ -1,9 +1,10 @@
-//! Session keys (MS-SMB2 3.1.4.2, 3.2.5.3.3): SP 800-108 in counter mode with HMAC-SHA256.
+//! Session keys (MS-SMB2 3.1.4.2, 3.2.5.3.3): SP 800-108 in counter mode with HMAC-SHA256. In SMB 3.1.1 they depend on
+//! the pre-authentication integrity hash (3.2.5.2 and 3.2.5.3): changing any message before the keys exist changes the
+//! keys.
 
-use super::PreauthHash;
 use crate::Cipher;
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256, Sha512};
 use std::fmt;
 
 /// Label and context of each key before 3.1.1, both including their terminating zero.
@@ -121,4 +122,36 @@ fn derive<const LENGTH: usize>(key: &[u8], label: &[u8], context: &[u8]) -> [u8;
         .into_bytes()
         .into();
     *block.first_chunk().expect("keys have 16 or 32 bytes")
+}
+
+/// PreauthIntegrityHashValue of a connection, or of a session, which continues from a copy of the connection's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreauthHash([u8; 64]);
+
+impl PreauthHash {
+    pub fn new() -> PreauthHash {
+        PreauthHash([0; 64])
+    }
+
+    /// Adds a whole message from its header on: NEGOTIATE both ways, then SESSION_SETUP both ways except for the
+    /// response with STATUS_SUCCESS.
+    pub fn update(&mut self, message: &[u8]) {
+        self.0 = Sha512::new().chain_update(self.0).chain_update(message).finalize().into();
+    }
+
+    pub fn value(&self) -> &[u8; 64] {
+        &self.0
+    }
+}
+
+impl Default for PreauthHash {
+    fn default() -> PreauthHash {
+        PreauthHash::new()
+    }
+}
+
+impl From<[u8; 64]> for PreauthHash {
+    fn from(value: [u8; 64]) -> PreauthHash {
+        PreauthHash(value)
+    }
 }

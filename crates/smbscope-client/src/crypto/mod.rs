@@ -4,19 +4,17 @@
 //! message needs an allocation.
 
 mod keys;
-mod preauth;
 mod sealing;
 mod signing;
-mod smb1;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::crypto::keys::PreauthHash;
+pub use crate::crypto::signing::Smb1Signer;
 pub use keys::{CipherKey, SessionKeys, session_key_from};
-pub use preauth::PreauthHash;
 pub use sealing::Sealer;
 pub use signing::Signer;
-pub use smb1::Smb1Signer;
 
 use std::hint::black_box;
 

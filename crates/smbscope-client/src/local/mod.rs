@@ -7,7 +7,6 @@
 //! Names can't reach anything outside the folder, and links that lead outside are not followed (`cap_std`). There are
 //! no share modes, leases or oplocks; of the caching flags only write-through has an effect.
 
-mod answer;
 mod calls;
 mod files;
 mod paths;

@@ -7,9 +7,8 @@ use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
 use super::super::transport::{FramedConnection, ReceiveTimes, SendTimes};
 use super::super::{ClientError, Sample, Samples, SessionOptions};
-use super::multiplex::Mids;
-use super::watch::Smb1ChangeNotify;
-use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
+use crate::smb1::requests::{Mids, Smb1ChangeNotify, Smb1OutstandingRequest, Smb1RequestDetails, u32_of};
+use smbscope_model::{Command, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
     LockingAndx, LockingAndxRequest, Malformed, Smb1Message, Transaction2Response, TransactionReassembly, lock_type,
@@ -26,79 +25,6 @@ pub(super) const NO_TREE: u16 = 0xffff;
 pub(super) const PID: u16 = 0x5353;
 /// Maximum parameter and data bytes of a transaction: the range of its counts.
 const MOST_OF_A_TRANSACTION: usize = u16::MAX as usize;
-
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Smb1RequestDetails {
-    pub(super) subcommand: Option<Subcommand>,
-    pub(super) fid: Option<u16>,
-    pub(super) offset: Option<u64>,
-    pub(super) length: Option<u32>,
-    /// True for expected waits, which have no time limit and are counted separately.
-    pub(super) waits: bool,
-}
-
-impl Smb1RequestDetails {
-    pub(super) fn file(fid: u16) -> Smb1RequestDetails {
-        Smb1RequestDetails { fid: Some(fid), ..Smb1RequestDetails::default() }
-    }
-
-    pub(super) fn range(fid: u16, offset: u64, length: u32) -> Smb1RequestDetails {
-        Smb1RequestDetails {
-            fid: Some(fid),
-            offset: Some(offset),
-            length: Some(length),
-            ..Smb1RequestDetails::default()
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Smb1OutstandingRequest {
-    pub(super) command: smb1::Smb1Command,
-    pub(super) about: Smb1RequestDetails,
-    pub(super) mid: u16,
-    tid: u16,
-    uid: u16,
-    /// Sequence number of the response's signature.
-    sequence: Option<u32>,
-    sent: SendTimes,
-    bytes: u32,
-}
-
-impl Smb1OutstandingRequest {
-    pub(super) fn sample(
-        &self,
-        outcome: ExchangeOutcome,
-        status: Option<NtStatus>,
-        arrived: ReceiveTimes,
-        response_bytes: usize,
-    ) -> Sample {
-        let Smb1RequestDetails { subcommand, fid, offset, length, waits } = self.about;
-        Sample {
-            command: Command::Smb1(self.command),
-            subcommand,
-            group: groups::smb1(self.command, subcommand, waits),
-            message_id: self.mid.into(),
-            session_id: self.uid.into(),
-            tree_id: self.tid.into(),
-            file_id: fid.map(FileId::Smb1),
-            status,
-            request_first: self.sent.first,
-            request_last: self.sent.last,
-            interim: None,
-            response_first: arrived.first,
-            response_last: arrived.last,
-            request_bytes: self.bytes,
-            response_bytes: u32_of(response_bytes),
-            offset,
-            length,
-            compounded: false,
-            signed: self.sequence.is_some(),
-            encrypted: false,
-            outcome,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Smb1Connection {
@@ -597,9 +523,4 @@ fn refusal(header: &Smb1Header, message: &[u8]) -> Option<NtStatus> {
 
 pub(super) fn malformed(malformed: Malformed) -> ClientError {
     ClientError::Protocol(malformed.to_string())
-}
-
-/// Messages have less than 16 MiB, so this never saturates.
-fn u32_of(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -3,8 +3,9 @@
 use super::super::ClientError;
 use super::super::file::{Info, ListingEntry};
 use super::super::limits::ListingGuard;
-use super::connection::{Smb1RequestDetails, malformed};
+use super::connection::malformed;
 use super::{MAX_TRANSACT, Smb1ClientSession, rooted};
+use crate::smb1::requests::Smb1RequestDetails;
 use smbscope_wire::fscc::DirectoryEntries;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb1::flags2;

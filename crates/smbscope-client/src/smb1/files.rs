@@ -6,8 +6,9 @@ use super::super::file::{
 };
 use super::super::limits::Allowance;
 use super::super::{ClientError, CreateDisposition};
-use super::connection::{PID, Smb1RequestDetails, malformed};
+use super::connection::{PID, malformed};
 use super::{Smb1ClientSession, fid_of, rooted};
+use crate::smb1::requests::Smb1RequestDetails;
 use smbscope_model::{Command, FileId};
 use smbscope_wire::smb1;
 use smbscope_wire::smb1::messages::{

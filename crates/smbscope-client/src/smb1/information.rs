@@ -2,8 +2,9 @@
 
 use super::super::file::{FileHandle, Info, SetInfo};
 use super::super::{ClientError, FsctlProfile};
-use super::connection::{Smb1RequestDetails, malformed};
+use super::connection::malformed;
 use super::{MAX_TRANSACT, Smb1ClientSession, fid_of, rooted};
+use crate::smb1::requests::Smb1RequestDetails;
 use smbscope_model::Subcommand;
 use smbscope_wire::fscc::Data;
 use smbscope_wire::names::InfoLevel;

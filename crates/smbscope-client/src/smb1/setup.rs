@@ -8,8 +8,10 @@ use super::super::transport::FramedConnection;
 use super::super::{
     ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions, SessionParameters, SigningAlgorithm,
 };
-use super::connection::{NO_TREE, Smb1Connection, Smb1RequestDetails, malformed};
-use super::{MAX_TRANSACT, Smb1ClientSession, raw};
+use super::connection::{NO_TREE, Smb1Connection, malformed};
+use super::{MAX_TRANSACT, Smb1ClientSession};
+use crate::smb1::requests::Smb1RequestDetails;
+use crate::smb1::transfers;
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{
@@ -71,7 +73,7 @@ impl Smb1ClientSession {
         };
         connect_tree(&mut connection, options).await?;
         let signed = connection.signer.is_some();
-        let (max_read, max_write) = match raw::block(options, server.capabilities, server.max_raw_size, signed)? {
+        let (max_read, max_write) = match transfers::block(options, server.capabilities, server.max_raw_size, signed)? {
             Some(block) => (block, block),
             None => largest(&server, signed),
         };

@@ -5,16 +5,16 @@
 //! are a compound. `replies` waits for responses by message ID, and handles everything that arrives in between: interim
 //! responses, oplock and lease breaks, and responses to requests that nothing waits for.
 
-use super::breaks::Breaks;
-use super::credits::ClientCredits;
-use super::protection::{Protection, ProtectionLevel};
-use super::replies::ReceivedResponse;
+use crate::crypto::{Sealer, Signer};
+use crate::smb2::breaks::Breaks;
+use crate::smb2::credits::ClientCredits;
 use crate::transport::{FramedConnection, ReceiveTimes};
 use crate::{ClientError, Sample, SessionOptions};
 use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
 use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
-use smbscope_wire::smb2::{self, FileReference, Smb2Header, flags};
+use smbscope_wire::smb2::{self, FileReference, Smb2Header, TransformHeader, flags};
+use smbscope_wire::status::NtStatus;
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -335,5 +335,89 @@ pub(super) fn file_id(file: FileReference) -> FileId {
 fn finish_message(out: &mut [u8], start: Option<usize>, protection: &Protection) {
     if let (Some(signer), Some(message)) = (protection.signing(), start.and_then(|start| out.get_mut(start..))) {
         signer.sign(message);
+    }
+}
+
+/// A response. Its bytes are available until the next frame.
+#[derive(Debug, Clone)]
+pub(super) struct ReceivedResponse {
+    pub(super) header: Smb2Header,
+    pub(super) range: Range<usize>,
+}
+
+impl ReceivedResponse {
+    pub(super) fn status(&self) -> NtStatus {
+        self.header.status
+    }
+
+    pub(super) fn ok(self) -> Result<ReceivedResponse, ClientError> {
+        match self.status().is_error() {
+            true => Err(ClientError::Status { command: Command::Smb2(self.header.command), status: self.status() }),
+            false => Ok(self),
+        }
+    }
+
+    pub(super) fn malformed(&self) -> ClientError {
+        ClientError::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
+    }
+}
+
+/// Protection of requests, required in responses too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProtectionLevel {
+    Plain,
+    Signed,
+    /// Encrypted, without a signature.
+    Sealed,
+}
+
+/// Protection of a session's messages: signatures (MS-SMB2 3.1.4.1, 3.1.5.1) and encryption (3.1.4.3).
+#[derive(Debug)]
+pub(super) struct Protection {
+    pub(super) signer: Option<Signer>,
+    pub(super) sealer: Option<Sealer>,
+    pub(super) mode: ProtectionLevel,
+    /// True if the key of the response's signature follows from its content, so the session setup verifies it.
+    pub(super) checked_later: bool,
+}
+
+impl Protection {
+    pub(super) fn none() -> Protection {
+        Protection { signer: None, sealer: None, mode: ProtectionLevel::Plain, checked_later: false }
+    }
+
+    pub(super) fn signing(&self) -> Option<&Signer> {
+        self.signer.as_ref().filter(|_| self.mode == ProtectionLevel::Signed)
+    }
+
+    /// Decrypts a frame in place. Returns the range of its messages.
+    pub(super) fn open(&self, frame: &mut [u8]) -> Option<Range<usize>> {
+        let length = frame.len();
+        self.sealer.as_ref()?.open(frame)?;
+        Some(TransformHeader::LENGTH..length)
+    }
+
+    /// Fails if a response is less protected than required. `sealed` is true if its frame was decrypted.
+    pub(super) fn check(&self, header: &Smb2Header, message: &[u8], sealed: bool) -> Result<(), ClientError> {
+        if sealed || self.checked_later {
+            return Ok(());
+        }
+        let command = Command::Smb2(header.command);
+        if self.mode == ProtectionLevel::Sealed {
+            return Err(ClientError::Protocol(format!("{command} was sent encrypted and answered in plain text")));
+        }
+        // 3.2.5.1.3: interim responses and unsolicited messages need no signature.
+        if header.status == NtStatus::PENDING || header.message_id == u64::MAX {
+            return Ok(());
+        }
+        match (&self.signer, header.is_signed()) {
+            (Some(signer), true) if !signer.verify(message) => {
+                Err(ClientError::Tampered { command, what: "signature" })
+            }
+            (_, false) if self.mode == ProtectionLevel::Signed => {
+                Err(ClientError::Tampered { command, what: "signature, namely none" })
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -5,34 +5,30 @@
 //! which numbers, signs, encrypts and times them.
 
 mod breaks;
-mod channels;
 mod connection;
 mod credits;
+mod directory;
 mod files;
-mod listing;
 mod negotiate;
 mod paths;
-mod protection;
-mod queue;
 mod replies;
-mod server_side;
 mod setup;
-mod watch;
-mod whole_files;
+mod transfers;
 
 use super::ClientError;
 use super::control::TreeConnectTarget;
-use super::facts::SessionParameters;
 use super::options::{SessionOptions, SigningAlgorithm};
 use super::sample::Samples;
+use crate::sample::SessionParameters;
+use crate::smb2::connection::ProtectionLevel;
+use crate::smb2::setup::SessionBinding;
 use breaks::RequestedCaching;
-use channels::SessionBinding;
 use connection::{Smb2Connection, Smb2RequestDetails};
 use negotiate::Smb2NegotiateResult;
-use protection::ProtectionLevel;
 use smbscope_model::{Dialect, FileId};
 use smbscope_wire::smb2::FileReference;
-use smbscope_wire::smb2::messages::{negotiate::capabilities, plain};
+use smbscope_wire::smb2::messages::negotiate::capabilities;
+use smbscope_wire::smb2::messages::plain;
 use std::io;
 use std::time::Instant;
 

@@ -4,8 +4,8 @@
 use super::Smb2ClientSession;
 use super::connection::{Chain, Smb2RequestDetails};
 use super::files::{data_of, reference};
-use super::replies::ReceivedResponse;
 use crate::file::{CreateDisposition, FileHandle, Info, OpenParameters, SetInfo, access, options};
+use crate::smb2::connection::ReceivedResponse;
 use crate::{ClientError, create_options};
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::FileReference;

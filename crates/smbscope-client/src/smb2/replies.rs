@@ -1,7 +1,7 @@
 //! Receiving (MS-SMB2 3.2.5.1): decrypts and splits frames, verifies responses and matches them with requests, records
 //! breaks, and accounts for requests without a response.
 
-use super::connection::{Chain, Smb2Connection, Smb2RequestDetails, Whose, file_id};
+use super::connection::{Chain, ReceivedResponse, Smb2Connection, Smb2RequestDetails, Whose, file_id};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::transport::ReceiveTimes;
 use crate::{ClientError, Sample};
@@ -11,35 +11,10 @@ use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, COMPRESSION_ID, Smb2Header, TRANSFORM_ID};
 use smbscope_wire::status::NtStatus;
 use std::io;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Time limit for the response to a CANCEL, if the server has answered with STATUS_PENDING before.
 const CANCEL_TIME: Duration = Duration::from_secs(1);
-
-/// A response. Its bytes are available until the next frame.
-#[derive(Debug, Clone)]
-pub(super) struct ReceivedResponse {
-    pub(super) header: Smb2Header,
-    range: Range<usize>,
-}
-
-impl ReceivedResponse {
-    pub(super) fn status(&self) -> NtStatus {
-        self.header.status
-    }
-
-    pub(super) fn ok(self) -> Result<ReceivedResponse, ClientError> {
-        match self.status().is_error() {
-            true => Err(ClientError::Status { command: Command::Smb2(self.header.command), status: self.status() }),
-            false => Ok(self),
-        }
-    }
-
-    pub(super) fn malformed(&self) -> ClientError {
-        ClientError::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
-    }
-}
 
 impl Smb2Connection {
     pub(super) async fn reply(&mut self, id: u64) -> Result<ReceivedResponse, ClientError> {

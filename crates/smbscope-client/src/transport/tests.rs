@@ -146,3 +146,20 @@ fn a_netbios_session_is_asked_for_by_the_hosts_name_then_by_any() {
     run(async { FramedConnection::connect(&options).await.unwrap() });
     server.join().unwrap();
 }
+
+#[test]
+fn names_are_encoded_as_the_specification_shows() {
+    // RFC 1001 14.1: "FRED" padded with spaces. The last pair is the suffix 0x20, which looks like a space.
+    let mut out = Vec::new();
+    put_name("FRED", FILE_SERVER, &mut out);
+    assert_eq!(&out[1..33], b"EGFCEFEECACACACACACACACACACACACA");
+    assert_eq!((out[0], out[33], out.len()), (32, 0, 34));
+}
+
+#[test]
+fn an_address_has_no_netbios_name() {
+    assert_eq!(netbios_name("filer.example.org"), Some("FILER".to_owned()));
+    assert_eq!(netbios_name("10.0.0.1"), None);
+    assert_eq!(netbios_name("fe80::1"), None);
+    assert_eq!(netbios_name("a-name-of-sixteen"), None);
+}

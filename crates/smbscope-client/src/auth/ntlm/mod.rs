@@ -2,18 +2,17 @@
 
 mod keys;
 mod message;
-mod target_info;
 
 #[cfg(test)]
 mod tests;
 
 use super::AuthError;
+use crate::auth::ntlm::message::TargetInfo;
 use crate::crypto::same;
 use keys::{MessageSigner, NtlmSender};
 use message::{Authenticate, Challenge, flags};
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
-use target_info::TargetInfo;
 
 /// Random and time-dependent inputs of an authentication.
 #[derive(Clone, PartialEq, Eq)]

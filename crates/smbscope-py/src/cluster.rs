@@ -1,16 +1,19 @@
-//! Analysis in parts for `smbscope.cluster`: the tasks of the cluster. They exchange bytes.
+//! The tasks of `smbscope.cluster`: parts of an analysis, and the load generators of a distributed benchmark. Python
+//! transports their messages, which are bytes.
 
 use crate::analysis::{PyAnalysis, RenderedAnalysis};
-use crate::errors::{ArgumentError, of_analysis};
+use crate::errors::{ArgumentError, SmbscopeError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smbscope_report::parquet::ParquetExchangeWriter;
+use smbscope_run::Host;
 use smbscope_run::analysis::parts::{self, AnalysisPlan, FilePart, HostPairPart, Pieces, SerializedParts};
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 fn parsed(py: Python<'_>, arguments: &[OsString]) -> PyResult<(Vec<CaptureInput>, AnalysisOptions)> {
     py.detach(|| smbscope_cli::analysis(arguments)).map_err(ArgumentError::new_err)
@@ -99,4 +102,54 @@ pub(crate) fn merge(
         arrived.merged(&unread, &options, |analysis| RenderedAnalysis::from_analysis(analysis, options.clone()))
     });
     PyAnalysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
+}
+
+/// Load generator of a host, which answers its driver's requests.
+#[pyclass(name = "LoadHost", frozen, module = "smbscope")]
+pub(crate) struct PyLoadHost(Mutex<smbscope_run::LoadHost>);
+
+#[pymethods]
+impl PyLoadHost {
+    #[new]
+    fn new() -> PyLoadHost {
+        PyLoadHost(Mutex::new(smbscope_run::LoadHost::new()))
+    }
+
+    /// Returns the answer to a request.
+    fn answer<'py>(&self, py: Python<'py>, request: &[u8]) -> Bound<'py, PyBytes> {
+        let answer = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).answer(request));
+        PyBytes::new(py, &answer)
+    }
+}
+
+/// Host name, whether it is this machine, and a function that sends a request and returns the answer.
+type PyHost = (String, bool, Py<PyAny>);
+
+/// Wraps a Python function that starts the load hosts.
+pub(crate) fn source(start: Py<PyAny>) -> Box<smbscope_cli::HostSource> {
+    Box::new(move |address, slots| {
+        Python::attach(|py| {
+            let started = start.call1(py, (address, slots)).and_then(|hosts| hosts.extract::<Vec<PyHost>>(py));
+            let hosts = started.map_err(|error| said(py, &error))?;
+            Ok(hosts.into_iter().map(|(name, is_here, call)| host(name, is_here, call)).collect())
+        })
+    })
+}
+
+fn host(name: String, is_here: bool, call: Py<PyAny>) -> Host {
+    Host::new(name, is_here, move |request| {
+        Python::attach(|py| {
+            let answer = call.call1(py, (PyBytes::new(py, request),));
+            answer.and_then(|answer| answer.extract::<Vec<u8>>(py)).map_err(|error| said(py, &error))
+        })
+    })
+}
+
+/// Formats an exception in one line, with its type unless it belongs to this package.
+fn said(py: Python<'_>, error: &PyErr) -> String {
+    let text = match error.is_instance_of::<SmbscopeError>(py) {
+        true => error.value(py).to_string(),
+        false => error.to_string(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
