@@ -15,6 +15,17 @@
 //! Nothing here prints or handles signals. An [`AnalysisObserver`] follows the progress and receives the flag that
 //! stops it.
 
+mod found;
+pub mod parts;
+mod recorder;
+mod report;
+mod table;
+
+pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
+pub use recorder::AggregatedExchanges;
+pub use smbscope_capture::reader::CaptureInput;
+pub use table::{ExchangeExport, ExchangeExportResult};
+
 use recorder::AnalysisRecorder;
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
@@ -30,17 +41,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
-
-pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
-pub use recorder::AggregatedExchanges;
-pub use smbscope_capture::reader::CaptureInput;
-pub use table::{ExchangeExport, ExchangeExportResult};
-
-mod found;
-pub mod parts;
-mod recorder;
-mod report;
-mod table;
 
 #[derive(Debug, Clone)]
 pub struct AnalysisOptions {

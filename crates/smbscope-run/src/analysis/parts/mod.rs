@@ -11,20 +11,21 @@
 //! files counts as incomplete. Options that depend on the order of exchanges are refused: groups by fields, and the
 //! commands of an episode.
 
-use crate::analysis::recorder::AggregatedExchanges;
-use crate::analysis::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis};
+mod divide;
+mod follow;
+
 pub use divide::{FilePart, divide};
 pub use follow::{Pieces, follow};
+pub use smbscope_model::travel::{TravelError, from_bytes, to_bytes};
+
+use crate::analysis::recorder::AggregatedExchanges;
+use crate::analysis::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::{Partial, coupled};
 use smbscope_capture::reader::CaptureError;
-pub use smbscope_model::travel::{TravelError, from_bytes, to_bytes};
 use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Stamp, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-mod divide;
-mod follow;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostPairPart {
