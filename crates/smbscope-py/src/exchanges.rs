@@ -12,7 +12,7 @@ use signal_hook::consts::SIGINT;
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeBatches, ExchangeTable, Provenance};
 use smbscope_report::{csv, parquet};
-use smbscope_run::analysis::{self, ExchangeExportResult};
+use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput, ExchangeExportResult};
 use smbscope_run::files::{Destination, Replacement};
 use std::any::Any;
 use std::io;

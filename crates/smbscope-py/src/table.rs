@@ -150,14 +150,14 @@ fn cell_text(array: &dyn Array, row: usize) -> String {
         DataType::Duration(_) => Nanos(array.as_primitive::<DurationNanosecondType>().value(row)).to_string(),
         DataType::Dictionary(..) => {
             let array = array.as_dictionary::<Int32Type>();
-            text(array.values(), usize::try_from(array.keys().value(row)).unwrap_or_default())
+            cell_text(array.values(), usize::try_from(array.keys().value(row)).unwrap_or_default())
         }
         DataType::List(_) => {
             let items = array.as_list::<i32>().value(row);
-            (0..items.len()).map(|item| text(&items, item)).collect::<Vec<_>>().join(", ")
+            (0..items.len()).map(|item| cell_text(&items, item)).collect::<Vec<_>>().join(", ")
         }
         DataType::Struct(_) => {
-            let columns = array.as_struct().columns().iter().map(|column| text(column, row));
+            let columns = array.as_struct().columns().iter().map(|column| cell_text(column, row));
             columns.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
         }
         _ => integer(array, row).map(|number| number.to_string()).unwrap_or_default(),
