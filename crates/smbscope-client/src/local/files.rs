@@ -1,11 +1,11 @@
 //! Calls on open files of a local folder: open, close, read, write, flush, lock, query and set.
 
-use super::calls::LocalCallDetails;
 use super::{LocalSession, TRANSFER_MAX};
 use crate::file::{
     ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, Moved, OpenParameters, OpenResult, ReadRetention,
     SetInfo, TransferDirection, access, options,
 };
+use crate::local::LocalCallDetails;
 use crate::{ClientError, limits};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{FallocateFlags, OFlags};

@@ -1,11 +1,10 @@
 //! Operations on paths of a local folder, each made of an open, the operation and a close, as in an SMB2 client.
 
 use super::LocalSession;
-use super::calls::LocalCallDetails;
 use super::files::local;
 use crate::file::{CreateDisposition, FileHandle, Info, ListingEntry, OpenParameters, SetInfo, access, options};
 use crate::limits::ListingGuard;
-use crate::local::calls::LocalRefusal;
+use crate::local::{LocalCallDetails, LocalRefusal};
 use crate::{ClientError, create_options};
 use cap_std::fs::DirEntry;
 use smbscope_model::Subcommand;

@@ -7,7 +7,6 @@
 mod connection;
 mod directory;
 mod files;
-mod information;
 mod requests;
 mod setup;
 mod transfers;
