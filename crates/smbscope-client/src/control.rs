@@ -5,7 +5,6 @@ use smbscope_model::Dialect;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
 
-/// A control code, its input limits and the expected refusals.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FsctlProfile {
     pub code: Fsctl,
@@ -56,7 +55,6 @@ impl FsctlProfile {
         ALL.iter().find(|control| control.code == code)
     }
 
-    /// Returns the access mask that the file must be opened with.
     pub fn access(&self) -> u32 {
         if self.code == Fsctl::QUERY_ALLOCATED_RANGES { access::READ_DATA } else { 0 }
     }
@@ -91,7 +89,6 @@ impl FsctlProfile {
     }
 }
 
-/// Share of an additional tree connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeConnectTarget {
     Own,

@@ -30,17 +30,12 @@ pub enum ClientError {
         error: io::Error,
     },
 
-    /// No answer within [`SessionOptions::timeout`](crate::SessionOptions::timeout).
     #[error("no answer to {command} after {}", in_words(*waited))]
     TimedOut { command: Command, waited: Duration },
 
     /// Every command was answered in time, but all of them together took too long.
     #[error("{what} took longer than {} in all: give it more time with --timeout", in_words(*limit))]
-    TooLong {
-        /// Noun phrase: `a listing`, `connecting` …
-        what: &'static str,
-        limit: Duration,
-    },
+    TooLong { what: &'static str, limit: Duration },
 
     #[error("no connection to {address}: {error}; {}", advice(.error.kind()))]
     Unreachable {
@@ -64,11 +59,7 @@ pub enum ClientError {
     Foreign(Foreign),
 
     #[error("the answer to {command} has a wrong {what}: its bytes were changed, or the keys differ")]
-    Tampered {
-        command: Command,
-        /// `signature` or `authentication tag`.
-        what: &'static str,
-    },
+    Tampered { command: Command, what: &'static str },
 }
 
 fn advice(kind: io::ErrorKind) -> &'static str {

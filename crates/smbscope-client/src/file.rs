@@ -47,12 +47,10 @@ pub enum CreateDisposition {
 pub struct OpenParameters<'a> {
     /// Empty for the root of the share.
     pub path: &'a str,
-    /// Bits of [`access`].
     pub access: u32,
     /// FILE_SHARE_READ 1, FILE_SHARE_WRITE 2, FILE_SHARE_DELETE 4.
     pub share: u32,
     pub disposition: CreateDisposition,
-    /// Bits of [`options`].
     pub options: u32,
     /// FileAttributes (MS-FSCC 2.6).
     pub attributes: u32,
@@ -126,7 +124,6 @@ pub struct ByteRangeLock {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListingEntry {
     pub name: String,
-    /// EndOfFile in bytes.
     pub size: u64,
     pub attributes: u32,
 }
@@ -168,10 +165,8 @@ pub enum TransferDirection<'a> {
     Write(&'a [u8]),
 }
 
-/// A file to open, read completely and close.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WholeFile {
-    /// Relative to the share.
     pub path: String,
     /// Expected size in bytes.
     pub size: u64,

@@ -13,7 +13,6 @@ pub(super) const UNANSWERED_MAX: usize = 8_192;
 pub(super) const INTERIMS_MAX: u32 = 64;
 /// NetBIOS keep-alives between two messages: one every minute and a half for a day.
 pub(super) const KEEP_ALIVES_MAX: u32 = 1_024;
-/// Entries of a listing, and bytes of the names kept.
 pub(super) const LISTED_ENTRIES_MAX: usize = 1 << 20;
 pub(super) const LISTED_NAMES_MAX: usize = 64 << 20;
 /// SMB2: lowest acceptable MaxTransactSize, MaxReadSize and MaxWriteSize. Servers offer 64 KiB or more.
@@ -26,7 +25,6 @@ pub(super) const CONNECT_TIMEOUTS: u32 = 4;
 /// timeout.
 pub(super) const OPERATION_TIMEOUTS: u32 = 10;
 
-/// Time limit of an operation that takes several commands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
     what: &'static str,

@@ -120,7 +120,6 @@ pub enum Credentials {
         user: String,
         password: Secret,
     },
-    /// Tickets from the system's cache.
     Kerberos,
 }
 

@@ -66,7 +66,6 @@ impl Sample {
     }
 }
 
-/// Commands since the samples were last taken. The user's task takes them after each operation.
 pub type Samples = Vec<Sample>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -55,7 +55,6 @@ impl ClientSession {
         either!(self, session => session.facts())
     }
 
-    /// Returns the samples since the caller last cleared them.
     pub fn samples(&mut self) -> &mut Samples {
         either!(self, session => session.samples())
     }
@@ -133,7 +132,6 @@ impl ClientSession {
             let length = u32::try_from(size - done).unwrap_or(u32::MAX).min(block.max(1));
             let bytes = self.skim(handle, done, length).await?;
             (done, moved.bytes) = (done + bytes, moved.bytes + bytes);
-            // The file may be shorter than expected.
             if bytes < u64::from(length) {
                 break;
             }
@@ -141,7 +139,6 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Asks the server to write cached data to disk.
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         either!(self, session => session.flush(handle).await)
     }

@@ -16,11 +16,7 @@ pub(super) struct KerberosClient(KerberosState);
 
 enum KerberosState {
     Pending(PendingClientContext<Outbound>),
-    /// Established, with the token still to be sent and the session key.
-    Established {
-        token: Vec<u8>,
-        session_key: Vec<u8>,
-    },
+    Established { token: Vec<u8>, session_key: Vec<u8> },
     Failed,
 }
 

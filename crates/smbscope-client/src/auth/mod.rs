@@ -26,7 +26,6 @@ pub enum AuthError {
     /// The server doesn't support the level of NTLMv2 that Windows 2000 introduced.
     #[error("the server's NTLM lacks {0}")]
     Weak(&'static str),
-    /// The MIC that protects the list of mechanisms is wrong.
     #[error("the server's mechListMIC is wrong: its token was changed, or it does not know the session key")]
     WrongMic,
     #[error("{0}")]
@@ -71,7 +70,6 @@ impl Authenticator {
         Ok(Authenticator::with_mechanism(Mechanism::Ntlm(Box::new(client))))
     }
 
-    /// Returns the token for the first session setup.
     pub fn first(&mut self) -> Vec<u8> {
         spnego::init_token(&self.mech_types, &self.mechanism.first())
     }
@@ -144,7 +142,6 @@ impl Mechanism {
         Err(AuthError::Unavailable(reason.to_owned()))
     }
 
-    /// Returns its object identifiers: the one to offer, then others that servers use for it.
     fn oids(&self) -> &'static [&'static [u8]] {
         match self {
             Mechanism::Ntlm(_) => &[spnego::NTLM],

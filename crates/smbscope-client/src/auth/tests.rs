@@ -11,7 +11,6 @@ fn user() -> Credentials {
     Credentials::Ntlm { domain: "LAB".to_owned(), user: "bench".to_owned(), password }
 }
 
-/// Returns an authenticator that has answered Samba's challenge, and its token.
 fn answered(credentials: &Credentials) -> (Authenticator, Vec<u8>) {
     let mut authenticator = Authenticator::new(credentials, "server").unwrap();
     assert_eq!(identify(&authenticator.first()), Some(SecurityToken::NtlmNegotiate));

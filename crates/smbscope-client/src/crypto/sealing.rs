@@ -111,7 +111,6 @@ impl fmt::Debug for Sealer {
     }
 }
 
-/// Makes the same call for any cipher, with the part of the nonce field that it uses.
 macro_rules! each {
     ($keyed:expr, $nonce:expr, ($cipher:ident, $used:ident) => $call:expr) => {
         match $keyed {

@@ -11,7 +11,6 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(&String::from_iter(pair), 16).unwrap()).collect()
 }
 
-/// Returns the value below its name in a file of vectors.
 fn vector(file: &str, name: &str) -> Vec<u8> {
     let value = file.split("\n\n").find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
     bytes(value.unwrap_or_else(|| panic!("no vector {name}")))
@@ -21,7 +20,6 @@ fn key(file: &str, name: &str) -> CipherKey {
     CipherKey::Bits128(vector(file, name).try_into().unwrap())
 }
 
-/// 00 01 02 …
 fn counting<const N: usize>() -> [u8; N] {
     std::array::from_fn(|i| u8::try_from(i).unwrap())
 }

@@ -115,7 +115,6 @@ impl LocalSession {
 
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let mut at = offset;
-        // An empty write makes a call too.
         for part in data.chunks(TRANSFER_MAX as usize).chain(data.is_empty().then_some(data)) {
             let length = part.len() as u32;
             let about = LocalCallDetails {
@@ -158,7 +157,6 @@ impl LocalSession {
         self.call(Smb2Command::FLUSH, LocalCallDetails::file(handle), |session| session.file(handle)?.sync_all()).await
     }
 
-    /// Locks a range against all other opens.
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         let allowance = limits::Allowance::of_operation("a lock", self.timeout);
         let kind = if range.exclusive { Lock::Exclusive } else { Lock::Shared };
@@ -295,7 +293,6 @@ impl Lock {
     }
 }
 
-/// Converts a path of a share to one of the folder.
 pub(super) fn local(path: &str) -> String {
     if path.is_empty() { ".".to_owned() } else { path.replace('\\', "/") }
 }

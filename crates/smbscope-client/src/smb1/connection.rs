@@ -35,7 +35,6 @@ pub(super) struct Smb1Connection {
     pub(super) assembly: TransactionReassembly,
     /// The one request that may stay outstanding while others are sent.
     pub(super) watch: Option<Smb1ChangeNotify>,
-    /// Unsolicited messages since the last response.
     unasked: u32,
     mids: Mids,
     /// Last request sent. Still set if its caller stopped waiting.
@@ -90,7 +89,6 @@ impl Smb1Connection {
         Ok(header)
     }
 
-    /// Like [`Smb1Connection::call`], with another tree connect than the session's.
     pub(super) async fn call_in_tree<R: Smb1Message>(
         &mut self,
         tid: u16,
@@ -164,7 +162,6 @@ impl Smb1Connection {
         self.send_beside(request, about).await
     }
 
-    /// Sends a request of a queue and returns its MID. [`Smb1Connection::any_answer`] receives the response.
     pub(super) async fn post<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -225,7 +222,6 @@ impl Smb1Connection {
         self.mids.next(|mid| watch == Some(mid) || queued.iter().any(|pending| pending.mid == mid))
     }
 
-    /// Sends a request without a response, with the given MID.
     pub(super) async fn send_one_way<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -265,7 +261,6 @@ impl Smb1Connection {
         Ok(())
     }
 
-    /// Sends data of the outstanding command in a frame of its own, without a header.
     pub(super) async fn send_raw(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -308,7 +303,6 @@ impl Smb1Connection {
         self.receive_any(pending, &[pending.command]).await
     }
 
-    /// Like [`Smb1Connection::receive`], if the response may have one of these commands.
     async fn receive_any(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -503,7 +497,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Leaves the wait for the last request to another caller.
     pub(super) fn leave_waiting(&mut self) {
         self.under_way = None;
     }

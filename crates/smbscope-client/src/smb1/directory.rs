@@ -70,7 +70,6 @@ impl Smb1ClientSession {
                 raw_name: &self.resume,
             };
             match self.connection.transact(&next, Smb1RequestDetails::default()).await {
-                // The previous entry was the last one.
                 Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(found),
                 result => result?,
             }
@@ -84,7 +83,6 @@ impl Smb1ClientSession {
         Ok(found)
     }
 
-    /// Takes the entries of the last response, and the name to resume after.
     fn take(
         &mut self,
         level: InformationLevel,
@@ -159,7 +157,6 @@ fn count(most: usize) -> u16 {
 }
 
 impl Smb1ClientSession {
-    /// Returns information about an open file, in the level's encoding.
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let information_level = self.file_level(info)?;
         let fid = fid_of(handle);
@@ -193,7 +190,6 @@ impl Smb1ClientSession {
         self.connection.transact(&SetFileInformation { fid, information }, Smb1RequestDetails::file(fid)).await
     }
 
-    /// Changes a file or directory without opening it.
     pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let file_name = rooted(&mut self.path, path);

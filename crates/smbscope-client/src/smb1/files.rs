@@ -65,7 +65,6 @@ impl Smb1ClientSession {
         })
     }
 
-    /// Returns the handle of the file just opened, and adds it to the sample.
     fn opened(&mut self, fid: u16) -> FileHandle {
         let file_id = FileId::Smb1(fid);
         if let Some(sample) = self.connection.samples.last_mut() {

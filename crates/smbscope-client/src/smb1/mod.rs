@@ -139,7 +139,6 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Returns true if the response has arrived already, so [`Self::changes`] won't wait.
     pub fn has_changes(&self) -> bool {
         self.connection.watch.as_ref().is_some_and(Smb1ChangeNotify::is_answered)
     }

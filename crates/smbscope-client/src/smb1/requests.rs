@@ -122,7 +122,6 @@ impl Smb1OutstandingRequest {
     }
 }
 
-/// A watch, with its response if that arrived during another wait.
 #[derive(Debug)]
 pub(super) struct Smb1ChangeNotify {
     pub(super) pending: Smb1OutstandingRequest,
@@ -156,7 +155,6 @@ mod tests {
         let round: Vec<u16> = (0..0xffff).map(|_| mids.next(|mid| mid == first)).collect();
         assert!(round.iter().all(|mid| ![0, 7, 0xffff, first].contains(mid)));
         assert!(mids.was_ignored(7) && !mids.was_ignored(8));
-        // All other IDs were used: 65,536 minus these four.
         let distinct: std::collections::BTreeSet<u16> = round.into_iter().collect();
         assert_eq!(distinct.len(), 65_532);
     }

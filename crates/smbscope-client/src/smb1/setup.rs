@@ -46,7 +46,6 @@ pub(super) struct Smb1ServerParameters {
     session_key: u32,
     pub(super) capabilities: u32,
     extended_security: bool,
-    /// True if the session will be signed once there is a key.
     sign: bool,
     signing_required: bool,
 }
@@ -178,7 +177,6 @@ async fn negotiate(
     Ok(server)
 }
 
-/// Logs on with SPNEGO tokens. Returns true if the user is a guest.
 async fn log_on(
     connection: &mut Smb1Connection,
     server: &Smb1ServerParameters,
@@ -191,7 +189,6 @@ async fn log_on(
     Ok(guest)
 }
 
-/// Performs the legs of a session setup. Returns the authenticator, and whether the user is a guest.
 async fn authenticate(
     connection: &mut Smb1Connection,
     server: &Smb1ServerParameters,
@@ -332,7 +329,6 @@ fn refused_tree(error: ClientError, options: &SessionOptions) -> ClientError {
 fn largest(server: &Smb1ServerParameters, signed: bool) -> (u32, u32) {
     let buffer = server.max_buffer_size.min(MAX_BUFFER_SIZE.into());
     let data = buffer.saturating_sub(WriteAndx::DATA_OFFSET.into()).max(1);
-    // Whole pages, if at least one fits.
     let data = if data >= 4096 { data / 4096 * 4096 } else { data };
     let with = |capability| if !signed && server.capabilities & capability != 0 { LARGE } else { data };
     (with(capabilities::LARGE_READX), with(capabilities::LARGE_WRITEX))

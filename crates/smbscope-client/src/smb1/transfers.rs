@@ -38,7 +38,6 @@ impl Smb1ClientSession {
             TransferDirection::Write(data) => self.facts.max_write.min(u32::try_from(data.len()).unwrap_or(u32::MAX)),
         };
         let mut rest = ranges.iter().flat_map(|range| range.cut(max));
-        // By MID.
         let mut outstanding: Vec<(u16, u32)> = Vec::with_capacity(depth as usize);
         let (mut moved, mut failed) = (Moved::default(), None);
         let allowance = Allowance::of_operation("a transfer", self.connection.timeout);
@@ -154,7 +153,6 @@ impl Smb1Connection {
         if bytes > usize::from(max_count) {
             return Err(ClientError::Protocol("READ_RAW brought more than was asked for".to_owned()));
         }
-        // A frame without a header has no status.
         self.samples.push(pending.sample(ExchangeOutcome::Complete, None, arrived, bytes));
         Ok(bytes as u32)
     }

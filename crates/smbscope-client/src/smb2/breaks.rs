@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 /// Read, handle and write caching.
 const READ_HANDLE_WRITE: u32 = 7;
 
-/// Caching requested when opening a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum RequestedCaching {
     #[default]

@@ -47,10 +47,8 @@ pub(super) enum Whose {
     Later,
 }
 
-/// Relation of a request to the one before it in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chain {
-    /// Unrelated, or the first one.
     Own,
     /// Uses the open of the request before.
     Related,
@@ -74,20 +72,16 @@ pub(super) struct Smb2Connection {
     pub(super) protection: Protection,
     pub(super) credits: ClientCredits,
     pub(super) breaks: Breaks,
-    /// True if the dialect has the CreditCharge field.
     pub(super) has_credit_charge: bool,
     pub(super) timeout: Duration,
     pub(super) pending: Vec<Smb2OutstandingRequest>,
-    /// Breaks since the last awaited response.
     pub(super) unasked: u32,
     pub(super) kept: Vec<(Smb2Header, Vec<u8>)>,
-    /// Messages of the frame being built, if it will be encrypted.
     plain: Vec<u8>,
     /// Start of the last message in the frame being built.
     last: Option<usize>,
     /// Number of requests that were outstanding before the frame being built.
     before: usize,
-    /// Unprocessed part of the last frame received.
     pub(super) rest: Range<usize>,
     pub(super) arrived: Option<ReceiveTimes>,
     pub(super) sealed: bool,
@@ -147,7 +141,6 @@ impl Smb2Connection {
         self.reply(id).await
     }
 
-    /// Sends a request whose response is fetched later or never.
     pub(super) async fn post<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
@@ -189,7 +182,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Adds a request to the frame and returns its message ID.
     pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails, chain: Chain) -> u64 {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         let (message_id, credits_asked) = self.credits.spend(charge);
@@ -229,7 +221,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Returns the last message sent, from its header on, unless it was encrypted.
     pub(super) fn sent(&mut self) -> &[u8] {
         self.link.outgoing().get(FramedConnection::START..).unwrap_or_default()
     }
@@ -390,7 +381,6 @@ impl Protection {
         self.signer.as_ref().filter(|_| self.mode == ProtectionLevel::Signed)
     }
 
-    /// Decrypts a frame in place. Returns the range of its messages.
     pub(super) fn open(&self, frame: &mut [u8]) -> Option<Range<usize>> {
         let length = frame.len();
         self.sealer.as_ref()?.open(frame)?;

@@ -34,7 +34,6 @@ impl ClientCredits {
         self.available >= charge
     }
 
-    /// Returns the largest payload that the available credits allow for one request.
     pub(super) fn largest(&self) -> usize {
         if self.multi { self.available.max(1) as usize * BYTES_PER_CREDIT } else { BYTES_PER_CREDIT }
     }
@@ -55,7 +54,6 @@ impl ClientCredits {
         (id, ask)
     }
 
-    /// Adds the credits of a response; `asked` is the number its request had requested.
     pub(super) fn granted(&mut self, credits: u16, asked: u16) {
         self.asked = self.asked.saturating_sub(asked.into());
         self.available = self.available.saturating_add(credits.into());

@@ -120,7 +120,6 @@ async fn list(
 const CHANGES: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
-    /// Starts a watch on a directory; `tree` includes subdirectories. Only one watch at a time.
     pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
         if self.watch.is_some() {
             return Err(ClientError::Unsupported("one watch at a time".to_owned()));

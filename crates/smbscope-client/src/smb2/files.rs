@@ -329,7 +329,6 @@ pub(super) fn io(file: FileReference, offset: u64, length: u32) -> Smb2RequestDe
 const INTERFACES: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
-    /// Returns the key that identifies an open file as a copy source.
     pub async fn resume_key(&mut self, source: FileHandle) -> Result<ResumeKey, ClientError> {
         let code = Fsctl::SRV_REQUEST_RESUME_KEY;
         let reply = self.ioctl(code, reference(source)?, &[], ResumeKey::OUTPUT).await?;

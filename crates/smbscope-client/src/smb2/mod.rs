@@ -38,11 +38,9 @@ pub struct Smb2ClientSession {
     facts: SessionParameters,
     caching: RequestedCaching,
     compound: bool,
-    /// Open of the share's root, once the file system has been queried.
     root: Option<FileReference>,
     /// Data of several responses, or of one that has been replaced.
     data: Vec<u8>,
-    /// Message IDs of the parts of a large transfer.
     parts: Vec<u64>,
     watch: Option<u64>,
     channels: SessionBinding,

@@ -31,11 +31,9 @@ const NETBIOS_PAYLOAD: u32 = 64 * 1024;
 #[derive(Debug, Clone)]
 pub(super) struct Smb2NegotiateResult {
     pub(super) dialect: u16,
-    /// From the request.
     client_capabilities: u32,
     pub(super) client_guid: [u8; 16],
     pub(super) client_security_mode: u16,
-    /// From the response.
     pub(super) capabilities: u32,
     server_guid: [u8; 16],
     security_mode: u16,
@@ -44,7 +42,6 @@ pub(super) struct Smb2NegotiateResult {
     pub(super) max_transact: u32,
     pub(super) max_read: u32,
     pub(super) max_write: u32,
-    /// Hash of the NEGOTIATE request and response.
     pub(super) preauth: PreauthHash,
 }
 
@@ -227,7 +224,6 @@ pub(super) async fn validate(
     }
 }
 
-/// Returns the dialect revision. Fails if the dialect doesn't support the options.
 fn dialect(options: &SessionOptions) -> Result<u16, ClientError> {
     match options.dialect {
         Dialect::Smb2(dialect @ (0x0202 | 0x0210 | 0x0300 | 0x0302 | 0x0311)) => {

@@ -14,7 +14,6 @@ use smbscope_wire::smb2::messages::{Smb2RequestMessage, close, query_info, read}
 /// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
 const SHARE_ALL: u32 = 7;
 
-/// Returns the parameters to open an existing file, with all sharing allowed.
 fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
     OpenParameters { path, access, share: SHARE_ALL, disposition: CreateDisposition::Open, options, attributes: 0 }
 }
@@ -124,7 +123,6 @@ impl Smb2ClientSession {
         closed.map(|()| value)
     }
 
-    /// Returns true if open, this request and close can be sent as one frame now.
     fn compounds<B: Smb2RequestMessage>(&self, request: &B) -> bool {
         let credits = &self.connection.credits;
         let charge = credits.charge(request.payload().max(request.expected()));

@@ -28,7 +28,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Waits for the response to any of the caller's requests.
     pub(super) async fn any_reply(&mut self) -> Result<ReceivedResponse, ClientError> {
         loop {
             let oldest = self.pending.iter().find(|pending| pending.whose == Whose::Caller);
@@ -40,7 +39,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Waits until `until` for the response to a posted request. Returns its header and bytes.
     pub(super) async fn kept_reply(
         &mut self,
         id: u64,

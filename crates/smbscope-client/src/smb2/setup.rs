@@ -13,7 +13,6 @@ use smbscope_wire::smb2::messages::{session_setup, tree_connect};
 use smbscope_wire::smb2::{self, Smb2Header};
 use smbscope_wire::status::NtStatus;
 
-/// Above the number of legs of any authentication.
 const MOST_LEGS: u32 = 8;
 
 #[derive(Debug)]
@@ -92,7 +91,6 @@ pub(super) async fn reauthenticate(
     authenticate(connection, negotiated, options, Whom::OfThisConnection(session_id)).await.map(drop)
 }
 
-/// Session of a session setup.
 #[derive(Debug, Clone, Copy)]
 enum Whom {
     New,
@@ -202,7 +200,6 @@ pub(super) async fn tree(
     Ok(())
 }
 
-/// Derives the keys for the dialect (3.2.5.3).
 fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &PreauthHash) -> SessionKeys {
     match negotiated.dialect {
         0x0311 => SessionKeys::smb3_1_1(session_key, preauth, negotiated.cipher),
@@ -230,7 +227,6 @@ fn check_last_leg(
     Ok(())
 }
 
-/// Fails if the options require a key, which a guest doesn't have.
 fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
     let what = match (options.signing, options.encryption) {
         (_, Encryption::Required(_)) => "encryption",
@@ -292,7 +288,6 @@ fn refused(status: NtStatus, options: &SessionOptions) -> ClientError {
     ClientError::Refused { what: format!("{who} on {}", options.address), status, hint }
 }
 
-/// State of the first channel that further ones need.
 #[derive(Debug)]
 pub(super) struct SessionBinding {
     client_guid: [u8; 16],

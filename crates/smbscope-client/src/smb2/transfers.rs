@@ -84,11 +84,9 @@ impl Smb2ClientSession {
 struct WholeFileRead<'f> {
     file: &'f WholeFile,
     next: WholeFileStep,
-    /// Message ID of its command while that is outstanding.
     outstanding: Option<u64>,
 }
 
-/// The outstanding command, or the next one.
 #[derive(Debug, Clone, Copy)]
 enum WholeFileStep {
     Open,
@@ -97,7 +95,6 @@ enum WholeFileStep {
 }
 
 impl WholeFileStep {
-    /// Returns the read at an offset, or the close at the end.
     fn at(file: FileReference, offset: u64, size: u64, block: u32) -> WholeFileStep {
         match u32::try_from(size.saturating_sub(offset)).unwrap_or(u32::MAX).min(block) {
             0 => WholeFileStep::Close(file),
@@ -187,7 +184,6 @@ impl Smb2ClientSession {
         }
     }
 
-    /// Returns the step after a response, or `None` after the close.
     fn after_step(
         &mut self,
         file: &WholeFile,
@@ -205,7 +201,6 @@ impl Smb2ClientSession {
             WholeFileStep::Read { file: open, offset, length } => {
                 let bytes = data_of(&self.connection, &reply, length)?.len() as u64;
                 moved.bytes += bytes;
-                // The file may be shorter than expected.
                 let size = if bytes < u64::from(length) { 0 } else { file.size };
                 Some(WholeFileStep::at(open, offset + bytes, size, block))
             }

@@ -57,9 +57,7 @@ pub(crate) struct FramedConnection {
     /// As large as the largest frame so far; filled up to `filled`.
     incoming: Vec<u8>,
     filled: usize,
-    /// The last frame handed out, without its header.
     frame: Range<usize>,
-    /// Return of the last read.
     read_at: Instant,
     /// Fires at a deadline or earlier. It is reset only after firing too early, not for every command.
     timer: Pin<Box<Sleep>>,
@@ -110,7 +108,6 @@ impl FramedConnection {
         })
     }
 
-    /// Returns the time when the last frame, sent or not, was started.
     pub(crate) fn sent_from(&self) -> Instant {
         self.sent_from
     }
@@ -145,7 +142,6 @@ impl FramedConnection {
         self.send_raw(timeout).await
     }
 
-    /// Sends the started frame with its header unchanged.
     pub(super) async fn send_raw(&mut self, timeout: Duration) -> io::Result<SendTimes> {
         let first = Instant::now();
         self.sent_from = first;
@@ -167,7 +163,6 @@ impl FramedConnection {
     }
 
     pub(crate) async fn close(&mut self) {
-        // The connection may already be gone.
         let _ = poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await;
     }
 
@@ -220,7 +215,6 @@ impl FramedConnection {
         &self.incoming[self.frame.clone()]
     }
 
-    /// Returns the last message received, to be decrypted in place.
     pub(crate) fn frame_mut(&mut self) -> &mut [u8] {
         &mut self.incoming[self.frame.clone()]
     }
@@ -294,7 +288,6 @@ fn named(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Returns `Pending` until the deadline, then an error.
 fn poll_deadline<T>(
     timer: &mut Pin<Box<Sleep>>,
     deadline: Option<Instant>,
@@ -325,7 +318,6 @@ pub(crate) fn deadline(timeout: Duration) -> Option<Instant> {
 /// Name that every server accepts as its own (MS-SMB 2.1).
 const ANY_SERVER: &str = "*SMBSERVER";
 const CALLING: &str = "SMBSCOPE";
-/// Suffix of a server's name.
 const FILE_SERVER: u8 = 0x20;
 const WORKSTATION: u8 = 0x00;
 /// Type of a session request (RFC 1002 4.3.2).
@@ -347,7 +339,6 @@ async fn connect_netbios(options: &SessionOptions) -> Result<FramedConnection, C
     Err(ClientError::Unsupported(format!("{refusal}; try direct TCP, or the server's NetBIOS name as host")))
 }
 
-/// Sends one session request. Returns the reason if the server refuses.
 async fn request(link: &mut FramedConnection, called: &str, options: &SessionOptions) -> io::Result<Option<String>> {
     let out = link.begin();
     put_name(called, FILE_SERVER, out);
@@ -367,7 +358,6 @@ async fn request(link: &mut FramedConnection, called: &str, options: &SessionOpt
     })
 }
 
-/// Describes an error code (RFC 1002 4.3.4).
 fn refusal(code: u8) -> &'static str {
     match code {
         0x80 => "nobody listens on the called name",

@@ -10,7 +10,6 @@ fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// Runs a connection with a server in another thread.
 fn with_server<T>(
     server: impl FnOnce(std::net::TcpStream) + Send + 'static,
     client: impl AsyncFnOnce(FramedConnection) -> T,

@@ -6,7 +6,6 @@ use md4::Md4;
 use md5::{Digest, Md5};
 use rc4::{Rc4, StreamCipher};
 
-/// Proof that the client knows the password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct NtlmResponses {
     pub(super) nt: Vec<u8>,
@@ -22,7 +21,6 @@ pub(super) fn nt_owf_v2(password: &str, user: &str, domain: &str) -> [u8; 16] {
     hmac_md5(&hash, &[&utf16(&upper_case(user)), &utf16(domain)])
 }
 
-/// ComputeResponse.
 pub(super) fn respond(
     response_key: &[u8; 16],
     server_challenge: &[u8; 8],

@@ -47,8 +47,11 @@ impl fmt::Debug for Unpredictable {
 pub(super) enum NtlmAccount {
     /// An anonymous user (MS-NLMP 3.2.5.1.2).
     Nobody,
-    /// An account. The password itself is not kept.
-    User { domain: String, user: String, response_key: [u8; 16] },
+    User {
+        domain: String,
+        user: String,
+        response_key: [u8; 16],
+    },
 }
 
 impl NtlmAccount {
@@ -66,7 +69,6 @@ impl NtlmAccount {
 
 pub(super) struct NtlmClient {
     account: NtlmAccount,
-    /// Service principal name of the server.
     target_name: String,
     workstation: String,
     random: Unpredictable,
