@@ -18,7 +18,6 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Captured bytes per packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SnapLength {
     /// All headers and the names in most messages. Enough if each message starts in a new packet, which holds for a
@@ -60,7 +59,6 @@ impl CaptureProgram {
         }
     }
 
-    /// Text that the program prints once it is capturing.
     fn ready(self) -> &'static str {
         match self {
             CaptureProgram::Tcpdump => "listening on",
@@ -115,7 +113,6 @@ impl Sniffer {
         Err(format!("{}; run as root, or allow dumpcap to capture", reasons.join("; ")))
     }
 
-    /// Starts a capture into a file. Returns once packets are being captured.
     pub(crate) fn begin(&self, file: &Path) -> Result<RunningCapture, String> {
         let name = self.program.name();
         let mut log = file.to_owned().into_os_string();
@@ -153,7 +150,6 @@ impl Sniffer {
     }
 }
 
-/// A running capture. Dropping it stops the program.
 #[derive(Debug)]
 pub(crate) struct RunningCapture {
     child: Option<Child>,
@@ -169,7 +165,6 @@ pub(crate) struct FinishedCapture {
 }
 
 impl RunningCapture {
-    /// Stops the capture after the last packets have arrived.
     pub(crate) fn end(mut self) -> Result<FinishedCapture, String> {
         sleep(SETTLE);
         self.stop();

@@ -31,7 +31,6 @@ const SERVER: &str = "server.parquet";
 
 const PAGE: &str = "report.html";
 
-/// All files of a run directory except captures.
 const FILES: [&str; 6] = [RUN, INTERVALS, EXCHANGES, HISTOGRAMS, SERVER, PAGE];
 
 const HEAD: u64 = 4 << 10;
@@ -40,7 +39,6 @@ pub(crate) struct RunDirectory {
     path: PathBuf,
     /// Files of an earlier run that are still in place.
     earlier: Vec<PathBuf>,
-    /// Files written but not yet renamed, by name.
     ready: BTreeMap<String, Replacement>,
     exchanges: ExchangeTableFile,
     histograms: Vec<TaggedHistogram>,
@@ -102,7 +100,6 @@ impl RunDirectory {
         })
     }
 
-    /// Returns the temporary path to write a capture to.
     pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, BenchError> {
         debug_assert!(is_capture(name));
         let path = self.path.join(name);
@@ -163,7 +160,6 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Writes the results so far. Called after each load point.
     pub(crate) fn keep(&mut self, document: &BenchDocument, server: &[ServerMetric]) -> Result<(), BenchError> {
         self.prepare(INTERVALS, |out| tables::write_intervals(&document.runs, out))?;
         if !self.histograms.is_empty() {
@@ -304,7 +300,6 @@ mod tests {
         BenchDocument::parse(&fs::read(path.join(RUN)).unwrap()).unwrap()
     }
 
-    /// Serializes the document, because times lose precision when written.
     fn written(document: &BenchDocument) -> String {
         let mut text = Vec::new();
         bench::write(document, &mut text).unwrap();

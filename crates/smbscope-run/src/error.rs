@@ -50,7 +50,6 @@ pub enum BenchError {
 
     #[error("cannot {what} {}: {error}", path.display())]
     File {
-        /// Verb phrase: `write`, `remove` …
         what: &'static str,
         path: PathBuf,
         #[source]
@@ -63,7 +62,6 @@ pub enum BenchError {
 
     #[error("no {what}: {error}")]
     System {
-        /// Noun: `temporary directory`, `thread for the load generator` …
         what: &'static str,
         #[source]
         error: io::Error,

@@ -40,7 +40,6 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Resolves the path and checks that it is writable.
     pub fn open(path: &Path) -> io::Result<Destination> {
         Destination::open_for(path, Readers::Usual)
     }
@@ -78,7 +77,6 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Starts a replacement of `place`, which must not be a symbolic link.
     fn begin(place: PathBuf, old: Option<File>, readers: Readers) -> io::Result<Replacement> {
         let directory = directory(&place);
         let name = place.file_name().filter(|name| name.len() <= NAME_MAX).unwrap_or(OsStr::new("smbscope"));
@@ -130,7 +128,6 @@ impl Replacement {
         &self.path
     }
 
-    /// Returns true if both would end up at the same path.
     pub fn has_place_of(&self, other: &Replacement) -> bool {
         let place = |file: &Replacement| {
             Some((directory(&file.place).canonicalize().ok()?, file.place.file_name()?.to_owned()))
@@ -181,7 +178,6 @@ impl Drop for Replacement {
     }
 }
 
-/// Returns the parent directory, `.` for a bare name.
 fn directory(place: &Path) -> &Path {
     place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -200,7 +196,6 @@ fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File,
     }
 }
 
-/// Writes a file completely or not at all.
 pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     let mut file = Replacement::new(path)?;
     file.write(|out| out.write_all(contents))?;
@@ -311,7 +306,6 @@ fn make_private(file: &File) -> io::Result<()> {
     }
 }
 
-/// Creates a private directory. Fails if the path exists.
 pub fn new_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(PRIVATE_DIRECTORY_MODE).create(path)
 }

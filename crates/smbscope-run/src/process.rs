@@ -4,7 +4,6 @@ use smbscope_lab::command_for;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// Runs shell commands in order and stops at the first failure. The error is a single line.
 pub(crate) fn run_commands(when: &str, commands: &[String], environment: &[(&str, String)]) -> Result<(), String> {
     for command in commands {
         let mut shell = command_for("/bin/sh");

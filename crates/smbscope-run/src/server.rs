@@ -21,7 +21,6 @@ const SHAPE: &str = "expected smb://[user@]host[:port]/share[/dir]";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetUrl {
     Share(ShareUrl),
-    /// A local folder: a baseline without a server.
     Folder(PathBuf),
 }
 
@@ -57,7 +56,6 @@ pub struct ShareUrl {
     /// `None` connects as a guest.
     pub user: Option<String>,
     pub host: String,
-    /// `None` uses the default port of the transport.
     pub port: Option<u16>,
     pub share: String,
     /// Working directory below the share, with backslashes. May be empty.
@@ -198,7 +196,6 @@ const PORTS: [u16; 2] = [445, 139];
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) options: SessionOptions,
-    /// Working directory below the share, with backslashes.
     pub(crate) directory: String,
     /// `None` for a private server.
     pub(crate) target: Option<TargetUrl>,
@@ -344,7 +341,6 @@ fn credentials(target: &ShareUrl, connect: &Connect) -> Result<Credentials, Benc
 #[derive(Debug)]
 pub enum ServerUnderTest {
     Named(TargetUrl),
-    /// A private Samba server that runs as long as the benchmark.
     Private(Private),
 }
 
@@ -384,7 +380,6 @@ pub enum Login {
     Password,
     Guest,
     Anonymous,
-    /// The user of the Kerberos ticket cache.
     Kerberos,
 }
 

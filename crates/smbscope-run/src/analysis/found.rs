@@ -123,7 +123,6 @@ pub enum AnalysisError {
     #[error("{0}")]
     NoSmb(String),
 
-    /// Stopped before any SMB was read. Holds the names of the inputs.
     #[error("{0}: interrupted before any SMB was read")]
     Interrupted(String),
 
@@ -154,7 +153,6 @@ pub enum AnalysisError {
     #[error("--what-if {0}: the capture does not show the round trip of all connections of the episode")]
     WhatIf(Scenario),
 
-    /// An intermediate file of an analysis in parts can't be written or read.
     #[error("{}: {error}", path.display())]
     Piece {
         path: PathBuf,

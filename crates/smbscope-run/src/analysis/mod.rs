@@ -262,7 +262,6 @@ pub fn of_episode(
 pub(super) struct AnalysisPass {
     in_order: bool,
     sharding: Sharding,
-    /// Memory budget of decompressors, in bytes.
     memory: usize,
 }
 

@@ -41,7 +41,6 @@ impl<'f> Chooser<'f> {
     }
 }
 
-/// First commands of an episode, in order of time.
 #[derive(Debug, Default)]
 struct Waterfall(BTreeMap<(Timestamp, FlowId, u64, u64), Exchange>);
 
@@ -59,7 +58,6 @@ impl Waterfall {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AggregatedExchanges {
-    /// `None` without a filter.
     pub filtered: Option<Filtered>,
     pub aggregator: Aggregator,
     /// `None` if neither findings nor episodes are wanted.

@@ -50,7 +50,6 @@ impl CaptureSetAnalysis {
     }
 }
 
-/// Returns the warnings that the figures themselves don't show.
 fn warnings(
     options: &AnalysisOptions,
     found: &AnalyzedCaptures,

@@ -103,11 +103,9 @@ impl<'o> ExchangeExport<'o> {
     }
 }
 
-/// The table, or its first error.
 struct Rows<'a, T> {
     table: io::Result<T>,
     names: &'a [String],
-    /// Set to stop reading after an error.
     stop: &'a AtomicBool,
 }
 

@@ -57,7 +57,6 @@ pub(crate) fn create_files(
     })
 }
 
-/// Removes the files of benchmarks on the target and nothing else, within this time.
 pub fn clean(target: &TargetUrl, connect: &Connect, within: Duration) -> Result<CleanupResult, BenchError> {
     let site = Site::named(target, connect)?;
     let runtime =

@@ -12,12 +12,10 @@ use std::{fs, thread};
 /// Observes a run on the thread that called it. Errors of the display must not end the measurement, so there are none
 /// to return.
 pub trait BenchObserver {
-    /// Called while the workload's files are created, before the first load point.
     fn preparing(&mut self, made: &prepare::PrepareProgress) {
         let _ = made;
     }
 
-    /// Called about once per second.
     fn update(&mut self, snapshot: RampSnapshot) {
         let _ = snapshot;
     }
@@ -26,7 +24,6 @@ pub trait BenchObserver {
         let _ = run;
     }
 
-    /// Called with a message that the user should see immediately.
     fn note(&mut self, text: &str) {
         let _ = text;
     }
@@ -43,7 +40,6 @@ impl BenchObserver for () {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     GoOn,
-    /// End the load point early and keep its measurements.
     Stop,
 }
 
@@ -88,7 +84,6 @@ impl RampSnapshot {
     }
 }
 
-/// CPU time in nanoseconds, by thread ID.
 type Threads = BTreeMap<u64, u64>;
 
 #[derive(Debug, Default)]
@@ -97,7 +92,6 @@ pub(crate) struct CpuMeter {
 }
 
 impl CpuMeter {
-    /// Returns the usage since the last call. Returns `None` on the first one.
     pub(crate) fn look(&mut self) -> Option<Cpu> {
         let now = Instant::now();
         let threads = threads(Path::new("/proc/self/task"))?;

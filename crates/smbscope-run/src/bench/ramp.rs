@@ -186,7 +186,6 @@ impl<'a> RampMonitor<'a> {
 
 /// Captures each load point. A failure is reported with the load point and doesn't end the run.
 pub(crate) struct Captures {
-    /// `None` if no captures are wanted.
     sniffer: Option<Result<Sniffer, String>>,
     server: SocketAddr,
     under_way: Option<Result<RunningCapture, String>>,
@@ -210,12 +209,10 @@ impl Captures {
         });
     }
 
-    /// Stops the capture after the measured part.
     pub(crate) fn end(&mut self) {
         self.taken = self.under_way.take().map(|capture| capture.and_then(RunningCapture::end));
     }
 
-    /// Returns the document's entry of the load point, with the results of its capture.
     pub(crate) fn held_against(
         &mut self,
         run: &LoadPointResult,
@@ -223,7 +220,6 @@ impl Captures {
         name: String,
     ) -> bench::BenchRun {
         if self.taken.is_none() {
-            // The load point ended before the measured part.
             self.end();
         }
         let taken = match self.taken.take() {

@@ -148,7 +148,6 @@ pub(crate) struct RunResultWriter<'a> {
 
 enum Store {
     Kept(RunDirectory),
-    /// A temporary folder for captures, removed after the run.
     Passing(Workplace),
 }
 

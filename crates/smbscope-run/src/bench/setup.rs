@@ -70,7 +70,6 @@ pub struct RunOptions {
     pub prepare: Option<Duration>,
     /// Load hosts. `None` generates the load on this machine.
     pub cluster: Option<Cluster>,
-    /// Captures each load point and checks the client's times against the capture.
     pub capture: bool,
     pub max_errors_percent: f64,
     /// Exporter that provides the server's metrics. `None` reads this machine's counters if the server runs here.
@@ -112,7 +111,6 @@ pub struct Cluster {
     pub on_lost: OnLostHost,
 }
 
-/// Starts the load generators. Its error is a single line.
 pub type Hosts = dyn FnOnce() -> Result<Vec<Host>, String> + Send + Sync;
 
 impl fmt::Debug for Cluster {

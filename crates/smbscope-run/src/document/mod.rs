@@ -18,7 +18,6 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) enum LoadPointCapture<'a> {
     NotAsked,
-    /// The reason, as a clause.
     Skipped(String),
     /// The matched commands and the facts about the capture. Command counts are added here.
     Made(&'a Wire, CaptureFacts),
@@ -59,7 +58,6 @@ pub(crate) fn load_point(run: &LoadPointResult, seen: LoadPointCapture<'_>) -> b
         client_cpu: Some(client_cpu(&run.client_cpu, run.duration, answered)),
         capture: capture(seen, answered),
         counted: Some(bench::LoadPointBreakdown::new(&run.counted.finish())),
-        // Derived later from the other fields.
         answer: None,
         jobs: run.jobs.as_ref().map(jobs),
         // Filled in from the server's metrics.

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 pub(crate) const READ: Command = Command::Smb2(smb2::Smb2Command::READ);
 
-/// Returns a complete exchange. Each client has its own connection and port.
 pub(crate) fn exchange(client: u16, command: Command, id: u64, start: i64, length: i64) -> Exchange {
     Exchange {
         flow: FlowId(client.into()),
@@ -89,7 +88,6 @@ pub(crate) fn run(users: u32) -> LoadPointResult {
     }
 }
 
-/// A document with one run per user count.
 pub(crate) fn document(users: &[u32]) -> bench::BenchDocument {
     let runs: Vec<bench::BenchRun> =
         users.iter().map(|users| load_point(&run(*users), LoadPointCapture::NotAsked)).collect();

@@ -61,7 +61,6 @@ impl Wire {
         if client.is_none() && !began.is_some_and(|began| self.is_measured(began)) {
             return;
         }
-        // An encrypted command's kind is known from the client only.
         let known = client.as_ref().filter(|_| exchange.command == Command::EncryptedFrame).unwrap_or(exchange);
         let key = (known.command, known.subcommand, known.group);
         self.commands.entry(key).or_insert_with(|| Summary::new(SummaryPrecision::ROW)).record(time);
@@ -91,7 +90,6 @@ impl Wire {
             .map_while(|(at, client)| Some((at, times(client)?)))
             .take_while(|(_, (first, _))| (*first - begin).0 <= SLACK.0)
             .filter(|(_, (_, last))| (*last - end).0 >= -SLACK.0)
-            // Of the possible ones, take the nearest start.
             .min_by_key(|(_, (first, _))| (*first - begin).0.unsigned_abs())?;
         candidates.remove(at)
     }

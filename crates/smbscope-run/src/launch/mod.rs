@@ -49,13 +49,11 @@ pub struct LaunchOptions {
     /// Number of measured launches, after one unmeasured warm-up.
     pub repetitions: u32,
     pub cold: bool,
-    /// Time between the end of a launch and the termination of the program.
     pub linger: Duration,
     pub before: Vec<String>,
     pub files: ProgramFilesLocation,
     /// Initial contents of the folder. Later launches see the changes of earlier ones.
     pub content: Option<PathBuf>,
-    /// Captures packets, which show how long the program waits for the server.
     pub capture: bool,
     /// Run directory. `None` keeps no files.
     pub directory: Option<PathBuf>,
@@ -106,7 +104,6 @@ impl LaunchObserver for () {
     fn note(&mut self, _: &str) {}
 }
 
-/// A series that is ready to start: the server has answered, and there is a place for the results.
 pub struct Series {
     options: LaunchOptions,
     started: Timestamp,
@@ -157,7 +154,6 @@ impl Series {
         Ok(Series { options, started, directory, place, site, server, workplace, _display: display })
     }
 
-    /// Launches the program repeatedly. If `stop` is set, returns the launches so far.
     pub fn run(mut self, observer: &mut dyn LaunchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
         let lab = self.site.as_ref().and_then(|(site, _)| site.lab_record());
         let metrics = self.server.map(|server| Metrics::new(server, lab, None));

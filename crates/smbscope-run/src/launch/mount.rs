@@ -54,7 +54,6 @@ pub(super) struct Mount {
 }
 
 impl Mount {
-    /// Mounts the share. Returns once it can be listed.
     pub(super) fn open(mounter: Mounter, options: &SessionOptions, workplace: &Workplace) -> Result<Mount, BenchError> {
         let home = workplace.path().join("mount");
         new_private_directory(&home).map_err(BenchError::file("make", &home))?;
@@ -167,7 +166,6 @@ fn host(options: &SessionOptions) -> String {
     }
 }
 
-/// Returns a command that ends with this process.
 fn bound(program: &str) -> Command {
     let mut command = command_for("sh");
     command.args(["-c", UNTIL_END_OF_INPUT, "sh", program]);

@@ -15,7 +15,6 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 /// The program's folder. Dropping it removes the folder if it was created here.
 pub(super) struct ProgramFolder {
-    /// Mounter, connection and directory on the share, with slashes.
     share: Option<(Mounter, SessionOptions, PathBuf)>,
     mount: Option<Mount>,
     made: Option<String>,
@@ -119,7 +118,6 @@ impl Drop for ProgramFolder {
 
 const PREFIX: &str = "smbscope-launch-";
 
-/// Removes folders that killed launches of this user left here.
 fn remove_abandoned(above: &Path) {
     let entries = fs::read_dir(above).into_iter().flatten().filter_map(Result::ok);
     let abandoned = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| is_abandoned(name, PREFIX)));
@@ -140,7 +138,6 @@ pub(super) fn drop_caches() -> Result<(), BenchError> {
     })
 }
 
-/// Copies the contents of a folder. Returns the number of entries left out.
 fn copied(from: &Path, to: &Path) -> Result<u64, BenchError> {
     let mut left_out = 0;
     let mut folders = vec![(from.to_owned(), to.to_owned())];

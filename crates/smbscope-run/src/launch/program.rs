@@ -23,7 +23,6 @@ const LINES_MAX: usize = 1_000;
 
 type TimedOutputLines = Arc<Mutex<Vec<(Instant, String)>>>;
 
-/// A running program. Dropping it ends the program.
 pub(super) struct LaunchedProgram {
     child: Option<Child>,
     started: Instant,
@@ -32,7 +31,6 @@ pub(super) struct LaunchedProgram {
 }
 
 impl LaunchedProgram {
-    /// Starts the program with empty input.
     pub(super) fn start(
         command: &[String],
         environment: &[(&str, String)],
@@ -78,7 +76,6 @@ impl LaunchedProgram {
         child.try_wait().map_err(|error| format!("cannot tell whether the program runs: {error}"))
     }
 
-    /// Returns the time when a line with this text was complete, if there is one.
     pub(super) fn said(&self, text: &str) -> Option<Instant> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().find(|(_, line)| line.contains(text)).map(|(at, _)| *at)
@@ -128,7 +125,6 @@ impl Drop for LaunchedProgram {
     }
 }
 
-/// Reads a stream to its end, so that the program never blocks on output, and keeps its last lines.
 fn listen(stream: impl Read + Send + 'static, lines: &TimedOutputLines) -> std::io::Result<JoinHandle<()>> {
     let lines = Arc::clone(lines);
     let read = move || {

@@ -91,7 +91,6 @@ impl<'u> CompletionProbe<'u> {
                 let reached = match (self.until, end.success()) {
                     (Until::Exit, true) => Ok(now),
                     (Until::Exit, false) => Err(format!("the program failed ({end}){}", program.last_words())),
-                    // The last line may not have been read yet.
                     (Until::Output(text), _) => program.said_at_last(text).ok_or_else(|| {
                         format!("the program ended ({end}) without {}{}", self.until, program.last_words())
                     }),
@@ -182,7 +181,6 @@ impl X11Display {
         Ok(false)
     }
 
-    /// Returns the visible children of a window, or `None` if the window no longer exists.
     fn shown_children(&self, window: Window) -> Result<Option<Vec<Window>>, String> {
         let asked = self.connection.query_tree(window).map_err(lost)?;
         let Ok(tree) = asked.reply() else { return self.still_there().map(|()| None) };

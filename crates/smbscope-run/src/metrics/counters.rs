@@ -70,9 +70,7 @@ pub(crate) struct Disk {
     pub(crate) read: f64,
     pub(crate) written: f64,
     pub(crate) operations: f64,
-    /// Sum of the durations of all transfers.
     pub(crate) weighted: f64,
-    /// Time with at least one transfer in progress.
     pub(crate) busy: f64,
 }
 

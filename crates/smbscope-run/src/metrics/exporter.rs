@@ -127,7 +127,6 @@ fn disk(metric: &str) -> Option<fn(&mut Disk) -> &mut f64> {
     })
 }
 
-/// Returns the disk of a sample. Skips devices that map to other disks.
 fn device(sample: &Sample) -> Option<String> {
     let name = sample.labels.get("device").or(sample.labels.get("volume"))?;
     let stands_for_others = ["dm-", "md", "loop", "ram", "zram", "sr"].iter().any(|begin| name.starts_with(begin));

@@ -25,7 +25,6 @@ const SMB_PORTS: [u16; 2] = [445, 139];
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Samples the server on a thread of its own until dropped.
 pub(crate) struct Metrics {
     source: Option<String>,
     seen: Arc<Mutex<CollectedMetrics>>,
@@ -36,7 +35,6 @@ pub(crate) struct Metrics {
 struct CollectedMetrics {
     metrics: Vec<ServerMetric>,
     trouble: Option<String>,
-    /// Samba figures that are unavailable, with the reason.
     missing: Option<String>,
 }
 
@@ -109,7 +107,6 @@ impl Metrics {
     }
 }
 
-/// Finds the Samba server to query: the lab server's, or this machine's if it is the target.
 fn samba_status(address: SocketAddr, lab: Option<&ServerRecord>, exporter: Option<&Exporter>) -> Option<SambaStatus> {
     let is_own = address.ip().is_loopback() && SMB_PORTS.contains(&address.port()) && exporter.is_none();
     match lab {
@@ -129,7 +126,6 @@ impl Drop for Metrics {
 }
 
 impl Eyes {
-    /// Samples every second until the sender is dropped.
     fn follow(&self, samba: Option<SambaStatus>, seen: &Mutex<CollectedMetrics>, stopped: &mpsc::Receiver<()>) {
         let mut before: Option<Counters> = None;
         let mut samba = samba.map(Samba::new);

@@ -33,7 +33,6 @@ impl PollSchedule {
         PollSchedule { due: Instant::now(), failures: 0, failure: None }
     }
 
-    /// Runs `ask` if it is due. Returns `None` if it isn't or if it fails.
     fn take<T>(&mut self, ask: impl FnOnce() -> Result<SmbstatusReading<T>, String>) -> Option<T> {
         let begun = Instant::now();
         if self.due > begun || self.failures >= FAILURES_MAX {

@@ -256,7 +256,6 @@ impl RecordingBuilder<'_> {
         Ok(path)
     }
 
-    /// Records the state of a path that a response reveals.
     fn note(&mut self, path: &str, found: InitialPathState, status: NtStatus) {
         match status {
             NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE => {

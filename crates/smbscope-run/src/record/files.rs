@@ -7,7 +7,6 @@ use std::fmt::Write;
 /// Maximum size of a created file: 1 TiB. Sizes in a capture may be anything.
 const RECORDED_FILE_MAX: u64 = 1 << 40;
 const RECORDED_BYTES_MAX: u64 = 16 << 40;
-/// Maximum size of all paths, including parent directories.
 const RECORDED_PATHS_MAX: usize = 32 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +23,6 @@ pub(super) enum InitialPathState {
 /// Paths named by the recording. The first command that reveals a path's state decides.
 #[derive(Debug, Default)]
 pub(super) struct RecordedPaths {
-    /// Path and state, by the path in lower case.
     found: BTreeMap<String, (String, InitialPathState)>,
     bytes: usize,
     /// Paths left out because of [`RECORDED_PATHS_MAX`].
@@ -48,7 +46,6 @@ impl RecordedPaths {
         }
     }
 
-    /// Records that a path doesn't exist, and maybe not even its directory.
     pub(super) fn misses(&mut self, path: &str) {
         if let Some(path) = self.original(path) {
             self.note(&path, InitialPathState::Nothing);
@@ -122,7 +119,6 @@ impl RecordedPaths {
         text
     }
 
-    /// Number of files created with less than the reported size.
     pub(super) fn shortened(&self) -> u64 {
         self.sizes().filter(|(_, told, made)| made < told).count() as u64
     }

@@ -28,7 +28,6 @@ const RECORDED_LEVELS_MAX: usize = 255;
 
 pub(super) struct RecordingBuilder<'k> {
     pub(super) key: Option<&'k PseudonymKey>,
-    /// Paths start with the share's name, because there are several shares.
     with_share: bool,
     text: String,
     commands: u64,
@@ -289,7 +288,6 @@ impl<'k> RecordingBuilder<'k> {
         self.shown(taken, path)
     }
 
-    /// Converts a path to the form used in the recording, without a leading backslash.
     pub(super) fn shown(&self, taken: &BufferedCommand, path: &str) -> Result<String, Reason> {
         shown_path(self.with_share, self.key, taken.share.as_deref(), path)
     }
@@ -328,7 +326,6 @@ pub(super) fn range(taken: &BufferedCommand) -> Result<(u64, u64), Reason> {
     taken.offset.zip(taken.length).ok_or_else(|| format!("{} that the capture cut off", taken.command))
 }
 
-/// Returns the maximum number of commands outstanding at once.
 fn outstanding(taken: &[BufferedCommand]) -> usize {
     let mut moments: Vec<(i64, bool)> =
         taken.iter().flat_map(|taken| [(taken.start.0, true), (taken.end.0, false)]).collect();

@@ -8,7 +8,6 @@ use smbscope_wire::{RequestDetail, smb1, smb2};
 
 const MS: i64 = 1_000_000;
 
-/// Returns a command on an open file that starts at `at` milliseconds and takes one.
 fn command(at: i64, command: smb2::Smb2Command, group: CommandGroup, file: u64) -> Exchange {
     Exchange {
         command: Command::Smb2(command),
@@ -21,7 +20,6 @@ fn command(at: i64, command: smb2::Smb2Command, group: CommandGroup, file: u64) 
     }
 }
 
-/// Opens a file of a thousand bytes.
 fn open(at: i64, path: &str, file: u64) -> Exchange {
     let request = RequestDetail::Create {
         desired_access: 0x12_0089,
@@ -111,7 +109,6 @@ fn reads_that_were_outstanding_together_are_so_again() {
     assert_eq!(recorded.not_replayed, Vec::<String>::new());
 }
 
-/// Returns an SMB1 command that starts at `at` milliseconds and takes one.
 fn smb1(
     at: i64,
     command: smb1::Smb1Command,

@@ -33,7 +33,6 @@ impl SavedStudy {
         Ok(SavedStudy { name: name.to_owned(), directory: directory.to_owned(), document })
     }
 
-    /// Iterates over the variants by name, with the directories of their successful runs.
     pub fn variants(&self) -> impl Iterator<Item = (&str, Vec<PathBuf>)> {
         self.document.variants.iter().enumerate().map(|(at, variant)| {
             let runs = self.runs().filter(|run| run.variant == at).map(|run| self.directory.join(&run.directory));

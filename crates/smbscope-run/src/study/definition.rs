@@ -28,11 +28,7 @@ pub enum DefinitionError {
         error: std::io::Error,
     },
     #[error("{place}: {what}")]
-    Invalid {
-        place: Location,
-        /// Describes the mistake and its remedy.
-        what: String,
-    },
+    Invalid { place: Location, what: String },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +53,6 @@ pub struct StudySource {
     pub text: String,
     /// SHA-256 of the text, of `--quick` and of the targets, in hexadecimal.
     pub sha256: String,
-    /// True for the short form (`--quick`).
     pub quick: bool,
     pub targets: Vec<String>,
 }
@@ -134,7 +129,6 @@ struct RawAxis {
     set: Table,
     #[serde(default)]
     setting: Vec<Spanned<RawSetting>>,
-    /// Names of the settings kept in the short form.
     quick: Option<Vec<Spanned<Value>>>,
 }
 
@@ -167,7 +161,6 @@ fn one() -> u64 {
 }
 
 impl Study {
-    /// Reads a study file. `quick` selects the short form.
     pub fn load(path: &Path, quick: bool) -> Result<Study, DefinitionError> {
         let name = path.display().to_string();
         let unreadable = |error| DefinitionError::Unreadable { path: name.clone(), error };
@@ -277,7 +270,6 @@ impl Study {
     }
 }
 
-/// Parses `[NAME=]smb://…` or `[NAME=]file:DIR`.
 fn at_target(text: &str) -> Result<Setting, String> {
     let (name, target) = match text.split_once('=') {
         Some((name, target)) if !name.contains([':', '/']) && !name.is_empty() => (Some(name), target),
@@ -390,7 +382,6 @@ impl PlannedVariant {
     }
 }
 
-/// Quotes arguments for display, each with a leading space.
 fn words(arguments: &[String]) -> String {
     let parts = arguments.iter().flat_map(|argument| match argument.split_once('=') {
         Some((name, value)) if name.starts_with("--") => vec![name, value],
@@ -478,7 +469,6 @@ fn lot(seed: u64, turn: VariantRepetition) -> Vec<u8> {
 /// Bytes of a variant's name used for its folder; file systems limit names to 255.
 const FOLDER_NAME_MAX: usize = 80;
 
-/// Converts a name into one that is valid on every file system.
 fn folder(name: &str) -> String {
     let mut folder = String::new();
     for c in name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }) {

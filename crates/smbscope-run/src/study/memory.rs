@@ -17,7 +17,6 @@ pub const STUDY: &str = "study.json";
 
 pub const PAGE: &str = "study.html";
 
-/// Maximum size of a document that is read back: the study's own or a run's.
 pub(super) const STUDY_MAX: u64 = 256 << 20;
 
 pub(super) struct Memory {
@@ -28,7 +27,6 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Opens a new or empty directory, or continues the same study.
     pub(super) fn open(
         directory: &Path,
         study: &Study,
@@ -131,7 +129,6 @@ impl Memory {
     }
 }
 
-/// Parses the document of an earlier session. Fails if it is from a different study.
 fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<StudyDocument, BenchError> {
     let shown = file.display();
     let earlier = StudyDocument::parse(text).map_err(|error| BenchError::Unavailable(format!("{shown}: {error}")))?;

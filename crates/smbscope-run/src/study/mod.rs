@@ -29,14 +29,12 @@ use smbscope_report::study::{self, StudyDocument};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Maximum number of attempts per run.
 const ATTEMPTS: u32 = 2;
 
 pub trait Conductor {
     /// Runs a variant once and stores the results in `directory`. The error is a single line.
     fn run(&mut self, variant: &PlannedVariant, directory: &Path) -> Result<bench::BenchDocument, String>;
 
-    /// Returns true if the study should end after the current run.
     fn is_interrupted(&self) -> bool;
 
     fn begins(&mut self, place: &StudyProgress<'_>);
@@ -52,7 +50,6 @@ pub struct StudyProgress<'a> {
     pub of: usize,
     pub variant: &'a PlannedVariant,
     pub repetition: u32,
-    /// Estimated time until the study ends, from the runs of this session.
     pub left: Option<Duration>,
 }
 
@@ -151,7 +148,6 @@ fn is_whole(document: &bench::BenchDocument) -> bool {
     failure(document).is_none() && document.runs.iter().all(|run| run.ended != BenchRunOutcome::Interrupted)
 }
 
-/// Returns the reason why a run's figures are unusable, if they are.
 fn failure(document: &bench::BenchDocument) -> Option<String> {
     document.failure().or_else(|| document.runs.is_empty().then(|| "nothing was measured".to_owned()))
 }

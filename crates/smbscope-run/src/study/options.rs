@@ -95,7 +95,6 @@ impl VariantOptions {
         self.launch.contains_key(COMMAND)
     }
 
-    /// Returns the existing server or folder. `None` means a private server.
     pub fn target(&self) -> Option<&str> {
         let options = if self.is_launch() { &self.launch } else { &self.bench };
         let target = options.get("target").and_then(|target| target.first()).map(String::as_str);
@@ -113,7 +112,6 @@ impl VariantOptions {
         options.flat_map(written).chain(set).chain(target).collect()
     }
 
-    /// Returns the arguments of `smbscope launch`. By default a run of a study is a single launch.
     pub fn launch_arguments(&self) -> Vec<String> {
         let once = (!self.launch.contains_key(REPETITIONS)).then(|| format!("--{REPETITIONS}=1"));
         let options = self.launch.iter().filter(|(name, _)| *name != COMMAND).flat_map(written);

@@ -33,7 +33,6 @@ fn study(text: &str) -> Study {
 struct Made {
     /// Interrupts the study after this many runs.
     most: Option<usize>,
-    /// Makes the first runs of a variant fail, this many times.
     failing: Option<(&'static str, usize)>,
     begun: Vec<(String, u32)>,
     said: Vec<String>,

@@ -29,7 +29,6 @@ impl FilePart {
         CaptureInfo { truncated: self.truncated.clone(), ..self.info.clone() }
     }
 
-    /// Size of its pieces in bytes.
     pub fn written(&self) -> u64 {
         self.written
     }

@@ -92,7 +92,6 @@ fn follow_once<T: ExchangeTable + Send>(
 }
 
 impl HostPairPart {
-    /// Writes the table's provenance, limited to the connections of the part.
     fn finish_table<T: ExchangeTable>(&self, plan: &AnalysisPlan, table: Option<T>) -> io::Result<()> {
         let Some(table) = table else { return Ok(()) };
         table.finish(&Provenance {
@@ -139,7 +138,6 @@ impl<T: ExchangeTable + Send> Sink for HostPairSink<'_, T> {
     }
 }
 
-/// Sort key of segments: time, file, packet.
 type SegmentOrderKey = (Timestamp, usize, u64);
 
 struct Merged<'p> {
@@ -147,7 +145,6 @@ struct Merged<'p> {
     later: Vec<(Timestamp, usize, &'p Pieces)>,
     open: Vec<Option<OpenPiece<'p>>>,
     heads: BinaryHeap<Reverse<(SegmentOrderKey, usize)>>,
-    /// Piece whose next segment was returned.
     taken: Option<usize>,
 }
 
@@ -212,7 +209,6 @@ struct FilePacketCounter<'p> {
     packets: u64,
     times: &'p PathBuf,
     reader: Option<BlockReader<BufReader<File>, i64>>,
-    /// First time not counted yet.
     next: Option<i64>,
     counted: u64,
 }

@@ -143,9 +143,9 @@ fn planned(given: usize, file: &FilePart) -> PlannedFile {
 pub struct SerializedParts<'a> {
     /// An [`AnalysisPlan`].
     pub plan: &'a [u8],
-    /// One [`FilePart`](super::FilePart) each.
+    /// One [`FilePart`] each.
     pub files: &'a [Vec<u8>],
-    /// One [`HostPairPart`](super::HostPairPart) each.
+    /// One [`HostPairPart`] each.
     pub parts: &'a [Vec<u8>],
 }
 
