@@ -384,7 +384,7 @@ pub enum Login {
 }
 
 /// Connects once, so that a wrong password or a missing share is reported before the run begins.
-pub(crate) fn look(options: &SessionOptions) -> Result<SessionParameters, BenchError> {
+pub(crate) fn probe(options: &SessionOptions) -> Result<SessionParameters, BenchError> {
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(BenchError::system("runtime for the client"))?;
     runtime.block_on(async {

@@ -34,7 +34,7 @@ pub(super) struct LocalOpenFile {
     pub(super) path: String,
     is_directory: bool,
     /// Delete on close.
-    doomed: bool,
+    delete_on_close: bool,
 }
 
 impl LocalSession {
@@ -53,8 +53,10 @@ impl LocalSession {
                 _ => Ok(()),
             }?;
             let handle = FileHandle(FileId::Smb2 { persistent: 0, volatile: session.next });
-            let doomed = open.options & options::DELETE_ON_CLOSE != 0;
-            session.open.insert(session.next, LocalOpenFile { file, path: path.clone(), is_directory, doomed });
+            let delete_on_close = open.options & options::DELETE_ON_CLOSE != 0;
+            session
+                .open
+                .insert(session.next, LocalOpenFile { file, path: path.clone(), is_directory, delete_on_close });
             session.next += 1;
             let attributes = if is_directory { DIRECTORY } else { NORMAL };
             io::Result::Ok(OpenResult { handle, size: metadata.len(), attributes, action })
@@ -66,7 +68,7 @@ impl LocalSession {
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         self.call(Smb2Command::CLOSE, LocalCallDetails::file(handle), |session| {
             let open = session.open.remove(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
-            match (open.doomed, open.is_directory) {
+            match (open.delete_on_close, open.is_directory) {
                 (false, _) => Ok(()),
                 (true, true) => session.root.remove_dir(&open.path),
                 (true, false) => session.root.remove_file(&open.path),
@@ -201,7 +203,7 @@ impl LocalSession {
                 let file = session.file(handle)?;
                 Ok(rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, size.max(1))?)
             }
-            SetInfo::Delete(doomed) => session.doom(handle, doomed),
+            SetInfo::Delete(delete_on_close) => session.set_delete_on_close(handle, delete_on_close),
             SetInfo::Rename { path, replace } => session.rename_open(handle, &local(path), replace),
         })
         .await
@@ -229,12 +231,12 @@ impl LocalSession {
     }
 
     /// Marks the file for deletion. Fails for a directory that isn't empty (MS-FSA 2.1.5.15.3).
-    fn doom(&mut self, handle: FileHandle, doomed: bool) -> io::Result<()> {
+    fn set_delete_on_close(&mut self, handle: FileHandle, delete_on_close: bool) -> io::Result<()> {
         let open = self.open.get_mut(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
-        if doomed && open.is_directory && self.root.read_dir(&open.path)?.next().is_some() {
+        if delete_on_close && open.is_directory && self.root.read_dir(&open.path)?.next().is_some() {
             return Err(ErrorKind::DirectoryNotEmpty.into());
         }
-        open.doomed = doomed;
+        open.delete_on_close = delete_on_close;
         Ok(())
     }
 

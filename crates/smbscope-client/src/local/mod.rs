@@ -138,7 +138,7 @@ impl LocalSession {
         let begun = Instant::now();
         let result = work(self);
         let ended = Instant::now();
-        let result = result.map_err(|refusal| self.told_apart(refusal.into(), about.path));
+        let result = result.map_err(|refusal| self.distinguish_missing(refusal.into(), about.path));
         let status = result.as_ref().map_or_else(|refusal| refusal.0, |_| NtStatus::SUCCESS);
         let came = if command == smb2::Smb2Command::READ && result.is_ok() { self.data.len() - before } else { 0 };
         self.note(command, about, status, [begun, ended], came);
@@ -146,7 +146,7 @@ impl LocalSession {
     }
 
     /// Distinguishes a missing directory from a missing file, as servers do (MS-FSA 2.1.5.1).
-    fn told_apart(&self, refusal: LocalRefusal, path: Option<&str>) -> LocalRefusal {
+    fn distinguish_missing(&self, refusal: LocalRefusal, path: Option<&str>) -> LocalRefusal {
         let directory = path.and_then(|path| path.rsplit_once('/')).map(|(directory, _)| directory);
         match (refusal.0, directory) {
             (NtStatus::OBJECT_NAME_NOT_FOUND, Some(directory)) if !self.root.is_dir(directory) => {

@@ -323,7 +323,7 @@ impl Smb1Connection {
                 self.unasked = 0;
                 return Ok((header, arrived));
             }
-            self.attend(&header, arrived).await?;
+            self.handle_unsolicited(&header, arrived).await?;
             if self.link.is_past(deadline) {
                 return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
             }
@@ -351,7 +351,7 @@ impl Smb1Connection {
                 self.unasked = 0;
                 return Ok((pending, header, arrived));
             }
-            self.attend(&header, arrived).await?;
+            self.handle_unsolicited(&header, arrived).await?;
             if self.link.is_past(deadline) {
                 return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
             }
@@ -365,7 +365,7 @@ impl Smb1Connection {
             match self.link.receive(Some(until)).await {
                 Ok(arrived) => {
                     let header = self.header_of_frame()?;
-                    self.attend(&header, arrived).await?;
+                    self.handle_unsolicited(&header, arrived).await?;
                     // A server that sends without pause must not block the user.
                     if Instant::now() >= until && !self.link.has_frame() {
                         return Ok(());
@@ -381,7 +381,7 @@ impl Smb1Connection {
         Smb1Header::parse(self.link.frame()).ok_or_else(|| self.protocol("a message without an SMB1 header"))
     }
 
-    async fn attend(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), ClientError> {
+    async fn handle_unsolicited(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.unasked += 1;
         if self.unasked > BREAKS_MAX {
             return Err(self.protocol(&format!("more than {BREAKS_MAX} messages that nobody asked for")));

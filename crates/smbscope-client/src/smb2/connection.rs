@@ -27,7 +27,7 @@ pub(super) struct Smb2RequestDetails {
     pub(super) length: Option<u32>,
     /// True for an expected wait, which has no time limit.
     pub(super) waits: bool,
-    pub(super) whose: Whose,
+    pub(super) consumer: ResponseConsumer,
 }
 
 impl Smb2RequestDetails {
@@ -38,11 +38,11 @@ impl Smb2RequestDetails {
 
 /// Consumer of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum ResponseConsumer {
     #[default]
     Caller,
-    /// None: only the sample is kept.
-    Nobody,
+    /// None; only the sample is kept.
+    Discarded,
     /// A later call, for which the response is stored.
     Later,
 }
@@ -57,7 +57,7 @@ pub(super) enum Chain {
 #[derive(Debug)]
 pub(super) struct Smb2OutstandingRequest {
     pub(super) sample: Sample,
-    pub(super) whose: Whose,
+    pub(super) consumer: ResponseConsumer,
     pub(super) credits_asked: u16,
     pub(super) async_id: Option<u64>,
     pub(super) interims: u32,
@@ -311,7 +311,7 @@ impl Smb2Connection {
         };
         self.pending.push(Smb2OutstandingRequest {
             sample,
-            whose: about.whose,
+            consumer: about.consumer,
             credits_asked,
             async_id: None,
             interims: 0,

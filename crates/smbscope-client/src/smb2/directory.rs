@@ -4,7 +4,7 @@
 use crate::file::{CreateDisposition, Info, ListingEntry, OpenParameters, access, options};
 use crate::limits::ListingGuard;
 use crate::smb2::Smb2ClientSession;
-use crate::smb2::connection::{Smb2Connection, Smb2RequestDetails, Whose};
+use crate::smb2::connection::{ResponseConsumer, Smb2Connection, Smb2RequestDetails};
 use crate::smb2::files::reference;
 use crate::{ClientError, FileHandle};
 use smbscope_model::{Command, Subcommand};
@@ -128,7 +128,7 @@ impl Smb2ClientSession {
         let output_buffer_length = CHANGES.min(self.facts.max_transact);
         let flags = if tree { change_notify::Request::WATCH_TREE } else { 0 };
         let request = change_notify::Request { flags, output_buffer_length, file, completion_filter };
-        let about = Smb2RequestDetails { whose: Whose::Later, ..Smb2RequestDetails::file(file) };
+        let about = Smb2RequestDetails { consumer: ResponseConsumer::Later, ..Smb2RequestDetails::file(file) };
         self.watch = Some(self.connection.post(&request, about).await?);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Receiving (MS-SMB2 3.2.5.1): decrypts and splits frames, verifies responses and matches them with requests, records
 //! breaks, and accounts for requests without a response.
 
-use super::connection::{Chain, ReceivedResponse, Smb2Connection, Smb2RequestDetails, Whose, file_id};
+use super::connection::{Chain, ReceivedResponse, ResponseConsumer, Smb2Connection, Smb2RequestDetails, file_id};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::transport::ReceiveTimes;
 use crate::{ClientError, Sample};
@@ -30,7 +30,7 @@ impl Smb2Connection {
 
     pub(super) async fn any_reply(&mut self) -> Result<ReceivedResponse, ClientError> {
         loop {
-            let oldest = self.pending.iter().find(|pending| pending.whose == Whose::Caller);
+            let oldest = self.pending.iter().find(|pending| pending.consumer == ResponseConsumer::Caller);
             let id = oldest.map_or(0, |pending| pending.sample.message_id);
             let deadline = oldest.and_then(|pending| self.deadline(&pending.sample));
             if let Some(reply) = self.event(id, deadline).await? {
@@ -152,7 +152,7 @@ impl Smb2Connection {
                 self.rest = rest.start + next..rest.end;
                 rest.start..rest.start + next
             }
-            next => return Err(ClientError::Protocol(format!("a compound whose next message is {next} bytes on"))),
+            next => return Err(ClientError::Protocol(format!("a compound consumer next message is {next} bytes on"))),
         };
         let message = self.link.frame().get(range.clone()).unwrap_or_default();
         self.protection.check(&header, message, self.sealed)?;
@@ -210,13 +210,13 @@ impl Smb2Connection {
                 .map(|(persistent, volatile)| FileId::Smb2 { persistent, volatile });
         }
         self.samples.push(pending.sample);
-        if pending.whose != Whose::Nobody {
+        if pending.consumer != ResponseConsumer::Discarded {
             self.unasked = 0;
         }
-        match pending.whose {
-            Whose::Caller => Ok(Some(ReceivedResponse { header, range })),
-            Whose::Nobody => Ok(None),
-            Whose::Later => {
+        match pending.consumer {
+            ResponseConsumer::Caller => Ok(Some(ReceivedResponse { header, range })),
+            ResponseConsumer::Discarded => Ok(None),
+            ResponseConsumer::Later => {
                 self.kept.push((header, message.to_vec()));
                 Ok(None)
             }
@@ -234,7 +234,7 @@ impl Smb2Connection {
                 )));
             }
             self.begin();
-            let about = Smb2RequestDetails { whose: Whose::Nobody, ..Smb2RequestDetails::default() };
+            let about = Smb2RequestDetails { consumer: ResponseConsumer::Discarded, ..Smb2RequestDetails::default() };
             self.add(&acknowledgement, about, Chain::Own);
             self.flush().await?;
         }

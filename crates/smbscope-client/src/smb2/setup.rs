@@ -26,7 +26,7 @@ pub(super) async fn session(
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
 ) -> Result<Established, ClientError> {
-    let leg = authenticate(connection, negotiated, options, Whom::New).await?;
+    let leg = authenticate(connection, negotiated, options, SetupSession::New).await?;
     let guest = leg.session_flags & (session_setup::Response::GUEST | session_setup::Response::NULL) != 0;
     let keys = leg.keys.filter(|_| !guest);
     let mut protection = Protection::none();
@@ -61,7 +61,7 @@ pub(super) async fn bind(
     connection.protection.signer = Some(session_signer);
     connection.protection.mode = ProtectionLevel::Signed;
     connection.protection.checked_later = true;
-    let leg = authenticate(connection, negotiated, options, Whom::OfAnotherConnection(session_id)).await?;
+    let leg = authenticate(connection, negotiated, options, SetupSession::OfAnotherConnection(session_id)).await?;
     let keys = leg.keys.ok_or_else(|| {
         ClientError::Unsupported("another channel needs a session of a user with a password".to_owned())
     })?;
@@ -88,11 +88,11 @@ pub(super) async fn reauthenticate(
     options: &SessionOptions,
 ) -> Result<(), ClientError> {
     let session_id = connection.session_id;
-    authenticate(connection, negotiated, options, Whom::OfThisConnection(session_id)).await.map(drop)
+    authenticate(connection, negotiated, options, SetupSession::OfThisConnection(session_id)).await.map(drop)
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Whom {
+enum SetupSession {
     New,
     /// Binds the connection to it.
     OfAnotherConnection(u64),
@@ -109,12 +109,12 @@ async fn authenticate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
-    whom: Whom,
+    session: SetupSession,
 ) -> Result<LastLeg, ClientError> {
-    let (known, flags) = match whom {
-        Whom::New => (None, 0),
-        Whom::OfAnotherConnection(id) => (Some(id), session_setup::Request::BINDING),
-        Whom::OfThisConnection(id) => (Some(id), 0),
+    let (known, flags) = match session {
+        SetupSession::New => (None, 0),
+        SetupSession::OfAnotherConnection(id) => (Some(id), session_setup::Request::BINDING),
+        SetupSession::OfThisConnection(id) => (Some(id), 0),
     };
     let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut preauth = negotiated.preauth.clone();

@@ -17,7 +17,7 @@ use crate::capture::SnapLength;
 use crate::directory::RunDirectory;
 use crate::environment::now;
 use crate::metrics::Metrics;
-use crate::server::{Site, look};
+use crate::server::{Site, probe};
 use smbscope_load::engine::{Fleet, RampPlan};
 use smbscope_report::bench::BenchDocument;
 use std::num::NonZeroUsize;
@@ -49,9 +49,9 @@ impl Bench {
         let directory = options.directory.as_deref().map(open).transpose()?;
         let site = Site::open(&options.server, &options.connect)?;
         if site.options.folder.is_some() {
-            suit_a_folder(&mut options)?;
+            adapt_to_folder(&mut options)?;
         }
-        let facts = look(&site.options)?;
+        let facts = probe(&site.options)?;
         let cluster = options.cluster.take();
         let mut setup = Setup { options, started, site, hosts: Vec::new(), facts };
         let fleet = cluster.map(|cluster| setup.fleet(cluster)).transpose()?;
@@ -79,7 +79,7 @@ impl Bench {
         tracing::info!(server = %address, private = lab.is_some(), "the load begins");
         let metrics = Metrics::new(address, lab, setup.options.server_metrics.as_ref());
         let mut keeper = RunResultWriter::new(&setup, directory, &metrics)?;
-        let measured = ramp::run(&setup, fleet, captures, &mut keeper, &metrics, progress, stop)?;
+        let measured = ramp::run(&setup, fleet, captures, &mut keeper, progress, stop)?;
         let document = setup.document(measured);
         let kept = keeper.finish(&document);
         Ok(BenchOutcome { document, kept })
@@ -87,7 +87,7 @@ impl Bench {
 }
 
 /// Gives each user of a local folder a thread, because file system calls block. Refuses options that need SMB.
-fn suit_a_folder(options: &mut RunOptions) -> Result<(), BenchError> {
+fn adapt_to_folder(options: &mut RunOptions) -> Result<(), BenchError> {
     let RampPlan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
     let of_smb = match (options.capture, *connections_per_session) {
         (true, _) => Some("--capture needs packets"),

@@ -27,10 +27,10 @@ pub(crate) fn run(
     fleet: Option<Fleet>,
     captures: Captures,
     keeper: &mut RunResultWriter<'_>,
-    metrics: &Metrics,
     progress: &mut dyn BenchObserver,
     stop: &AtomicBool,
 ) -> Result<RampResults, BenchError> {
+    let metrics = keeper.metrics;
     let (live, ends) = (LiveFigures::default(), StopFlag::new());
     let (sender, events) = channel();
     let mut follower = RampFollower { captures, keeper, metrics, measured: RampResults::default(), events: sender };
@@ -121,7 +121,7 @@ impl Hooks for RampFollower<'_, '_> {
 
     fn point_ends(&mut self, run: &LoadPointResult, exchanges: Option<ExchangeLog>) {
         let name = self.capture_name(run.users);
-        let mut shown = self.captures.held_against(run, exchanges.as_ref(), name);
+        let mut shown = self.captures.finish_point(run, exchanges.as_ref(), name);
         shown.server = self.metrics.within(run.started, run.duration);
         self.tell(LoadPointEvent::Done(Box::new(shown.clone())));
         self.measured.runs.push(shown);
@@ -213,7 +213,7 @@ impl Captures {
         self.taken = self.under_way.take().map(|capture| capture.and_then(RunningCapture::end));
     }
 
-    pub(crate) fn held_against(
+    pub(crate) fn finish_point(
         &mut self,
         run: &LoadPointResult,
         exchanges: Option<&ExchangeLog>,

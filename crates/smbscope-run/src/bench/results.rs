@@ -142,7 +142,7 @@ impl Setup {
 
 pub(crate) struct RunResultWriter<'a> {
     setup: &'a Setup,
-    metrics: &'a Metrics,
+    pub(crate) metrics: &'a Metrics,
     store: Store,
 }
 

@@ -21,7 +21,7 @@ use crate::files::Sources;
 use crate::launch::until::X11Display;
 use crate::metrics::Metrics;
 use crate::process::run_commands;
-use crate::server::{Connect, ServerUnderTest, Site, look};
+use crate::server::{Connect, ServerUnderTest, Site, probe};
 use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
 use place::ProgramFolder;
@@ -145,7 +145,7 @@ impl Series {
                     return Err(BenchError::Unavailable(why));
                 }
                 let site = Site::open(&share.server, &share.connect)?;
-                let facts = look(&site.options)?;
+                let facts = probe(&site.options)?;
                 let place = ProgramFolder::share(mounter, &site.options, &site.directory, content, &workplace)?;
                 let server = site.options.address;
                 (place, Some((site, facts)), Some(server))

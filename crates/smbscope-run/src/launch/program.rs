@@ -14,7 +14,7 @@ use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 /// Runs the program with a parent-death signal, so that it dies with this process (setpriv(1), util-linux).
-const WITH_US: &str = "setpriv";
+const SETPRIV: &str = "setpriv";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longer output lines are split at this many bytes.
 const LINE_MAX: u64 = 64 << 10;
@@ -43,7 +43,7 @@ impl LaunchedProgram {
         if !is_there {
             return Err(BenchError::Unavailable(format!("cannot start {name}: there is no such program")));
         }
-        let mut command = match on_path(WITH_US) {
+        let mut command = match on_path(SETPRIV) {
             Some(with_us) => {
                 let mut command = command_for(with_us);
                 command.args(["--pdeathsig", "TERM", "--", name]);
@@ -81,20 +81,20 @@ impl LaunchedProgram {
         lines.iter().find(|(_, line)| line.contains(text)).map(|(at, _)| *at)
     }
 
-    pub(super) fn said_at_last(&self, text: &str) -> Option<Instant> {
-        self.hear_out();
+    pub(super) fn said_before_exit(&self, text: &str) -> Option<Instant> {
+        self.drain_output();
         self.said(text)
     }
 
-    pub(super) fn last_words(&self) -> String {
-        self.hear_out();
+    pub(super) fn last_output_line(&self) -> String {
+        self.drain_output();
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let last = lines.iter().rev().map(|(_, line)| line.trim()).find(|line| !line.is_empty());
         last.map_or_else(String::new, |line| format!(": {}", smbscope_model::prose::clean(line)))
     }
 
     /// Waits until the output has been read completely, for half a second at most, because a child may hold it open.
-    fn hear_out(&self) {
+    fn drain_output(&self) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(500) && !self.readers.iter().all(JoinHandle::is_finished) {
             sleep(Duration::from_millis(1));
@@ -191,7 +191,7 @@ mod tests {
         while program.end().unwrap().is_none() {
             sleep(Duration::from_millis(5));
         }
-        assert!(program.said_at_last("at last").is_some());
+        assert!(program.said_before_exit("at last").is_some());
         let lines = program.lines.lock().unwrap();
         assert!(lines.len() <= LINES_MAX && lines.iter().all(|(_, line)| line.len() as u64 <= LINE_MAX));
     }

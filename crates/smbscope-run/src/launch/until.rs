@@ -90,11 +90,11 @@ impl<'u> CompletionProbe<'u> {
             if let Some(end) = program.end().map_err(LoadPointEnd::Failed)? {
                 let reached = match (self.until, end.success()) {
                     (Until::Exit, true) => Ok(now),
-                    (Until::Exit, false) => Err(format!("the program failed ({end}){}", program.last_words())),
-                    (Until::Output(text), _) => program.said_at_last(text).ok_or_else(|| {
-                        format!("the program ended ({end}) without {}{}", self.until, program.last_words())
+                    (Until::Exit, false) => Err(format!("the program failed ({end}){}", program.last_output_line())),
+                    (Until::Output(text), _) => program.said_before_exit(text).ok_or_else(|| {
+                        format!("the program ended ({end}) without {}{}", self.until, program.last_output_line())
                     }),
-                    _ => Err(format!("the program ended ({end}) before {}{}", self.until, program.last_words())),
+                    _ => Err(format!("the program ended ({end}) before {}{}", self.until, program.last_output_line())),
                 };
                 return reached.map_err(LoadPointEnd::Failed);
             }
@@ -102,7 +102,7 @@ impl<'u> CompletionProbe<'u> {
                 return Err(LoadPointEnd::Interrupted);
             }
             if now.duration_since(begun) >= within {
-                let why = format!("no {} within {within:?}{}", bare(self.until), program.last_words());
+                let why = format!("no {} within {within:?}{}", bare(self.until), program.last_output_line());
                 return Err(LoadPointEnd::Failed(why));
             }
             std::thread::sleep(self.every());

@@ -38,7 +38,7 @@ struct CollectedMetrics {
     missing: Option<String>,
 }
 
-struct Eyes {
+struct MetricSources {
     exporter: Option<Exporter>,
     /// The lab server: its processes are a metric of their own, and so is its disk if it is a slow one.
     lab: Option<ServerRecord>,
@@ -56,10 +56,10 @@ impl Metrics {
         let seen = Arc::<Mutex<CollectedMetrics>>::default();
         let thread = source.as_ref().and_then(|_| {
             let samba = samba_status(address, lab.as_ref(), exporter);
-            let eyes = Eyes { exporter: exporter.cloned(), lab };
+            let sources = MetricSources { exporter: exporter.cloned(), lab };
             let (stop, stopped) = mpsc::channel();
             let seen = Arc::clone(&seen);
-            let look = move || eyes.follow(samba, &seen, &stopped);
+            let look = move || sources.follow(samba, &seen, &stopped);
             let thread = thread::Builder::new().name("server metrics".to_owned()).spawn(look).ok()?;
             Some((stop, thread))
         });
@@ -125,7 +125,7 @@ impl Drop for Metrics {
     }
 }
 
-impl Eyes {
+impl MetricSources {
     fn follow(&self, samba: Option<SambaStatus>, seen: &Mutex<CollectedMetrics>, stopped: &mpsc::Receiver<()>) {
         let mut before: Option<Counters> = None;
         let mut samba = samba.map(Samba::new);
