@@ -117,8 +117,8 @@ fn fid_of(handle: FileHandle) -> u16 {
 const MOST: u32 = 0x8000;
 
 impl Smb1ClientSession {
-    /// Starts a watch on an open directory (MS-CIFS 2.2.7.4). `completion_filter` has FILE_NOTIFY_CHANGE_* flags; `tree` includes
-    /// subdirectories. Only one watch at a time.
+    /// Starts a watch on an open directory (MS-CIFS 2.2.7.4). `completion_filter` has FILE_NOTIFY_CHANGE_* flags;
+    /// `tree` includes subdirectories. Only one watch at a time.
     pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
         if self.connection.watch.is_some() {
             return Err(ClientError::Unsupported("SMB1: one watch at a time".to_owned()));
