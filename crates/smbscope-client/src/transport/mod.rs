@@ -5,9 +5,6 @@
 //! further system calls. Both buffers are reused, so a command allocates nothing. The user's task does its own I/O: no
 //! other task has to wake up for a response, which would add to its times.
 
-#[cfg(test)]
-mod tests;
-
 use crate::limits::KEEP_ALIVES_MAX;
 use crate::options::{SessionOptions, Transport};
 use crate::{ClientError, Foreign};
@@ -386,3 +383,6 @@ fn put_name(name: &str, suffix: u8, out: &mut Vec<u8>) {
     }
     out.push(0);
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,10 +18,12 @@ const NAMED: usize = 4;
 
 #[derive(Debug)]
 pub struct AnalyzedCaptures {
+    /// In the order of the inputs.
     pub captures: Vec<CaptureInfo>,
     /// Inputs that could not be read, with the reason, one per line. No statistics include them.
     pub unread: Vec<String>,
     pub analysis: pipeline::CaptureFindings,
+    /// True if the observer stopped the analysis early.
     pub interrupted: bool,
 }
 
