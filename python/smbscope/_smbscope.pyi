@@ -1,4 +1,4 @@
-"""The native module: what of it users see is in `smbscope`."""
+"""The native module. Its public part is exported by `smbscope`."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -31,23 +31,23 @@ __all__ = [
 __version__: str
 
 class SmbscopeError(Exception):
-    """The base of all exceptions of this package."""
+    """Base class of all exceptions of this package."""
 
 class ArgumentError(SmbscopeError):
-    """It was asked for what cannot be."""
+    """The request is invalid or impossible."""
 
 class CaptureError(SmbscopeError):
-    """A capture cannot be used, or has no SMB in it."""
+    """A capture is unusable or contains no SMB."""
 
 class RunError(SmbscopeError):
-    """A run of the command failed."""
+    """The command failed."""
 
 class LimitError(RunError):
-    """A limit of fail_if is exceeded."""
+    """A limit in fail_if was exceeded."""
 
 @final
 class Table:
-    """A table in memory, which others take through Arrow's PyCapsule interface."""
+    """A table in memory, which other libraries import through Arrow's PyCapsule interface."""
 
     @property
     def column_names(self) -> list[str]: ...
@@ -59,14 +59,14 @@ class Table:
 
 @final
 class Batches:
-    """The exchange table, batch by batch."""
+    """Iterator over the batches of the exchange table."""
 
     def __iter__(self) -> Batches: ...
     def __next__(self) -> Table: ...
 
 @final
 class Exchanges:
-    """The exchange table of captures, read whenever it is asked for."""
+    """The exchange table of captures, read from them each time it is used."""
 
     def __iter__(self) -> Batches: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -74,7 +74,7 @@ class Exchanges:
 
 @disjoint_base
 class Document:
-    """A JSON document of smbscope, with the tables in it."""
+    """A JSON document as written by the command line, with its tables."""
 
     def __new__(cls, json: str) -> Document: ...
     @property
@@ -88,7 +88,7 @@ class Document:
 
 @final
 class Analysis(Document):
-    """What captures show: the report of `smbscope analyze`, and the tables in it."""
+    """The report of `smbscope analyze`, with its tables."""
 
     @property
     def commands(self) -> Table: ...
@@ -145,7 +145,7 @@ def merge(
 
 @final
 class LoadHost:
-    """The load generator of a host: answers the requests of its driver."""
+    """Load generator of a host, which answers its driver's requests."""
 
     def __new__(cls) -> LoadHost: ...
     def answer(self, request: bytes) -> bytes: ...

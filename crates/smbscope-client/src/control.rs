@@ -1,33 +1,29 @@
-//! Control codes that a user of a workload can send (MS-SMB2 2.2.31, MS-FSCC 2.3), each with the input that clients give it.
+//! Control codes that workloads can send (MS-SMB2 2.2.31, MS-FSCC 2.3), with the input that clients send with them.
 
 use super::access;
 use smbscope_model::Dialect;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
 
-/// A control code, what it is sent with, and what servers say to it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FsctlProfile {
-    /// The code.
     pub code: Fsctl,
-    /// It is about an open file; otherwise about the server.
+    /// True if the code applies to an open file, false if it applies to the server.
     pub of_file: bool,
-    /// Answers that refuse it and are no failure: what any server says that has nothing of the kind.
+    /// Statuses that refuse the code without being a failure: the answers of a server that lacks the feature.
     pub refusals: &'static [NtStatus],
-    /// Bytes of its output at most.
     pub(super) max_output: u32,
 }
 
-/// MS-SMB2 3.3.5.15: what a server answers to a code that it, or its file system, does not have.
+/// Answers to a code that the server or its file system doesn't support (MS-SMB2 3.3.5.15).
 const UNKNOWN: [NtStatus; 2] = [NtStatus::INVALID_DEVICE_REQUEST, NtStatus::NOT_SUPPORTED];
 
-/// The highest version of referrals that clients ask for (MS-DFSC 2.2.2).
+/// Highest referral version that clients request (MS-DFSC 2.2.2).
 const REFERRAL_LEVEL: u16 = 4;
-/// Behind the end of any file.
+/// Past the end of any file.
 const WHOLE_FILE: u64 = 1 << 40;
 
 impl FsctlProfile {
-    /// All that there are.
     pub const ALL: [FsctlProfile; 7] = [
         FsctlProfile { code: Fsctl::CREATE_OR_GET_OBJECT_ID, of_file: true, refusals: &UNKNOWN, max_output: 64 },
         FsctlProfile {
@@ -41,7 +37,7 @@ impl FsctlProfile {
         FsctlProfile {
             code: Fsctl::DFS_GET_REFERRALS,
             of_file: false,
-            // MS-SMB2 3.3.5.15.2 and MS-DFSC 3.2.5.1: no DFS, or nothing of it at this path.
+            // MS-SMB2 3.3.5.15.2 and MS-DFSC 3.2.5.1: no DFS, or no DFS link at this path.
             refusals: &[NtStatus::FS_DRIVER_REQUIRED, NtStatus::NOT_FOUND, UNKNOWN[0], UNKNOWN[1]],
             max_output: 8 << 10,
         },
@@ -54,18 +50,16 @@ impl FsctlProfile {
         FsctlProfile { code: Fsctl::VALIDATE_NEGOTIATE_INFO, of_file: false, refusals: &[], max_output: 24 },
     ];
 
-    /// The one with this code.
     pub fn by_code(code: Fsctl) -> Option<&'static FsctlProfile> {
         const ALL: &[FsctlProfile] = &FsctlProfile::ALL;
         ALL.iter().find(|control| control.code == code)
     }
 
-    /// What an open file must be open for.
     pub fn access(&self) -> u32 {
         if self.code == Fsctl::QUERY_ALLOCATED_RANGES { access::READ_DATA } else { 0 }
     }
 
-    /// Why it can't be sent in a dialect, where it can't.
+    /// Returns the reason if the dialect doesn't support the code.
     pub fn unsupported_in(&self, dialect: Dialect) -> Option<&'static str> {
         let smb2 = match dialect {
             Dialect::Smb2(dialect) => Some(dialect),
@@ -73,7 +67,7 @@ impl FsctlProfile {
         };
         match (self.code, smb2) {
             (_, None) if !self.of_file => Some("SMB1 sends control codes for open files only"),
-            // 3.2.5.5: older dialects have none, and a server of 3.1.1 ends the connection (3.3.5.15.12).
+            // 3.2.5.5: older dialects don't have it, and a 3.1.1 server drops the connection (3.3.5.15.12).
             (Fsctl::VALIDATE_NEGOTIATE_INFO, Some(dialect)) if !matches!(dialect, 0x0300 | 0x0302) => {
                 Some("it belongs to 3.0 and 3.0.2")
             }
@@ -82,7 +76,6 @@ impl FsctlProfile {
         }
     }
 
-    /// What it is sent with.
     pub(super) fn input(&self, host: &str, share: &str) -> Vec<u8> {
         match self.code {
             Fsctl::QUERY_ALLOCATED_RANGES => [0, WHOLE_FILE].iter().flat_map(|value| value.to_le_bytes()).collect(),
@@ -96,17 +89,13 @@ impl FsctlProfile {
     }
 }
 
-/// Which share a user connects to once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeConnectTarget {
-    /// That of the session.
     Own,
-    /// IPC$, for pipes and referrals.
     Ipc,
 }
 
 impl TreeConnectTarget {
-    /// Its UNC path.
     pub(super) fn path(self, host: &str, share: &str) -> String {
         let share = match self {
             TreeConnectTarget::Own => share,
@@ -135,7 +124,7 @@ mod tests {
     #[test]
     fn a_referral_is_asked_for_by_a_path_that_begins_with_one_backslash() {
         let input = FsctlProfile::by_code(Fsctl::DFS_GET_REFERRALS).unwrap().input("h", "s");
-        // MS-DFSC 2.2.2: MaxReferralLevel, then the name in UTF-16 with its end.
+        // MS-DFSC 2.2.2: MaxReferralLevel, then the null-terminated name in UTF-16.
         assert_eq!(input, b"\x04\0\\\0h\0\\\0s\0\0\0");
     }
 }

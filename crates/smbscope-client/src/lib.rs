@@ -1,20 +1,17 @@
-//! An SMB client made for measuring: it speaks every dialect exactly as told, does its own I/O in the task of its user,
-//! and keeps a [`Sample`] of each command.
+//! An SMB client for measurements: it speaks exactly the requested dialect, does its I/O in the user's own task, and
+//! keeps a [`Sample`] of each command.
 //!
-//! [`Session`] is what a workload works with; behind it `smb1` and `smb2` put operations into commands. Both use `auth`
-//! (SPNEGO, NTLMv2), `crypto` (signing, encryption, key derivation) and `transport` (TCP, NetBIOS session service).
-//! `local` does the same on a folder of this machine.
+//! Workloads use [`ClientSession`]. Below it, [`smb1`] and [`smb2`] turn operations into commands, using [`auth`]
+//! (SPNEGO, NTLMv2), [`crypto`] (signing, encryption, key derivation) and `transport` (TCP, NetBIOS session service).
+//! [`local`] performs the same operations on a local folder.
 
 pub mod auth;
 mod control;
 pub mod crypto;
 mod error;
-mod facts;
 mod file;
-mod foreign;
 mod limits;
 pub mod local;
-mod netbios;
 mod options;
 mod sample;
 mod session;
@@ -22,14 +19,14 @@ pub mod smb1;
 pub mod smb2;
 mod transport;
 
+pub use crate::error::Foreign;
+pub use crate::sample::SessionParameters;
 pub use control::{FsctlProfile, TreeConnectTarget};
 pub use error::ClientError;
-pub use facts::SessionParameters;
 pub use file::{
     ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, ListingEntry, Moved, OpenParameters, OpenResult,
     SetInfo, TransferDirection, WholeFile, access, options as create_options,
 };
-pub use foreign::Foreign;
 pub use options::{
     Cipher, ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SigningAlgorithm, Transport,
 };

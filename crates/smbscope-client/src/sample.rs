@@ -1,20 +1,19 @@
-//! One command as the client saw it, with the times at the edge of the socket.
+//! What a session reports: its negotiated parameters, and a sample of each command, timed at the socket.
 
-use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FileId, Subcommand};
+use crate::{Cipher, SigningAlgorithm};
+use smbscope_model::{Command, CommandGroup, Dialect, ExchangeOutcome, FileId, Subcommand};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// A command and its answer. The four times are those of an exchange (first and last byte of request and response), as
-/// near to the wire as a process gets: before and after handing the request to the system, and when the system handed
-/// out the first and the last bytes of the response.
+/// A command and its response. The four times are those of an exchange (first and last byte of request and response),
+/// as close to the wire as a process can measure: before and after handing the request to the kernel, and when the
+/// kernel returned the first and the last bytes of the response.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// The command.
     pub command: Command,
-    /// What it was used for.
     pub subcommand: Option<Subcommand>,
-    /// Where it is counted.
     pub group: CommandGroup,
     /// SMB2 MessageId or SMB1 MID.
     pub message_id: u64,
@@ -22,47 +21,44 @@ pub struct Sample {
     pub session_id: u64,
     /// SMB2 TreeId or SMB1 TID.
     pub tree_id: u32,
-    /// The open that it works on.
     pub file_id: Option<FileId>,
-    /// Status of the final response; absent where none came.
+    /// Status of the final response. `None` if there was no response.
     pub status: Option<NtStatus>,
-    /// Just before the first byte of the request went to the system.
+    /// Just before the first byte was handed to the kernel.
     pub request_first: Instant,
-    /// Just after the last one did.
+    /// Just after the last byte was handed to the kernel.
     pub request_last: Instant,
-    /// When the first interim response was there.
+    /// Arrival of the first interim response.
     pub interim: Option<Instant>,
-    /// When the first bytes of the response were there.
+    /// Arrival of the first bytes of the response.
     pub response_first: Instant,
-    /// When the last ones were.
+    /// Arrival of the last bytes of the response.
     pub response_last: Instant,
-    /// Bytes of the SMB message, without framing.
+    /// Size of the SMB message without framing.
     pub request_bytes: u32,
-    /// Bytes of the SMB message, without framing.
     pub response_bytes: u32,
-    /// File offset of reads, writes and locks.
     pub offset: Option<u64>,
-    /// Length asked for of reads, writes and locks.
+    /// Requested length of reads, writes and locks.
     pub length: Option<u32>,
-    /// Shares its frame, and so its times, with other members of a compound.
+    /// True if the command shares its frame, and so its times, with other members of a compound.
     pub compounded: bool,
-    /// The request carried a signature.
     pub signed: bool,
-    /// The request was encrypted.
     pub encrypted: bool,
-    /// [`Outcome::Complete`], [`Outcome::Unanswered`] where the connection ended first, [`Outcome::NoResponseByDesign`], or
-    /// [`Outcome::ServerInitiated`].
+    /// [`ExchangeOutcome::Complete`], [`ExchangeOutcome::Unanswered`] if the connection ended first,
+    /// [`ExchangeOutcome::NoResponseByDesign`], or [`ExchangeOutcome::ServerInitiated`].
     pub outcome: ExchangeOutcome,
 }
 
 impl Sample {
-    /// Request first to response last; of complete ones.
+    /// Returns the time from the first byte of the request to the last byte of the response. Returns `None` unless the
+    /// sample is complete.
     pub fn response_time(&self) -> Option<Duration> {
         let complete = self.outcome == ExchangeOutcome::Complete;
         complete.then(|| self.response_last.saturating_duration_since(self.request_first))
     }
 
-    /// A break of an oplock or lease, or its acknowledgement: what the server wants, and no part of what a user does.
+    /// Returns true for an oplock or lease break and its acknowledgement, which the server initiates rather than the
+    /// user.
     pub fn is_servers_wish(&self) -> bool {
         self.outcome == ExchangeOutcome::ServerInitiated
             || self.command == Command::Smb2(smb2::Smb2Command::OPLOCK_BREAK)
@@ -70,5 +66,21 @@ impl Sample {
     }
 }
 
-/// Commands since the samples were last taken: the user's task empties it after each operation.
 pub type Samples = Vec<Sample>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionParameters {
+    pub local: SocketAddr,
+    pub peer: SocketAddr,
+    pub dialect: Dialect,
+    /// `None` if messages are not signed.
+    pub signing: Option<SigningAlgorithm>,
+    /// `None` if messages are not encrypted.
+    pub cipher: Option<Cipher>,
+    /// Maximum read size in bytes.
+    pub max_read: u32,
+    /// Maximum write size in bytes.
+    pub max_write: u32,
+    pub max_transact: u32,
+    pub guest: bool,
+}

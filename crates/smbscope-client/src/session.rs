@@ -1,7 +1,8 @@
-//! A user's session on a share, whatever the dialect: what workloads and the engine work with.
+//! A user's session on a share in any dialect, used by workloads and the load engine.
 //!
-//! Each operation is the commands that a client of the dialect would send for it, one after the other; a sample of each
-//! is kept in [`Session::samples`]. A refusal by the server is [`Error::Status`], and the session goes on.
+//! Each operation sends the commands that a client of the dialect would send, one after the other, and keeps a sample
+//! of each in [`ClientSession::samples`]. If the server refuses an operation, it returns [`ClientError::Status`] and
+//! the session stays usable.
 
 use super::control::{FsctlProfile, TreeConnectTarget};
 use super::file::{
@@ -15,18 +16,15 @@ use super::{ClientError, SessionParameters, local, smb1, smb2};
 use smbscope_model::Dialect;
 use std::time::Instant;
 
-/// A connection, a session on it and a tree connect.
 #[derive(Debug)]
 pub enum ClientSession {
     /// NT LM 0.12
     Smb1(Box<smb1::Smb1ClientSession>),
     /// 2.0.2 to 3.1.1
     Smb2(Box<smb2::Smb2ClientSession>),
-    /// A folder of this machine
     Local(Box<local::LocalSession>),
 }
 
-/// The same call on each of them.
 macro_rules! either {
     ($self:expr, $session:ident => $call:expr) => {
         match $self {
@@ -38,7 +36,6 @@ macro_rules! either {
 }
 
 impl ClientSession {
-    /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &SessionOptions) -> Result<ClientSession, ClientError> {
         if let Some(folder) = &options.folder {
             return Ok(ClientSession::Local(Box::new(local::LocalSession::open_folder(folder, options)?)));
@@ -54,45 +51,41 @@ impl ClientSession {
         connected.unwrap_or(Err(ClientError::TooLong { what: "connecting", limit }))
     }
 
-    /// What was negotiated.
     pub fn facts(&self) -> &SessionParameters {
         either!(self, session => session.facts())
     }
 
-    /// The commands since the caller last emptied it.
     pub fn samples(&mut self) -> &mut Samples {
         either!(self, session => session.samples())
     }
 
-    /// Opens or creates a file or directory.
     pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         either!(self, session => session.open(open).await)
     }
 
-    /// Closes it.
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         either!(self, session => session.close(handle).await)
     }
 
-    /// Reads; fewer bytes than asked for at the end of the file, [`Error::Status`] STATUS_END_OF_FILE behind it. A read
-    /// larger than the server allows is several commands.
+    /// Reads up to `length` bytes; fewer at the end of the file, and [`ClientError::Status`] with STATUS_END_OF_FILE
+    /// past it. A read larger than the server allows takes several commands.
     pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         either!(self, session => session.read(handle, offset, length).await)
     }
 
-    /// Reads as [`Session::read`] does and returns the number of bytes. Keeps none of them, so memory does not grow with
-    /// `length`.
+    /// Reads like [`ClientSession::read`] and returns the number of bytes. Discards the data, so memory use doesn't
+    /// grow with `length`.
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         either!(self, session => session.skim(handle, offset, length).await)
     }
 
-    /// Writes all of it, in several commands where the server allows less at once.
+    /// Writes all of `data`, in several commands if the server limits the size.
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         either!(self, session => session.write(handle, offset, data).await)
     }
 
-    /// Reads or writes all of these ranges with so many commands outstanding, as long as the server grants credits for
-    /// them; with SMB1 one after the other.
+    /// Reads or writes all ranges with up to `depth` commands outstanding, as far as credits allow. SMB1 performs them
+    /// one after the other.
     pub async fn transfer_many(
         &mut self,
         handle: FileHandle,
@@ -103,8 +96,8 @@ impl ClientSession {
         either!(self, session => session.transfer_many(handle, ranges, depth, direction).await)
     }
 
-    /// Opens, reads in blocks and closes each of these files, so many at once as long as the server grants credits for them;
-    /// with SMB1 and in a local folder one after the other.
+    /// Opens, reads in blocks and closes each file, with up to `at_once` files at a time, as far as credits allow. SMB1
+    /// and local folders process them one after the other.
     pub async fn read_whole_files(
         &mut self,
         files: &[WholeFile],
@@ -139,7 +132,6 @@ impl ClientSession {
             let length = u32::try_from(size - done).unwrap_or(u32::MAX).min(block.max(1));
             let bytes = self.skim(handle, done, length).await?;
             (done, moved.bytes) = (done + bytes, moved.bytes + bytes);
-            // The file may have less than its caller knows.
             if bytes < u64::from(length) {
                 break;
             }
@@ -147,43 +139,39 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Asks for what was written to be on disk.
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         either!(self, session => session.flush(handle).await)
     }
 
-    /// Locks a range.
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         either!(self, session => session.lock(handle, range).await)
     }
 
-    /// Unlocks a range.
     pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
         either!(self, session => session.unlock(handle, offset, length).await)
     }
 
-    /// Information about an open file; the bytes of the class.
+    /// Returns information about an open file, in the class's encoding.
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         either!(self, session => session.query_file(handle, info).await)
     }
 
-    /// Information about a path: open, query and close with SMB2.
+    /// Returns information about a path. With SMB2 this takes an open, a query and a close.
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         either!(self, session => session.query_path(path, info).await)
     }
 
-    /// Information about the file system: with SMB2 by an open of the root, which the session keeps.
+    /// Returns information about the file system. SMB2 uses an open of the root, which the session keeps.
     pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         either!(self, session => session.query_file_system(info).await)
     }
 
-    /// Changes an open file.
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         either!(self, session => session.set_file(handle, set).await)
     }
 
-    /// Lists what matches the last part of the path (`dir\*.txt`), up to `most` entries (0: all), into `entries`, which
-    /// is emptied first; how many there were.
+    /// Lists the entries that match the last part of the path (`dir\*.txt`), at most `most` of them unless it is 0,
+    /// into `entries`, which is cleared first. Returns their number.
     pub async fn list(
         &mut self,
         pattern: &str,
@@ -194,7 +182,7 @@ impl ClientSession {
         either!(self, session => session.list(pattern, info, most, entries).await)
     }
 
-    /// Lists what is next of an open directory, with a single command (MS-SMB2 2.2.33); its entries are not kept.
+    /// Lists the next entries of an open directory with a single command (MS-SMB2 2.2.33). Discards them.
     pub async fn list_open(
         &mut self,
         handle: FileHandle,
@@ -210,46 +198,42 @@ impl ClientSession {
         }
     }
 
-    /// Removes a file.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         either!(self, session => session.remove_file(path).await)
     }
 
-    /// Renames a file or directory; one that has the new name already is in the way.
+    /// Renames a file or directory. Fails if the new name exists.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         either!(self, session => session.rename(from, to).await)
     }
 
-    /// Makes a directory.
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         either!(self, session => session.make_directory(path).await)
     }
 
-    /// Removes an empty directory.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         either!(self, session => session.remove_directory(path).await)
     }
 
-    /// Open, read and close: with SMB2 one compound where [`Options::compound`] says so.
+    /// Opens, reads and closes a file. SMB2 uses one compound if [`SessionOptions::compound`] is set.
     pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
         either!(self, session => session.open_read_close(path, offset, length).await)
     }
 
-    /// Waits until a point in time. Oplocks and leases that are taken back in the meantime are given back at once, and not
-    /// only with the next command.
+    /// Sleeps until `until`. Acknowledges oplock and lease breaks at once rather than with the next command.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         either!(self, session => session.rest(until).await)
     }
 
-    /// Waits until there is something for [`Session::rest`] to do, or the connection ends; may be dropped at any time. It
-    /// may also end without cause.
+    /// Waits until [`ClientSession::rest`] has something to do or the connection ends. May wake up spuriously, and may
+    /// be dropped at any time.
     pub async fn disturbed(&self) -> Result<(), ClientError> {
         let result = either!(self, session => session.disturbed().await);
         result.map_err(|error| ClientError::Connection { what: "resting", error })
     }
 
-    /// Opens another connection to the same session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6): it works on the same share
-    /// with the same handles, and has samples of its own.
+    /// Opens another connection to the same session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6). It has the same share and
+    /// handles, but its own samples.
     pub async fn bind(&mut self, options: &SessionOptions) -> Result<ClientSession, ClientError> {
         match self {
             ClientSession::Smb1(_) | ClientSession::Local(_) => {
@@ -259,27 +243,25 @@ impl ClientSession {
         }
     }
 
-    /// Sends a control code, about an open file or, without one, about the server; its output is not kept.
+    /// Sends a control code, for an open file or without one for the server. Discards the output.
     pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
         either!(self, session => session.control(control, handle).await)
     }
 
-    /// Authenticates again on the session: its share, its open files and its keys stay.
+    /// Authenticates again on the same session. The share, open files and keys stay.
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         either!(self, session => session.reauthenticate().await)
     }
 
-    /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
+    /// Adds another tree connect and removes it again. Open files belong to the first one.
     pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), ClientError> {
         either!(self, session => session.connect_again(tree).await)
     }
 
-    /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         either!(self, session => session.echo().await)
     }
 
-    /// Disconnects from the share, logs off and closes the connection.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         either!(self, session => session.disconnect().await)
     }

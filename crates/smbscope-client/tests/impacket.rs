@@ -1,4 +1,4 @@
-//! A second implementation as the server: impacket's, which shares no code with Samba, over SMB1 and SMB 2.0.2.
+//! The client against impacket's server, which shares no code with Samba, over SMB1 and SMB 2.0.2.
 
 use smbscope_client::{
     ClientError, ClientSession, CreateDisposition, Credentials, Info, ListingEntry, OpenParameters, Secret,
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Runs for as long as the value lives.
+/// An impacket server. Dropping it ends the process.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -20,7 +20,7 @@ struct Server {
 }
 
 impl Server {
-    /// `None`, with a line that says why, where impacket is not installed.
+    /// Returns `None`, and reports the skipped test, if impacket is not installed.
     fn start() -> Option<Server> {
         let Some(python) = python_with_impacket() else {
             smbscope_testkit::skip::missing("no Python has impacket; scripts/setup.sh installs it into .venv");
@@ -80,7 +80,7 @@ fn open(path: &str, disposition: CreateDisposition, options: u32) -> OpenParamet
     OpenParameters { path, access, share: 7, disposition, options, attributes: 0x80 }
 }
 
-/// What a user does, checked against the files of the server.
+/// Performs typical operations and checks them against the server's files.
 async fn work(server: &Server, dialect: Dialect) -> Result<(), ClientError> {
     let mut session = ClientSession::connect(&server.options(dialect, "benchpw")).await?;
     assert_eq!(session.facts().dialect, dialect);

@@ -1,4 +1,5 @@
-//! Tickets of a private MIT KDC, on a Samba that knows its service by a keytab: each dialect, with what its keys protect.
+//! Kerberos tickets of a private MIT KDC, used on a Samba server that has its service key in a keytab: each dialect,
+//! with the protection its keys provide.
 #![cfg(all(feature = "kerberos", unix))]
 
 mod common;
@@ -15,20 +16,20 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 const REALM: &str = "SMBSCOPE.TEST";
-/// The name that the service's ticket is for; the address comes from the options.
+/// Name in the service's ticket. The address comes from the options.
 const HOST: &str = "fileserver";
-/// Tells the inner run of the test where the realm's files are.
+/// Variable that tells the inner run of the test where the realm's files are.
 const INSIDE: &str = "SMBSCOPE_TEST_REALM";
 const PROGRAMS: [&str; 4] = ["kdb5_util", "kadmin.local", "krb5kdc", "kinit"];
 
-/// A KDC of the test's own, for as long as the value lives.
+/// A private KDC. Dropping it ends the process.
 struct Realm {
     kdc: Child,
     folder: TempDir,
 }
 
 impl Realm {
-    /// `None`, with a line that says why, where the programs are missing.
+    /// Returns `None`, and reports the skipped test, if programs are missing.
     fn start() -> Option<Realm> {
         if let Err(error) = smbscope_lab::available() {
             smbscope_testkit::skip::missing(error);
@@ -47,7 +48,7 @@ impl Realm {
             "[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n rdns = false\n\
              [realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{port}\n }}\n"
         );
-        // Samba without a domain takes the user from the ticket's name where there is no PAC.
+        // Without a PAC, Samba outside a domain takes the user from the ticket's name.
         let kdc = format!(
             "[kdcdefaults]\n kdc_listen = 127.0.0.1:{port}\n kdc_tcp_listen = 127.0.0.1:{port}\n\
              [realms]\n {REALM} = {{\n  database_name = {place}/principal\n  key_stash_file = {place}/stash\n\
@@ -76,7 +77,7 @@ fn find(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|file| file.exists())
 }
 
-/// A program that knows this realm and no other.
+/// Returns a command that knows only this realm.
 fn program(name: &str, folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(find(name).unwrap());
     command.args(arguments);
@@ -100,7 +101,7 @@ fn call(command: &mut Command, input: &str) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The system's Kerberos takes its configuration from the environment of the process, so the test runs itself with one.
+/// The system's Kerberos is configured through the environment of the process, so the test runs itself with one.
 #[test]
 fn tickets_open_sessions_whose_keys_sign_and_encrypt() {
     if let Some(folder) = std::env::var_os(INSIDE) {
@@ -139,7 +140,7 @@ fn inside(folder: &Path) {
         work(&options(Dialect::Smb2(dialect)));
     }
     work(&options(Dialect::NtLm012));
-    // The session key has 32 bytes: ciphers of 256 bits come from all of it, all others from its first half.
+    // The session key has 32 bytes: 256-bit ciphers use all of it, the others its first half.
     for cipher in [Cipher::Aes128Gcm, Cipher::Aes256Ccm, Cipher::Aes256Gcm] {
         work(&SessionOptions { encryption: Encryption::Required(Some(cipher)), ..options(Dialect::Smb2(0x0311)) });
     }

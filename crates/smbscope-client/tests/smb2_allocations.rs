@@ -1,4 +1,4 @@
-//! The client allocates nothing per command once it runs: not for requests, not for answers, not for its timers.
+//! The client allocates nothing per command in steady state: not for requests, responses or timers.
 
 #![allow(unsafe_code)]
 
@@ -14,18 +14,19 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Allocations of this thread; a server in another thread has its own.
+    /// Allocations of this thread. A server in another thread has its own counter.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts.
+/// The system allocator with a counter.
 struct Counting;
 
-// SAFETY: every call goes to the system's allocator as it came; the counter is a thread-local without a destructor.
+// SAFETY: every call is forwarded unchanged to the system allocator; the counter is a thread-local without a
+// destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps to the contract of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
@@ -65,7 +66,7 @@ fn neither_signing_nor_encryption_allocates() {
     }
 }
 
-/// Allocations in twenty rounds, after some to warm up.
+/// Returns the allocations of twenty rounds, after a warm-up.
 async fn steady(options: &SessionOptions) -> u64 {
     let mut session = ClientSession::connect(options).await.unwrap();
     let data = vec![7; 100_000];

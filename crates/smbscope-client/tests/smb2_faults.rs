@@ -1,4 +1,4 @@
-//! What the client does when a server goes wrong: it says so, keeps what it measured, and neither panics nor hangs.
+//! The client with a faulty server: it reports the error, keeps its measurements, and neither panics nor hangs.
 
 use crate::common::{self, options, reading, run, samba, user_options};
 use smbscope_client::{ClientError, ClientSession, ClientSigningPolicy, Encryption, SessionOptions};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const READ: Command = Command::Smb2(smb2::Smb2Command::READ);
 
-/// A server whose answers to READ go wrong, and options for it.
+/// Returns a server with faulty responses to READ, and options for it.
 fn faulty(fault: Fault) -> (ScriptedServer, SessionOptions) {
     let server = ScriptedServer::start(Script::new().rule(fault.on(smb2::Smb2Command::READ))).unwrap();
     let mut options = SessionOptions::new("127.0.0.1", server.address(), "share");
@@ -23,7 +23,7 @@ fn faulty(fault: Fault) -> (ScriptedServer, SessionOptions) {
     (server, options)
 }
 
-/// Opens and reads; the session, and what became of the read.
+/// Opens and reads a file. Returns the session and the result of the read.
 async fn read(options: &SessionOptions) -> (ClientSession, Result<(), ClientError>) {
     let mut session = ClientSession::connect(options).await.unwrap();
     let file = session.open(&reading("a")).await.unwrap().handle;
@@ -87,7 +87,7 @@ fn a_refused_command_leaves_the_session_usable() {
 
 #[test]
 fn a_break_between_two_commands_is_acknowledged_where_it_must_be() {
-    // The scripted server waits for no acknowledgement of a lease; Samba does, in another test.
+    // The scripted server doesn't wait for a lease acknowledgement. Samba does, in another test.
     let acknowledged = Some(ExchangeOutcome::Complete);
     for (fault, dialect, expected) in [(Fault::OplockBreak, 0x0202, acknowledged), (Fault::LeaseBreak, 0x0311, None)] {
         let script = Script { oplocks: true, ..Script::new() };
@@ -119,7 +119,7 @@ fn keep_alives_and_pieces_of_frames_do_no_harm() {
             result.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
             let sample = *session.samples().last().unwrap();
             if fault == piece {
-                // A busy machine may read several pieces at once, but hardly all of them.
+                // On a busy machine, one read may return several pieces, but hardly all of them.
                 assert!(sample.response_last - sample.response_first >= Duration::from_millis(5), "{sample:?}");
             }
         });
@@ -146,7 +146,7 @@ fn no_broken_answer_makes_the_client_panic_or_hang() {
         Malformed::NextCommand,
         Malformed::Encrypted,
     ];
-    // An answer that comes twice is wrong only once the next one is waited for.
+    // A duplicate response is noticed only while waiting for the next one.
     let twice = Malformed::Twice;
     broken.push(twice);
     for malformed in broken {
@@ -230,7 +230,7 @@ fn a_changed_negotiation_is_noticed_by_its_validation() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [0x0300, 0x0302, 0x0311] {
         let (address, change) = changing_proxy(server.address());
-        // Nothing protects the answer itself: 3.0 asks again once there are keys, 3.1.1 makes the keys from all of it.
+        // The response itself is unprotected: 3.0 validates it once there are keys, 3.1.1 derives the keys from it.
         change.store(true, Ordering::SeqCst);
         let options = SessionOptions { address, ..user_options(&server, dialect) };
         let error = run(ClientSession::connect(&options)).unwrap_err();
@@ -238,8 +238,8 @@ fn a_changed_negotiation_is_noticed_by_its_validation() {
     }
 }
 
-/// A way to the server on which, once told so, a bit of each answer is changed, the last one. Told at once it changes only
-/// the first answer, NEGOTIATE, in a capability that this client has no use for (persistent handles).
+/// Returns a proxy to the server that can be told to flip the last bit of every response. If told at once, it
+/// changes only the NEGOTIATE response, in a capability that this client doesn't use (persistent handles).
 fn changing_proxy(server: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

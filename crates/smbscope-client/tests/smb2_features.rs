@@ -1,5 +1,5 @@
-//! What SMB2 and SMB3 have beside reading and writing, against a real Samba: large transfers, compounds, leases, waiting
-//! locks, watches, copies on the server, channels, encrypted shares; and what it refuses.
+//! Features of SMB2 and SMB3 other than plain reads and writes, against Samba: large transfers, compounds, leases,
+//! blocking locks, watches, server-side copies, channels, encrypted shares, and refusals.
 
 use crate::common::{self, DIALECTS, create, options, reading, run, samba, user_options};
 use smbscope_client::{
@@ -14,7 +14,7 @@ use smbscope_wire::status::NtStatus;
 use std::process::{Command as Program, Stdio};
 use std::time::{Duration, Instant};
 
-/// Samples of a command, the oldest first.
+/// Returns the samples of a command, oldest first.
 fn of(samples: &[Sample], command: Smb2Command) -> Vec<Sample> {
     samples.iter().filter(|sample| sample.command == Command::Smb2(command)).copied().collect()
 }
@@ -130,7 +130,7 @@ fn an_oplock_or_lease_is_given_back_while_its_holder_rests() {
             let (rest, (opened, waited)) = tokio::join!(holder.rest(until), opening);
             rest.unwrap();
             opened.unwrap();
-            // Samba waits 35 s for an acknowledgement that does not come.
+            // Samba waits 35 s for a missing acknowledgement.
             assert!(waited < Duration::from_millis(900), "dialect {dialect:04x}: {waited:?}");
             let breaks = of(holder.samples(), Smb2Command::OPLOCK_BREAK);
             assert!(breaks.iter().all(|sample| sample.group == CommandGroup::Waiting));
@@ -148,7 +148,7 @@ fn a_lock_that_waits_is_granted_when_it_is_free() {
     for dialect in DIALECTS {
         run(async {
             let mut first = ClientSession::connect(&options(&server, dialect)).await.unwrap();
-            // Longer than the time that other commands have.
+            // Longer than the timeout of other commands.
             let second_options = SessionOptions { timeout: Duration::from_millis(150), ..options(&server, dialect) };
             let mut second = ClientSession::connect(&second_options).await.unwrap();
             let mine = first.open(&create("locked")).await.unwrap().handle;
@@ -215,7 +215,7 @@ fn the_server_copies_and_tells_its_interfaces() {
             assert_eq!(copied, 10);
             assert_eq!(std::fs::read(server.share_folder().join("to")).unwrap(), b"5678901234");
             let interfaces = session.network_interfaces().await;
-            // Before SMB 3 there are none; Samba tells them all the same.
+            // Added in SMB 3, but Samba answers in older dialects too.
             if dialect >= 0x0300 {
                 assert!(interfaces.unwrap().iter().any(|interface| interface.address.is_loopback()));
             }
@@ -383,7 +383,7 @@ fn tshark_finds_nothing_malformed_in_what_we_send() {
     let _ = Program::new("kill").args(["-INT", &tcpdump.id().to_string()]).status();
     tcpdump.wait().unwrap();
     let port = format!("tcp.port=={},nbss", server.port());
-    // What the server sends is not ours to answer for: tshark takes offence at the security buffer of Samba's NEGOTIATE.
+    // Only our own messages count: tshark complains about the security buffer of Samba's NEGOTIATE.
     let wrong = "_ws.malformed || _ws.expert.severity == error || _ws.expert.group == \"Malformed\"";
     let filter = format!("tcp.dstport == {} && ({wrong})", server.port());
     let tshark = |filter: &str, fields: &[&str]| {
@@ -402,7 +402,7 @@ fn tshark_finds_nothing_malformed_in_what_we_send() {
     assert_eq!(tshark(&filter, &[]).unwrap(), "");
 }
 
-/// A capture of the loopback interface, where that is permitted.
+/// Captures the loopback interface, if permitted.
 fn capture(server: &LabServer, file: &std::path::Path) -> Option<std::process::Child> {
     let port = server.port().to_string();
     let mut program = Program::new("tcpdump");
@@ -413,7 +413,7 @@ fn capture(server: &LabServer, file: &std::path::Path) -> Option<std::process::C
     };
     let patience = Instant::now() + Duration::from_secs(5);
     while Instant::now() < patience {
-        // It writes the file's header when it listens.
+        // tcpdump writes the file's header once it is listening.
         if std::fs::metadata(file).is_ok_and(|file| file.len() >= 24) {
             return Some(tcpdump);
         }
@@ -428,7 +428,7 @@ fn capture(server: &LabServer, file: &std::path::Path) -> Option<std::process::C
     None
 }
 
-/// Every request that the client has.
+/// Sends every request that the client supports.
 async fn everything(options: &SessionOptions) {
     let ClientSession::Smb2(mut session) = ClientSession::connect(options).await.unwrap() else { unreachable!() };
     let _ = session.make_directory("all").await;

@@ -1,5 +1,5 @@
-//! Every dialect of SMB2 and SMB3, with every signing, every cipher and both kinds of users, against a real Samba: the
-//! same work, and its results as the file system of the server has them.
+//! Every SMB2 and SMB3 dialect with every signing mode, every cipher and both kinds of users, against Samba: the same
+//! operations, with their results compared on the server's file system.
 
 use crate::common::{self, DIALECTS, SIGNINGS, create, encryptions, options, run, samba, user};
 use smbscope_client::{
@@ -52,7 +52,7 @@ fn every_signing_algorithm_of_3_1_1_works() {
     }
 }
 
-/// What users do, once.
+/// Performs typical operations once.
 async fn work(server: &LabServer, options: &SessionOptions) -> Result<(), ClientError> {
     let mut session = ClientSession::connect(options).await?;
     check_facts(&session, options);
@@ -112,7 +112,7 @@ fn check_facts(session: &ClientSession, options: &SessionOptions) {
     }
 }
 
-/// Every command has a sample, with times in order and the protection that was asked for.
+/// Checks that every command has a sample with ordered times and the requested protection.
 fn check_samples(session: &mut ClientSession, options: &SessionOptions) {
     let encrypted = options.encryption != Encryption::Off;
     let samples = session.samples();
@@ -126,7 +126,7 @@ fn check_samples(session: &mut ClientSession, options: &SessionOptions) {
         let begins = matches!(command, smb2::Smb2Command::NEGOTIATE | smb2::Smb2Command::SESSION_SETUP);
         assert_eq!(sample.encrypted, encrypted && !begins, "{command}");
         let guest = matches!(options.credentials, Credentials::Guest);
-        // What is signed in any case: the tree connect of 3.1.1, the validation of 3.0 and 3.0.2.
+        // Always signed: the tree connect of 3.1.1, the validation of 3.0 and 3.0.2.
         let always = match options.dialect {
             Dialect::Smb2(0x0311) => command == smb2::Smb2Command::TREE_CONNECT,
             Dialect::Smb2(0x0300 | 0x0302) => command == smb2::Smb2Command::IOCTL,

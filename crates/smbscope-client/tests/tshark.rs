@@ -1,5 +1,5 @@
-//! Wireshark's decryption as a second opinion on keys and sealing: it derives the keys itself, from the messages of a
-//! session setup and its session key.
+//! Wireshark's decryption as a second implementation of key derivation and encryption: it derives the keys from the
+//! messages of a session setup and its session key.
 
 use smbscope_client::Cipher;
 use smbscope_client::crypto::{PreauthHash, Sealer, SessionKeys};
@@ -7,7 +7,7 @@ use smbscope_testkit::{Conversation, pcap};
 use std::io::Write;
 use std::process::Command;
 
-/// The messages of a Windows client and server that Microsoft published; see the file.
+/// Messages of a Windows client and server, published by Microsoft as described in the file.
 const SESSION_SETUP: &str = include_str!("../src/crypto/vectors/keys_3_1_1.txt");
 const SEALED: &str = include_str!("../src/crypto/vectors/sealed_3_1_1.txt");
 const SESSION_ID: u64 = 0x1000_0000_0019;
@@ -18,7 +18,7 @@ fn vector(file: &str, name: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(&String::from_iter(pair), 16).unwrap()).collect()
 }
 
-/// A session setup that ends with this dialect and cipher, and a sealed WRITE after it, as a capture file.
+/// Builds a capture file with a session setup for this dialect and cipher, and an encrypted WRITE.
 fn capture(dialect: u16, cipher: Cipher, cipher_id: u16) -> Vec<u8> {
     let mut negotiate_response = vector(SESSION_SETUP, "negotiate_response");
     negotiate_response[68..70].copy_from_slice(&dialect.to_le_bytes());

@@ -1,10 +1,9 @@
-//! An analysis of captures.
+//! Analyses captures and renders the report.
 
 use crate::document::{PyDocument, ending, write};
 use crate::errors::{ArgumentError, of_analysis, of_writing};
-use crate::exchanges::{self, PyExchanges};
-use crate::page;
-use crate::table::PyTable;
+use crate::exchanges::{self, AnalysisRequest, PyExchanges};
+use crate::table::{PyTable, html_frame};
 use crate::work::{Stopper, interruptible};
 use pyo3::prelude::*;
 use smbscope_report::text::ReportTextOptions;
@@ -16,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What captures show: the report of `smbscope analyze`, and the tables in it.
+/// The report of `smbscope analyze`, with its tables.
 #[pyclass(name = "Analysis", frozen, extends = PyDocument, module = "smbscope")]
 pub(crate) struct PyAnalysis {
     report: Report,
@@ -24,13 +23,7 @@ pub(crate) struct PyAnalysis {
     asked: Arc<AnalysisRequest>,
 }
 
-/// What was asked of which captures.
-pub(crate) struct AnalysisRequest {
-    pub(crate) inputs: Vec<CaptureInput>,
-    pub(crate) options: AnalysisOptions,
-}
-
-/// Analyses captures, given the arguments of `smbscope analyze`.
+/// Analyses captures with the arguments of `smbscope analyze`.
 #[pyfunction]
 pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<PyAnalysis>> {
     let parsed = py.detach(|| smbscope_cli::analysis(&arguments));
@@ -39,13 +32,13 @@ pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<P
     PyAnalysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }
 
-/// An analysis that is over.
+/// A finished analysis with its report.
 pub(crate) struct RenderedAnalysis {
     report: Report,
     notes: Vec<String>,
     /// The report as JSON.
     text: String,
-    /// What was asked for, without the episode: the filter takes its place.
+    /// Narrowed options: a filter takes the place of the episode.
     options: AnalysisOptions,
 }
 
@@ -59,7 +52,7 @@ fn run(
 }
 
 impl RenderedAnalysis {
-    /// The report of an analysis.
+    /// Builds the report of an analysis.
     pub(crate) fn from_analysis(
         analysis: analysis::CaptureSetAnalysis,
         options: AnalysisOptions,
@@ -73,7 +66,7 @@ impl RenderedAnalysis {
 }
 
 impl PyAnalysis {
-    /// As Python has it.
+    /// Creates the Python object.
     pub(crate) fn new(py: Python<'_>, inputs: Vec<CaptureInput>, done: RenderedAnalysis) -> PyResult<Py<PyAnalysis>> {
         let RenderedAnalysis { report, notes, text, options } = done;
         let asked = Arc::new(AnalysisRequest { inputs, options });
@@ -89,7 +82,7 @@ impl PyAnalysis {
     }
 }
 
-/// A table of the report as a property.
+/// Defines a property for each table of the report, and the other methods.
 macro_rules! tables {
     ($($(#[doc = $doc:literal])* $name:ident)*) => {
         #[pymethods]
@@ -100,37 +93,37 @@ macro_rules! tables {
                 this.as_super().get().table_of(this.py(), stringify!($name))
             })*
 
-            /// What a reader of the figures should know first: damage, encryption.
+            /// Warnings to read before the figures, such as damaged captures or encryption.
             #[getter]
             fn notes(&self) -> Vec<String> {
                 self.notes.clone()
             }
 
-            /// The exchange table, read from the captures anew, a batch at a time.
+            /// The exchange table, read from the captures again, one batch at a time.
             fn exchanges(&self) -> PyExchanges {
                 PyExchanges::new(Arc::clone(&self.asked))
             }
 
-            /// The report for a terminal.
+            /// Returns the report as text for a terminal.
             #[pyo3(signature = (*, width = 100, full = false, top = 20))]
             fn to_text(&self, py: Python<'_>, width: usize, full: bool, top: usize) -> String {
                 let options = ReportTextOptions { width, full, top, color: false };
                 py.detach(|| text::render(&self.report, &options))
             }
 
-            /// The page with pictures, which needs nothing else.
+            /// Returns the report as a self-contained HTML page with charts.
             fn to_html(&self, py: Python<'_>) -> String {
                 py.detach(|| self.page())
             }
 
-            /// Writes a file, by its ending: the report as .json, .html or .txt, the exchange table as .parquet or .csv. The
-            /// file is there whole or not at all, and is never one of the captures.
+            /// Writes a file in the format of its extension: the report as .json, .html or .txt, the exchange table as
+            /// .parquet or .csv. The file is written completely or not at all, and never over one of the captures.
             fn save(this: &Bound<'_, PyAnalysis>, path: PathBuf) -> PyResult<()> {
                 save(this, &path)
             }
 
             fn _repr_html_(&self, py: Python<'_>) -> String {
-                py.detach(|| page::frame(&self.page()))
+                py.detach(|| html_frame(&self.page()))
             }
 
             fn __repr__(&self) -> String {
@@ -141,29 +134,29 @@ macro_rules! tables {
 }
 
 tables! {
-    /// By command.
+    /// Statistics by command.
     commands
-    /// By operation group.
+    /// Statistics by operation group.
     groups
-    /// By file.
+    /// Statistics by file.
     files
-    /// By client.
+    /// Statistics by client.
     clients
-    /// By server.
+    /// Statistics by server.
     servers
-    /// By share.
+    /// Statistics by share.
     shares
-    /// By user.
+    /// Statistics by user.
     users
     /// TCP connections that carried SMB.
     connections
-    /// Bursts of work of single clients, in the order of time.
+    /// Bursts of work of single clients, in order of time.
     episodes
-    /// Why users wait and who has to act, in one row.
+    /// The reason why users wait and who can fix it, in one row.
     answer
-    /// Causes of waits that a person notices, the worst first.
+    /// Causes of noticeable waits, worst first.
     causes
-    /// What the captures could not show, in one row.
+    /// Limits of what the captures show, in one row.
     quality
     /// The slowest exchanges.
     slowest
@@ -184,7 +177,7 @@ fn save(this: &Bound<'_, PyAnalysis>, path: &Path) -> PyResult<()> {
     }
 }
 
-/// An error where a file would be written over one of the captures.
+/// Fails if the path is one of the captures.
 fn refuse_input(path: &Path, inputs: &[CaptureInput]) -> PyResult<()> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     match Sources::of_inputs(inputs).name_of(&found) {

@@ -1,8 +1,7 @@
-//! A document of smbscope: its JSON, its tables, its page.
+//! A JSON document of smbscope with its tables and its page.
 
 use crate::errors::{ArgumentError, of_table, of_writing};
-use crate::page;
-use crate::table::PyTable;
+use crate::table::{PyTable, html_frame};
 use pyo3::prelude::*;
 use serde_json::Value;
 use smbscope_report::{arrow, html};
@@ -10,26 +9,25 @@ use smbscope_run::files::write_file;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The JSON that the command line writes, with the tables in it.
+/// A JSON document as written by the command line, with its tables.
 #[pyclass(name = "Document", frozen, subclass, module = "smbscope")]
 pub(crate) struct PyDocument {
     text: String,
-    /// The same, from when a table is asked for: it takes several times as much memory.
+    /// Parsed on first use, because it takes several times as much memory as the text.
     value: OnceLock<Value>,
 }
 
 impl PyDocument {
-    /// The JSON text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// A table, which may be large, without Python's lock.
+    /// Returns a table. Releases the GIL, because it may be large.
     pub(crate) fn table_of(&self, py: Python<'_>, name: &str) -> PyResult<PyTable> {
         py.detach(|| arrow::table(self.value(), name)).map(PyTable).map_err(|error| of_table(&error))
     }
 
-    /// A document that the libraries made.
+    /// Wraps a document created by the libraries.
     pub(crate) fn own(text: String) -> PyDocument {
         PyDocument { text, value: OnceLock::new() }
     }
@@ -38,7 +36,7 @@ impl PyDocument {
         self.value.get_or_init(|| serde_json::from_str(&self.text).expect("it was read, or made by the libraries"))
     }
 
-    /// The page, with a title.
+    /// Returns the HTML page, with the document's title or name.
     fn page(&self) -> String {
         let title = self.value().get("title").or_else(|| self.value().get("name")).and_then(Value::as_str);
         let mut page = Vec::new();
@@ -56,33 +54,35 @@ impl PyDocument {
         Ok(PyDocument { text: json, value: value.into() })
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     fn to_json(&self) -> &str {
         &self.text
     }
 
-    /// The JSON document as a dict; times are integers of nanoseconds.
+    /// Returns the JSON document as a dict. Times are integers in nanoseconds.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("json")?.call_method1("loads", (&self.text,))
     }
 
-    /// The page with pictures, which needs nothing else.
+    /// Returns a self-contained HTML page with charts.
     fn to_html(&self, py: Python<'_>) -> String {
         py.detach(|| self.page())
     }
 
-    /// The names of the tables.
+    /// Names of the tables.
     #[getter]
     fn tables(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
         py.detach(|| arrow::tables(self.value())).map_err(|error| of_table(&error))
     }
 
-    /// A list of the document as a table, or an object as a table with one row; `a.b` is the list `b` within `a`.
+    /// Returns a list of the document as a table, or an object as a table with one row. `a.b` is the list `b` within
+    /// `a`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<PyTable> {
         self.table_of(py, name)
     }
 
-    /// Writes the document into a file, by its ending: .json or .html. The file is there whole or not at all.
+    /// Writes the document in the format of the file's extension: .json or .html. The file is written completely or not
+    /// at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let text = match ending(&path) {
             "json" => self.text.clone(),
@@ -95,7 +95,7 @@ impl PyDocument {
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> String {
-        py.detach(|| page::frame(&self.page()))
+        py.detach(|| html_frame(&self.page()))
     }
 
     fn __repr__(&self) -> String {
@@ -104,12 +104,12 @@ impl PyDocument {
     }
 }
 
-/// The ending of a file's name.
+/// Returns the file extension.
 pub(crate) fn ending(path: &Path) -> &str {
     path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 pub(crate) fn write(py: Python<'_>, path: &Path, text: &str) -> PyResult<()> {
     py.detach(|| write_file(path, text.as_bytes())).map_err(|error| of_writing(path, &error))
 }

@@ -1,4 +1,4 @@
-//! The exceptions, and which of them an error of the libraries becomes: the only place that decides it.
+//! The exceptions of the package, and the mapping of library errors to them.
 
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::{PyErr, create_exception};
@@ -6,13 +6,13 @@ use smbscope_report::arrow::TableError;
 use smbscope_run::analysis;
 use std::io;
 
-create_exception!(smbscope, SmbscopeError, PyException, "The base of all exceptions of this package.");
-create_exception!(smbscope, ArgumentError, SmbscopeError, "It was asked for what cannot be.");
-create_exception!(smbscope, CaptureError, SmbscopeError, "A capture cannot be used, or has no SMB in it.");
-create_exception!(smbscope, RunError, SmbscopeError, "A run of the command failed.");
-create_exception!(smbscope, LimitError, RunError, "A limit of fail_if is exceeded.");
+create_exception!(smbscope, SmbscopeError, PyException, "Base class of all exceptions of this package.");
+create_exception!(smbscope, ArgumentError, SmbscopeError, "The request is invalid or impossible.");
+create_exception!(smbscope, CaptureError, SmbscopeError, "A capture is unusable or contains no SMB.");
+create_exception!(smbscope, RunError, SmbscopeError, "The command failed.");
+create_exception!(smbscope, LimitError, RunError, "A limit in fail_if was exceeded.");
 
-/// An analysis that failed.
+/// Maps an analysis error.
 pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
     use analysis::AnalysisError;
     let text = smbscope_run::one_line(error);
@@ -31,12 +31,12 @@ pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
     }
 }
 
-/// A table that there is not.
+/// Maps a table error.
 pub(crate) fn of_table(error: &TableError) -> PyErr {
     ArgumentError::new_err(smbscope_run::one_line(error))
 }
 
-/// A file that could not be written.
+/// Maps an error of writing a file.
 pub(crate) fn of_writing(path: &std::path::Path, error: &io::Error) -> PyErr {
     SmbscopeError::new_err(format!("cannot write {}: {error}", path.display()))
 }

@@ -1,6 +1,5 @@
-//! The exchange table, as it is read: a batch at a time, with few batches waiting.
+//! Reads the exchange table in batches, with few of them in memory.
 
-use crate::analysis::AnalysisRequest;
 use crate::document::ending;
 use crate::errors::{SmbscopeError, of_analysis, of_writing};
 use crate::table::{PyTable, schema, stream};
@@ -13,7 +12,7 @@ use signal_hook::consts::SIGINT;
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeBatches, ExchangeTable, Provenance};
 use smbscope_report::{csv, parquet};
-use smbscope_run::analysis::{self, ExchangeExportResult};
+use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput, ExchangeExportResult};
 use smbscope_run::files::{Destination, Replacement};
 use std::any::Any;
 use std::io;
@@ -24,11 +23,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Batches that wait for whoever reads them.
+/// Inputs and options of an analysis.
+pub(crate) struct AnalysisRequest {
+    pub(crate) inputs: Vec<CaptureInput>,
+    pub(crate) options: AnalysisOptions,
+}
+
+/// Batches that may wait for the reader.
 const AHEAD: usize = 2;
 
-/// The exchange table of captures: the columns of `smbscope analyze -o exchanges.parquet`. It is read from the captures
-/// whenever it is asked for, and never all in memory.
+/// The exchange table of captures, with the columns of `smbscope analyze -o exchanges.parquet`. It is read from the
+/// captures each time it is used, and is never in memory as a whole.
 #[pyclass(name = "Exchanges", frozen, module = "smbscope")]
 pub(crate) struct PyExchanges(Arc<AnalysisRequest>);
 
@@ -44,7 +49,7 @@ impl PyExchanges {
         Ok(Batches(Mutex::new(ExchangeBatchReader::begin(Arc::clone(&self.0))?)))
     }
 
-    /// Hands the table out as a stream, while the captures are read.
+    /// Exports the table as an Arrow stream, while the captures are read.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -65,7 +70,7 @@ impl PyExchanges {
     }
 }
 
-/// The exchange table, batch by batch.
+/// Iterator over the batches of the exchange table.
 #[pyclass(frozen, module = "smbscope")]
 pub(crate) struct Batches(Mutex<ExchangeBatchReader>);
 
@@ -89,7 +94,7 @@ impl Batches {
     }
 }
 
-/// What comes next of a table.
+/// Result of waiting for the next batch.
 enum BatchPoll {
     Batch(RecordBatch),
     NotYet,
@@ -97,7 +102,7 @@ enum BatchPoll {
     End,
 }
 
-/// Why a table ends early.
+/// Reason why a table ends early.
 enum ReaderThreadError {
     Analysis(analysis::AnalysisError),
     /// A bug.
@@ -106,7 +111,7 @@ enum ReaderThreadError {
 
 type BatchResult = Result<RecordBatch, ReaderThreadError>;
 
-/// The end of the table that others read; the other end is a thread that reads the captures.
+/// Receiving end of the table. A thread reads the captures and sends the batches.
 struct ExchangeBatchReader {
     batches: Receiver<BatchResult>,
     stopper: Stopper,
@@ -130,7 +135,7 @@ impl ExchangeBatchReader {
                 Ok(Err(error)) => ReaderThreadError::Analysis(error),
                 Err(panic) => ReaderThreadError::Panic(panic),
             };
-            // Whoever read the table may be gone.
+            // The reader may be gone.
             let _ = sender.send(Err(failure));
         };
         thread::Builder::new().spawn(work)?;
@@ -153,7 +158,7 @@ impl Drop for ExchangeBatchReader {
     }
 }
 
-/// A table whose batches go to a reader.
+/// A table that sends its batches to a reader.
 struct Sending {
     batches: ExchangeBatches,
     sender: SyncSender<BatchResult>,
@@ -178,11 +183,11 @@ impl ExchangeTable for Sending {
     }
 }
 
-/// A reader that Ctrl-C ends, for those who read it without Python's lock, and on any thread.
+/// A batch reader that Ctrl-C interrupts even if it is used on another thread, without the GIL.
 struct Interruptible {
     reader: ExchangeBatchReader,
     interrupted: Arc<AtomicBool>,
-    /// Beside Python's own handler, which raises KeyboardInterrupt when it gets to it.
+    /// Installed in addition to Python's own handler, which raises KeyboardInterrupt later.
     handler: Option<signal_hook::SigId>,
 }
 
@@ -228,7 +233,7 @@ impl Drop for Interruptible {
     }
 }
 
-/// Writes the exchange table into a file, by its ending.
+/// Writes the exchange table to a file in the format of its extension.
 pub(crate) fn save(py: Python<'_>, asked: &AnalysisRequest, path: &Path) -> PyResult<()> {
     let file = match Destination::open(path).map_err(|error| of_writing(path, &error))? {
         Destination::File(file) => file,

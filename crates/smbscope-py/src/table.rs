@@ -1,23 +1,29 @@
-//! A table that others read through Arrow's C interface.
+//! Tables for Python: through Arrow's C interface, as Python objects, and as HTML in notebooks. Text from captures is
+//! always escaped.
 
-use crate::cells::rows;
 use crate::errors::SmbscopeError;
-use crate::page;
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_schema::Schema;
+use arrow_array::types::{
+    DurationNanosecondType, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{DataType, Schema};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
+use smbscope_model::Nanos;
+use smbscope_report::clean;
 
-/// A table in memory. pyarrow, Polars, pandas and DuckDB take it is, without a copy: they ask for
-/// `__arrow_c_stream__`.
+/// A table in memory. pyarrow, Polars, pandas and DuckDB import it without a copy through `__arrow_c_stream__`.
 #[pyclass(name = "Table", frozen, module = "smbscope")]
 pub(crate) struct PyTable(pub(crate) RecordBatch);
 
 #[pymethods]
 impl PyTable {
-    /// The names of the columns.
+    /// Names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
@@ -27,12 +33,12 @@ impl PyTable {
         self.0.num_rows()
     }
 
-    /// The rows as dicts. Times are integers of nanoseconds.
+    /// Returns the rows as dicts. Times are integers in nanoseconds.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         rows(py, &self.0)
     }
 
-    /// Hands the table out as a stream with one batch.
+    /// Exports the table as an Arrow stream with one batch.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -53,13 +59,13 @@ impl PyTable {
         format!("<smbscope.Table: {rows} rows, {columns} columns>")
     }
 
-    /// The first rows, for a notebook.
+    /// Returns the first rows as HTML for a notebook.
     fn _repr_html_(&self) -> String {
-        page::table(&self.0)
+        html_table(&self.0)
     }
 }
 
-/// Batches as a capsule of Arrow's C stream interface.
+/// Wraps batches in a capsule of Arrow's C stream interface.
 pub(crate) fn stream<'py>(
     py: Python<'py>,
     batches: impl RecordBatchReader + Send + 'static,
@@ -67,8 +73,134 @@ pub(crate) fn stream<'py>(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
 }
 
-/// A schema as a capsule of Arrow's C data interface.
+/// Wraps a schema in a capsule of Arrow's C data interface.
 pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| SmbscopeError::new_err(error.to_string()))?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
+}
+
+/// Returns the rows of a table as dicts.
+fn rows<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyList>> {
+    let schema = batch.schema();
+    let names: Vec<Bound<PyString>> = schema.fields().iter().map(|field| PyString::new(py, field.name())).collect();
+    let list = PyList::empty(py);
+    for row in 0..batch.num_rows() {
+        let dict = PyDict::new(py);
+        for (name, column) in names.iter().zip(batch.columns()) {
+            dict.set_item(name, value(py, column, row)?)?;
+        }
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    if array.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    match array.data_type() {
+        DataType::Boolean => array.as_boolean().value(row).into_bound_py_any(py),
+        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into_bound_py_any(py),
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into_bound_py_any(py),
+        DataType::Utf8 => array.as_string::<i32>().value(row).into_bound_py_any(py),
+        DataType::Dictionary(..) => {
+            let array = array.as_dictionary::<Int32Type>();
+            let key = usize::try_from(array.keys().value(row)).unwrap_or_default();
+            value(py, array.values(), key)
+        }
+        DataType::List(_) => {
+            let items = array.as_list::<i32>().value(row);
+            let list = PyList::empty(py);
+            (0..items.len()).try_for_each(|item| list.append(value(py, &items, item)?))?;
+            Ok(list.into_any())
+        }
+        DataType::Struct(fields) => {
+            let dict = PyDict::new(py);
+            for (field, column) in fields.iter().zip(array.as_struct().columns()) {
+                dict.set_item(field.name(), value(py, column, row)?)?;
+            }
+            Ok(dict.into_any())
+        }
+        _ => integer(array, row).into_bound_py_any(py),
+    }
+}
+
+/// Returns an integer of a type that fits `i64`, or `None` for any other type.
+fn integer(array: &dyn Array, row: usize) -> Option<i64> {
+    Some(match array.data_type() {
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row),
+        DataType::Duration(_) => array.as_primitive::<DurationNanosecondType>().value(row),
+        DataType::Timestamp(..) => array.as_primitive::<TimestampNanosecondType>().value(row),
+        DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into(),
+        DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into(),
+        _ => return None,
+    })
+}
+
+/// Formats a value briefly. Unknown values give an empty string.
+fn cell_text(array: &dyn Array, row: usize) -> String {
+    if array.is_null(row) {
+        return String::new();
+    }
+    match array.data_type() {
+        DataType::Boolean => array.as_boolean().value(row).to_string(),
+        DataType::Float64 => format!("{:.3}", array.as_primitive::<Float64Type>().value(row)),
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        DataType::Duration(_) => Nanos(array.as_primitive::<DurationNanosecondType>().value(row)).to_string(),
+        DataType::Dictionary(..) => {
+            let array = array.as_dictionary::<Int32Type>();
+            cell_text(array.values(), usize::try_from(array.keys().value(row)).unwrap_or_default())
+        }
+        DataType::List(_) => {
+            let items = array.as_list::<i32>().value(row);
+            (0..items.len()).map(|item| cell_text(&items, item)).collect::<Vec<_>>().join(", ")
+        }
+        DataType::Struct(_) => {
+            let columns = array.as_struct().columns().iter().map(|column| cell_text(column, row));
+            columns.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
+        }
+        _ => integer(array, row).map(|number| number.to_string()).unwrap_or_default(),
+    }
+}
+
+/// Maximum number of rows shown.
+const ROWS: usize = 20;
+/// Maximum number of columns shown.
+const COLUMNS: usize = 12;
+/// Maximum number of characters per cell.
+const CELL: usize = 60;
+
+/// Formats the first rows of a table as HTML.
+fn html_table(batch: &RecordBatch) -> String {
+    let (rows, columns) = (batch.num_rows().min(ROWS), batch.num_columns().min(COLUMNS));
+    let schema = batch.schema();
+    let names: String = schema.fields()[..columns].iter().map(|field| cell("th", field.name())).collect();
+    let mut html = format!("<table><thead><tr>{names}</tr></thead><tbody>");
+    for row in 0..rows {
+        let cells: String =
+            batch.columns()[..columns].iter().map(|column| cell("td", &cell_text(column, row))).collect();
+        html += &format!("<tr>{cells}</tr>");
+    }
+    let (all, wide) = (batch.num_rows(), batch.num_columns());
+    html + &format!("</tbody></table><p>{rows} of {all} rows, {columns} of {wide} columns</p>")
+}
+
+/// Embeds a page in a frame, which isolates its scripts and styles.
+pub(crate) fn html_frame(page: &str) -> String {
+    let page = escaped(page);
+    format!(r#"<iframe sandbox="allow-scripts" style="width:100%;height:40em;border:0" srcdoc="{page}"></iframe>"#)
+}
+
+fn cell(tag: &str, value: &str) -> String {
+    let value = clean(value);
+    let mut short: String = value.chars().take(CELL).collect();
+    if short.len() < value.len() {
+        short.push('…');
+    }
+    format!("<{tag}>{}</{tag}>", escaped(&short))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,4 +1,4 @@
-//! Work on a thread of its own, while the thread that called looks for signals.
+//! Runs work on its own thread, while the calling thread checks for signals.
 
 use crate::errors::SmbscopeError;
 use pyo3::prelude::*;
@@ -10,22 +10,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks for signals; a result is there at once.
+/// Interval between checks for signals. A result is returned without waiting for it.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
-/// Ends an analysis from outside.
+/// Stops an analysis from outside.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stopper(Arc<StopperState>);
 
 #[derive(Debug, Default)]
 struct StopperState {
     ended: AtomicBool,
-    /// The flag of what is read now.
+    /// Stop flag of the current pass.
     flag: Mutex<Option<Arc<AtomicBool>>>,
 }
 
 impl Stopper {
-    /// Ends what is read, and what would be read after it.
+    /// Stops the current pass and all later ones.
     pub(crate) fn stop(&self) {
         self.0.ended.store(true, Ordering::SeqCst);
         if let Some(flag) = &*self.0.flag.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -43,7 +43,7 @@ impl AnalysisObserver for Stopper {
     }
 }
 
-/// Does the work without Python's lock. A signal for which Python has an exception ends it, and is raised.
+/// Runs `work` without the GIL. A signal for which Python raises an exception stops it, and the exception is raised.
 pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stopper) -> T + Send) -> PyResult<T> {
     let stopper = Stopper::default();
     let for_work = stopper.clone();
@@ -70,7 +70,7 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stopper) 
     result.map_err(|panic| broken(&*panic))
 }
 
-/// A bug as an exception that says so.
+/// Converts a panic into an exception that asks for a report.
 pub(crate) fn broken(panic: &(dyn Any + Send)) -> PyErr {
     let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     SmbscopeError::new_err(format!("smbscope broke down, please report this: {}", why.unwrap_or("no reason was given")))

@@ -1,10 +1,10 @@
-//! The run directory: `run.json`, `intervals.parquet`, `exchanges.parquet`, `histograms.hgrm`, `server.parquet`, captures
-//! and the page.
+//! The run directory: `run.json`, `intervals.parquet`, `exchanges.parquet`, `histograms.hgrm`, `server.parquet`,
+//! captures and the HTML page.
 //!
-//! Every file is written beside its place and then renamed, and `run.json` last, so whatever is there is whole and of one
-//! run. In a new directory that happens after each load point: an interrupted run leaves what was finished. An earlier run
-//! stays as it is until the new one has ended. A directory that holds something and no `run.json` of ours is another's,
-//! and is refused.
+//! Every file is written under a temporary name and then renamed, `run.json` last, so a directory with `run.json` is
+//! complete and of a single run. In a new directory this happens after each load point, so an interrupted run leaves
+//! its finished points. An earlier run stays untouched until the new one has ended. A directory that has other files
+//! but no `run.json` of ours is refused.
 
 use crate::BenchError;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
@@ -22,34 +22,28 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
-/// What `compare` looks for.
+/// The document, which `compare` reads.
 pub const RUN: &str = "run.json";
 const INTERVALS: &str = "intervals.parquet";
 const EXCHANGES: &str = "exchanges.parquet";
 const HISTOGRAMS: &str = "histograms.hgrm";
 const SERVER: &str = "server.parquet";
 
-/// The report as a page.
 const PAGE: &str = "report.html";
 
-/// All that a run directory holds, beside captures.
 const FILES: [&str; 6] = [RUN, INTERVALS, EXCHANGES, HISTOGRAMS, SERVER, PAGE];
 
-/// Bytes of a `run.json` that are looked at to tell whose it is.
 const HEAD: u64 = 4 << 10;
 
-/// A directory that a run is kept in.
 pub(crate) struct RunDirectory {
     path: PathBuf,
-    /// What an earlier run left and is still there.
+    /// Files of an earlier run that are still in place.
     earlier: Vec<PathBuf>,
-    /// Files that are written and not yet in their places, by name.
     ready: BTreeMap<String, Replacement>,
     exchanges: ExchangeTableFile,
     histograms: Vec<TaggedHistogram>,
 }
 
-/// The exchange table.
 enum ExchangeTableFile {
     NotBegun,
     Open {
@@ -57,13 +51,13 @@ enum ExchangeTableFile {
         file: Replacement,
         next: u64,
     },
-    /// Not every command was kept, and a part would be taken for the whole.
+    /// Commands were left out. A partial table would be mistaken for a complete one.
     GivenUp,
 }
 
 impl RunDirectory {
-    /// Makes the directory, or takes over one that is empty or holds an earlier run, none of whose files may be among the
-    /// sources of this one.
+    /// Creates the directory, or takes over one that is empty or holds an earlier run. Fails if a file of that run is
+    /// an input of this one.
     pub(crate) fn open(path: &Path, sources: &Sources) -> Result<RunDirectory, BenchError> {
         create_private_directory(path).map_err(BenchError::file("make the run directory", path))?;
         let entries: Vec<PathBuf> = fs::read_dir(path)
@@ -73,10 +67,10 @@ impl RunDirectory {
             |entry: &Path| entry.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let is_left = |entry: &Path| {
             let name = name(entry);
-            // Or what the program said that took a capture.
+            // Log of the capturing program.
             is_left_over(name.strip_suffix(".log").unwrap_or(&name), is_ours)
         };
-        // A capture whose run never got as far as a load point.
+        // Capture of a run that never finished a load point.
         let is_passing = |entry: &Path| is_left(entry) || is_capture(&name(entry));
         if !is_run(&path.join(RUN)) && !entries.iter().all(|entry| is_passing(entry)) {
             return Err(BenchError::Unavailable(format!(
@@ -106,7 +100,6 @@ impl RunDirectory {
         })
     }
 
-    /// Where a capture of that name is to be written.
     pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, BenchError> {
         debug_assert!(is_capture(name));
         let path = self.path.join(name);
@@ -116,7 +109,6 @@ impl RunDirectory {
         Ok(unfinished)
     }
 
-    /// Takes the response times of a load point, by group.
     pub(crate) fn add_histograms(&mut self, run: &LoadPointResult) {
         let mut add = |group: &str, summary: &Summary| {
             let histogram = summary.histogram();
@@ -138,15 +130,15 @@ impl RunDirectory {
         add(bench::OTHER, &run.counted.response_times(|(_, _, group)| group.is_other()));
     }
 
-    /// Adds the commands of a load point to the exchange table. Once some were left out there is no table: histograms
-    /// hold them all.
+    /// Adds the commands of a load point to the exchange table. Drops the table as soon as commands were left out; the
+    /// histograms still have all of them.
     pub(crate) fn add_exchanges(&mut self, exchanges: &[Exchange], left_out: u64) -> Result<(), BenchError> {
         if left_out > 0 {
             self.exchanges = ExchangeTableFile::GivenUp;
             return Ok(());
         }
         if let Err(error) = self.append(exchanges) {
-            // A table that is not whole is none, and what is full has other things to hold.
+            // A partial table is useless, and dropping it frees space on a full disk.
             self.exchanges = ExchangeTableFile::GivenUp;
             return Err(BenchError::file("write", &self.path.join(EXCHANGES))(error));
         }
@@ -168,7 +160,6 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Writes what is known so far, after each load point.
     pub(crate) fn keep(&mut self, document: &BenchDocument, server: &[ServerMetric]) -> Result<(), BenchError> {
         self.prepare(INTERVALS, |out| tables::write_intervals(&document.runs, out))?;
         if !self.histograms.is_empty() {
@@ -182,26 +173,22 @@ impl RunDirectory {
             self.prepare(SERVER, |out| tables::write_server(server, out))?;
         }
         self.prepare(RUN, |out| bench::write(document, out))?;
-        // An earlier run is not given for a part of this one.
+        // Partial results don't replace an earlier run.
         if self.earlier.is_empty() { self.put_in_place() } else { Ok(()) }
     }
 
-    /// Writes the page beside its place.
     pub(crate) fn keep_page(&mut self, document: &BenchDocument) -> Result<(), BenchError> {
         self.prepare(PAGE, |out| html::write_bench(document, out))
     }
 
-    /// Whether there is an earlier run, which is still whole.
     pub(crate) fn has_earlier(&self) -> bool {
         !self.earlier.is_empty()
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Ends the exchange table.
     pub(crate) fn end_table(&mut self) -> Result<(), BenchError> {
         if let ExchangeTableFile::Open { writer, file, .. } =
             std::mem::replace(&mut self.exchanges, ExchangeTableFile::NotBegun)
@@ -220,8 +207,8 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Puts everything that was written in its place, which is where an earlier run ends: first what says that its files
-    /// belong together goes, and what says so of the new ones comes last.
+    /// Renames all written files into place and removes the earlier run. `run.json` vouches for the other files, so the
+    /// old one goes first and the new one comes last.
     pub(crate) fn put_in_place(&mut self) -> Result<(), BenchError> {
         let mut earlier = std::mem::take(&mut self.earlier);
         earlier.sort_by_key(|file| !file.ends_with(RUN));
@@ -236,7 +223,7 @@ impl RunDirectory {
         let mut ready: Vec<(String, Replacement)> = std::mem::take(&mut self.ready).into_iter().collect();
         ready.sort_by_key(|(name, _)| name == RUN);
         for (name, file) in ready {
-            // A capture that was not taken.
+            // An empty file: the capture failed.
             if file.is_empty().unwrap_or(false) {
                 continue;
             }
@@ -245,7 +232,6 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Writes a file beside its place.
     fn prepare(
         &mut self,
         name: &str,
@@ -261,8 +247,8 @@ impl RunDirectory {
     }
 }
 
-/// Removes what a run left that was killed while its files were put in place: without `run.json`, the last of them, nobody
-/// could tell the directory from somebody else's. Only for a directory that holds runs of ours and nothing else.
+/// Removes the files of a run that was killed while they were renamed into place: without `run.json`,
+/// [`RunDirectory::open`] would refuse the directory. Call it only for directories that never hold anything but runs.
 pub(crate) fn clear_unfinished(path: &Path) -> Result<(), BenchError> {
     if !path.is_dir() || path.join(RUN).exists() {
         return Ok(());
@@ -276,20 +262,17 @@ pub(crate) fn clear_unfinished(path: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Whether a run directory has a file that is called so.
 fn is_ours(name: &str) -> bool {
     FILES.contains(&name) || is_capture(name)
 }
 
-/// Whether a capture of a load point is called so: `point-02-8-users.pcap`, or what its program said, which is there while
-/// it is taken.
+/// Returns true for `point-02-8-users.pcap`, and for the capturing program's log that exists during the capture.
 fn is_capture(name: &str) -> bool {
     let name = name.strip_suffix(".pcap").or_else(|| name.strip_suffix(".log"));
     let number = name.and_then(|name| name.strip_prefix("point-")?.strip_suffix("-users"));
     number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit() || c == b'-'))
 }
 
-/// Whether the file is a `run.json`, going by how it begins.
 fn is_run(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
@@ -317,7 +300,6 @@ mod tests {
         BenchDocument::parse(&fs::read(path.join(RUN)).unwrap()).unwrap()
     }
 
-    /// What is kept of a document: not all that is known of a time is written.
     fn written(document: &BenchDocument) -> String {
         let mut text = Vec::new();
         bench::write(document, &mut text).unwrap();
@@ -357,7 +339,7 @@ mod tests {
         assert_eq!(names(place.path()), ["letter.txt"]);
         fs::remove_file(place.path().join("letter.txt")).unwrap();
         RunDirectory::open(place.path(), &Sources::default()).unwrap();
-        // A run that is whole stays.
+        // A complete run stays.
         for name in ["intervals.parquet", RUN] {
             fs::write(place.path().join(name), "").unwrap();
         }
@@ -390,7 +372,6 @@ mod tests {
         }
         let mut second = RunDirectory::open(place.path(), &Sources::default()).unwrap();
         assert_eq!(written(&read(place.path())), written(&document(&[1])));
-        // The second run takes captures, one of which fails.
         for (name, contents) in [("point-01-1-users.pcap", "later"), ("point-03-9-users.pcap", "")] {
             fs::write(second.capture(name).unwrap(), contents).unwrap();
         }
@@ -399,7 +380,7 @@ mod tests {
         assert_eq!(written(&read(place.path())), written(&document(&[1])));
         assert_eq!(fs::read_to_string(place.path().join("point-01-1-users.pcap")).unwrap(), "earlier");
         finish(second);
-        // The exchanges of the first are not taken for those of the second.
+        // The first run's exchange table must not pass for the second's.
         assert_eq!(names(place.path()), ["intervals.parquet", "notes.txt", "point-01-1-users.pcap", "run.json"]);
         assert_eq!(read(place.path()).runs[0].users, 2);
         assert_eq!(fs::read_to_string(place.path().join("point-01-1-users.pcap")).unwrap(), "later");
@@ -440,7 +421,7 @@ mod tests {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let place = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        // One that smbscope makes, and one that the user made for his group, with files that everybody reads.
+        // One directory that smbscope creates, and one that the user created for a group, with a world-readable file.
         let (new, old) = (place.path().join("results/new"), place.path().join("old"));
         fs::create_dir(&old).unwrap();
         fs::set_permissions(&old, fs::Permissions::from_mode(0o750)).unwrap();

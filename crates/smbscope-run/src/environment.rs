@@ -1,11 +1,14 @@
-//! What the load was made on: the system, its processors and its memory, as `/proc` and `/etc/os-release` tell.
+//! Describes the machine that generates the load: operating system, processors and memory, from `/proc` and
+//! `/etc/os-release`.
 
 use procfs::process::{MountInfo, Process};
+use smbscope_model::{Nanos, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, thread};
 
-/// What is known of this machine, name by name.
+/// Returns the properties of this machine by name. Leaves out those that can't be read.
 pub(crate) fn of_client() -> BTreeMap<String, String> {
     let read = |path: &str| fs::read_to_string(Path::new(path)).unwrap_or_default();
     let mut facts = facts(&read("/etc/os-release"), &read("/proc/cpuinfo"), &read("/proc/meminfo"));
@@ -17,11 +20,10 @@ pub(crate) fn of_client() -> BTreeMap<String, String> {
     facts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
 }
 
-/// The file system that a folder is on, with its mount options: `ext4 on /dev/sda1 (rw, relatime)`.
+/// Returns the file system of a folder with its mount options: `ext4 on /dev/sda1 (rw, relatime)`.
 pub(crate) fn storage(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     let mounts = Process::myself().ok()?.mountinfo().ok()?;
-    // The last one that is mounted there hides the others.
     let deepest = |mount: &MountInfo| mount.mount_point.components().count();
     let mount = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point)).max_by_key(deepest)?;
     let options: BTreeSet<String> = mount.mount_options.into_iter().map(written).collect();
@@ -34,7 +36,6 @@ fn written((name, value): (String, Option<String>)) -> String {
     value.map_or(name.clone(), |value| format!("{name}={value}"))
 }
 
-/// What the files say.
 fn facts(release: &str, processors: &str, memory: &str) -> Vec<(&'static str, Option<String>)> {
     let value = |text: &str, key: &str, separator: char| {
         let found = text.lines().find_map(|line| {
@@ -51,6 +52,11 @@ fn facts(release: &str, processors: &str, memory: &str) -> Vec<(&'static str, Op
     ]
 }
 
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(Nanos::from(since).0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,7 +71,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// /proc is a file system of that name (proc(5)), and nothing is mounted on its files.
+    /// /proc has the file system type proc (proc(5)), and nothing is mounted on its files.
     #[test]
     fn the_file_system_of_a_folder_is_named_with_its_options() {
         let storage = storage(Path::new("/proc/self/fdinfo")).expect("it is mounted");

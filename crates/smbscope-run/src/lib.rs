@@ -1,8 +1,11 @@
-//! What a measurement is: users of a workload on a server, up a ramp, held against packet captures, kept in a run
-//! directory and told as one document.
+//! Runs benchmarks against SMB servers: a workload's users, load point by load point, checked against packet captures
+//! and stored as one document in a run directory.
+//!
+//! The other commands that need more than one crate are here as well: capture analysis ([`analysis`]), recording a
+//! workload ([`record`]), timing application launches ([`launch`]) and studies ([`study`]).
 //!
 //! ```no_run
-//! # fn example(options: smbscope_run::RunOptions) -> Result<(), smbscope_run::Error> {
+//! # fn example(options: smbscope_run::RunOptions) -> Result<(), smbscope_run::BenchError> {
 //! use smbscope_run::Bench;
 //! use std::sync::atomic::AtomicBool;
 //!
@@ -13,48 +16,34 @@
 //! # }
 //! ```
 //!
-//! Nothing here prints, parses a command line or handles a signal. Who wants to see a run while it goes on implements
-//! [`progress::Progress`].
+//! This crate doesn't print, parse command lines or handle signals. To follow a run as it goes, implement
+//! [`progress::BenchObserver`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod analysis;
-pub mod files;
-pub mod launch;
-pub mod progress;
-pub mod record;
-pub mod study;
-
-mod clean;
-mod describe;
+mod bench;
+mod capture;
 mod directory;
 mod document;
 mod environment;
 mod error;
-mod keeper;
-mod meter;
+pub mod files;
+pub mod launch;
 mod metrics;
-mod names;
-mod options;
-mod prepare;
-mod proof;
-mod ramp;
-mod run;
-mod setup;
-mod site;
-mod sniffer;
-mod target;
-mod wire;
+mod process;
+pub mod record;
+mod server;
+pub mod study;
 
-pub use clean::clean;
+pub use bench::prepare::clean;
+pub use bench::progress;
+pub use bench::setup::{Cluster, ERRORS_ALLOWED_PERCENT, Hosts, RunOptions};
+pub use bench::{Bench, BenchOutcome};
 pub use directory::RUN;
 pub use error::{BenchError, one_line};
 pub use metrics::Exporter;
-pub use options::{
-    Cluster, Connect, ERRORS_ALLOWED_PERCENT, Hosts, Login, Passwords, Private, RunOptions, ServerUnderTest,
-};
-pub use run::{Bench, BenchOutcome};
+pub use server::{Connect, Login, Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
 pub use smbscope_lab::PASSWORD_VARIABLE;
 pub use smbscope_load::engine::{Host, LoadHost, OnLostHost};
-pub use target::{ShareUrl, TargetUrl};

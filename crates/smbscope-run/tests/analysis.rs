@@ -1,4 +1,4 @@
-//! An analysis as a program makes it: by options, without a command line. On a bundled capture.
+//! The analysis as a library: options without a command line, on a bundled capture.
 
 use smbscope_report::json;
 use smbscope_run::analysis::{AnalysisError, AnalysisObserver, AnalysisOptions, CaptureInput, CaptureSetAnalysis};
@@ -11,7 +11,7 @@ fn office() -> [CaptureInput; 1] {
     [CaptureInput::File(data)]
 }
 
-/// The report as JSON.
+/// Returns the report as JSON.
 fn analyzed(options: &AnalysisOptions) -> Result<String, AnalysisError> {
     let report = CaptureSetAnalysis::run(&office(), options, &mut ())?.into_report(options)?;
     let mut text = Vec::new();
@@ -28,7 +28,7 @@ fn the_report_does_not_depend_on_the_number_of_threads() {
     assert_eq!(analyzed(&options(3)).expect("a bundled capture"), alone);
 }
 
-/// Ends every analysis before it begins.
+/// Stops every analysis before it begins.
 struct Impatient;
 
 impl AnalysisObserver for Impatient {

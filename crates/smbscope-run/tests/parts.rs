@@ -1,5 +1,5 @@
-//! An analysis in parts gives the report of one process, byte for byte: of rotated files, of files that overlap, of damaged
-//! ones, with a filter; and the same exchanges.
+//! An analysis in parts gives the same report as one process, byte for byte, and the same exchanges: for rotated,
+//! overlapping and damaged files, and with a filter.
 
 use smbscope_report::csv::CsvExchangeWriter;
 use smbscope_report::json;
@@ -13,13 +13,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Files that are one capture, and a place for what is made of them.
+/// The files of a capture, and a folder for the intermediate files.
 struct Captured {
     folder: TempDir,
     files: Vec<PathBuf>,
 }
 
-/// Generated traffic, whose packets are divided among files: `file` says where the nth of so many goes.
+/// Generates traffic and divides its packets among files. `file` returns the file of packet n of a total.
 fn generated(settings: &Settings, files: usize, file: impl Fn(usize, usize) -> usize) -> Captured {
     let mut bytes = Vec::new();
     generate(settings, &mut bytes).expect("a Vec takes everything");
@@ -88,7 +88,7 @@ impl Captured {
         self.files.iter().enumerate().map(of_file).collect()
     }
 
-    /// What is found about the pairs of hosts of these parts, and their exchanges as CSV.
+    /// Returns the results of some parts and their exchanges as CSV.
     fn followed(&self, plan: &AnalysisPlan, parts: &[usize], options: &AnalysisOptions) -> (HostPairPart, Vec<u8>) {
         let of_file = |file| Pieces {
             times: self.times(file),
@@ -101,7 +101,8 @@ impl Captured {
         (part, fs::read(&path).expect("it was written"))
     }
 
-    /// The analysis in so many parts, each of which travels; and the exchanges, without their ids, in order.
+    /// Analyses in this many parts, all of them serialized. Returns the report and the sorted exchanges without their
+    /// IDs.
     fn in_parts(&self, parts: usize, options: &AnalysisOptions) -> (String, Vec<String>) {
         let files: Vec<FilePart> =
             self.divided(parts, options).iter().map(|file| from_bytes(&to_bytes(file)).expect("whole")).collect();
@@ -114,7 +115,7 @@ impl Captured {
         };
         let mut followed: Vec<HostPairPart> = (0..parts).map(|part| follow_group(&[part])).collect();
         assert!(shared_sessions(&followed).iter().all(|group| group.len() == 1));
-        // Merged in another order than they were made in.
+        // The order of merging must not matter.
         followed.reverse();
         exchanges.sort();
         (as_json(merge(&plan, files, followed, Vec::new(), options).expect("parts"), options), exchanges)
@@ -139,7 +140,7 @@ impl Captured {
     }
 }
 
-/// Rows behind the heading, without their first column.
+/// Returns the rows after the header, without their first column.
 fn without_ids(csv: &[u8]) -> Vec<String> {
     let text = String::from_utf8(csv.to_vec()).expect("CSV is UTF-8");
     text.lines().skip(1).filter_map(|row| Some(row.split_once(',')?.1.to_owned())).collect()
@@ -165,7 +166,7 @@ fn files_that_were_given_in_another_order() {
 
 #[test]
 fn files_that_overlap_in_time() {
-    // Of three interfaces, two of which stop in the middle; a third begins there.
+    // Three interfaces, two of which stop in the middle, where a fourth begins.
     let file = |n: usize, count: usize| if n < count / 2 { n % 3 } else { [0, 3][n % 2] };
     generated(&site(Damage::default()), 4, file).assert_parts_are_the_whole(&AnalysisOptions::default());
 }
@@ -233,9 +234,9 @@ fn a_file_that_is_no_capture_is_an_error_that_names_it() {
     assert!(matches!(&error, Err(AnalysisError::Capture(_))), "{error:?}");
 }
 
-/// Sets the checksum that bytes travel with to that of what follows it.
+/// Updates the checksum of serialized bytes.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    // A word that names the format, its number, and the version with its length in front.
+    // The header has a word for the format, its number, and the version preceded by its length.
     let at = 11 + usize::from(bytes[10]);
     let mut sum = !0u32;
     for byte in &bytes[at + 4..] {
@@ -287,14 +288,14 @@ fn damaged_parts_with_a_valid_checksum_are_merged_or_named_and_never_panic() {
             Ok(Err(error)) => {
                 let text = error.to_string();
                 let is_named = ["part ", "file ", "the plan"].iter().any(|name| text.starts_with(name));
-                // What is left may show no SMB, which is true of it.
+                // The remaining parts may contain no SMB, which is a valid error.
                 assert!(is_named || matches!(error, AnalysisError::NoSmb(_)), "{text}");
                 named += u32::from(is_named);
             }
             Err(_) => panics.entry(which).or_insert_with(Vec::new).push(run),
         }
     }
-    // Most damage makes values that can be merged, or none at all.
+    // Most damage gives values that can be merged, or that don't decode.
     assert!(merged > runs / 10 && named > runs / 10, "{merged} {named}");
     assert!(panics.is_empty(), "{panics:?}");
 }
@@ -308,7 +309,7 @@ fn a_part_that_contradicts_itself_is_named_by_its_place() {
     let parts: Vec<Vec<u8>> = (0..3).map(|part| to_bytes(&captured.followed(&plan, &[part], &options).0)).collect();
     let (files, plan): (Vec<Vec<u8>>, Vec<u8>) = (files.iter().map(to_bytes).collect(), to_bytes(&plan));
     let arrived = SerializedParts { plan: &plan, files: &files, parts: &parts };
-    // Stands for whatever breaks where a certain value is there.
+    // A function that panics on a certain value.
     let numbers: Vec<Vec<u8>> = [1u64, 2, 3].iter().map(to_bytes).collect();
     let received = received_all(&numbers, "part", |numbers: Vec<u64>| assert!(!numbers.contains(&2)));
     assert!(received.expect_err("it breaks").to_string().starts_with("part 2 of 3: damaged"));

@@ -1,4 +1,4 @@
-//! A measurement as a program makes it: by options, without a command line. On private Samba servers.
+//! The benchmark as a library: options without a command line, on private Samba servers.
 
 use smbscope_load::engine::RampPlan;
 use smbscope_load::workload::Workload;
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Users who echo on a private server; nothing where there can be none.
+/// Returns options for echo users on a private server, or `None` if there can't be one.
 fn options(users: &str, duration: Duration) -> Option<RunOptions> {
     if let Err(why) = smbscope_lab::available() {
         skip::missing(why);
@@ -27,12 +27,12 @@ fn options(users: &str, duration: Duration) -> Option<RunOptions> {
     Some(RunOptions { plan, ..RunOptions::new(ServerUnderTest::Private(Private::default()), connect, workload) })
 }
 
-/// Writes down what it hears.
+/// Records the events of a run.
 #[derive(Default)]
 struct Watcher {
     snapshots: Vec<RampSnapshot>,
     done: Vec<u32>,
-    /// Wants to stop as soon as users work.
+    /// Stops the run as soon as users work.
     stops: bool,
 }
 
@@ -93,7 +93,7 @@ fn a_load_point_has_what_it_cost_this_machine_and_the_private_server() {
         assert_eq!(series.values.len(), server.times_ns.len());
     }
     let cpu = server.metric("cpu").expect("processors");
-    // Where all are busy, what is added up may differ in the last digit.
+    // With all cores busy, the average may differ in the last digit.
     let busiest = server.metric("cpu_busiest").expect("processors").max + 1e-6;
     assert!(cpu.max <= 100.0 && busiest >= cpu.max, "{cpu:?} {busiest}");
 }

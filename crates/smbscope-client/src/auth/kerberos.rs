@@ -1,4 +1,5 @@
-//! Kerberos by the system's GSSAPI (RFC 4121, RFC 2743): the tickets are those of `kinit`, wherever `KRB5CCNAME` says.
+//! Kerberos through the system's GSSAPI (RFC 4121, RFC 2743), with the tickets of `kinit` in the cache that
+//! `KRB5CCNAME` names.
 //!
 //! With mutual authentication there is one token each way: AP-REQ and AP-REP.
 
@@ -10,20 +11,16 @@ use kenobi_unix::mech::Mechanism;
 use std::fmt;
 use std::sync::Arc;
 
-/// A security context in the making, for `cifs/host` in the default realm (or where its KDC refers to).
+/// A security context for `cifs/host` in the default realm or one that its KDC refers to.
 pub(super) struct KerberosClient(KerberosState);
 
 enum KerberosState {
-    /// The server's answer is missing.
     Pending(PendingClientContext<Outbound>),
-    /// All is done; what was not sent yet, and the key.
     Established { token: Vec<u8>, session_key: Vec<u8> },
-    /// The server's answer was wrong.
     Failed,
 }
 
 impl KerberosClient {
-    /// Gets the ticket, from the cache or from the KDC.
     pub(super) fn new(host: &str) -> Result<KerberosClient, AuthError> {
         let credentials = Credentials::outbound(None, None, Mechanism::KerberosV5)
             .map_err(|error| unavailable("no ticket; run kinit", &error))?;
@@ -43,7 +40,7 @@ impl KerberosClient {
         }
     }
 
-    /// The answer to the server's token; empty where there is nothing more to say.
+    /// Returns the response to the server's token. Empty if there is nothing to send.
     pub(super) fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, AuthError> {
         let KerberosState::Pending(context) = std::mem::replace(&mut self.0, KerberosState::Failed) else {
             return Err(AuthError::Malformed("place after the end of the authentication"));

@@ -1,39 +1,33 @@
-//! Who asks: SPNEGO around NTLM or Kerberos (RFC 4178, MS-SPNG, MS-NLMP), for the session setups of SMB2 and SMB1 alike.
+//! Authentication: SPNEGO with NTLM or Kerberos (RFC 4178, MS-SPNG, MS-NLMP), for SMB1 and SMB2 session setups.
 //!
-//! An [`Authenticator`] does no I/O: the caller puts its tokens into session setups and gives it the server's.
+//! An [`Authenticator`] does no I/O: the caller carries its tokens in session setups and passes it the server's.
 
 #[cfg(all(feature = "kerberos", unix))]
 mod kerberos;
-mod mechanism;
 mod ntlm;
 mod spnego;
-
 #[cfg(test)]
 mod tests;
 
-use super::crypto::session_key_from;
-use super::{ClientError, Credentials};
-use mechanism::Mechanism;
-use ntlm::NtlmAccount;
 pub use ntlm::Unpredictable;
+
+use crate::crypto::session_key_from;
+use crate::{ClientError, Credentials};
+use ntlm::NtlmAccount;
 use spnego::NegState;
 
-/// Why the authentication did not come to its end; a server that refuses with an NTSTATUS is not among it.
+/// Failure of an authentication, other than a refusal with an NTSTATUS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// The server sent something that is no token, or not the one that is due.
     #[error("the server's security token has no {0}")]
     Malformed(&'static str),
-    /// SPNEGO ended without an agreement.
     #[error("the server refuses the authentication mechanism {0}")]
     Rejected(&'static str),
-    /// The server does not do NTLMv2 as it has been since Windows 2000.
+    /// The server doesn't support the level of NTLMv2 that Windows 2000 introduced.
     #[error("the server's NTLM lacks {0}")]
     Weak(&'static str),
-    /// Its proof that nobody changed the list of mechanisms is wrong.
     #[error("the server's mechListMIC is wrong: its token was changed, or it does not know the session key")]
     WrongMic,
-    /// What this build or machine cannot do.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -48,23 +42,23 @@ impl From<AuthError> for ClientError {
     }
 }
 
-/// One authentication, from the first token to the session key.
 #[derive(Debug)]
 pub struct Authenticator {
     mechanism: Mechanism,
-    /// The mechTypes offered, as encoded: what a mechListMIC is computed over.
+    /// Encoded mechTypes as offered, the input of mechListMIC.
     mech_types: Vec<u8>,
 }
 
 impl Authenticator {
-    /// For a server by the name that the user wrote. Kerberos asks for a ticket here, so this may wait for the KDC.
+    /// Starts an authentication. `host` is the server as named by the user. May wait for the KDC with Kerberos, to get
+    /// a ticket.
     pub fn new(credentials: &Credentials, host: &str) -> Result<Authenticator, AuthError> {
         let random =
             Unpredictable::now().map_err(|error| AuthError::Unavailable(format!("random numbers: {error}")))?;
         Authenticator::with(credentials, host, random)
     }
 
-    /// The same with random numbers and a time given.
+    /// Like [`Authenticator::new`], with given random numbers and time.
     pub fn with(credentials: &Credentials, host: &str, random: Unpredictable) -> Result<Authenticator, AuthError> {
         let account = match credentials {
             Credentials::Anonymous => NtlmAccount::Nobody,
@@ -76,12 +70,11 @@ impl Authenticator {
         Ok(Authenticator::with_mechanism(Mechanism::Ntlm(Box::new(client))))
     }
 
-    /// The token of the first session setup.
     pub fn first(&mut self) -> Vec<u8> {
         spnego::init_token(&self.mech_types, &self.mechanism.first())
     }
 
-    /// The token that answers the one of a response with STATUS_MORE_PROCESSING_REQUIRED.
+    /// Returns the token that answers a response with STATUS_MORE_PROCESSING_REQUIRED.
     pub fn next(&mut self, server_token: &[u8]) -> Result<Vec<u8>, AuthError> {
         let reply = self.parse(server_token)?;
         let token = self.mechanism.step(reply.response_token.ok_or(AuthError::Malformed("mechanism's answer"))?)?;
@@ -89,7 +82,7 @@ impl Authenticator {
         Ok(spnego::response_token(&token, mic.as_ref().map(|mic| &mic[..])))
     }
 
-    /// Checks the token of the response with STATUS_SUCCESS. With NTLM servers may leave it out, and some do.
+    /// Verifies the token of the response with STATUS_SUCCESS. With NTLM it may be empty, and some servers omit it.
     pub fn finish(&mut self, server_token: &[u8]) -> Result<(), AuthError> {
         let reply = if server_token.is_empty() { spnego::NegTokenResp::default() } else { self.parse(server_token)? };
         self.mechanism.finish(reply.response_token)?;
@@ -99,13 +92,13 @@ impl Authenticator {
         }
     }
 
-    /// Session.SessionKey: what signing and encryption keys come from, once [`Authenticator::finish`] is done. Nobody has
-    /// none.
+    /// Session.SessionKey, from which signing and encryption keys are derived. Available after
+    /// [`Authenticator::finish`]; anonymous users have none.
     pub fn session_key(&self) -> Option<[u8; 16]> {
         self.full_session_key().map(session_key_from)
     }
 
-    /// Session.FullSessionKey: with Kerberos it may be longer, and keys of 256 bits come from all of it.
+    /// Session.FullSessionKey. With Kerberos it may be longer, and 256-bit keys are derived from all of it.
     pub fn full_session_key(&self) -> Option<&[u8]> {
         self.mechanism.session_key()
     }
@@ -125,7 +118,95 @@ impl Authenticator {
     }
 }
 
-/// The name of this machine, for the server's log.
 fn workstation() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// A mechanism that SPNEGO negotiates, with its state. Both have the same interface (RFC 2743 2.2).
+#[derive(Debug)]
+enum Mechanism {
+    Ntlm(Box<ntlm::NtlmClient>),
+    #[cfg(all(feature = "kerberos", unix))]
+    Kerberos(kerberos::KerberosClient),
+}
+
+impl Mechanism {
+    #[cfg(all(feature = "kerberos", unix))]
+    fn kerberos(host: &str) -> Result<Mechanism, AuthError> {
+        kerberos::KerberosClient::new(host).map(Mechanism::Kerberos)
+    }
+
+    #[cfg(not(all(feature = "kerberos", unix)))]
+    fn kerberos(_host: &str) -> Result<Mechanism, AuthError> {
+        let reason = "Kerberos: not in this build; build with the feature `kerberos`, or use a password";
+        Err(AuthError::Unavailable(reason.to_owned()))
+    }
+
+    fn oids(&self) -> &'static [&'static [u8]] {
+        match self {
+            Mechanism::Ntlm(_) => &[spnego::NTLM],
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(_) => &[spnego::KERBEROS, spnego::KERBEROS_OF_WINDOWS_2000],
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Mechanism::Ntlm(_) => "NTLM",
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(_) => "Kerberos",
+        }
+    }
+
+    fn first(&mut self) -> Vec<u8> {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.negotiate(),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(kerberos) => kerberos.first(),
+        }
+    }
+
+    fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, AuthError> {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.authenticate(token),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(kerberos) => kerberos.step(token),
+        }
+    }
+
+    /// Processes the token of a server that has accepted. NTLM has none.
+    fn finish(&mut self, _token: Option<&[u8]>) -> Result<(), AuthError> {
+        match self {
+            Mechanism::Ntlm(_) => Ok(()),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(kerberos) => kerberos.finish(_token),
+        }
+    }
+
+    /// Computes a MIC (GSS_GetMIC) if there is a key. It is optional when the server accepts the first mechanism
+    /// offered (RFC 4178 5), and GSSAPI's Kerberos omits it, but servers expect it with NTLM.
+    fn sign(&mut self, message: &[u8]) -> Option<[u8; 16]> {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.sign(message),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(_) => None,
+        }
+    }
+
+    /// Verifies a MIC (GSS_VerifyMIC). Kerberos has already authenticated the server by its AP-REP.
+    fn verify(&mut self, message: &[u8], mic: &[u8]) -> bool {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.verify(message, mic),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(_) => true,
+        }
+    }
+
+    fn session_key(&self) -> Option<&[u8]> {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.session_key(),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(kerberos) => kerberos.session_key(),
+        }
+    }
 }

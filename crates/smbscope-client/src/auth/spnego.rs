@@ -1,4 +1,4 @@
-//! SPNEGO's tokens (RFC 4178 4.2, MS-SPNG 2.2), as far as one mechanism needs them.
+//! SPNEGO tokens (RFC 4178 4.2, MS-SPNG 2.2), limited to the offer of a single mechanism.
 
 use smbscope_wire::security::der;
 
@@ -7,22 +7,21 @@ pub(super) const NTLM: &[u8] = &[0x2b, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02,
 /// Kerberos 5, 1.2.840.113554.1.2.2 (RFC 4121 1).
 #[cfg(all(feature = "kerberos", unix))]
 pub(super) const KERBEROS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02];
-/// The same by the name that Windows 2000 gave it by mistake, 1.2.840.48018.1.2.2 (MS-SPNG 3.2.5.1).
+/// Kerberos 5 with the wrong identifier of Windows 2000, 1.2.840.48018.1.2.2 (MS-SPNG 3.2.5.1).
 #[cfg(all(feature = "kerberos", unix))]
 pub(super) const KERBEROS_OF_WINDOWS_2000: &[u8] = &[0x2a, 0x86, 0x48, 0x82, 0xf7, 0x12, 0x01, 0x02, 0x02];
-/// SPNEGO itself, 1.3.6.1.5.5.2.
+/// SPNEGO, 1.3.6.1.5.5.2.
 const SPNEGO: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x02];
 
-/// Tags of X.690, and those of the application and of the fields.
 mod tag {
     pub(super) const OCTET_STRING: u8 = 0x04;
     pub(super) const OBJECT_IDENTIFIER: u8 = 0x06;
     pub(super) const ENUMERATED: u8 = 0x0a;
     pub(super) const SEQUENCE: u8 = 0x30;
     pub(super) const INITIAL_CONTEXT_TOKEN: u8 = 0x60;
-    /// NegTokenInit, mechTypes of it, negState of NegTokenResp.
+    /// NegTokenInit and its mechTypes; negState of NegTokenResp.
     pub(super) const FIELD_0: u8 = 0xa0;
-    /// NegTokenResp, supportedMech of it.
+    /// NegTokenResp and its supportedMech.
     pub(super) const FIELD_1: u8 = 0xa1;
     /// mechToken and responseToken.
     pub(super) const FIELD_2: u8 = 0xa2;
@@ -30,7 +29,6 @@ mod tag {
     pub(super) const FIELD_3: u8 = 0xa3;
 }
 
-/// negState.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NegState {
     AcceptCompleted,
@@ -39,7 +37,6 @@ pub(super) enum NegState {
     RequestMic,
 }
 
-/// NegTokenResp of the server.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NegTokenResp<'a> {
     pub(super) neg_state: Option<NegState>,
@@ -49,7 +46,6 @@ pub(super) struct NegTokenResp<'a> {
 }
 
 impl<'a> NegTokenResp<'a> {
-    /// `None` for what is cut off or is no NegTokenResp.
     pub(super) fn parse(token: &'a [u8]) -> Option<NegTokenResp<'a>> {
         let (response, _) = der::read(token)?;
         if response.tag != tag::FIELD_1 || !response.whole {
@@ -74,20 +70,19 @@ impl<'a> NegTokenResp<'a> {
     }
 }
 
-/// MechTypeList, in the order of preference.
 pub(super) fn mech_types(mechanisms: &[&[u8]]) -> Vec<u8> {
     let types: Vec<u8> = mechanisms.iter().flat_map(|mechanism| der(tag::OBJECT_IDENTIFIER, mechanism)).collect();
     der(tag::SEQUENCE, &types)
 }
 
-/// NegTokenInit with the first mechanism's first token, in an InitialContextToken (RFC 2743 3.1).
+/// Encodes a NegTokenInit with the first mechanism's token, in an InitialContextToken (RFC 2743 3.1).
 pub(super) fn init_token(mech_types: &[u8], mech_token: &[u8]) -> Vec<u8> {
     let fields = [der(tag::FIELD_0, mech_types), der(tag::FIELD_2, &der(tag::OCTET_STRING, mech_token))].concat();
     let init = der(tag::FIELD_0, &der(tag::SEQUENCE, &fields));
     der(tag::INITIAL_CONTEXT_TOKEN, &[der(tag::OBJECT_IDENTIFIER, SPNEGO), init].concat())
 }
 
-/// NegTokenResp with the mechanism's next token. Windows' clients say accept-incomplete there, and so do we.
+/// Encodes a NegTokenResp with the mechanism's next token. Its state is accept-incomplete, as in Windows clients.
 pub(super) fn response_token(response_token: &[u8], mech_list_mic: Option<&[u8]>) -> Vec<u8> {
     let mut fields = der(tag::FIELD_0, &der(tag::ENUMERATED, &[NegState::AcceptIncomplete as u8]));
     fields.extend(der(tag::FIELD_2, &der(tag::OCTET_STRING, response_token)));
@@ -97,7 +92,8 @@ pub(super) fn response_token(response_token: &[u8], mech_list_mic: Option<&[u8]>
     der(tag::FIELD_1, &der(tag::SEQUENCE, &fields))
 }
 
-/// An element (X.690 8.1.3): lengths up to 127 are one byte, longer ones say how many bytes they have.
+/// Encodes an element (X.690 8.1.3): a length up to 127 takes one byte, a longer one is preceded by the number of its
+/// bytes.
 fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut element = vec![tag];
     match u8::try_from(content.len()) {

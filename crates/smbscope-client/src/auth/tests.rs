@@ -3,7 +3,7 @@ use crate::Secret;
 use proptest::prelude::*;
 use smbscope_wire::security::{SecurityToken, identify};
 
-/// What Samba 4.17 answered to smbclient; the capture is described where smbscope-wire tests its reader.
+/// Samba 4.17's answer to smbclient. The tests of smbscope-wire's reader describe the capture.
 const CHALLENGE: &[u8] = include_bytes!("../../../smbscope-wire/src/security/tests/challenge.spnego");
 
 fn user() -> Credentials {
@@ -11,7 +11,6 @@ fn user() -> Credentials {
     Credentials::Ntlm { domain: "LAB".to_owned(), user: "bench".to_owned(), password }
 }
 
-/// One that has answered Samba's challenge.
 fn answered(credentials: &Credentials) -> (Authenticator, Vec<u8>) {
     let mut authenticator = Authenticator::new(credentials, "server").unwrap();
     assert_eq!(identify(&authenticator.first()), Some(SecurityToken::NtlmNegotiate));
@@ -19,7 +18,8 @@ fn answered(credentials: &Credentials) -> (Authenticator, Vec<u8>) {
     (authenticator, token)
 }
 
-/// The first token of a Windows client in the published vectors of `crypto`, with our NTLM message inside: RFC 4178 4.2.1.
+/// Expected: the first token of a Windows client in the published vectors of `crypto`, with our NTLM message inside
+/// (RFC 4178 4.2.1).
 #[test]
 fn first_token_is_framed_as_windows_frames_it() {
     let token = Authenticator::new(&Credentials::Guest, "server").unwrap().first();
@@ -76,8 +76,8 @@ fn refusals_and_other_mechanisms_are_told_apart_from_rubbish() {
 #[cfg(not(all(feature = "kerberos", unix)))]
 #[test]
 fn kerberos_says_what_is_missing() {
-    let error = Error::from(Authenticator::new(&Credentials::Kerberos, "server").unwrap_err());
-    assert!(matches!(&error, Error::Unsupported(reason) if reason.contains("kerberos")), "{error}");
+    let error = ClientError::from(Authenticator::new(&Credentials::Kerberos, "server").unwrap_err());
+    assert!(matches!(&error, ClientError::Unsupported(reason) if reason.contains("kerberos")), "{error}");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn nothing_prints_the_password_or_the_key() {
 }
 
 proptest! {
-    /// RFC 4178's lengths grow with the tokens: each is read as it was written, by the reader of smbscope-wire.
+    /// Tokens of all length encodings round-trip through smbscope-wire's reader.
     #[test]
     fn tokens_of_any_length_are_read_back(length in prop_oneof![0..300usize, 65_000..67_000usize]) {
         let token = vec![0x5a; length];

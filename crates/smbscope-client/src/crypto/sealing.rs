@@ -1,4 +1,4 @@
-//! Encryption of messages (MS-SMB2 2.2.41, 3.1.4.3): AES-CCM and AES-GCM under a TRANSFORM_HEADER.
+//! Encryption of messages (MS-SMB2 2.2.41, 3.1.4.3): AES-CCM and AES-GCM with a TRANSFORM_HEADER.
 
 use super::CipherKey;
 use crate::Cipher;
@@ -20,21 +20,20 @@ mod field {
     pub(super) const NONCE: Range<usize> = 20..36;
     pub(super) const ORIGINAL_MESSAGE_SIZE: usize = 36;
     pub(super) const FLAGS: usize = 42;
-    /// What is authenticated beside the message: all behind the signature.
+    /// Additional authenticated data: the header after the signature.
     pub(super) const ASSOCIATED: Range<usize> = 20..TransformHeader::LENGTH;
 }
 
-/// Flags of 3.1.1, and EncryptionAlgorithm AES-128-CCM of 3.0: both are 1.
+/// Flags of 3.1.1 and EncryptionAlgorithm AES-128-CCM of 3.0 share the value 1.
 const ENCRYPTED: u16 = 0x0001;
 
 type Aes128Ccm = Ccm<Aes128, U16, U11>;
 type Aes256Ccm = Ccm<Aes256, U16, U11>;
 
-/// Encrypts what a session sends and decrypts what it gets.
 pub struct Sealer {
     encryption: Box<KeyedCipher>,
     decryption: Box<KeyedCipher>,
-    /// Messages encrypted, which makes nonces that never come again under a key.
+    /// Number of encrypted messages. It makes nonces unique per key.
     sealed: u64,
 }
 
@@ -46,7 +45,7 @@ enum KeyedCipher {
 }
 
 impl Sealer {
-    /// Prepares the keys; `None` when they are not as long as the cipher needs them.
+    /// Prepares the keys. Returns `None` if a key has the wrong length for the cipher.
     pub fn new(cipher: Cipher, encryption_key: &CipherKey, decryption_key: &CipherKey) -> Option<Sealer> {
         Some(Sealer {
             encryption: Box::new(KeyedCipher::new(cipher, encryption_key)?),
@@ -55,13 +54,14 @@ impl Sealer {
         })
     }
 
-    /// For a further channel of the session, which has the same keys: its nonces are others than those of all others.
+    /// Returns the sealer of a further channel. Channels share keys, so the channel number makes their nonces distinct.
     pub fn of_channel(mut self, channel: u8) -> Sealer {
         self.sealed = u64::from(channel) << 56;
         self
     }
 
-    /// Appends TRANSFORM_HEADER and encrypted message to `out`. The message is one or a whole compound, not signed.
+    /// Appends a TRANSFORM_HEADER and the encrypted message to `out`. The message, or whole compound, must not be
+    /// signed.
     pub fn seal(&mut self, session_id: u64, message: &[u8], out: &mut Vec<u8>) {
         self.sealed += 1;
         let mut nonce = [0; 16];
@@ -69,7 +69,7 @@ impl Sealer {
         self.seal_with(nonce, session_id, message, out);
     }
 
-    /// Decrypts in place what begins with a TRANSFORM_HEADER; `None` where it is no such thing or was changed.
+    /// Decrypts a frame with a TRANSFORM_HEADER in place. Returns `None` if it isn't one or was modified.
     pub fn open<'a>(&self, frame: &'a mut [u8]) -> Option<&'a mut [u8]> {
         let (header, message) = frame.split_at_mut_checked(TransformHeader::LENGTH)?;
         let is_whole = u32_at(header, field::ORIGINAL_MESSAGE_SIZE)? as usize == message.len();
@@ -82,7 +82,7 @@ impl Sealer {
         self.decryption.decrypt(&nonce, associated, message, &signature).then_some(message)
     }
 
-    /// With the 16 bytes of the nonce field, of which CCM uses 11 and GCM 12.
+    /// Encrypts with the given nonce field of 16 bytes, of which CCM uses 11 and GCM 12.
     pub(super) fn seal_with(&self, nonce: [u8; 16], session_id: u64, message: &[u8], out: &mut Vec<u8>) {
         let original_message_size = u32::try_from(message.len()).expect("a frame has less than 16 MiB");
         let start = out.len();
@@ -111,7 +111,6 @@ impl fmt::Debug for Sealer {
     }
 }
 
-/// The same for each cipher, with as much of the nonce field as it uses.
 macro_rules! each {
     ($keyed:expr, $nonce:expr, ($cipher:ident, $used:ident) => $call:expr) => {
         match $keyed {

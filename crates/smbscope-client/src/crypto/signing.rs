@@ -1,18 +1,19 @@
-//! Signatures of SMB2 messages (MS-SMB2 3.1.4.1): HMAC-SHA256, AES-128-CMAC, AES-128-GMAC.
+//! Signatures: of SMB2 messages (MS-SMB2 3.1.4.1) with HMAC-SHA256, AES-128-CMAC or AES-128-GMAC, and of SMB1 messages
+//! (MS-CIFS 3.1.4.1, MS-SMB 3.1.4.1) with MD5 over key, sequence number and message.
 
-use super::same;
 use crate::SigningAlgorithm;
+use crate::crypto::same;
 use aes::Aes128;
 use aes::cipher::BlockCipherEncrypt;
 use cmac::Cmac;
 use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
 use hmac::{Hmac, KeyInit, Mac};
+use md5::{Digest, Md5};
 use sha2::Sha256;
 use std::fmt;
 use std::ops::Range;
 
-/// Fields of the SMB2 header (MS-SMB2 2.2.1.2) that matter here.
 mod field {
     use super::Range;
 
@@ -25,10 +26,8 @@ mod field {
 const CANCEL: u16 = 0x000c;
 const FLAGS_SERVER_TO_REDIR: u32 = 0x0000_0001;
 
-/// Length of the SMB2 header, which ends with the signature.
 const HEADER: usize = 64;
 
-/// Signs what a session sends and verifies what it gets.
 #[derive(Clone)]
 pub struct Signer(Box<KeyedMac>);
 
@@ -43,7 +42,7 @@ impl Signer {
     /// Prepares the key.
     ///
     /// # Panics
-    /// For [`SigningAlgorithm::Md5`], which is SMB1's: see [`super::Smb1Signer`].
+    /// If `algorithm` is [`SigningAlgorithm::Md5`], which only SMB1 uses: see [`super::Smb1Signer`].
     pub fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Signer {
         Signer(Box::new(match algorithm {
             SigningAlgorithm::Md5 => unreachable!("SMB2 never negotiates the signatures of SMB1"),
@@ -60,23 +59,22 @@ impl Signer {
         }))
     }
 
-    /// Fills in the Signature of one message of a compound, from its header to its end with the padding. The flag
-    /// SMB2_FLAGS_SIGNED is the caller's to set, before.
+    /// Fills in the Signature of one message of a compound, from its header to the end of its padding. The caller must
+    /// have set SMB2_FLAGS_SIGNED.
     ///
     /// # Panics
-    /// When the message is shorter than its header.
+    /// If the message is shorter than its header.
     pub fn sign(&self, message: &mut [u8]) {
         let signature = self.signature(message).expect("a message has a header");
         message[field::SIGNATURE].copy_from_slice(&signature);
     }
 
-    /// Whether the Signature is right; whatever stands in it is taken as zero for that.
+    /// Returns true if the Signature is correct. Computes it with a zeroed field.
     pub fn verify(&self, message: &[u8]) -> bool {
         let signature = self.signature(message).zip(message.get(field::SIGNATURE));
         signature.is_some_and(|(right, there)| same(&right, there))
     }
 
-    /// `None` for what is too short.
     fn signature(&self, message: &[u8]) -> Option<[u8; 16]> {
         let (header, body) = message.split_first_chunk::<HEADER>()?;
         let mut header = *header;
@@ -104,7 +102,7 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// MessageId, then a bit for messages of the server and one for CANCEL.
+/// Builds the nonce: MessageId, a bit for messages of the server, and a bit for CANCEL.
 fn gmac_nonce(header: &[u8; HEADER]) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce[..8].copy_from_slice(&header[field::MESSAGE_ID]);
@@ -114,8 +112,8 @@ fn gmac_nonce(header: &[u8; HEADER]) -> [u8; 12] {
     nonce
 }
 
-/// GCM of nothing but associated data (SP 800-38D 6.4 and 7.1), in two parts so that nobody has to put them together;
-/// the first is a multiple of the block length.
+/// Computes GCM over associated data only (SP 800-38D 6.4 and 7.1), given in two parts to avoid copying. The length of
+/// the first must be a multiple of the block length.
 fn gmac(cipher: &Aes128, mut hash: GHash, nonce: &[u8; 12], header: &[u8; HEADER], body: &[u8]) -> [u8; 16] {
     hash.update_padded(header);
     hash.update_padded(body);
@@ -132,4 +130,75 @@ fn gmac(cipher: &Aes128, mut hash: GHash, nonce: &[u8; 12], header: &[u8; HEADER
     let mut tag: [u8; 16] = hash.finalize().into();
     tag.iter_mut().zip(counter).for_each(|(tag, mask)| *tag ^= mask);
     tag
+}
+
+const SIGNATURE: std::ops::Range<usize> = smbscope_wire::smb1::Smb1Header::SIGNATURE;
+
+/// Signs and verifies the messages of a connection. All its sessions share the key of the first, and requests and
+/// responses share a sequence: a response has the number after its request's.
+#[derive(Clone)]
+pub struct Smb1Signer {
+    keyed: Md5,
+    next: u32,
+}
+
+impl Smb1Signer {
+    /// Sequence number of the response that ends the session setup. Its request, number 0, could not be signed yet.
+    pub const SESSION_SETUP_RESPONSE: u32 = 1;
+
+    /// Uses the key of the authentication, which with extended security is just the session key. The next request is
+    /// number 2, the first after the session setup.
+    pub fn new(key: &[u8]) -> Smb1Signer {
+        Smb1Signer { keyed: Md5::new().chain_update(key), next: Smb1Signer::SESSION_SETUP_RESPONSE + 1 }
+    }
+
+    /// Fills in the SecuritySignature of a request and returns the sequence number of its response. The caller must
+    /// have set SMB_FLAGS2_SMB_SECURITY_SIGNATURE.
+    ///
+    /// # Panics
+    /// If the message is shorter than its header.
+    pub fn sign(&mut self, message: &mut [u8]) -> u32 {
+        let response = self.next.wrapping_add(1);
+        self.fill_in(message);
+        self.next = response.wrapping_add(1);
+        response
+    }
+
+    /// Signs a request that has no response of its own: NT_CANCEL takes only one number.
+    ///
+    /// # Panics
+    /// If the message is shorter than its header.
+    pub fn sign_without_response(&mut self, message: &mut [u8]) {
+        self.fill_in(message);
+        self.next = self.next.wrapping_add(1);
+    }
+
+    pub fn verify(&self, message: &[u8], sequence: u32) -> bool {
+        let signature = self.signature(message, sequence).zip(message.get(SIGNATURE));
+        signature.is_some_and(|(right, there)| same(&right, there))
+    }
+
+    fn fill_in(&self, message: &mut [u8]) {
+        let signature = self.signature(message, self.next).expect("a message has a header");
+        message[SIGNATURE].copy_from_slice(&signature);
+    }
+
+    fn signature(&self, message: &[u8], sequence: u32) -> Option<[u8; 8]> {
+        let (header, body) = message.split_first_chunk::<{ SIGNATURE.end }>()?;
+        let code: [u8; 16] = self
+            .keyed
+            .clone()
+            .chain_update(&header[..SIGNATURE.start])
+            .chain_update(u64::from(sequence).to_le_bytes())
+            .chain_update(body)
+            .finalize()
+            .into();
+        code.first_chunk().copied()
+    }
+}
+
+impl fmt::Debug for Smb1Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Smb1Signer").field("next", &self.next).finish_non_exhaustive()
+    }
 }

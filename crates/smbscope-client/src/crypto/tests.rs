@@ -11,7 +11,6 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(&String::from_iter(pair), 16).unwrap()).collect()
 }
 
-/// The value below its name in a file of vectors.
 fn vector(file: &str, name: &str) -> Vec<u8> {
     let value = file.split("\n\n").find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
     bytes(value.unwrap_or_else(|| panic!("no vector {name}")))
@@ -21,7 +20,6 @@ fn key(file: &str, name: &str) -> CipherKey {
     CipherKey::Bits128(vector(file, name).try_into().unwrap())
 }
 
-/// 00 01 02 …
 fn counting<const N: usize>() -> [u8; N] {
     std::array::from_fn(|i| u8::try_from(i).unwrap())
 }
@@ -41,7 +39,7 @@ fn preauth_of_3_1_1() -> PreauthHash {
     hash
 }
 
-/// The published hash after each message is compared on the way.
+/// Also compares the published hash after each message.
 #[test]
 fn keys_of_3_1_1_follow_from_session_key_and_messages() {
     let session_key = vector(KEYS_3_1_1, "session_key");
@@ -51,7 +49,7 @@ fn keys_of_3_1_1_follow_from_session_key_and_messages() {
     assert_eq!(keys.decryption, key(KEYS_3_1_1, "server_to_client_key"));
 }
 
-/// The same article's SMB 3.0 example, both channels.
+/// The SMB 3.0 example of the same article, both channels.
 #[test]
 fn keys_of_3_0_follow_from_session_key() {
     let keys = SessionKeys::smb3_0(&bytes("7CD451825D0450D235424E44BA6E78CC"));
@@ -82,7 +80,7 @@ fn short_session_keys_are_padded_with_zeros() {
     assert_eq!(session_key_from(&counting::<32>()), counting::<16>());
 }
 
-/// The signature stands in the published response itself: AES-CMAC, as 3.1.1 signed before algorithms were negotiated.
+/// The published response contains its signature: AES-CMAC, which 3.1.1 used before signing algorithms were negotiated.
 #[test]
 fn published_session_setup_response_is_signed_right() {
     let signing_key = vector(KEYS_3_1_1, "signing_key").try_into().unwrap();
@@ -95,8 +93,8 @@ fn published_session_setup_response_is_signed_right() {
     assert_eq!(again, response);
 }
 
-/// Expected: OpenSSL by Python's cryptography 50.0, HMAC-SHA256 and AESGCM with empty plaintext, over the WRITE request
-/// of the 3.1.1 encryption example under the key 00 01 02 … 0f.
+/// Expected: OpenSSL through Python's cryptography 50.0, HMAC-SHA256 and AESGCM with empty plaintext, over the WRITE
+/// request of the 3.1.1 encryption example with the key 00 01 02 … 0f.
 #[test]
 fn signatures_agree_with_openssl() {
     const WRITE: u16 = 9;
@@ -117,7 +115,7 @@ fn signatures_agree_with_openssl() {
     }
 }
 
-/// Each bit of a message counts, the signature's own too.
+/// Every bit counts, including those of the signature.
 #[test]
 fn changed_messages_are_refused() {
     for algorithm in [SigningAlgorithm::HmacSha256, SigningAlgorithm::AesCmac, SigningAlgorithm::AesGmac] {
@@ -142,7 +140,7 @@ fn published_sealing(file: &str, cipher: Cipher, nonce_length: usize, session_id
 
     let expected = vector(file, "sealed_request");
     let mut nonce = [0; 16];
-    // Windows fills the whole field, of which only the beginning counts for the cipher.
+    // Windows fills the whole field, but the cipher uses only its start.
     nonce.copy_from_slice(&expected[20..36]);
     assert!(nonce[..nonce_length].iter().any(|&byte| byte != 0));
     let mut sealed = b"before".to_vec();
@@ -166,7 +164,7 @@ fn published_sealing_of_3_1_1_is_reproduced() {
     published_sealing(SEALED_3_1_1, Cipher::Aes128Gcm, 12, 0x1000_0000_0025);
 }
 
-/// Expected: OpenSSL, see the file.
+/// Expected: OpenSSL, as described in the file.
 #[test]
 fn sealing_with_256_bits_agrees_with_openssl() {
     let key = CipherKey::Bits256(counting());
@@ -203,7 +201,7 @@ fn changed_or_cut_frames_do_not_open() {
     let mut sealer = Sealer::new(Cipher::Aes128Gcm, &key, &key).unwrap();
     let mut sealed = Vec::new();
     sealer.seal(7, b"message", &mut sealed);
-    // The last four bytes of the nonce field are not GCM's, but they are authenticated as well.
+    // GCM doesn't use the last four bytes of the nonce field, but they are authenticated as well.
     for at in 0..sealed.len() {
         let mut changed = sealed.clone();
         changed[at] ^= 1;

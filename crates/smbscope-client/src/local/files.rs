@@ -1,11 +1,11 @@
-//! Calls on open files: open, close, read, write, flush, lock, query and set.
+//! Calls on open files of a local folder: open, close, read, write, flush, lock, query and set.
 
-use super::calls::LocalCallDetails;
 use super::{LocalSession, TRANSFER_MAX};
 use crate::file::{
     ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, Moved, OpenParameters, OpenResult, ReadRetention,
     SetInfo, TransferDirection, access, options,
 };
+use crate::local::LocalCallDetails;
 use crate::{ClientError, limits};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{FallocateFlags, OFlags};
@@ -24,23 +24,20 @@ const NORMAL: u32 = 0x80;
 const OPENED: u32 = 1;
 const CREATED: u32 = 2;
 const OVERWRITTEN: u32 = 3;
-/// 1 January 1970 as a FILETIME (MS-DTYP 2.3.3): units of 100 ns since 1601.
+/// 1 January 1970 as a FILETIME (MS-DTYP 2.3.3): 100 ns units since 1601.
 const UNIX_EPOCH_FILETIME: u64 = 116_444_736_000_000_000;
-/// How often it is tried to get a lock that somebody else has.
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
-/// A file or directory that is open.
 #[derive(Debug)]
 pub(super) struct LocalOpenFile {
     pub(super) file: File,
     pub(super) path: String,
     is_directory: bool,
-    /// It goes when it is closed.
-    doomed: bool,
+    /// Delete on close.
+    delete_on_close: bool,
 }
 
 impl LocalSession {
-    /// Opens or creates a file or directory.
     pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         let path = local(open.path);
         let about = LocalCallDetails { path: Some(&path), ..LocalCallDetails::default() };
@@ -51,13 +48,15 @@ impl LocalSession {
             match (is_directory, metadata.is_file()) {
                 (true, _) if open.options & options::NON_DIRECTORY != 0 => Err(ErrorKind::IsADirectory),
                 (false, true) if open.options & options::DIRECTORY != 0 => Err(ErrorKind::NotADirectory),
-                // A device or a pipe may never answer.
+                // Opening a device or a pipe could block forever.
                 (false, false) => Err(ErrorKind::PermissionDenied),
                 _ => Ok(()),
             }?;
             let handle = FileHandle(FileId::Smb2 { persistent: 0, volatile: session.next });
-            let doomed = open.options & options::DELETE_ON_CLOSE != 0;
-            session.open.insert(session.next, LocalOpenFile { file, path: path.clone(), is_directory, doomed });
+            let delete_on_close = open.options & options::DELETE_ON_CLOSE != 0;
+            session
+                .open
+                .insert(session.next, LocalOpenFile { file, path: path.clone(), is_directory, delete_on_close });
             session.next += 1;
             let attributes = if is_directory { DIRECTORY } else { NORMAL };
             io::Result::Ok(OpenResult { handle, size: metadata.len(), attributes, action })
@@ -65,11 +64,11 @@ impl LocalSession {
         call.await
     }
 
-    /// Closes it, and removes it where that was asked for.
+    /// Closes the file, and removes it if it is marked for deletion.
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         self.call(Smb2Command::CLOSE, LocalCallDetails::file(handle), |session| {
             let open = session.open.remove(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
-            match (open.doomed, open.is_directory) {
+            match (open.delete_on_close, open.is_directory) {
                 (false, _) => Ok(()),
                 (true, true) => session.root.remove_dir(&open.path),
                 (true, false) => session.root.remove_file(&open.path),
@@ -78,13 +77,12 @@ impl LocalSession {
         .await
     }
 
-    /// Reads, in calls of 8 MiB at most.
     pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         self.read_in_parts(handle, offset, length, ReadRetention::All).await?;
         Ok(&self.data)
     }
 
-    /// Reads in calls of 8 MiB at most, all into the same buffer, and returns the number of bytes.
+    /// Reads in calls of at most 8 MiB into the same buffer. Returns the number of bytes.
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await
     }
@@ -109,7 +107,7 @@ impl LocalSession {
                         break;
                     }
                 }
-                // Behind the first part, the end of the file is no error.
+                // After the first part, the end of the file is not an error.
                 Err(_) if at > offset => break,
                 Err(error) => return Err(error),
             }
@@ -117,10 +115,8 @@ impl LocalSession {
         Ok(total)
     }
 
-    /// Writes all of it, in calls of 8 MiB at most.
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let mut at = offset;
-        // An empty write is a call, too.
         for part in data.chunks(TRANSFER_MAX as usize).chain(data.is_empty().then_some(data)) {
             let length = part.len() as u32;
             let about = LocalCallDetails {
@@ -135,7 +131,7 @@ impl LocalSession {
         Ok(())
     }
 
-    /// Reads or writes these ranges one after the other: a thread has one call at a time.
+    /// Reads or writes the ranges one after the other, because calls block.
     pub async fn transfer_many(
         &mut self,
         handle: FileHandle,
@@ -159,12 +155,10 @@ impl LocalSession {
         Ok(moved)
     }
 
-    /// Waits until what was written is on disk.
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         self.call(Smb2Command::FLUSH, LocalCallDetails::file(handle), |session| session.file(handle)?.sync_all()).await
     }
 
-    /// Locks a range, for all opens but this one.
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         let allowance = limits::Allowance::of_operation("a lock", self.timeout);
         let kind = if range.exclusive { Lock::Exclusive } else { Lock::Shared };
@@ -178,12 +172,11 @@ impl LocalSession {
         }
     }
 
-    /// Unlocks a range.
     pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
         self.set_lock(handle, offset, length, Lock::None).await
     }
 
-    /// Asks for the metadata of an open file, whatever the class; they are not put into bytes.
+    /// Queries the metadata of an open file, regardless of the class. Returns no bytes.
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let about = LocalCallDetails { subcommand: Some(Subcommand::Info(info)), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::QUERY_INFO, about, |session| match info {
@@ -194,7 +187,6 @@ impl LocalSession {
         Ok(&[])
     }
 
-    /// Changes an open file.
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let level = Data::from(set).level();
         let about = LocalCallDetails { subcommand: Some(Subcommand::Info(level)), ..LocalCallDetails::file(handle) };
@@ -211,13 +203,12 @@ impl LocalSession {
                 let file = session.file(handle)?;
                 Ok(rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, size.max(1))?)
             }
-            SetInfo::Delete(doomed) => session.doom(handle, doomed),
+            SetInfo::Delete(delete_on_close) => session.set_delete_on_close(handle, delete_on_close),
             SetInfo::Rename { path, replace } => session.rename_open(handle, &local(path), replace),
         })
         .await
     }
 
-    /// A file that is open.
     fn file(&self, handle: FileHandle) -> io::Result<&File> {
         Ok(&self.open.get(&number(handle)).ok_or(ErrorKind::InvalidInput)?.file)
     }
@@ -239,13 +230,13 @@ impl LocalSession {
         .await
     }
 
-    /// A directory that holds something can't be doomed (MS-FSA 2.1.5.15.3).
-    fn doom(&mut self, handle: FileHandle, doomed: bool) -> io::Result<()> {
+    /// Marks the file for deletion. Fails for a directory that isn't empty (MS-FSA 2.1.5.15.3).
+    fn set_delete_on_close(&mut self, handle: FileHandle, delete_on_close: bool) -> io::Result<()> {
         let open = self.open.get_mut(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
-        if doomed && open.is_directory && self.root.read_dir(&open.path)?.next().is_some() {
+        if delete_on_close && open.is_directory && self.root.read_dir(&open.path)?.next().is_some() {
             return Err(ErrorKind::DirectoryNotEmpty.into());
         }
-        open.doomed = doomed;
+        open.delete_on_close = delete_on_close;
         Ok(())
     }
 
@@ -269,7 +260,6 @@ impl LocalSession {
     }
 }
 
-/// A lock of a range of bytes.
 #[derive(Debug, Clone, Copy)]
 enum Lock {
     Shared,
@@ -278,7 +268,7 @@ enum Lock {
 }
 
 impl Lock {
-    /// Of an open file, so that users of one process are in each other's way (fcntl(2), open file description locks).
+    /// Locks the open file description, so that users of one process block each other too (fcntl(2)).
     #[cfg(target_os = "linux")]
     fn set(self, file: &File, offset: u64, length: u64) -> io::Result<()> {
         use nix::fcntl::{FcntlArg, fcntl};
@@ -305,7 +295,6 @@ impl Lock {
     }
 }
 
-/// A path of a share as one of the folder.
 pub(super) fn local(path: &str) -> String {
     if path.is_empty() { ".".to_owned() } else { path.replace('\\', "/") }
 }
@@ -317,7 +306,6 @@ fn number(handle: FileHandle) -> u64 {
     }
 }
 
-/// Opens or creates it, and says which.
 fn open_in(root: &Dir, path: &str, open: &OpenParameters<'_>) -> io::Result<(File, u32)> {
     if open.options & options::DIRECTORY != 0 {
         let action = match open.disposition {
@@ -332,7 +320,7 @@ fn open_in(root: &Dir, path: &str, open: &OpenParameters<'_>) -> io::Result<(Fil
     let makes = !matches!(open.disposition, CreateDisposition::Open);
     let writes = open.access & WRITES != 0 || makes;
     let mut how = OpenOptions::new();
-    // A pipe in the place of a file makes nobody wait.
+    // NONBLOCK keeps a pipe in place of a file from blocking the open.
     let through = if open.options & options::WRITE_THROUGH != 0 { OFlags::DSYNC } else { OFlags::empty() };
     how.custom_flags((OFlags::NONBLOCK | through).bits() as i32);
     how.read(open.access & READS != 0 || !writes).write(writes);
@@ -353,7 +341,6 @@ fn open_in(root: &Dir, path: &str, open: &OpenParameters<'_>) -> io::Result<(Fil
     }
 }
 
-/// Reads until the buffer is full or the file ends.
 fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,42 +1,40 @@
-//! A local folder in the place of a share: the baseline of a measurement, with the same operations and no server.
+//! A local folder in place of a share: the baseline of a measurement, with the same operations and no server.
 //!
-//! Each operation is the calls on the file system that stand for the commands of an SMB2 client, and each call has a
-//! sample under the name of that command: CREATE for an open, READ for a read. So groups and reports are the same. A call
-//! blocks its thread: whoever wants users that wait at the same time gives each of them a worker.
+//! Each operation makes the file system calls that correspond to the commands of an SMB2 client, and each call has a
+//! sample under the name of that command: CREATE for an open, READ for a read. Groups and reports are therefore the
+//! same. Calls block their thread, so users who should work in parallel need a worker each.
 //!
-//! Nothing outside the folder is reached, whatever a name says, and no link that leads out of it is followed (`cap_std`).
-//! Share modes, leases and oplocks do not exist here; flags of caching other than write-through have no meaning.
+//! Names can't reach anything outside the folder, and links that lead outside are not followed (`cap_std`). There are
+//! no share modes, leases or oplocks; of the caching flags only write-through has an effect.
 
-mod answer;
-mod calls;
 mod files;
 mod paths;
 #[cfg(test)]
 mod tests;
 
-use super::sample::Samples;
-use super::{ClientError, FileHandle, FsctlProfile, SessionOptions, SessionParameters, TreeConnectTarget};
+use crate::sample::Samples;
+use crate::{ClientError, FileHandle, FsctlProfile, Sample, SessionOptions, SessionParameters, TreeConnectTarget};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use files::LocalOpenFile;
-use smbscope_model::Dialect;
+use smbscope_model::{Command, Dialect, ExchangeOutcome, Subcommand, groups};
+use smbscope_wire::smb2;
+use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The largest read or write of one call: what SMB 3 servers allow in one command.
+/// Largest read or write per call: the size that SMB 3 servers allow per command.
 const TRANSFER_MAX: u32 = 8 << 20;
 
-/// A folder that is used as a share.
 #[derive(Debug)]
 pub struct LocalSession {
     root: Dir,
     open: HashMap<u64, LocalOpenFile>,
-    /// Of the next open.
     next: u64,
     calls: u64,
-    /// What was read last.
     data: Vec<u8>,
     samples: Samples,
     facts: SessionParameters,
@@ -44,7 +42,6 @@ pub struct LocalSession {
 }
 
 impl LocalSession {
-    /// Opens the folder.
     pub(super) fn open_folder(folder: &Path, options: &SessionOptions) -> Result<LocalSession, ClientError> {
         let root = Dir::open_ambient_dir(folder, ambient_authority())
             .map_err(|error| ClientError::Folder { folder: folder.to_owned(), error })?;
@@ -71,50 +68,155 @@ impl LocalSession {
         })
     }
 
-    /// A folder is what it is.
     pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
-    /// The calls since the caller last emptied it.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.samples
     }
 
-    /// Waits until a point in time.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         tokio::time::sleep_until(until.into()).await;
         Ok(())
     }
 
-    /// Nothing ever comes from a folder.
+    /// Never returns: a folder sends no messages.
     pub(super) async fn disturbed(&self) -> std::io::Result<()> {
         std::future::pending().await
     }
 
-    /// There is no way to anywhere.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// Control codes are for servers: nothing is to be done.
+    /// Does nothing: control codes address a server.
     pub async fn control(&mut self, _control: &FsctlProfile, _handle: Option<FileHandle>) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// Nobody is to be authenticated.
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// There is one folder.
     pub async fn connect_again(&mut self, _tree: TreeConnectTarget) -> Result<(), ClientError> {
         Ok(())
     }
 
-    /// Closes what is open.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.open.clear();
         Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LocalCallDetails<'a> {
+    pub(super) path: Option<&'a str>,
+    pub(super) file: Option<FileHandle>,
+    pub(super) subcommand: Option<Subcommand>,
+    pub(super) offset: Option<u64>,
+    pub(super) length: Option<u32>,
+    pub(super) written: u32,
+}
+
+impl LocalCallDetails<'_> {
+    pub(super) fn file(handle: FileHandle) -> Self {
+        LocalCallDetails { file: Some(handle), ..LocalCallDetails::default() }
+    }
+}
+
+impl LocalSession {
+    pub(super) async fn call<T, E: Into<LocalRefusal>>(
+        &mut self,
+        command: smb2::Smb2Command,
+        about: LocalCallDetails<'_>,
+        work: impl FnOnce(&mut LocalSession) -> Result<T, E>,
+    ) -> Result<T, ClientError> {
+        // Local calls never wait, so this lets other tasks of the thread run.
+        tokio::task::yield_now().await;
+        let before = self.data.len();
+        let begun = Instant::now();
+        let result = work(self);
+        let ended = Instant::now();
+        let result = result.map_err(|refusal| self.distinguish_missing(refusal.into(), about.path));
+        let status = result.as_ref().map_or_else(|refusal| refusal.0, |_| NtStatus::SUCCESS);
+        let came = if command == smb2::Smb2Command::READ && result.is_ok() { self.data.len() - before } else { 0 };
+        self.note(command, about, status, [begun, ended], came);
+        result.map_err(|LocalRefusal(status)| ClientError::Status { command: Command::Smb2(command), status })
+    }
+
+    /// Distinguishes a missing directory from a missing file, as servers do (MS-FSA 2.1.5.1).
+    fn distinguish_missing(&self, refusal: LocalRefusal, path: Option<&str>) -> LocalRefusal {
+        let directory = path.and_then(|path| path.rsplit_once('/')).map(|(directory, _)| directory);
+        match (refusal.0, directory) {
+            (NtStatus::OBJECT_NAME_NOT_FOUND, Some(directory)) if !self.root.is_dir(directory) => {
+                LocalRefusal(NtStatus::OBJECT_PATH_NOT_FOUND)
+            }
+            _ => refusal,
+        }
+    }
+
+    fn note(
+        &mut self,
+        command: smb2::Smb2Command,
+        about: LocalCallDetails<'_>,
+        status: NtStatus,
+        times: [Instant; 2],
+        came: usize,
+    ) {
+        let [begun, ended] = times;
+        self.calls += 1;
+        self.samples.push(Sample {
+            command: Command::Smb2(command),
+            subcommand: about.subcommand,
+            group: groups::smb2(command, about.subcommand, false),
+            message_id: self.calls,
+            session_id: 0,
+            tree_id: 0,
+            file_id: about.file.map(|handle| handle.0),
+            status: Some(status),
+            request_first: begun,
+            request_last: begun,
+            interim: None,
+            response_first: ended,
+            response_last: ended,
+            request_bytes: about.written,
+            response_bytes: came as u32,
+            offset: about.offset,
+            length: about.length,
+            compounded: false,
+            signed: false,
+            encrypted: false,
+            outcome: ExchangeOutcome::Complete,
+        });
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LocalRefusal(pub(super) NtStatus);
+
+impl From<io::Error> for LocalRefusal {
+    fn from(error: io::Error) -> LocalRefusal {
+        LocalRefusal(status_of(&error))
+    }
+}
+
+fn status_of(error: &io::Error) -> NtStatus {
+    match error.kind() {
+        ErrorKind::NotFound => NtStatus::OBJECT_NAME_NOT_FOUND,
+        ErrorKind::AlreadyExists => NtStatus::OBJECT_NAME_COLLISION,
+        ErrorKind::PermissionDenied => NtStatus::ACCESS_DENIED,
+        ErrorKind::ReadOnlyFilesystem => NtStatus::MEDIA_WRITE_PROTECTED,
+        ErrorKind::DirectoryNotEmpty => NtStatus::DIRECTORY_NOT_EMPTY,
+        ErrorKind::IsADirectory => NtStatus::FILE_IS_A_DIRECTORY,
+        ErrorKind::NotADirectory => NtStatus::NOT_A_DIRECTORY,
+        ErrorKind::StorageFull | ErrorKind::FileTooLarge => NtStatus::DISK_FULL,
+        ErrorKind::QuotaExceeded => NtStatus::QUOTA_EXCEEDED,
+        ErrorKind::InvalidFilename => NtStatus::OBJECT_NAME_INVALID,
+        ErrorKind::CrossesDevices => NtStatus::NOT_SAME_DEVICE,
+        ErrorKind::UnexpectedEof => NtStatus::END_OF_FILE,
+        ErrorKind::WouldBlock => NtStatus::LOCK_NOT_GRANTED,
+        ErrorKind::Unsupported => NtStatus::NOT_SUPPORTED,
+        _ => NtStatus::UNEXPECTED_IO_ERROR,
     }
 }

@@ -1,11 +1,10 @@
-//! Operations on paths: an open, what is to be done, and a close, as an SMB2 client has them.
+//! Operations on paths of a local folder, each made of an open, the operation and a close, as in an SMB2 client.
 
 use super::LocalSession;
-use super::answer::LocalRefusal;
-use super::calls::LocalCallDetails;
 use super::files::local;
 use crate::file::{CreateDisposition, FileHandle, Info, ListingEntry, OpenParameters, SetInfo, access, options};
 use crate::limits::ListingGuard;
+use crate::local::{LocalCallDetails, LocalRefusal};
 use crate::{ClientError, create_options};
 use cap_std::fs::DirEntry;
 use smbscope_model::Subcommand;
@@ -23,7 +22,6 @@ fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
 }
 
 impl LocalSession {
-    /// Metadata of a path.
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         let handle = self.open(&existing(path, access::READ_ATTRIBUTES, 0)).await?.handle;
         let result = self.query_file(handle, info).await.map(drop);
@@ -31,40 +29,34 @@ impl LocalSession {
         Ok(&[])
     }
 
-    /// What the file system says about itself.
     pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         self.query_path("", info).await
     }
 
-    /// Removes a file.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
         let handle = self.open(&existing(path, access::DELETE, options)).await?.handle;
         self.close(handle).await
     }
 
-    /// Renames a file or directory; one that has the new name already is in the way.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let handle = self.open(&existing(from, access::DELETE | access::READ_ATTRIBUTES, 0)).await?.handle;
         let result = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;
         self.close_after(handle, result).await
     }
 
-    /// Makes a directory.
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let wanted = existing(path, access::READ_ATTRIBUTES, options::DIRECTORY);
         let handle = self.open(&OpenParameters { disposition: CreateDisposition::Create, ..wanted }).await?.handle;
         self.close(handle).await
     }
 
-    /// Removes an empty directory.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
         let result = self.set_file(handle, SetInfo::Delete(true)).await;
         self.close_after(handle, result).await
     }
 
-    /// Open, read and close.
     pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, create_options::NON_DIRECTORY);
         let handle = self.open(&open).await?.handle;
@@ -72,8 +64,8 @@ impl LocalSession {
         self.close_after(handle, result).await
     }
 
-    /// Lists what matches the last part of the path, with size and attributes of each entry, up to `most` entries (0:
-    /// all); how many there were.
+    /// Lists the entries that match the last part of the path, with their size and attributes, at most `most` of them
+    /// unless it is 0. Returns their number.
     pub async fn list(
         &mut self,
         pattern: &str,
@@ -101,7 +93,7 @@ impl LocalSession {
                     }
                 }
             }
-            // So servers answer to a pattern that nothing fits; "." fits every other one (MS-SMB2 3.3.5.18).
+            // A server's answer to a pattern without matches. "." matches every other pattern (MS-SMB2 3.3.5.18).
             if found.is_empty() && !matches(pattern, ".") {
                 Err(LocalRefusal(NtStatus::NO_SUCH_FILE))
             } else {
@@ -120,7 +112,7 @@ impl LocalSession {
         self.close_after(handle, listed).await
     }
 
-    /// Closes after an operation, whose failure counts before that of the close.
+    /// Closes the file after an operation. The operation's error takes precedence.
     async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, ClientError>) -> Result<T, ClientError> {
         let closed = self.close(handle).await;
         let value = result?;
@@ -128,7 +120,7 @@ impl LocalSession {
     }
 }
 
-/// An entry with what a server would say about it. One that somebody removed in the meantime has no size.
+/// Reads an entry's metadata. An entry removed in the meantime has size 0.
 fn read(entry: &DirEntry, name: String) -> io::Result<ListingEntry> {
     let metadata = match entry.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -144,8 +136,8 @@ fn read(entry: &DirEntry, name: String) -> io::Result<ListingEntry> {
     Ok(ListingEntry { name, size: metadata.len(), attributes })
 }
 
-/// Whether a name fits a pattern with `*` and `?`; `*.*` is every name (MS-FSA 2.1.4.4). Case counts, as it does for the
-/// file system.
+/// Returns true if a name matches a pattern with `*` and `?`; `*.*` matches every name (MS-FSA 2.1.4.4).
+/// Case-sensitive, like the file system.
 fn matches(pattern: &str, name: &str) -> bool {
     pattern == "*.*" || wildmatch::WildMatch::new(pattern).matches(name)
 }

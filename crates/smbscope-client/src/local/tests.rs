@@ -1,5 +1,6 @@
-//! A session on a folder, beside what the standard library finds in that folder.
+//! Compares a session on a folder with the standard library's view of that folder.
 
+use super::status_of;
 use crate::file::{ByteRangeLock, CreateDisposition, Info, ListingEntry, OpenParameters, SetInfo, access, options};
 use crate::{ClientError, ClientSession, FileHandle, SessionOptions};
 use smbscope_model::{CommandGroup, Dialect};
@@ -127,7 +128,7 @@ async fn nothing_outside_the_folder_is_reached() {
     assert!(entries.len() == 2 && entries.iter().all(|entry| !entry.is_directory()), "{entries:?}");
 }
 
-/// Nobody writes into it, so an open that waited would wait for ever.
+/// The pipe has no writer, so a blocking open would wait forever.
 #[tokio::test(flavor = "current_thread")]
 async fn a_pipe_in_the_place_of_a_file_makes_nobody_wait() {
     let folder = TempDir::new().unwrap();
@@ -174,4 +175,22 @@ async fn a_folder_that_is_not_there_is_named() {
     };
     let error = ClientSession::connect(&options).await.expect_err("no folder").to_string();
     assert!(error.starts_with("cannot use the folder /nowhere/at all: "), "{error}");
+}
+
+/// Errno values of Linux (errno(3)).
+#[test]
+fn errors_of_the_system_are_answers_of_a_server() {
+    for (errno, status) in [
+        (2, NtStatus::OBJECT_NAME_NOT_FOUND),
+        (13, NtStatus::ACCESS_DENIED),
+        (17, NtStatus::OBJECT_NAME_COLLISION),
+        (20, NtStatus::NOT_A_DIRECTORY),
+        (21, NtStatus::FILE_IS_A_DIRECTORY),
+        (28, NtStatus::DISK_FULL),
+        (30, NtStatus::MEDIA_WRITE_PROTECTED),
+        (39, NtStatus::DIRECTORY_NOT_EMPTY),
+        (5, NtStatus::UNEXPECTED_IO_ERROR),
+    ] {
+        assert_eq!(status_of(&std::io::Error::from_raw_os_error(errno)), status, "errno {errno}");
+    }
 }

@@ -1,13 +1,14 @@
-//! One connection, and its one outstanding command, besides a watch that is an expected wait and the queue of a transfer: out goes a
-//! request, its answer is found by MID, checked, and noted with its times (MS-CIFS 3.2.4.1 and 3.2.5.1).
+//! An SMB1 connection (MS-CIFS 3.2.4.1 and 3.2.5.1): sends a request, finds its response by MID, checks it, and keeps a
+//! sample.
+//!
+//! One command is outstanding at a time, apart from a directory watch and the queue of a transfer.
 
 use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
 use super::super::transport::{FramedConnection, ReceiveTimes, SendTimes};
 use super::super::{ClientError, Sample, Samples, SessionOptions};
-use super::multiplex::Mids;
-use super::watch::Smb1ChangeNotify;
-use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
+use crate::smb1::requests::{Mids, Smb1ChangeNotify, Smb1OutstandingRequest, Smb1RequestDetails, u32_of};
+use smbscope_model::{Command, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
     LockingAndx, LockingAndxRequest, Malformed, Smb1Message, Transaction2Response, TransactionReassembly, lock_type,
@@ -18,115 +19,32 @@ use smbscope_wire::status::NtStatus;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// No tree connect: what requests have that need none.
+/// TID of requests that need no tree connect.
 pub(super) const NO_TREE: u16 = 0xffff;
-/// The process that all requests come from; locks belong to it.
+/// Process ID of all requests. Locks belong to it.
 pub(super) const PID: u16 = 0x5353;
-/// Bytes of parameters and of data that a transaction is allowed to bring: what its counts can say.
+/// Maximum parameter and data bytes of a transaction: the range of its counts.
 const MOST_OF_A_TRANSACTION: usize = u16::MAX as usize;
 
-/// What a request is about, for its sample.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Smb1RequestDetails {
-    pub(super) subcommand: Option<Subcommand>,
-    pub(super) fid: Option<u16>,
-    pub(super) offset: Option<u64>,
-    pub(super) length: Option<u32>,
-    /// Expected waits: without a time limit, and not counted among those that do not.
-    pub(super) waits: bool,
-}
-
-impl Smb1RequestDetails {
-    /// An open file.
-    pub(super) fn file(fid: u16) -> Smb1RequestDetails {
-        Smb1RequestDetails { fid: Some(fid), ..Smb1RequestDetails::default() }
-    }
-
-    /// A range of an open file.
-    pub(super) fn range(fid: u16, offset: u64, length: u32) -> Smb1RequestDetails {
-        Smb1RequestDetails {
-            fid: Some(fid),
-            offset: Some(offset),
-            length: Some(length),
-            ..Smb1RequestDetails::default()
-        }
-    }
-}
-
-/// A request that was sent and is not answered yet.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Smb1OutstandingRequest {
-    pub(super) command: smb1::Smb1Command,
-    pub(super) about: Smb1RequestDetails,
-    pub(super) mid: u16,
-    tid: u16,
-    uid: u16,
-    /// The number that its answer is signed with.
-    sequence: Option<u32>,
-    sent: SendTimes,
-    bytes: u32,
-}
-
-impl Smb1OutstandingRequest {
-    /// What became of it.
-    pub(super) fn sample(
-        &self,
-        outcome: ExchangeOutcome,
-        status: Option<NtStatus>,
-        arrived: ReceiveTimes,
-        response_bytes: usize,
-    ) -> Sample {
-        let Smb1RequestDetails { subcommand, fid, offset, length, waits } = self.about;
-        Sample {
-            command: Command::Smb1(self.command),
-            subcommand,
-            group: groups::smb1(self.command, subcommand, waits),
-            message_id: self.mid.into(),
-            session_id: self.uid.into(),
-            tree_id: self.tid.into(),
-            file_id: fid.map(FileId::Smb1),
-            status,
-            request_first: self.sent.first,
-            request_last: self.sent.last,
-            interim: None,
-            response_first: arrived.first,
-            response_last: arrived.last,
-            request_bytes: self.bytes,
-            response_bytes: u32_of(response_bytes),
-            offset,
-            length,
-            compounded: false,
-            signed: self.sequence.is_some(),
-            encrypted: false,
-            outcome,
-        }
-    }
-}
-
-/// The connection.
 #[derive(Debug)]
 pub(super) struct Smb1Connection {
     pub(super) link: FramedConnection,
-    /// What all requests have in common.
     pub(super) header: Smb1Header,
     pub(super) signer: Option<Smb1Signer>,
     pub(super) samples: Samples,
-    /// The answer to the last transaction.
     pub(super) assembly: TransactionReassembly,
-    /// The one request that waits beside the others.
+    /// The one request that may stay outstanding while others are sent.
     pub(super) watch: Option<Smb1ChangeNotify>,
-    /// Messages since the last answer that nobody waited for.
     unasked: u32,
     mids: Mids,
-    /// What was sent last; still here when the caller stopped waiting for its answer.
+    /// Last request sent. Still set if its caller stopped waiting.
     under_way: Option<Smb1OutstandingRequest>,
-    /// What a queue has outstanding, the oldest first; likewise.
+    /// Outstanding requests of a queue, oldest first. Still there if the caller stopped waiting.
     queued: Vec<Smb1OutstandingRequest>,
     pub(super) timeout: Duration,
 }
 
 impl Smb1Connection {
-    /// Over this link, before anything was said.
     pub(super) fn new(link: FramedConnection, options: &SessionOptions) -> Smb1Connection {
         let flags2 = flags2::LONG_NAMES | flags2::IS_LONG_NAME | flags2::NT_STATUS | flags2::UNICODE;
         Smb1Connection {
@@ -153,12 +71,12 @@ impl Smb1Connection {
         }
     }
 
-    /// The last message that came.
     pub(super) fn message(&self) -> &[u8] {
         self.link.frame()
     }
 
-    /// A request and its answer, which is one message: [`Smb1Connection::message`]. A refusal is an error.
+    /// Sends a request and waits for its response, a single message in [`Smb1Connection::message`]. A refusal is an
+    /// error.
     pub(super) async fn call<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -166,12 +84,11 @@ impl Smb1Connection {
     ) -> Result<Smb1Header, ClientError> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
-        // Of answers that say nothing else, nobody would see that they are cut off.
+        // Parsed even if the caller needs nothing from it, to detect truncation.
         parse_empty(self.message(), pending.command).map_err(malformed)?;
         Ok(header)
     }
 
-    /// Likewise, in another tree connect than that of the session.
     pub(super) async fn call_in_tree<R: Smb1Message>(
         &mut self,
         tid: u16,
@@ -186,7 +103,7 @@ impl Smb1Connection {
         Ok(header)
     }
 
-    /// The answer to a request, which is one message and may have one of these commands. A refusal is an error.
+    /// Waits for the single-message response to a request, which may have one of these commands. A refusal is an error.
     pub(super) async fn answer(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -199,7 +116,8 @@ impl Smb1Connection {
         Ok(header)
     }
 
-    /// A TRANSACTION2 and its answer, which may be several messages: [`Smb1Connection::assembly`]. A refusal is an error.
+    /// Sends a TRANSACTION2 and waits for its response, possibly several messages, in [`Smb1Connection::assembly`]. A
+    /// refusal is an error.
     pub(super) async fn transact<R: Trans2Request>(
         &mut self,
         request: &R,
@@ -211,7 +129,6 @@ impl Smb1Connection {
         self.receive_parts(&pending).await
     }
 
-    /// The messages that answer a transaction, put together.
     async fn receive_parts(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), ClientError> {
         let (mut first, mut bytes) = (None, 0);
         loop {
@@ -224,7 +141,6 @@ impl Smb1Connection {
                     .and_then(|answer| self.assembly.add(pending.command, &answer.0)),
             };
             if matches!(part, Ok(false)) {
-                // The rest of it is still to come.
                 self.under_way = Some(*pending);
                 if self.link.is_past(pending.sent.last.checked_add(self.timeout)) {
                     return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
@@ -237,7 +153,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Sends a request.
     pub(super) async fn send<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -247,7 +162,6 @@ impl Smb1Connection {
         self.send_beside(request, about).await
     }
 
-    /// Sends a request of a queue; its MID. The answer is one of [`Smb1Connection::any_answer`].
     pub(super) async fn post<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -259,7 +173,7 @@ impl Smb1Connection {
         Ok(pending.mid)
     }
 
-    /// Sends a request beside those of a queue.
+    /// Sends a request while those of a queue may be outstanding.
     async fn send_beside<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -295,7 +209,7 @@ impl Smb1Connection {
         Ok(pending)
     }
 
-    /// A caller may have stopped waiting; a late response is discarded.
+    /// Drops the requests whose callers stopped waiting. Late responses to them are discarded.
     fn forget_abandoned(&mut self) {
         for left in std::mem::take(&mut self.queued).into_iter().chain(self.under_way.take()) {
             self.unanswered(&left);
@@ -303,13 +217,11 @@ impl Smb1Connection {
         }
     }
 
-    /// An id of no outstanding request.
     fn next_mid(&mut self) -> u16 {
         let (watch, queued) = (self.watch.as_ref().map(|watch| watch.pending.mid), &self.queued);
         self.mids.next(|mid| watch == Some(mid) || queued.iter().any(|pending| pending.mid == mid))
     }
 
-    /// Sends a request that has no answer: it takes the MID that it is given.
     pub(super) async fn send_one_way<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -349,7 +261,6 @@ impl Smb1Connection {
         Ok(())
     }
 
-    /// Sends data of the outstanding command, in a frame of its own without a header.
     pub(super) async fn send_raw(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -373,7 +284,7 @@ impl Smb1Connection {
         Ok(pending)
     }
 
-    /// Waits for a frame without a header: the next one, as nothing else is outstanding.
+    /// Waits for a frame without a header. It is the next one, because nothing else is outstanding.
     pub(super) async fn receive_raw(&mut self, pending: &Smb1OutstandingRequest) -> Result<ReceiveTimes, ClientError> {
         match self.link.receive(pending.sent.last.checked_add(self.timeout)).await {
             Ok(arrived) => {
@@ -384,7 +295,7 @@ impl Smb1Connection {
         }
     }
 
-    /// Waits for a message that answers `pending`. What else comes meanwhile is dealt with.
+    /// Waits for a response to `pending`. Handles other messages that arrive first.
     pub(super) async fn receive(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -392,7 +303,6 @@ impl Smb1Connection {
         self.receive_any(pending, &[pending.command]).await
     }
 
-    /// Likewise, where the answer may have one of these commands.
     async fn receive_any(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -405,7 +315,7 @@ impl Smb1Connection {
                 Err(error) => return Err(self.broken(error, "waiting for an answer")),
             };
             let header = self.header_of_frame()?;
-            // Samba's "go ahead" to a WRITE_RAW is the header of the request, without the flag of a reply.
+            // Samba's "go ahead" for a WRITE_RAW is the request's header without the reply flag.
             let is_reply = header.is_reply() || header.command == smb1::Smb1Command::WRITE_RAW;
             if is_reply && header.mid == pending.mid && commands.contains(&header.command) {
                 self.verify(pending)?;
@@ -413,14 +323,14 @@ impl Smb1Connection {
                 self.unasked = 0;
                 return Ok((header, arrived));
             }
-            self.attend(&header, arrived).await?;
+            self.handle_unsolicited(&header, arrived).await?;
             if self.link.is_past(deadline) {
                 return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
             }
         }
     }
 
-    /// Waits for the answer to any request of the queue. What else comes meanwhile is dealt with.
+    /// Waits for the response to any request of the queue. Handles other messages that arrive first.
     pub(super) async fn any_answer(
         &mut self,
     ) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), ClientError> {
@@ -441,22 +351,22 @@ impl Smb1Connection {
                 self.unasked = 0;
                 return Ok((pending, header, arrived));
             }
-            self.attend(&header, arrived).await?;
+            self.handle_unsolicited(&header, arrived).await?;
             if self.link.is_past(deadline) {
                 return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
             }
         }
     }
 
-    /// Waits until a point in time with nothing outstanding but a watch, and deals with what the server wants.
+    /// Sleeps until `until` with nothing outstanding except a watch, and handles the server's requests.
     pub(super) async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         self.forget_abandoned();
         loop {
             match self.link.receive(Some(until)).await {
                 Ok(arrived) => {
                     let header = self.header_of_frame()?;
-                    self.attend(&header, arrived).await?;
-                    // A server that sends without end does not keep the user from going on.
+                    self.handle_unsolicited(&header, arrived).await?;
+                    // A server that sends without pause must not block the user.
                     if Instant::now() >= until && !self.link.has_frame() {
                         return Ok(());
                     }
@@ -471,8 +381,7 @@ impl Smb1Connection {
         Smb1Header::parse(self.link.frame()).ok_or_else(|| self.protocol("a message without an SMB1 header"))
     }
 
-    /// Deals with a message that is not the answer waited for.
-    async fn attend(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), ClientError> {
+    async fn handle_unsolicited(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.unasked += 1;
         if self.unasked > BREAKS_MAX {
             return Err(self.protocol(&format!("more than {BREAKS_MAX} messages that nobody asked for")));
@@ -494,7 +403,6 @@ impl Smb1Connection {
         Err(self.protocol("an answer that nothing was asked for"))
     }
 
-    /// Gives back an oplock, as the server demands.
     async fn acknowledge(
         &mut self,
         broken: LockingAndxRequest,
@@ -521,12 +429,11 @@ impl Smb1Connection {
             locks: &[],
         };
         let mid = self.next_mid();
-        // There is no answer, unless the file was closed at the same time.
+        // It has no response, unless the file was closed at the same time.
         self.mids.ignore(mid);
         self.send_one_way(&release, mid, false).await
     }
 
-    /// Holds the signature against the key.
     fn verify(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), ClientError> {
         match (&self.signer, pending.sequence) {
             (Some(signer), Some(sequence)) if !signer.verify(self.link.frame(), sequence) => {
@@ -537,7 +444,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Notes a command that was answered.
     pub(super) fn complete(
         &mut self,
         pending: &Smb1OutstandingRequest,
@@ -548,13 +454,11 @@ impl Smb1Connection {
         self.samples.push(pending.sample(ExchangeOutcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
     }
 
-    /// Notes a command that will not be answered any more.
     fn unanswered(&mut self, pending: &Smb1OutstandingRequest) {
         let now = Instant::now();
         self.samples.push(pending.sample(ExchangeOutcome::Unanswered, None, ReceiveTimes { first: now, last: now }, 0));
     }
 
-    /// An answer that refuses is an error.
     pub(super) fn accept(&self, pending: &Smb1OutstandingRequest, header: &Smb1Header) -> Result<(), ClientError> {
         match refusal(header, self.link.frame()) {
             None => Ok(()),
@@ -568,7 +472,7 @@ impl Smb1Connection {
         }
     }
 
-    /// The connection ended, or the time for an answer did: outstanding requests stay unanswered.
+    /// Handles a lost connection or a timeout: outstanding requests stay unanswered.
     fn broken(&mut self, error: io::Error, what: &'static str) -> ClientError {
         let command = self.under_way.as_ref().or(self.queued.first()).map(|pending| pending.command);
         self.give_up();
@@ -593,30 +497,23 @@ impl Smb1Connection {
         }
     }
 
-    /// What was sent last is waited for elsewhere.
     pub(super) fn leave_waiting(&mut self) {
         self.under_way = None;
     }
 }
 
-/// Whether the client's own time limit ended a wait: the system's have a number.
+/// Returns true if the wait ended by the client's own time limit. Errors of the system have a number.
 fn is_deadline(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
 }
 
-/// The status of an answer that refuses: an error, or a warning without anything else.
+/// Returns the status of a refusal: an error, or a warning without a body.
 fn refusal(header: &Smb1Header, message: &[u8]) -> Option<NtStatus> {
     let status = NtStatus(header.status);
     let has_no_words = message.get(Smb1Header::LENGTH).is_none_or(|count| *count == 0);
     (status.is_error() || (!header.is_success() && has_no_words)).then_some(status)
 }
 
-/// For answers that cannot be read.
 pub(super) fn malformed(malformed: Malformed) -> ClientError {
     ClientError::Protocol(malformed.to_string())
-}
-
-/// A message has less than 16 MiB.
-fn u32_of(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
 }

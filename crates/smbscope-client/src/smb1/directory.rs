@@ -1,28 +1,33 @@
-//! Listing, making, renaming and deleting by name (MS-CIFS 3.2.4.6 to 3.2.4.8, 3.2.4.25).
+//! Listing, creating, renaming and deleting by name (MS-CIFS 3.2.4.6 to 3.2.4.8, 3.2.4.25), and querying and setting
+//! information on files, paths and the file system (3.2.4.9 to 3.2.4.14).
 
-use super::super::ClientError;
-use super::super::file::{Info, ListingEntry};
-use super::super::limits::ListingGuard;
-use super::connection::{Smb1RequestDetails, malformed};
-use super::{MAX_TRANSACT, Smb1ClientSession, rooted};
-use smbscope_wire::fscc::DirectoryEntries;
+use crate::file::{FileHandle, Info, ListingEntry, SetInfo};
+use crate::limits::ListingGuard;
+use crate::smb1::connection::malformed;
+use crate::smb1::requests::Smb1RequestDetails;
+use crate::smb1::{MAX_TRANSACT, Smb1ClientSession, fid_of, rooted};
+use crate::{ClientError, FsctlProfile};
+use smbscope_model::Subcommand;
+use smbscope_wire::fscc::{Data, DirectoryEntries};
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::trans2::{
-    FindFirst2, FindFirst2Response, FindNext2, FindNext2Response, InformationLevel, find_class, find_flags, find_level,
+    FindFirst2, FindFirst2Response, FindNext2, FindNext2Response, InformationLevel, QueryFileInformation,
+    QueryFsInformation, QueryPathInformation, SetFileInformation, SetPathInformation, find_class, find_flags,
+    find_level, query_file_level, query_fs_level, set_level,
 };
 use smbscope_wire::smb1::messages::{
-    CheckDirectory, CreateDirectory, Delete, DeleteDirectory, FindClose2, Rename, search_attributes as attributes,
+    CheckDirectory, CreateDirectory, Delete, DeleteDirectory, FindClose2, NtTransactIoctl, NtTransactResponse, Rename,
+    capabilities, search_attributes as attributes,
 };
 use smbscope_wire::status::NtStatus;
 
-/// Entries to ask for at once; what fits into the answer is fewer.
+/// Entries to request at a time. The response has room for fewer.
 const AT_ONCE: u16 = 1366;
 const FILES: u16 = attributes::HIDDEN | attributes::SYSTEM;
 const ALL: u16 = FILES | attributes::DIRECTORY;
 
 impl Smb1ClientSession {
-    /// Lists what matches, up to `most` entries (0: all); how many there were.
     pub async fn list(
         &mut self,
         pattern: &str,
@@ -65,7 +70,6 @@ impl Smb1ClientSession {
                 raw_name: &self.resume,
             };
             match self.connection.transact(&next, Smb1RequestDetails::default()).await {
-                // There was nothing behind the last entry.
                 Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(found),
                 result => result?,
             }
@@ -79,7 +83,6 @@ impl Smb1ClientSession {
         Ok(found)
     }
 
-    /// Takes entries out of the last answer, and the name of the last one to go on behind.
     fn take(
         &mut self,
         level: InformationLevel,
@@ -113,14 +116,12 @@ impl Smb1ClientSession {
         Ok(found)
     }
 
-    /// Removes a file.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path).into() };
         self.connection.call(&delete, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
-    /// Renames a file or directory; one that has the new name already is in the way.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let rename = Rename {
             search_attributes: ALL,
@@ -131,21 +132,18 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Makes a directory.
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let make = CreateDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&make, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
-    /// Removes an empty directory.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&remove, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
-    /// Asks whether a directory is there.
     pub async fn check_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&check, Smb1RequestDetails::default()).await?;
@@ -156,4 +154,89 @@ impl Smb1ClientSession {
 /// SearchCount.
 fn count(most: usize) -> u16 {
     u16::try_from(most).unwrap_or(AT_ONCE).min(AT_ONCE)
+}
+
+impl Smb1ClientSession {
+    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
+        let information_level = self.file_level(info)?;
+        let fid = fid_of(handle);
+        let query = QueryFileInformation { fid, information_level, max_data_count: MAX_TRANSACT };
+        self.connection.transact(&query, Smb1RequestDetails::file(fid)).await?;
+        Ok(&self.connection.assembly.data)
+    }
+
+    /// Returns information about a path without opening it, in the level's encoding.
+    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
+        let information_level = self.file_level(info)?;
+        let file_name = rooted(&mut self.path, path);
+        let query = QueryPathInformation { information_level, max_data_count: MAX_TRANSACT, file_name };
+        self.connection.transact(&query, Smb1RequestDetails::default()).await?;
+        Ok(&self.connection.assembly.data)
+    }
+
+    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
+        let InfoLevel::FileSystem(class) = info else {
+            return Err(ClientError::Unsupported(format!("{info}: no class of file systems")));
+        };
+        let information_level = self.allowed(query_fs_level(class), info)?;
+        let query = QueryFsInformation { information_level, max_data_count: MAX_TRANSACT };
+        self.connection.transact(&query, Smb1RequestDetails::default()).await?;
+        Ok(&self.connection.assembly.data)
+    }
+
+    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
+        let information = self.change(set)?;
+        let fid = fid_of(handle);
+        self.connection.transact(&SetFileInformation { fid, information }, Smb1RequestDetails::file(fid)).await
+    }
+
+    pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), ClientError> {
+        let information = self.change(set)?;
+        let file_name = rooted(&mut self.path, path);
+        self.connection.transact(&SetPathInformation { information, file_name }, Smb1RequestDetails::default()).await
+    }
+
+    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
+        let Some(handle) = handle else {
+            return Err(ClientError::Unsupported(format!("SMB1: {} without an open file", control.code)));
+        };
+        let fid = fid_of(handle);
+        let input = control.input(&self.options.host, &self.options.share);
+        let max_data_count = control.max_output.min(MAX_TRANSACT.into());
+        let ioctl = NtTransactIoctl { fid, code: control.code, input: &input, max_data_count };
+        let about =
+            Smb1RequestDetails { subcommand: Some(Subcommand::Fsctl(control.code)), ..Smb1RequestDetails::file(fid) };
+        self.connection.call(&ioctl, about).await?;
+        NtTransactResponse::parse(self.connection.message()).map_err(malformed)?;
+        Ok(())
+    }
+
+    fn change<'a>(&self, set: SetInfo<'a>) -> Result<Data<'a>, ClientError> {
+        match set {
+            SetInfo::Rename { path, .. } if path.contains('\\') => {
+                let what = "an open file is renamed within its directory: give the name alone, or rename by path";
+                return Err(ClientError::Unsupported(format!("SMB1: {what}")));
+            }
+            SetInfo::Rename { .. } => {
+                self.allowed(set_level(&set.into()), InfoLevel::FILE_RENAME_INFORMATION)?;
+            }
+            _ => {}
+        }
+        Ok(set.into())
+    }
+
+    fn file_level(&self, info: Info) -> Result<InformationLevel, ClientError> {
+        let InfoLevel::File(class) = info else {
+            return Err(ClientError::Unsupported(format!("{info}: no class of files")));
+        };
+        self.allowed(query_file_level(class), info)
+    }
+
+    fn allowed(&self, level: InformationLevel, info: Info) -> Result<InformationLevel, ClientError> {
+        if level.is_pass_through() && self.server.capabilities & capabilities::INFOLEVEL_PASSTHRU == 0 {
+            let what = "SMB1 has no level for it, and the server passes no classes through";
+            return Err(ClientError::Unsupported(format!("{info}: {what}")));
+        }
+        Ok(level)
+    }
 }

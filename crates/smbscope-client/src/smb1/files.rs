@@ -6,8 +6,9 @@ use super::super::file::{
 };
 use super::super::limits::Allowance;
 use super::super::{ClientError, CreateDisposition};
-use super::connection::{PID, Smb1RequestDetails, malformed};
+use super::connection::{PID, malformed};
 use super::{Smb1ClientSession, fid_of, rooted};
+use crate::smb1::requests::Smb1RequestDetails;
 use smbscope_model::{Command, FileId};
 use smbscope_wire::smb1;
 use smbscope_wire::smb1::messages::{
@@ -16,12 +17,10 @@ use smbscope_wire::smb1::messages::{
 };
 use smbscope_wire::status::NtStatus;
 
-/// A short answer to a read is the end of the file, unless it has at least this many bytes: some servers bring no more
-/// at once, whatever was asked for.
+/// A short read of at least this many bytes may be a server's own limit rather than the end of the file.
 const SERVERS_OWN_LIMIT: u32 = 0xf000;
 
 impl Smb1ClientSession {
-    /// Opens or creates a file or directory.
     pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         let oplock = self.oplocks && open.options & options::DIRECTORY == 0;
         let create = NtCreateAndx {
@@ -45,7 +44,7 @@ impl Smb1ClientSession {
         })
     }
 
-    /// Opens a file as clients did before NT_CREATE_ANDX: AccessMode and OpenMode are those of MS-CIFS 2.2.4.41.1.
+    /// Opens a file like clients before NT_CREATE_ANDX. AccessMode and OpenMode are defined in MS-CIFS 2.2.4.41.1.
     pub async fn open_andx(&mut self, path: &str, access_mode: u16, open_mode: u16) -> Result<OpenResult, ClientError> {
         let open = OpenAndx {
             flags: 0,
@@ -66,7 +65,6 @@ impl Smb1ClientSession {
         })
     }
 
-    /// The handle of what the last command opened; its sample names it.
     fn opened(&mut self, fid: u16) -> FileHandle {
         let file_id = FileId::Smb1(fid);
         if let Some(sample) = self.connection.samples.last_mut() {
@@ -75,27 +73,25 @@ impl Smb1ClientSession {
         FileHandle(file_id)
     }
 
-    /// Closes it.
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         self.connection.call(&Close::new(fid), Smb1RequestDetails::file(fid)).await?;
         Ok(())
     }
 
-    /// Reads. The answer of SMB1 at and behind the end of the file is a success without bytes; it is given as
-    /// STATUS_END_OF_FILE, as SMB2 has it, while the sample keeps what the server said.
+    /// Reads. At and past the end of the file, SMB1 succeeds with no bytes: this returns STATUS_END_OF_FILE, like SMB2,
+    /// while the sample keeps the server's status.
     pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         self.read_in_parts(handle, offset, length, ReadRetention::All).await?;
         if self.gathered.is_empty() { self.data() } else { Ok(&self.gathered) }
     }
 
-    /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         Ok(self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await?.into())
     }
 
-    /// Returns the number of bytes read. What several commands brought is in `gathered`, if it is kept; what a single one
-    /// brought is still in its answer, and `gathered` is empty.
+    /// Returns the number of bytes read. The data of several commands is joined in `gathered`, unless it is discarded;
+    /// that of a single command is still in the response, and `gathered` is empty.
     async fn read_in_parts(
         &mut self,
         handle: FileHandle,
@@ -130,7 +126,8 @@ impl Smb1ClientSession {
         }
     }
 
-    /// One command; how many bytes it brought. In raw mode an empty answer may mean anything, so it is asked for again.
+    /// Reads with a single command and returns the number of bytes. In raw mode an empty response is ambiguous, so the
+    /// read is repeated without it.
     async fn read_once(&mut self, fid: u16, offset: u64, max_count: u32) -> Result<u32, ClientError> {
         self.raw_answer = self.raw_is_possible() && max_count > 0;
         if self.raw_answer {
@@ -149,7 +146,6 @@ impl Smb1ClientSession {
         Ok(length)
     }
 
-    /// What the last read brought.
     fn data(&self) -> Result<&[u8], ClientError> {
         let message = self.connection.message();
         if self.raw_answer {
@@ -158,12 +154,11 @@ impl Smb1ClientSession {
         Ok(ReadAndxResponse::parse(message).map_err(malformed)?.data)
     }
 
-    /// The answer of a watch could be taken for data.
+    /// Returns false while a watch is outstanding, because its response could be mistaken for data.
     pub(super) fn raw_is_possible(&self) -> bool {
         self.raw && self.connection.watch.is_none()
     }
 
-    /// Writes all of it.
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         let (mut offset, mut rest) = (offset, data);
@@ -187,7 +182,6 @@ impl Smb1ClientSession {
         }
     }
 
-    /// Reads or writes all of these ranges, one after the other.
     pub(super) async fn transfer_in_turn(
         &mut self,
         handle: FileHandle,
@@ -210,7 +204,6 @@ impl Smb1ClientSession {
         Ok(moved)
     }
 
-    /// One command; how many bytes it wrote.
     async fn write_once(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, ClientError> {
         if self.raw_is_possible() && !data.is_empty() {
             return self.connection.write_raw(fid, offset, data).await;
@@ -220,14 +213,12 @@ impl Smb1ClientSession {
         Ok(WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total())
     }
 
-    /// Asks for what was written to be on disk.
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         self.connection.call(&Flush { fid }, Smb1RequestDetails::file(fid)).await?;
         Ok(())
     }
 
-    /// Locks a range.
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         let shared = if range.exclusive { 0 } else { lock_type::SHARED_LOCK };
@@ -244,7 +235,6 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Unlocks a range.
     pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         let unlock = LockingAndx {
@@ -259,7 +249,6 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    /// Open, read and close, one after the other; how many bytes there were.
     pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
         let open = OpenParameters {
             path,

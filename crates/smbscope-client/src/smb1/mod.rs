@@ -1,53 +1,46 @@
 //! SMB1: NT LM 0.12 (MS-CIFS, MS-SMB).
 //!
-//! One command is outstanding at a time, as every server's MaxMpxCount allows, except in a queue of reads or writes; a watch of
-//! a directory may wait beside them. Information is asked for at SMB1's own levels where there is one that means the same as the class, and passed
-//! through otherwise; the bytes are those of the level.
+//! One command is outstanding at a time, which any server's MaxMpxCount allows, except in a queue of reads or writes; a
+//! directory watch may wait at the same time. Information is requested at SMB1's own level if there is one with the
+//! same meaning as the class, and at a pass-through level otherwise; the returned bytes are in that level's encoding.
 
 mod connection;
 mod directory;
 mod files;
-mod information;
-mod multiplex;
-mod queue;
-mod raw;
+mod requests;
 mod setup;
-mod watch;
+mod transfers;
 
-use super::facts::SessionParameters;
-use super::options::SessionOptions;
-use super::sample::Samples;
-use super::{ClientError, FileHandle};
-use connection::{Smb1Connection, Smb1RequestDetails, malformed};
+use crate::options::SessionOptions;
+use crate::sample::{Samples, SessionParameters};
+use crate::smb1::requests::{Smb1ChangeNotify, Smb1RequestDetails};
+use crate::{ClientError, FileHandle};
+use connection::{Smb1Connection, malformed};
 use setup::Smb1ServerParameters;
-use smbscope_model::FileId;
-use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconnect};
+use smbscope_model::{FileId, Subcommand};
+use smbscope_wire::fscc::{self, FileNotifyInformation};
+use smbscope_wire::names::NtTransact;
+use smbscope_wire::smb1::messages::{
+    Echo, EchoResponse, LogoffAndx, NtCancel, NtTransactNotifyChange, NtTransactResponse, TreeDisconnect,
+};
+use smbscope_wire::status::NtStatus;
 use std::io;
 use std::time::Instant;
 
-/// Data bytes of a transaction's answer that are asked for at most.
 const MAX_TRANSACT: u16 = 0x4000;
 
-/// A connection, a session on it and a tree connect.
 #[derive(Debug)]
 pub struct Smb1ClientSession {
     connection: Smb1Connection,
     facts: SessionParameters,
     server: Smb1ServerParameters,
     options: Box<SessionOptions>,
-    /// Ask for an oplock with every open of a file.
     oplocks: bool,
-    /// Read and write in raw mode.
     raw: bool,
-    /// The last read was answered in raw mode.
     raw_answer: bool,
-    /// The path of the request, from the root of the share.
     path: String,
-    /// Likewise, of requests with two.
     second_path: String,
-    /// What several reads brought.
     gathered: Vec<u8>,
-    /// Where a listing goes on.
     resume: Vec<u8>,
 }
 
@@ -73,27 +66,22 @@ impl Smb1ClientSession {
         }
     }
 
-    /// What was negotiated.
     pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
-    /// The commands since the caller last emptied it.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.connection.samples
     }
 
-    /// Waits until a point in time, and acknowledges oplock breaks that come in the meantime.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         self.connection.rest(until).await
     }
 
-    /// Waits until there is something for [`Session::rest`] to do.
     pub(super) async fn disturbed(&self) -> io::Result<()> {
         self.connection.link.disturbed().await
     }
 
-    /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         const DATA: &[u8] = b"smbscope";
         self.connection.call(&Echo { echo_count: 1, data: DATA }, Smb1RequestDetails::default()).await?;
@@ -101,7 +89,7 @@ impl Smb1ClientSession {
         if answer.data == DATA { Ok(()) } else { Err(ClientError::Protocol("an echo of something else".to_owned())) }
     }
 
-    /// Disconnects from the share and logs off; the connection is closed with the session.
+    /// Disconnects from the share and logs off. Dropping the session closes the connection.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.connection.call(&TreeDisconnect {}, Smb1RequestDetails::default()).await?;
         self.connection.call(&LogoffAndx {}, Smb1RequestDetails::default()).await?;
@@ -109,7 +97,7 @@ impl Smb1ClientSession {
     }
 }
 
-/// SMB1's paths begin at the root of the share.
+/// Adds the leading backslash of SMB1 paths.
 fn rooted<'a>(scratch: &'a mut String, path: &str) -> &'a str {
     scratch.clear();
     scratch.push('\\');
@@ -117,10 +105,78 @@ fn rooted<'a>(scratch: &'a mut String, path: &str) -> &'a str {
     scratch
 }
 
-/// The FID of a handle; one of SMB2 names no open of this session.
+/// Returns the FID of a handle. An SMB2 handle gives an invalid one.
 fn fid_of(handle: FileHandle) -> u16 {
     match handle.0 {
         FileId::Smb1(fid) => fid,
         FileId::Smb2 { .. } => u16::MAX,
+    }
+}
+
+/// Maximum size of a response, enough for some hundred changes.
+const MOST: u32 = 0x8000;
+
+impl Smb1ClientSession {
+    /// Starts a watch on an open directory (MS-CIFS 2.2.7.4). `completion_filter` has FILE_NOTIFY_CHANGE_* flags;
+    /// `tree` includes subdirectories. Only one watch at a time.
+    pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
+        if self.connection.watch.is_some() {
+            return Err(ClientError::Unsupported("SMB1: one watch at a time".to_owned()));
+        }
+        if self.server.max_mpx_count < 2 {
+            return Err(ClientError::Unsupported("the server takes one request at a time: it cannot watch".to_owned()));
+        }
+        let fid = fid_of(handle);
+        let request = NtTransactNotifyChange { fid, completion_filter, watch_tree: tree, max_parameter_count: MOST };
+        let about = Smb1RequestDetails {
+            subcommand: Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)),
+            waits: true,
+            ..Smb1RequestDetails::file(fid)
+        };
+        let pending = self.connection.send(&request, about).await?;
+        self.connection.leave_waiting();
+        self.connection.watch = Some(Smb1ChangeNotify { pending, answer: None });
+        Ok(())
+    }
+
+    pub fn has_changes(&self) -> bool {
+        self.connection.watch.as_ref().is_some_and(Smb1ChangeNotify::is_answered)
+    }
+
+    pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, ClientError> {
+        let Some(watch) = self.connection.watch.take() else {
+            return Err(ClientError::Unsupported("nothing is watched".to_owned()));
+        };
+        let pending = watch.pending;
+        let (header, arrived, message) = match watch.answer {
+            Some(answer) => answer,
+            None => {
+                let (header, arrived) = self.connection.receive(&pending).await?;
+                (header, arrived, self.connection.message().to_vec())
+            }
+        };
+        self.connection.complete(&pending, &header, arrived, message.len());
+        match NtStatus(header.status) {
+            // Too many changes for the response, so none are listed.
+            NtStatus::NOTIFY_ENUM_DIR => return Ok(Vec::new()),
+            status if status.is_error() => {
+                let command = smbscope_model::Command::Smb1(pending.command);
+                return Err(ClientError::Status { command, status });
+            }
+            _ => {}
+        }
+        let answer = NtTransactResponse::parse(&message).map_err(malformed)?;
+        Ok(fscc::changes(answer.0.parameters).collect())
+    }
+
+    /// Cancels the watch (MS-CIFS 2.2.4.65). [`Self::changes`] then returns STATUS_CANCELLED, or earlier changes.
+    pub async fn cancel_watch(&mut self) -> Result<(), ClientError> {
+        match &self.connection.watch {
+            Some(watch) if !watch.is_answered() => {
+                let mid = watch.pending.mid;
+                self.connection.send_one_way(&NtCancel {}, mid, true).await
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! From a TCP connection to a tree connect: NEGOTIATE, SESSION_SETUP_ANDX, TREE_CONNECT_ANDX (MS-CIFS 3.2.4.2,
-//! MS-SMB 3.2.4.2).
+//! Connection setup: NEGOTIATE, SESSION_SETUP_ANDX, TREE_CONNECT_ANDX (MS-CIFS 3.2.4.2, MS-SMB 3.2.4.2).
 
 use super::super::auth::Authenticator;
 use super::super::control::TreeConnectTarget;
@@ -9,8 +8,10 @@ use super::super::transport::FramedConnection;
 use super::super::{
     ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions, SessionParameters, SigningAlgorithm,
 };
-use super::connection::{NO_TREE, Smb1Connection, Smb1RequestDetails, malformed};
-use super::{MAX_TRANSACT, Smb1ClientSession, raw};
+use super::connection::{NO_TREE, Smb1Connection, malformed};
+use super::{MAX_TRANSACT, Smb1ClientSession};
+use crate::smb1::requests::Smb1RequestDetails;
+use crate::smb1::transfers;
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{
@@ -20,12 +21,11 @@ use smbscope_wire::smb1::messages::{
 };
 use smbscope_wire::status::NtStatus;
 
-/// Largest message that the client takes: what the field can say.
+/// Largest message that the client accepts: the range of the field.
 const MAX_BUFFER_SIZE: u16 = 0xffff;
-/// Largest read or write where the server takes large ones. MS-SMB 2.2.4.5.2.1 speaks of 65,535 bytes of buffer; a round
-/// 64 KiB is what servers do as well, and what workloads ask for.
+/// Largest read or write if the server supports large ones. MS-SMB 2.2.4.5.2.1 limits buffers to 65,535 bytes, but
+/// servers support a full 64 KiB, which workloads request.
 const LARGE: u32 = 0x1_0000;
-/// What a client of NT LM 0.12 can.
 const CAPABILITIES: u32 = capabilities::UNICODE
     | capabilities::LARGE_FILES
     | capabilities::NT_SMBS
@@ -34,11 +34,10 @@ const CAPABILITIES: u32 = capabilities::UNICODE
     | capabilities::NT_FIND
     | capabilities::LARGE_READX
     | capabilities::LARGE_WRITEX;
-/// For the server's log.
+/// Names for the server's log.
 const NATIVE_OS: &str = "Unix";
 const NATIVE_LAN_MAN: &str = "smbscope";
 
-/// What the server said of itself, without what it lent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Smb1ServerParameters {
     pub(super) max_mpx_count: u16,
@@ -47,13 +46,11 @@ pub(super) struct Smb1ServerParameters {
     session_key: u32,
     pub(super) capabilities: u32,
     extended_security: bool,
-    /// Whether the session is to be signed, once there is a key.
     sign: bool,
     signing_required: bool,
 }
 
 impl Smb1ClientSession {
-    /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &SessionOptions) -> Result<Smb1ClientSession, ClientError> {
         if options.dialect != Dialect::NtLm012 {
             return Err(ClientError::Unsupported(format!(
@@ -75,7 +72,7 @@ impl Smb1ClientSession {
         };
         connect_tree(&mut connection, options).await?;
         let signed = connection.signer.is_some();
-        let (max_read, max_write) = match raw::block(options, server.capabilities, server.max_raw_size, signed)? {
+        let (max_read, max_write) = match transfers::block(options, server.capabilities, server.max_raw_size, signed)? {
             Some(block) => (block, block),
             None => largest(&server, signed),
         };
@@ -93,7 +90,7 @@ impl Smb1ClientSession {
         Ok(Smb1ClientSession::new(connection, facts, server, options))
     }
 
-    /// Authenticates again on the session, by its UID (MS-SMB 3.3.5.3): its share, its open files and its key stay.
+    /// Authenticates again on the same session by its UID (MS-SMB 3.3.5.3). The share, open files and key stay.
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         let (connection, server, options) = (&mut self.connection, &self.server, &self.options);
         if !server.extended_security {
@@ -103,7 +100,6 @@ impl Smb1ClientSession {
         authenticate(connection, server, options).await.map(drop)
     }
 
-    /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
     pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), ClientError> {
         let path = tree.path(&self.options.host, &self.options.share);
         let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
@@ -112,7 +108,6 @@ impl Smb1ClientSession {
     }
 }
 
-/// Agrees on NT LM 0.12, and on whether to sign.
 async fn negotiate(
     connection: &mut Smb1Connection,
     options: &SessionOptions,
@@ -182,20 +177,18 @@ async fn negotiate(
     Ok(server)
 }
 
-/// Logs on with SPNEGO tokens; whether as a guest.
 async fn log_on(
     connection: &mut Smb1Connection,
     server: &Smb1ServerParameters,
     options: &SessionOptions,
 ) -> Result<bool, ClientError> {
     let (authenticator, guest) = authenticate(connection, server, options).await?;
-    // All of it signs, also where Kerberos makes it longer than 16 bytes.
+    // The whole key signs, even if Kerberos provides more than 16 bytes.
     let key = if guest { None } else { authenticator.full_session_key() };
     start_signing(connection, server, key, options)?;
     Ok(guest)
 }
 
-/// The legs of a session setup, one after the other; what came of it, and whether the user is a guest.
 async fn authenticate(
     connection: &mut Smb1Connection,
     server: &Smb1ServerParameters,
@@ -203,7 +196,7 @@ async fn authenticate(
 ) -> Result<(Authenticator, bool), ClientError> {
     let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut token = authenticator.first();
-    // NTLM takes two legs, other mechanisms some more.
+    // NTLM takes two legs; other mechanisms may take more.
     for _ in 0..8 {
         let setup = SessionSetupAndx {
             max_buffer_size: MAX_BUFFER_SIZE,
@@ -232,7 +225,6 @@ async fn authenticate(
     Err(ClientError::Protocol("the server asks for one security token after the other".to_owned()))
 }
 
-/// Signs from here on, where that was agreed on.
 fn start_signing(
     connection: &mut Smb1Connection,
     server: &Smb1ServerParameters,
@@ -257,7 +249,7 @@ fn start_signing(
     Ok(())
 }
 
-/// Logs on to a server without extended security; whether as a guest.
+/// Logs on to a server without extended security. Returns true if the user is a guest.
 async fn log_on_plainly(
     connection: &mut Smb1Connection,
     server: &Smb1ServerParameters,
@@ -312,7 +304,6 @@ fn refused_logon(error: ClientError, options: &SessionOptions) -> ClientError {
     ClientError::Refused { what: who, status, hint }
 }
 
-/// Connects to the share.
 async fn connect_tree(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<(), ClientError> {
     let path = TreeConnectTarget::Own.path(&options.host, &options.share);
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
@@ -333,12 +324,11 @@ fn refused_tree(error: ClientError, options: &SessionOptions) -> ClientError {
     ClientError::Refused { what: format!("connect to share {}", options.share), status, hint }
 }
 
-/// Largest read and largest write. What is signed keeps to the server's buffer, large reads and writes notwithstanding
+/// Returns the largest read and write. Signed messages must fit the server's buffer in spite of large reads and writes
 /// (MS-SMB 2.2.4.5.2.1).
 fn largest(server: &Smb1ServerParameters, signed: bool) -> (u32, u32) {
     let buffer = server.max_buffer_size.min(MAX_BUFFER_SIZE.into());
     let data = buffer.saturating_sub(WriteAndx::DATA_OFFSET.into()).max(1);
-    // Whole pages, where there is room for one.
     let data = if data >= 4096 { data / 4096 * 4096 } else { data };
     let with = |capability| if !signed && server.capabilities & capability != 0 { LARGE } else { data };
     (with(capabilities::LARGE_READX), with(capabilities::LARGE_WRITEX))

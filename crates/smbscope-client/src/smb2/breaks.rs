@@ -1,6 +1,6 @@
-//! Oplocks and leases (MS-SMB2 3.2.4.3.8, 3.2.5.19): what to ask for with an open, and how to give it back.
+//! Oplocks and leases (MS-SMB2 3.2.4.3.8, 3.2.5.19): requesting them with an open, and giving them up.
 //!
-//! This client caches nothing, so there is nothing to write back: a break is acknowledged as soon as it is read.
+//! This client doesn't cache anything, so it has nothing to write back and acknowledges a break as soon as it reads it.
 
 use ahash::{HashMap, RandomState};
 use smbscope_wire::smb2::FileReference;
@@ -12,13 +12,10 @@ use std::collections::VecDeque;
 /// Read, handle and write caching.
 const READ_HANDLE_WRITE: u32 = 7;
 
-/// What an open of a file asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum RequestedCaching {
-    /// Nothing.
     #[default]
     None,
-    /// A batch oplock.
     Oplock,
     /// A lease of dialect 2.1.
     LeaseV1,
@@ -27,7 +24,6 @@ pub(super) enum RequestedCaching {
 }
 
 impl RequestedCaching {
-    /// RequestedOplockLevel.
     pub(super) fn oplock_level(self) -> u8 {
         match self {
             RequestedCaching::None => oplock::NONE,
@@ -36,7 +32,6 @@ impl RequestedCaching {
         }
     }
 
-    /// The lease to ask for with a path.
     pub(super) fn context(self, path: &str) -> Option<CreateContext> {
         let (key, state) = (lease_key(path), READ_HANDLE_WRITE);
         let lease = || create_context::Lease { key, state, ..Default::default() };
@@ -48,8 +43,8 @@ impl RequestedCaching {
     }
 }
 
-/// Opens of a file share its lease, so they have the same key: it comes from the path. Clients are identified by their
-/// GUIDs.
+/// Derives a lease key from the path, because all opens of a file share its lease. The client GUID distinguishes
+/// clients.
 fn lease_key(path: &str) -> [u8; 16] {
     let half = |seed| RandomState::with_seeds(seed, 2, 3, 4).hash_one(path).to_le_bytes();
     let mut key = [0; 16];
@@ -58,30 +53,26 @@ fn lease_key(path: &str) -> [u8; 16] {
     key
 }
 
-/// Oplocks that we hold, and acknowledgements that we owe.
 #[derive(Debug, Default)]
 pub(super) struct Breaks {
-    /// Exclusive and batch oplocks: only a break of these is acknowledged.
+    /// Exclusive and batch oplocks, the only ones whose break is acknowledged.
     held: HashMap<FileReference, u8>,
     due: VecDeque<Acknowledgement>,
 }
 
 impl Breaks {
-    /// An open got an oplock.
     pub(super) fn opened(&mut self, file: FileReference, oplock_level: u8) {
         if matches!(oplock_level, oplock::EXCLUSIVE | oplock::BATCH) {
             self.held.insert(file, oplock_level);
         }
     }
 
-    /// It is closed.
     pub(super) fn closed(&mut self, file: FileReference) {
         if !self.held.is_empty() {
             self.held.remove(&file);
         }
     }
 
-    /// A break came.
     pub(super) fn take(&mut self, notification: Notification) {
         match notification {
             Notification::Oplock(oplock) => {
@@ -96,7 +87,6 @@ impl Breaks {
         }
     }
 
-    /// The next acknowledgement to send.
     pub(super) fn due(&mut self) -> Option<Acknowledgement> {
         self.due.pop_front()
     }
@@ -116,7 +106,7 @@ mod tests {
         let oplock = |oplock_level| Oplock { oplock_level, file: FILE };
         breaks.take(Notification::Oplock(oplock(oplock::LEVEL_II)));
         assert_eq!(breaks.due(), Some(Acknowledgement::Oplock(oplock(oplock::LEVEL_II))));
-        // 3.2.5.19.1: from level II to none there is nothing to acknowledge.
+        // 3.2.5.19.1: a break from level II to none is not acknowledged.
         breaks.take(Notification::Oplock(oplock(oplock::NONE)));
         let broken = LeaseBreak { key: [1; 16], current_state: 7, new_state: 3, ..LeaseBreak::default() };
         breaks.take(Notification::Lease(broken));

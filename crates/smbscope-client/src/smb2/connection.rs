@@ -1,72 +1,65 @@
-//! A connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, pays for them, puts them into frames, and keeps a sample of
-//! each.
+//! An SMB2 connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, charges credits, builds frames, and keeps a sample
+//! of each request.
 //!
-//! Requests go out by [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`]; several of them in a frame
-//! are a compound. Answers are waited for by the message id (in `replies`). What comes in between finds its place by
-//! itself: interim responses, breaks of oplocks and leases, answers to requests that nobody waits for.
+//! [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`] send requests; several in a frame
+//! are a compound. `replies` waits for responses by message ID, and handles everything that arrives in between: interim
+//! responses, oplock and lease breaks, and responses to requests that nothing waits for.
 
-use super::breaks::Breaks;
-use super::credits::ClientCredits;
-use super::protection::{Protection, ProtectionLevel};
-use super::replies::ReceivedResponse;
+use crate::crypto::{Sealer, Signer};
+use crate::smb2::breaks::Breaks;
+use crate::smb2::credits::ClientCredits;
 use crate::transport::{FramedConnection, ReceiveTimes};
 use crate::{ClientError, Sample, SessionOptions};
 use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
 use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
-use smbscope_wire::smb2::{self, FileReference, Smb2Header, flags};
+use smbscope_wire::smb2::{self, FileReference, Smb2Header, TransformHeader, flags};
+use smbscope_wire::status::NtStatus;
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// What a sample says about a request beside its command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Smb2RequestDetails {
     pub(super) subcommand: Option<Subcommand>,
     pub(super) file: Option<FileReference>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
-    /// It is an expected wait: there is no limit to its time.
+    /// True for an expected wait, which has no time limit.
     pub(super) waits: bool,
-    pub(super) whose: Whose,
+    pub(super) consumer: ResponseConsumer,
 }
 
 impl Smb2RequestDetails {
-    /// A request that works on an open.
     pub(super) fn file(file: FileReference) -> Smb2RequestDetails {
         Smb2RequestDetails { file: Some(file), ..Smb2RequestDetails::default() }
     }
 }
 
-/// Who waits for an answer.
+/// Consumer of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Whose {
-    /// The operation that sent the request.
+pub(super) enum ResponseConsumer {
     #[default]
     Caller,
-    /// Nobody: the sample is all that is kept.
-    Nobody,
-    /// A later call: the answer is kept for it.
+    /// None; only the sample is kept.
+    Discarded,
+    /// A later call, for which the response is stored.
     Later,
 }
 
-/// How a request stands to the one before it in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chain {
-    /// It is the only one or the first, or has nothing to do with it.
     Own,
-    /// It uses the open that the one before made.
+    /// Uses the open of the request before.
     Related,
 }
 
-/// An outstanding request.
 #[derive(Debug)]
 pub(super) struct Smb2OutstandingRequest {
     pub(super) sample: Sample,
-    pub(super) whose: Whose,
+    pub(super) consumer: ResponseConsumer,
     pub(super) credits_asked: u16,
     pub(super) async_id: Option<u64>,
-    /// Interim responses to it.
     pub(super) interims: u32,
 }
 
@@ -79,24 +72,18 @@ pub(super) struct Smb2Connection {
     pub(super) protection: Protection,
     pub(super) credits: ClientCredits,
     pub(super) breaks: Breaks,
-    /// CreditCharge is a field of the dialect.
     pub(super) has_credit_charge: bool,
     pub(super) timeout: Duration,
     pub(super) pending: Vec<Smb2OutstandingRequest>,
-    /// Breaks since the last answer that somebody waited for.
     pub(super) unasked: u32,
-    /// Answers that a later call asks for.
     pub(super) kept: Vec<(Smb2Header, Vec<u8>)>,
-    /// Messages of the frame being built, where it will be encrypted.
     plain: Vec<u8>,
-    /// Where the last message of the frame being built begins.
+    /// Start of the last message in the frame being built.
     last: Option<usize>,
-    /// Requests that were outstanding before the frame being built.
+    /// Number of requests that were outstanding before the frame being built.
     before: usize,
-    /// The part of the frame received last that nobody has looked at.
     pub(super) rest: Range<usize>,
     pub(super) arrived: Option<ReceiveTimes>,
-    /// The frame received last was encrypted.
     pub(super) sealed: bool,
 }
 
@@ -124,7 +111,7 @@ impl Smb2Connection {
         })
     }
 
-    /// Sends a request and waits for its answer, whatever it says.
+    /// Sends a request and waits for its response, whatever its status.
     pub(super) async fn call<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
@@ -138,7 +125,8 @@ impl Smb2Connection {
         self.reply(id).await
     }
 
-    /// Likewise, in another tree connect than that of the session. Breaks that come in between are acknowledged in its own.
+    /// Like [`Self::call`], with another tree connect than the session's. Breaks that arrive meanwhile are acknowledged
+    /// in the session's own.
     pub(super) async fn call_in_tree<B: Smb2RequestMessage>(
         &mut self,
         tree_id: u32,
@@ -153,7 +141,6 @@ impl Smb2Connection {
         self.reply(id).await
     }
 
-    /// Sends a request whose answer is asked for later, or never.
     pub(super) async fn post<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
@@ -167,7 +154,6 @@ impl Smb2Connection {
         Ok(id)
     }
 
-    /// Waits until there are so many credits.
     pub(super) async fn afford(&mut self, charge: u32) -> Result<(), ClientError> {
         if self.credits.affords(charge) {
             return Ok(());
@@ -185,7 +171,6 @@ impl Smb2Connection {
         Ok(())
     }
 
-    /// Begins a frame.
     pub(super) fn begin(&mut self) {
         self.last = None;
         self.before = self.pending.len();
@@ -197,7 +182,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Adds a request to the frame; its message id.
     pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails, chain: Chain) -> u64 {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         let (message_id, credits_asked) = self.credits.spend(charge);
@@ -212,7 +196,6 @@ impl Smb2Connection {
         message_id
     }
 
-    /// Sends the frame.
     pub(super) async fn flush(&mut self) -> Result<(), ClientError> {
         let out = match self.protection.mode {
             ProtectionLevel::Sealed => &mut self.plain,
@@ -238,12 +221,11 @@ impl Smb2Connection {
         }
     }
 
-    /// The message sent last, from its header on, where it was not encrypted.
     pub(super) fn sent(&mut self) -> &[u8] {
         self.link.outgoing().get(FramedConnection::START..).unwrap_or_default()
     }
 
-    /// Gives up a request (MS-SMB2 3.2.4.24); the server answers it all the same, if it answers at all.
+    /// Cancels a request (MS-SMB2 3.2.4.24). The server may still respond to it.
     pub(super) async fn cancel(&mut self, id: u64) -> Result<(), ClientError> {
         let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
             return Ok(());
@@ -258,7 +240,7 @@ impl Smb2Connection {
         }
         self.append(header, &plain::Cancel {}, Smb2RequestDetails::default(), 0);
         let sent = self.flush().await;
-        // It is never answered itself.
+        // CANCEL itself has no response.
         if let Some(mut cancel) = self.pending.pop() {
             cancel.sample.outcome = ExchangeOutcome::NoResponseByDesign;
             self.samples.push(cancel.sample);
@@ -266,12 +248,10 @@ impl Smb2Connection {
         sent
     }
 
-    /// The header of a request, but for what its number and its credits are.
     fn header(&self, command: smb2::Smb2Command) -> Smb2Header {
         Smb2Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Smb2Header::new(command) }
     }
 
-    /// Puts a request into the frame, and among the outstanding ones.
     fn append<B: Smb2RequestMessage>(
         &mut self,
         mut header: Smb2Header,
@@ -279,7 +259,7 @@ impl Smb2Connection {
         about: Smb2RequestDetails,
         credits_asked: u16,
     ) {
-        // Of the times nothing is known yet.
+        // A placeholder until the frame is sent.
         let unknown = self.link.sent_from();
         let mode = self.protection.mode;
         let (out, first) = match mode {
@@ -288,7 +268,7 @@ impl Smb2Connection {
         };
         let compounded = self.last.is_some();
         if let Some(last) = self.last {
-            // Members of a compound begin at multiples of eight (2.2.1.2).
+            // Members of a compound start at multiples of eight (2.2.1.2).
             let length = out.len() - first;
             out.resize(first + length.next_multiple_of(8), 0);
             let next_command = (out.len() - last) as u32;
@@ -331,7 +311,7 @@ impl Smb2Connection {
         };
         self.pending.push(Smb2OutstandingRequest {
             sample,
-            whose: about.whose,
+            consumer: about.consumer,
             credits_asked,
             async_id: None,
             interims: 0,
@@ -339,14 +319,95 @@ impl Smb2Connection {
     }
 }
 
-/// An open as samples name it.
 pub(super) fn file_id(file: FileReference) -> FileId {
     FileId::Smb2 { persistent: file.persistent, volatile: file.volatile }
 }
 
-/// Signs the message that begins there and goes to the end of the buffer.
 fn finish_message(out: &mut [u8], start: Option<usize>, protection: &Protection) {
     if let (Some(signer), Some(message)) = (protection.signing(), start.and_then(|start| out.get_mut(start..))) {
         signer.sign(message);
+    }
+}
+
+/// A response. Its bytes are available until the next frame.
+#[derive(Debug, Clone)]
+pub(super) struct ReceivedResponse {
+    pub(super) header: Smb2Header,
+    pub(super) range: Range<usize>,
+}
+
+impl ReceivedResponse {
+    pub(super) fn status(&self) -> NtStatus {
+        self.header.status
+    }
+
+    pub(super) fn ok(self) -> Result<ReceivedResponse, ClientError> {
+        match self.status().is_error() {
+            true => Err(ClientError::Status { command: Command::Smb2(self.header.command), status: self.status() }),
+            false => Ok(self),
+        }
+    }
+
+    pub(super) fn malformed(&self) -> ClientError {
+        ClientError::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
+    }
+}
+
+/// Protection of requests, required in responses too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProtectionLevel {
+    Plain,
+    Signed,
+    /// Encrypted, without a signature.
+    Sealed,
+}
+
+/// Protection of a session's messages: signatures (MS-SMB2 3.1.4.1, 3.1.5.1) and encryption (3.1.4.3).
+#[derive(Debug)]
+pub(super) struct Protection {
+    pub(super) signer: Option<Signer>,
+    pub(super) sealer: Option<Sealer>,
+    pub(super) mode: ProtectionLevel,
+    /// True if the key of the response's signature follows from its content, so the session setup verifies it.
+    pub(super) checked_later: bool,
+}
+
+impl Protection {
+    pub(super) fn none() -> Protection {
+        Protection { signer: None, sealer: None, mode: ProtectionLevel::Plain, checked_later: false }
+    }
+
+    pub(super) fn signing(&self) -> Option<&Signer> {
+        self.signer.as_ref().filter(|_| self.mode == ProtectionLevel::Signed)
+    }
+
+    pub(super) fn open(&self, frame: &mut [u8]) -> Option<Range<usize>> {
+        let length = frame.len();
+        self.sealer.as_ref()?.open(frame)?;
+        Some(TransformHeader::LENGTH..length)
+    }
+
+    /// Fails if a response is less protected than required. `sealed` is true if its frame was decrypted.
+    pub(super) fn check(&self, header: &Smb2Header, message: &[u8], sealed: bool) -> Result<(), ClientError> {
+        if sealed || self.checked_later {
+            return Ok(());
+        }
+        let command = Command::Smb2(header.command);
+        if self.mode == ProtectionLevel::Sealed {
+            return Err(ClientError::Protocol(format!("{command} was sent encrypted and answered in plain text")));
+        }
+        // 3.2.5.1.3: interim responses and unsolicited messages need no signature.
+        if header.status == NtStatus::PENDING || header.message_id == u64::MAX {
+            return Ok(());
+        }
+        match (&self.signer, header.is_signed()) {
+            (Some(signer), true) if !signer.verify(message) => {
+                Err(ClientError::Tampered { command, what: "signature" })
+            }
+            (_, false) if self.mode == ProtectionLevel::Signed => {
+                Err(ClientError::Tampered { command, what: "signature, namely none" })
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -1,32 +1,28 @@
-//! Credits and message ids (MS-SMB2 3.2.4.1.2, 3.2.4.1.5, 3.2.4.1.6): how many requests may be outstanding.
+//! Credits and message IDs (MS-SMB2 3.2.4.1.2, 3.2.4.1.5, 3.2.4.1.6), which limit the number of outstanding requests.
 
-/// Bytes that a credit pays for (3.1.5.2).
+/// Bytes that one credit pays for (3.1.5.2).
 pub(super) const BYTES_PER_CREDIT: usize = 65_536;
 
-/// Credits that are asked for at most: as many as Windows and Samba grant by default.
+/// Maximum number of credits to request: the default limit of Windows and Samba.
 const CREDITS_MAX: u32 = 8_192;
 
-/// The client's account.
 #[derive(Debug)]
 pub(super) struct ClientCredits {
-    /// The id of the next request: ids are spent with the credits.
+    /// Message ID of the next request. Each credit spent uses one.
     next_id: u64,
     available: u32,
-    /// Asked for by outstanding requests.
     asked: u32,
-    /// As many as we want to have.
     target: u32,
-    /// Large requests cost more than one (dialect 2.1 and later, where the server can).
+    /// True if large requests cost more than one credit (dialect 2.1 and later, if the server supports it).
     pub(super) multi: bool,
 }
 
 impl ClientCredits {
-    /// A connection begins with one.
     pub(super) fn new(target: u16) -> ClientCredits {
         ClientCredits { next_id: 0, available: 1, asked: 0, target: u32::from(target.max(1)), multi: false }
     }
 
-    /// What a request costs that carries or asks for so many bytes.
+    /// Returns the cost of a request that sends or receives this many bytes.
     pub(super) fn charge(&self, bytes: usize) -> u16 {
         if !self.multi {
             return 1;
@@ -34,34 +30,30 @@ impl ClientCredits {
         u16::try_from(bytes.div_ceil(BYTES_PER_CREDIT).max(1)).unwrap_or(u16::MAX)
     }
 
-    /// Whether there are so many.
     pub(super) fn affords(&self, charge: u32) -> bool {
         self.available >= charge
     }
 
-    /// The most bytes that one request can carry now, if it may have all the credits.
     pub(super) fn largest(&self) -> usize {
         if self.multi { self.available.max(1) as usize * BYTES_PER_CREDIT } else { BYTES_PER_CREDIT }
     }
 
-    /// More are needed than so far.
     pub(super) fn want(&mut self, credits: u32) {
         self.target = self.target.max(credits.min(CREDITS_MAX));
     }
 
-    /// Pays for a request: its message id, and how many credits it asks for.
+    /// Pays for a request. Returns its message ID and the number of credits to request with it.
     pub(super) fn spend(&mut self, charge: u16) -> (u64, u16) {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(charge.into());
         self.available = self.available.saturating_sub(charge.into());
-        // At least one, so that a server which gave less than it was asked for before can make up for it.
+        // At least one, so that a server that granted too few can make up for it.
         let missing = self.target.saturating_sub(self.available + self.asked).max(1);
         let ask = u16::try_from(missing).unwrap_or(u16::MAX);
         self.asked += u32::from(ask);
         (id, ask)
     }
 
-    /// An answer brought some; `asked` is what its request had asked for.
     pub(super) fn granted(&mut self, credits: u16, asked: u16) {
         self.asked = self.asked.saturating_sub(asked.into());
         self.available = self.available.saturating_add(credits.into());

@@ -1,26 +1,28 @@
-//! Operations on open files: open, close, read, write, flush, lock, query and set.
+//! Operations on open files: open, close, read, write, flush, lock, query and set; and control codes: server-side
+//! copies (MS-SMB2 3.2.4.20.2), the server's interfaces (3.2.4.20.10), and those of workloads.
 
-use super::Smb2ClientSession;
-use super::connection::{Smb2Connection, Smb2RequestDetails};
-use super::credits::BYTES_PER_CREDIT;
-use super::replies::ReceivedResponse;
-use crate::file::{ByteRangeLock, FileHandle, Info, OpenParameters, OpenResult, ReadRetention, SetInfo, options};
+use crate::file::{ByteRangeLock, Info, OpenParameters, OpenResult, ReadRetention, SetInfo, options};
 use crate::limits::Allowance;
-use crate::{ClientError, access};
+use crate::smb2::connection::{ReceivedResponse, Smb2Connection, Smb2RequestDetails};
+use crate::smb2::credits::BYTES_PER_CREDIT;
+use crate::smb2::{SessionOrigin, Smb2ClientSession, negotiate};
+use crate::{ClientError, FileHandle, FsctlProfile, access};
 use smbscope_model::{Command, FileId, Subcommand};
 use smbscope_wire::codec::List;
+use smbscope_wire::names::Fsctl;
+use smbscope_wire::smb2::messages::copy_chunk::{self, Copied, ResumeKey, SrvCopyChunk};
 use smbscope_wire::smb2::messages::create_context::{CreateContext, CreateContextList};
 use smbscope_wire::smb2::messages::lock::{self, flags as lock_flags};
-use smbscope_wire::smb2::messages::set_info::Data;
-use smbscope_wire::smb2::messages::{close, create, flush, query_info, read, set_info, write};
+use smbscope_wire::smb2::messages::network_interface::{NetworkInterfaceInfo, interfaces};
+use smbscope_wire::smb2::messages::set_info::{self, Data};
+use smbscope_wire::smb2::messages::{close, create, flush, ioctl, query_info, read, write};
 use smbscope_wire::smb2::{self, FileReference, LockElement};
 use smbscope_wire::status::NtStatus;
 
-/// Most bytes of an answer to QUERY_INFO: more than any class needs, and no more than a credit pays for.
+/// Maximum response to QUERY_INFO: more than any class needs, and as much as one credit pays for.
 const QUERY_BUFFER: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
-    /// Opens or creates a file or directory.
     pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         let lease = self.caching(open).context(open.path);
         let request = self.create_request(open, lease.as_slice());
@@ -28,7 +30,6 @@ impl Smb2ClientSession {
         self.opened(&reply)
     }
 
-    /// Closes it.
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
         self.connection.breaks.closed(file);
@@ -36,7 +37,8 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Reads; what is larger than the server allows goes in several commands, as many at once as there are credits.
+    /// Reads. A read larger than the server allows takes several commands, outstanding together as far as credits
+    /// allow.
     pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
@@ -46,7 +48,6 @@ impl Smb2ClientSession {
         self.read_in_one(file, offset, length).await
     }
 
-    /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
@@ -61,7 +62,6 @@ impl Smb2ClientSession {
         data_of(&self.connection, &reply, length)
     }
 
-    /// Writes all of it, in several commands where the server allows less at once.
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let file = reference(handle)?;
         if data.len() <= self.largest(self.facts.max_write) as usize {
@@ -100,32 +100,27 @@ impl Smb2ClientSession {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Asks for what was written to be on disk.
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
         self.connection.call(&flush::Request { file }, Smb2RequestDetails::file(file)).await?.ok()?;
         Ok(())
     }
 
-    /// Locks a range.
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         let kind = if range.exclusive { lock_flags::EXCLUSIVE } else { lock_flags::SHARED };
         let flags = if range.wait { kind } else { kind | lock_flags::FAIL_IMMEDIATELY };
         self.lock_element(handle, LockElement { offset: range.offset, length: range.length, flags }).await
     }
 
-    /// Unlocks a range.
     pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
         self.lock_element(handle, LockElement { offset, length, flags: lock_flags::UNLOCK }).await
     }
 
-    /// Information about an open file; the bytes of the class.
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let file = reference(handle)?;
         self.query(file, info).await
     }
 
-    /// Changes an open file.
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let file = reference(handle)?;
         let data = Data::from(set);
@@ -135,7 +130,6 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Information about an open or its file system.
     pub(super) async fn query(&mut self, file: FileReference, info: Info) -> Result<&[u8], ClientError> {
         let request = self.query_request(file, info);
         let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::file(file) };
@@ -149,7 +143,6 @@ impl Smb2ClientSession {
         query_info::Request { file, level, additional_information: 0, output_buffer_length }
     }
 
-    /// The request for an open; `lease` comes from [`Session::caching`].
     pub(super) fn create_request<'a>(
         &self,
         open: &OpenParameters<'a>,
@@ -168,7 +161,7 @@ impl Smb2ClientSession {
         }
     }
 
-    /// What to ask for with an open: leases are for data of files, so not for directories or for their attributes alone.
+    /// Returns the caching to request. Leases are for file data, so directories and attribute-only opens get none.
     pub(super) fn caching(&self, open: &OpenParameters<'_>) -> super::RequestedCaching {
         const DATA: u32 = access::READ_DATA
             | access::WRITE_DATA
@@ -180,7 +173,6 @@ impl Smb2ClientSession {
         if is_for_data { self.caching } else { super::RequestedCaching::None }
     }
 
-    /// The open that a CREATE made.
     pub(super) fn opened(&mut self, reply: &ReceivedResponse) -> Result<OpenResult, ClientError> {
         let message = self.connection.message(reply);
         let response = create::Response::parse(message).ok_or_else(|| reply.malformed())?;
@@ -208,7 +200,8 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Several READs, put together in `data` if they are kept; returns the number of bytes up to the end of the file.
+    /// Reads with several READs, joined in `data` unless discarded. Returns the number of bytes up to the end of the
+    /// file.
     async fn read_in_parts(
         &mut self,
         file: FileReference,
@@ -229,7 +222,7 @@ impl Smb2ClientSession {
         let mut ids = std::mem::take(&mut self.parts);
         ids.clear();
         let (mut answered, mut failed) = (0, None);
-        // Where the data ends as far as the answers tell.
+        // End of the data, as far as known.
         let mut end = length;
         let allowance = Allowance::of_operation("a read", self.connection.timeout);
         while answered < parts {
@@ -242,7 +235,7 @@ impl Smb2ClientSession {
                 break;
             }
             let reply = self.connection.any_reply().await?;
-            // What is outstanding is at the end.
+            // Search from the end, where the outstanding ones are.
             let Some(index) = ids.iter().rposition(|id| *id == reply.header.message_id) else { continue };
             answered += 1;
             let start = index as u32 * part;
@@ -273,25 +266,24 @@ impl Smb2ClientSession {
         }
     }
 
-    /// The most bytes of one READ or WRITE: what the server allows and the credits at hand can pay for.
+    /// Returns the largest READ or WRITE that the server and the available credits allow.
     pub(super) fn largest(&self, allowed: u32) -> u32 {
         u32::try_from(self.connection.credits.largest()).unwrap_or(u32::MAX).min(allowed)
     }
 
-    /// The bytes of a part of what is larger than that: half of what the credits pay for: one part is outstanding
-    /// while another is answered.
+    /// Returns the size of the parts of a larger transfer: half of what the credits pay for, so that one part is
+    /// outstanding while another is answered.
     fn part(&self, allowed: u32) -> u32 {
         let half = self.connection.credits.largest() / 2 / BYTES_PER_CREDIT * BYTES_PER_CREDIT;
         u32::try_from(half.max(BYTES_PER_CREDIT)).unwrap_or(u32::MAX).min(allowed)
     }
 
-    /// Whether another part can go out now; the first one always can, it waits for its credits.
+    /// Returns true if another part can be sent now. The first one always can, because it waits for credits.
     pub(super) fn has_room(&self, part: usize, under_way: usize) -> bool {
         let credits = &self.connection.credits;
         under_way == 0 || credits.affords(credits.charge(part).into())
     }
 
-    /// Checks that all was written.
     pub(super) fn written(&self, reply: &ReceivedResponse, length: usize) -> Result<(), ClientError> {
         let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
         if response.count as usize == length {
@@ -303,12 +295,12 @@ impl Smb2ClientSession {
                 response.count
             )));
         }
-        // A disk that fills up in the middle; no other reason is known.
+        // A short write: the disk became full. No other cause is known.
         Err(ClientError::Status { command: Command::Smb2(smb2::Smb2Command::WRITE), status: NtStatus::DISK_FULL })
     }
 }
 
-/// The data of an answer to READ, which is no more than was asked for: it would count as throughput.
+/// Returns the data of a READ response. Fails if it exceeds the request, because it would count as throughput.
 pub(super) fn data_of<'a>(
     connection: &'a Smb2Connection,
     reply: &ReceivedResponse,
@@ -322,7 +314,6 @@ pub(super) fn data_of<'a>(
     Ok(data)
 }
 
-/// An open of this protocol.
 pub(super) fn reference(handle: FileHandle) -> Result<FileReference, ClientError> {
     match handle.0 {
         FileId::Smb2 { persistent, volatile } => Ok(FileReference { persistent, volatile }),
@@ -332,4 +323,77 @@ pub(super) fn reference(handle: FileHandle) -> Result<FileReference, ClientError
 
 pub(super) fn io(file: FileReference, offset: u64, length: u32) -> Smb2RequestDetails {
     Smb2RequestDetails { offset: Some(offset), length: Some(length), ..Smb2RequestDetails::file(file) }
+}
+
+/// Room for the server's interfaces, of 152 bytes each.
+const INTERFACES: u32 = 64 * 1024;
+
+impl Smb2ClientSession {
+    pub async fn resume_key(&mut self, source: FileHandle) -> Result<ResumeKey, ClientError> {
+        let code = Fsctl::SRV_REQUEST_RESUME_KEY;
+        let reply = self.ioctl(code, reference(source)?, &[], ResumeKey::OUTPUT).await?;
+        let output = self.output(&reply)?;
+        ResumeKey::parse(output).ok_or_else(|| reply.malformed())
+    }
+
+    /// Copies chunks on the server into an open file. Returns the number of bytes copied. Servers limit the chunks,
+    /// often to 256 of 1 MiB; beyond that they return STATUS_INVALID_PARAMETER.
+    pub async fn copy_chunks(
+        &mut self,
+        source: ResumeKey,
+        target: FileHandle,
+        chunks: &[SrvCopyChunk],
+    ) -> Result<u32, ClientError> {
+        let mut input = std::mem::take(&mut self.data);
+        input.clear();
+        copy_chunk::emit(source, chunks, &mut input);
+        let result = self.ioctl(Fsctl::SRV_COPYCHUNK, reference(target)?, &input, Copied::OUTPUT).await;
+        self.data = input;
+        let reply = result?;
+        let output = self.output(&reply)?;
+        Ok(Copied::parse(output).ok_or_else(|| reply.malformed())?.total_bytes_written)
+    }
+
+    pub async fn network_interfaces(&mut self) -> Result<Vec<NetworkInterfaceInfo>, ClientError> {
+        let max_output = INTERFACES.min(self.facts.max_transact);
+        let reply = self.ioctl(Fsctl::QUERY_NETWORK_INTERFACE_INFO, FileReference::NONE, &[], max_output).await?;
+        Ok(interfaces(self.output(&reply)?).collect())
+    }
+
+    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
+        let SessionOrigin { options, negotiated } = &*self.origin;
+        if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {
+            if self.connection.protection.signer.is_none() {
+                return Err(ClientError::Unsupported(format!(
+                    "{} is signed, and a guest has no key for it",
+                    control.code
+                )));
+            }
+            return negotiate::validate(&mut self.connection, negotiated).await;
+        }
+        let file = handle.map_or(Ok(FileReference::NONE), reference)?;
+        let input = control.input(&options.host, &options.share);
+        let max_output = control.max_output.min(self.facts.max_transact);
+        self.ioctl(control.code, file, &input, max_output).await.map(drop)
+    }
+
+    async fn ioctl(
+        &mut self,
+        code: Fsctl,
+        file: FileReference,
+        input: &[u8],
+        max_output: u32,
+    ) -> Result<ReceivedResponse, ClientError> {
+        let about = Smb2RequestDetails {
+            subcommand: Some(Subcommand::Fsctl(code)),
+            file: Some(file).filter(|file| *file != FileReference::NONE),
+            ..Smb2RequestDetails::default()
+        };
+        self.connection.call(&ioctl::Request::new(code, file, input, max_output), about).await?.ok()
+    }
+
+    fn output(&self, reply: &ReceivedResponse) -> Result<&[u8], ClientError> {
+        let response = ioctl::Response::parse(self.connection.message(reply));
+        response.map(|response| response.output).ok_or_else(|| reply.malformed())
+    }
 }

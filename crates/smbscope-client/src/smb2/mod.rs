@@ -1,64 +1,52 @@
-//! SMB2 and SMB3: 2.0.2 to 3.1.1 (MS-SMB2), each exactly as asked for.
+//! SMB2 and SMB3: dialects 2.0.2 to 3.1.1 (MS-SMB2), exactly as requested.
 //!
-//! [`Session`] is a connection, a session on it and a tree connect. Its operations are in `files`, `paths`, `listing`,
-//! `server_side` and `watch`; they put requests of [`smbscope_wire::smb2::messages`] through `connection`, which numbers, signs, encrypts
-//! and times them.
+//! [`Smb2ClientSession`] is a connection with a session and a tree connect. Its operations are in `files`, `paths`,
+//! `listing`, `server_side` and `watch`; they send requests of [`smbscope_wire::smb2::messages`] through `connection`,
+//! which numbers, signs, encrypts and times them.
 
 mod breaks;
-mod channels;
 mod connection;
 mod credits;
+mod directory;
 mod files;
-mod listing;
 mod negotiate;
 mod paths;
-mod protection;
-mod queue;
 mod replies;
-mod server_side;
 mod setup;
-mod watch;
-mod whole_files;
+mod transfers;
 
 use super::ClientError;
 use super::control::TreeConnectTarget;
-use super::facts::SessionParameters;
 use super::options::{SessionOptions, SigningAlgorithm};
 use super::sample::Samples;
+use crate::sample::SessionParameters;
+use crate::smb2::connection::ProtectionLevel;
+use crate::smb2::setup::SessionBinding;
 use breaks::RequestedCaching;
-use channels::SessionBinding;
 use connection::{Smb2Connection, Smb2RequestDetails};
 use negotiate::Smb2NegotiateResult;
-use protection::ProtectionLevel;
 use smbscope_model::{Dialect, FileId};
 use smbscope_wire::smb2::FileReference;
-use smbscope_wire::smb2::messages::{negotiate::capabilities, plain};
+use smbscope_wire::smb2::messages::negotiate::capabilities;
+use smbscope_wire::smb2::messages::plain;
 use std::io;
 use std::time::Instant;
 
-/// A connection, a session on it and a tree connect.
 #[derive(Debug)]
 pub struct Smb2ClientSession {
     connection: Smb2Connection,
     facts: SessionParameters,
-    /// What to ask for with every open of a file.
     caching: RequestedCaching,
-    /// Put what belongs together into one frame.
     compound: bool,
-    /// The root of the share, once somebody asked about the file system.
     root: Option<FileReference>,
-    /// What came in several answers, or in one that is gone.
+    /// Data of several responses, or of one that has been replaced.
     data: Vec<u8>,
-    /// Message ids of the parts of a large transfer.
     parts: Vec<u64>,
-    /// The message id of the CHANGE_NOTIFY that waits.
     watch: Option<u64>,
-    /// What further channels need.
     channels: SessionBinding,
     origin: Box<SessionOrigin>,
 }
 
-/// What a session was made from.
 #[derive(Debug)]
 struct SessionOrigin {
     options: SessionOptions,
@@ -66,7 +54,6 @@ struct SessionOrigin {
 }
 
 impl Smb2ClientSession {
-    /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &SessionOptions) -> Result<Smb2ClientSession, ClientError> {
         let mut connection = Smb2Connection::connect(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, None).await?;
@@ -90,39 +77,32 @@ impl Smb2ClientSession {
         })
     }
 
-    /// What was negotiated.
     pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
-    /// The commands since the caller last emptied it.
     pub fn samples(&mut self) -> &mut Samples {
         &mut self.connection.samples
     }
 
-    /// Waits until a point in time, and acknowledges breaks of oplocks and leases that come in the meantime.
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         while self.connection.serve_one(Some(until)).await? {}
         Ok(())
     }
 
-    /// Waits until there is something for [`Session::rest`] to do.
     pub(super) async fn disturbed(&self) -> io::Result<()> {
         if self.connection.has_rest() { Ok(()) } else { self.connection.link.disturbed().await }
     }
 
-    /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         self.connection.call(&plain::Echo {}, Smb2RequestDetails::default()).await?.ok()?;
         Ok(())
     }
 
-    /// Authenticates again on the session: its share, its open files and its keys stay.
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         setup::reauthenticate(&mut self.connection, &self.origin.negotiated, &self.origin.options).await
     }
 
-    /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
     pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), ClientError> {
         let SessionOrigin { options, negotiated } = &*self.origin;
         let path = tree.path(&options.host, &options.share);
@@ -132,8 +112,8 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Disconnects from the share, logs off and closes the connection. A further channel is closed only: share and
-    /// session are those of the first one.
+    /// Disconnects from the share, logs off and closes the connection. A further channel only closes its connection:
+    /// share and session belong to the first one.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         if self.channels.is_further() {
             self.connection.link.close().await;
@@ -167,7 +147,6 @@ fn facts(connection: &Smb2Connection, negotiated: &Smb2NegotiateResult, guest: b
     }
 }
 
-/// Leases where dialect and server have them, and oplocks otherwise.
 fn caching(negotiated: &Smb2NegotiateResult, options: &SessionOptions) -> RequestedCaching {
     let has_leases = negotiated.capabilities & capabilities::LEASING != 0;
     match (options.leases, negotiated.dialect) {

@@ -1,9 +1,9 @@
-//! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once keys are there (3.2.5.5).
+//! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once there are keys (3.2.5.5).
 
 use super::connection::{Smb2Connection, Smb2RequestDetails};
-use super::protection::ProtectionLevel;
 use crate::crypto::PreauthHash;
 use crate::limits::TRANSFER_MIN;
+use crate::smb2::connection::ProtectionLevel;
 use crate::{Cipher, ClientError, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
 use smbscope_model::{Command, Dialect, Subcommand};
 use smbscope_wire::codec::List;
@@ -20,23 +20,20 @@ const CIPHERS: [(Cipher, u16); 4] = [
     (Cipher::Aes256Gcm, 0x0004),
     (Cipher::Aes256Ccm, 0x0003),
 ];
-/// Signing algorithms (2.2.3.1.7), the fastest first.
+/// Signing algorithms (2.2.3.1.7), fastest first.
 const SIGNING_ALGORITHMS: [(SigningAlgorithm, u16); 3] =
     [(SigningAlgorithm::AesGmac, 0x0002), (SigningAlgorithm::AesCmac, 0x0001), (SigningAlgorithm::HmacSha256, 0x0000)];
 /// SHA-512, the only hash algorithm.
 const SHA_512: u16 = 1;
-/// What a NetBIOS frame can carry beside the fields of a message: its length has 17 bits.
+/// Payload limit of a NetBIOS frame, whose length has 17 bits, besides the message's fields.
 const NETBIOS_PAYLOAD: u32 = 64 * 1024;
 
-/// What was offered and chosen.
 #[derive(Debug, Clone)]
 pub(super) struct Smb2NegotiateResult {
     pub(super) dialect: u16,
-    /// Of the request.
     client_capabilities: u32,
     pub(super) client_guid: [u8; 16],
     pub(super) client_security_mode: u16,
-    /// Of the response.
     pub(super) capabilities: u32,
     server_guid: [u8; 16],
     security_mode: u16,
@@ -45,7 +42,6 @@ pub(super) struct Smb2NegotiateResult {
     pub(super) max_transact: u32,
     pub(super) max_read: u32,
     pub(super) max_write: u32,
-    /// Of NEGOTIATE request and response.
     pub(super) preauth: PreauthHash,
 }
 
@@ -59,7 +55,7 @@ impl Smb2NegotiateResult {
     }
 }
 
-/// Negotiates; as the client with this GUID, where the connection is to be another channel of its session.
+/// Negotiates the requested dialect. For another channel of a session, `client_guid` is the first channel's.
 pub(super) async fn negotiate(
     connection: &mut Smb2Connection,
     options: &SessionOptions,
@@ -68,7 +64,7 @@ pub(super) async fn negotiate(
     let dialect = dialect(options)?;
     let is_smb3 = dialect >= 0x0300;
     let client_capabilities = if is_smb3 {
-        // 3.1.1 says by a context that it can encrypt; Samba looks for the capability all the same.
+        // 3.1.1 announces encryption in a context, but Samba checks the capability nevertheless.
         capabilities::LEASING | capabilities::LARGE_MTU | capabilities::MULTI_CHANNEL | capabilities::ENCRYPTION
     } else {
         0
@@ -121,7 +117,7 @@ pub(super) async fn negotiate(
             if response.contexts.hash_algorithm() != Some(SHA_512) {
                 return Err(ClientError::Protocol("no hash algorithm for the pre-authentication integrity".to_owned()));
             }
-            // 3.2.5.2: without an answer to the offer it is AES-CMAC.
+            // 3.2.5.2: AES-CMAC if the response has no signing context.
             let signing = match response.contexts.signing_algorithm() {
                 Some(id) => named(&SIGNING_ALGORITHMS, id),
                 None => Some(SigningAlgorithm::AesCmac),
@@ -179,8 +175,8 @@ pub(super) async fn negotiate(
     Ok(negotiated)
 }
 
-/// Asks once more what was negotiated, in a message that nobody can have changed. 3.1.1 needs it no longer; before 3.0
-/// there was none; and a guest has no key.
+/// Validates the negotiation in a signed message. 3.1.1 doesn't need it, dialects before 3.0 don't have it, and a guest
+/// has no key.
 pub(super) async fn validate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -200,7 +196,7 @@ pub(super) async fn validate(
     let max_output = validate_negotiate::ValidateNegotiateResponse::LENGTH;
     let ioctl = ioctl::Request::new(code, FileReference::NONE, &input, max_output);
     let about = Smb2RequestDetails { subcommand: Some(Subcommand::Fsctl(code)), ..Smb2RequestDetails::default() };
-    // 3.2.5.5: signed even where nothing else is.
+    // 3.2.5.5: signed even if nothing else is.
     let mode = connection.protection.mode;
     if mode == ProtectionLevel::Plain {
         connection.protection.mode = ProtectionLevel::Signed;
@@ -209,7 +205,7 @@ pub(super) async fn validate(
     connection.protection.mode = mode;
     let reply = reply?;
     if reply.status().is_error() {
-        // A server that does not know the code says so in a signed answer, and that is as good.
+        // A server that doesn't know the code says so in a signed response, which proves as much.
         return Ok(());
     }
     let output = ioctl::Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?.output;
@@ -228,7 +224,6 @@ pub(super) async fn validate(
     }
 }
 
-/// The dialect revision, where it is one that can be offered.
 fn dialect(options: &SessionOptions) -> Result<u16, ClientError> {
     match options.dialect {
         Dialect::Smb2(dialect @ (0x0202 | 0x0210 | 0x0300 | 0x0302 | 0x0311)) => {
@@ -255,7 +250,6 @@ fn wanted_cipher(options: &SessionOptions) -> Option<Cipher> {
     }
 }
 
-/// The ids to offer: all of them, or the one that is wanted.
 fn ids<T: Copy + PartialEq>(table: &[(T, u16)], wanted: Option<T>) -> Vec<u16> {
     let fits = |entry: &&(T, u16)| wanted.is_none_or(|wanted| entry.0 == wanted);
     table.iter().filter(fits).map(|entry| entry.1).collect()

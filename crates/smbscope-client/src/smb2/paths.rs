@@ -1,11 +1,11 @@
-//! Operations on paths: SMB2 has none, so each is an open, what is to be done, and a close. They go one after the other,
-//! or as one compound of related requests where the options say so (MS-SMB2 3.2.4.1.4).
+//! Operations on paths. SMB2 has none, so each is an open, the operation and a close, one after the other or as a
+//! compound of related requests (MS-SMB2 3.2.4.1.4).
 
 use super::Smb2ClientSession;
 use super::connection::{Chain, Smb2RequestDetails};
 use super::files::{data_of, reference};
-use super::replies::ReceivedResponse;
 use crate::file::{CreateDisposition, FileHandle, Info, OpenParameters, SetInfo, access, options};
+use crate::smb2::connection::ReceivedResponse;
 use crate::{ClientError, create_options};
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::FileReference;
@@ -14,13 +14,11 @@ use smbscope_wire::smb2::messages::{Smb2RequestMessage, close, query_info, read}
 /// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
 const SHARE_ALL: u32 = 7;
 
-/// An open of what is there, which leaves others all they may want.
 fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
     OpenParameters { path, access, share: SHARE_ALL, disposition: CreateDisposition::Open, options, attributes: 0 }
 }
 
 impl Smb2ClientSession {
-    /// Information about a path: open, query and close.
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         let open = existing(path, access::READ_ATTRIBUTES, 0);
         let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::default() };
@@ -47,7 +45,6 @@ impl Smb2ClientSession {
         Ok(&self.data)
     }
 
-    /// Information about the file system: by an open of the root, which is kept.
     pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         let root = match self.root {
             Some(root) => root,
@@ -59,7 +56,7 @@ impl Smb2ClientSession {
         self.query(root, info).await
     }
 
-    /// Removes a file: opens it to be deleted with the close.
+    /// Removes a file by opening it with delete-on-close.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
         let open = existing(path, access::DELETE, options);
@@ -70,7 +67,6 @@ impl Smb2ClientSession {
         self.close(handle).await
     }
 
-    /// Renames a file or directory; one that has the new name already is in the way.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let open = existing(from, access::DELETE | access::READ_ATTRIBUTES, 0);
         let handle = self.open(&open).await?.handle;
@@ -78,7 +74,6 @@ impl Smb2ClientSession {
         self.close_after(handle, result).await
     }
 
-    /// Makes a directory.
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let open = OpenParameters {
             disposition: CreateDisposition::Create,
@@ -89,15 +84,14 @@ impl Smb2ClientSession {
         self.close(handle).await
     }
 
-    /// Removes an empty directory. Its disposition is set, and not its delete-on-close: only so a server says that it is
-    /// not empty.
+    /// Removes an empty directory by setting its disposition: with delete-on-close, servers don't report that it isn't
+    /// empty.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
         let result = self.set_file(handle, SetInfo::Delete(true)).await;
         self.close_after(handle, result).await
     }
 
-    /// Open, read and close.
     pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
         let request = read::Request::new(FileReference::RELATED, offset, length);
@@ -115,7 +109,7 @@ impl Smb2ClientSession {
         self.close_after(handle, result).await
     }
 
-    /// Closes after an operation; its failure counts before that of the close, and a broken session ends it.
+    /// Closes the file after an operation, unless the session is broken. The operation's error takes precedence.
     pub(super) async fn close_after<T>(
         &mut self,
         handle: FileHandle,
@@ -129,14 +123,14 @@ impl Smb2ClientSession {
         closed.map(|()| value)
     }
 
-    /// Whether open, this request and close can go as one frame now.
     fn compounds<B: Smb2RequestMessage>(&self, request: &B) -> bool {
         let credits = &self.connection.credits;
         let charge = credits.charge(request.payload().max(request.expected()));
         self.compound && credits.affords(2 + u32::from(charge))
     }
 
-    /// Open, a request and close in one frame. `take` looks at the answer to the request while it is there.
+    /// Sends open, a request and close in one frame. `take` reads the response to the request while its bytes are
+    /// available.
     async fn in_compound<B: Smb2RequestMessage, T>(
         &mut self,
         open: &OpenParameters<'_>,
@@ -154,7 +148,7 @@ impl Smb2ClientSession {
         self.connection.flush().await?;
         let opened = self.connection.reply(first).await?;
         let answer = self.connection.reply(second).await?;
-        // The server may answer to all three in one frame or in several; the bytes are there only until the next one.
+        // The responses may come in one frame or several, and the bytes only stay until the next frame.
         let result = opened.ok().and_then(|_| answer.ok()).and_then(|answer| take(self, &answer));
         let closed = self.connection.reply(third).await?;
         let value = result?;
@@ -162,7 +156,6 @@ impl Smb2ClientSession {
         Ok(value)
     }
 
-    /// Open and close in one frame.
     async fn open_close(&mut self, open: &OpenParameters<'_>) -> Result<(), ClientError> {
         let request = self.create_request(open, &[]);
         self.connection.begin();

@@ -1,7 +1,7 @@
-//! What comes back on a connection (MS-SMB2 3.2.5.1): frames are decrypted and taken apart, answers checked and matched
-//! with their requests, breaks noted; and what becomes of requests that get no answer.
+//! Receiving (MS-SMB2 3.2.5.1): decrypts and splits frames, verifies responses and matches them with requests, records
+//! breaks, and accounts for requests without a response.
 
-use super::connection::{Chain, Smb2Connection, Smb2RequestDetails, Whose, file_id};
+use super::connection::{Chain, ReceivedResponse, ResponseConsumer, Smb2Connection, Smb2RequestDetails, file_id};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::transport::ReceiveTimes;
 use crate::{ClientError, Sample};
@@ -11,40 +11,12 @@ use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, COMPRESSION_ID, Smb2Header, TRANSFORM_ID};
 use smbscope_wire::status::NtStatus;
 use std::io;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long a server that has answered with STATUS_PENDING may take to say that it gave a request up.
+/// Time limit for the response to a CANCEL, if the server has answered with STATUS_PENDING before.
 const CANCEL_TIME: Duration = Duration::from_secs(1);
 
-/// An answer: its bytes are there until the next frame is waited for.
-#[derive(Debug, Clone)]
-pub(super) struct ReceivedResponse {
-    pub(super) header: Smb2Header,
-    range: Range<usize>,
-}
-
-impl ReceivedResponse {
-    pub(super) fn status(&self) -> NtStatus {
-        self.header.status
-    }
-
-    /// The answer where it is no error.
-    pub(super) fn ok(self) -> Result<ReceivedResponse, ClientError> {
-        match self.status().is_error() {
-            true => Err(ClientError::Status { command: Command::Smb2(self.header.command), status: self.status() }),
-            false => Ok(self),
-        }
-    }
-
-    /// What to say when an answer does not hold what it must.
-    pub(super) fn malformed(&self) -> ClientError {
-        ClientError::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
-    }
-}
-
 impl Smb2Connection {
-    /// Waits for the answer to a request.
     pub(super) async fn reply(&mut self, id: u64) -> Result<ReceivedResponse, ClientError> {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
         let deadline = pending.and_then(|pending| self.deadline(&pending.sample));
@@ -56,10 +28,9 @@ impl Smb2Connection {
         }
     }
 
-    /// Waits for the answer to any of the caller's requests.
     pub(super) async fn any_reply(&mut self) -> Result<ReceivedResponse, ClientError> {
         loop {
-            let oldest = self.pending.iter().find(|pending| pending.whose == Whose::Caller);
+            let oldest = self.pending.iter().find(|pending| pending.consumer == ResponseConsumer::Caller);
             let id = oldest.map_or(0, |pending| pending.sample.message_id);
             let deadline = oldest.and_then(|pending| self.deadline(&pending.sample));
             if let Some(reply) = self.event(id, deadline).await? {
@@ -68,7 +39,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Waits until a point in time for the answer to a request that was posted; its header and its bytes.
     pub(super) async fn kept_reply(
         &mut self,
         id: u64,
@@ -84,12 +54,11 @@ impl Smb2Connection {
         }
     }
 
-    /// Whether there is a message in the frame received last that nobody has looked at.
     pub(super) fn has_rest(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// Handles what arrives, until a point in time; false when it has come.
+    /// Handles one message. Returns false at the time `until`.
     pub(super) async fn serve_one(&mut self, until: Option<Instant>) -> Result<bool, ClientError> {
         if self.rest.is_empty() {
             match self.link.receive(until).await {
@@ -100,23 +69,22 @@ impl Smb2Connection {
         }
         self.take_message()?;
         self.acknowledge().await?;
-        // A server that sends without end does not keep the user from going on.
+        // A server that sends without pause must not block the user.
         let is_over = until.is_some_and(|until| Instant::now() >= until);
         Ok(!is_over || self.has_rest() || self.link.has_frame())
     }
 
-    /// The bytes of an answer, from its header on.
+    /// Returns the bytes of a response, from its header on.
     pub(super) fn message(&self, reply: &ReceivedResponse) -> &[u8] {
         self.link.frame().get(reply.range.clone()).unwrap_or_default()
     }
 
-    /// When waiting for an answer ends; never for what is an expected wait.
     fn deadline(&self, sample: &Sample) -> Option<Instant> {
         let by_design = sample.group == CommandGroup::Waiting;
         if by_design { None } else { sample.request_first.checked_add(self.timeout) }
     }
 
-    /// Takes in one message; the answer, where it is one that the caller may wait for.
+    /// Handles one message. Returns it if it is a response that the caller may be waiting for.
     pub(super) async fn event(
         &mut self,
         id: u64,
@@ -137,7 +105,6 @@ impl Smb2Connection {
         Ok(reply)
     }
 
-    /// Looks at the beginning of a frame, and decrypts it.
     fn open_frame(&mut self, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.arrived = Some(arrived);
         let frame = self.link.frame_mut();
@@ -164,7 +131,6 @@ impl Smb2Connection {
         }
     }
 
-    /// Takes the next message out of the frame.
     fn take_message(&mut self) -> Result<Option<ReceivedResponse>, ClientError> {
         let result = self.try_take_message();
         if result.is_err() {
@@ -186,7 +152,7 @@ impl Smb2Connection {
                 self.rest = rest.start + next..rest.end;
                 rest.start..rest.start + next
             }
-            next => return Err(ClientError::Protocol(format!("a compound whose next message is {next} bytes on"))),
+            next => return Err(ClientError::Protocol(format!("a compound consumer next message is {next} bytes on"))),
         };
         let message = self.link.frame().get(range.clone()).unwrap_or_default();
         self.protection.check(&header, message, self.sealed)?;
@@ -244,20 +210,19 @@ impl Smb2Connection {
                 .map(|(persistent, volatile)| FileId::Smb2 { persistent, volatile });
         }
         self.samples.push(pending.sample);
-        if pending.whose != Whose::Nobody {
+        if pending.consumer != ResponseConsumer::Discarded {
             self.unasked = 0;
         }
-        match pending.whose {
-            Whose::Caller => Ok(Some(ReceivedResponse { header, range })),
-            Whose::Nobody => Ok(None),
-            Whose::Later => {
+        match pending.consumer {
+            ResponseConsumer::Caller => Ok(Some(ReceivedResponse { header, range })),
+            ResponseConsumer::Discarded => Ok(None),
+            ResponseConsumer::Later => {
                 self.kept.push((header, message.to_vec()));
                 Ok(None)
             }
         }
     }
 
-    /// Sends the acknowledgements that are due.
     async fn acknowledge(&mut self) -> Result<(), ClientError> {
         while self.credits.affords(1)
             && let Some(acknowledgement) = self.breaks.due()
@@ -269,14 +234,14 @@ impl Smb2Connection {
                 )));
             }
             self.begin();
-            let about = Smb2RequestDetails { whose: Whose::Nobody, ..Smb2RequestDetails::default() };
+            let about = Smb2RequestDetails { consumer: ResponseConsumer::Discarded, ..Smb2RequestDetails::default() };
             self.add(&acknowledgement, about, Chain::Own);
             self.flush().await?;
         }
         Ok(())
     }
 
-    /// The server says nothing: tells it to give the request up, and waits a little if it has shown to be alive.
+    /// Handles a timeout: cancels the request, and waits briefly if the server has shown signs of life.
     async fn give_up(&mut self, id: u64) -> ClientError {
         let waited = self.timeout;
         let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
@@ -301,7 +266,6 @@ impl Smb2Connection {
         ClientError::TimedOut { command, waited }
     }
 
-    /// No answer, and none to be expected any more.
     pub(super) fn silent(&mut self, id: u64) -> ClientError {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
         let command = pending.map_or(Command::Smb2(smb2::Smb2Command::NEGOTIATE), |pending| pending.sample.command);
@@ -309,13 +273,11 @@ impl Smb2Connection {
         ClientError::TimedOut { command, waited: self.timeout }
     }
 
-    /// The connection is gone.
     pub(super) fn lost(&mut self, what: &'static str, error: io::Error) -> ClientError {
         self.abandon();
         ClientError::on_connection(what, error)
     }
 
-    /// All outstanding requests stay without a response.
     fn abandon(&mut self) {
         let now = Instant::now();
         self.samples.extend(self.pending.drain(..).map(|pending| Sample {
@@ -327,8 +289,8 @@ impl Smb2Connection {
     }
 }
 
-/// Whether a success has the body of its command. Of most commands the body is read where it is needed; of these,
-/// which say nothing that anybody needs, nobody would see that it is not there.
+/// Returns true if a successful response has the body of its command. Most bodies are parsed where they are used; these
+/// carry nothing useful, so this check is the only one to detect truncation.
 fn has_its_body(command: smb2::Smb2Command, message: &[u8]) -> bool {
     let structure_size: u16 = match command {
         smb2::Smb2Command::LOGOFF
@@ -344,7 +306,7 @@ fn has_its_body(command: smb2::Smb2Command, message: &[u8]) -> bool {
         && u16_at(message, Smb2Header::LENGTH) == Some(structure_size)
 }
 
-/// A break is a message of the server's own: there is no request, and so no response time.
+/// Returns the sample of a break. It is the server's own message, so there is no request and no response time.
 fn break_sample(
     header: &Smb2Header,
     notification: &Notification,

@@ -1,36 +1,32 @@
-//! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), and what is to be signed and
-//! encrypted from then on.
+//! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), the protection that follows from
+//! them, and further channels of a session (SMB 3 multichannel, 3.2.4.20.6).
 
-use super::connection::{Smb2Connection, Smb2RequestDetails};
-use super::negotiate::Smb2NegotiateResult;
-use super::protection::{Protection, ProtectionLevel};
-use super::replies::ReceivedResponse;
 use crate::auth::Authenticator;
 use crate::control::TreeConnectTarget;
 use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
-use crate::{ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions};
+use crate::smb2::connection::{Protection, ProtectionLevel, ReceivedResponse, Smb2Connection, Smb2RequestDetails};
+use crate::smb2::negotiate::{self, Smb2NegotiateResult};
+use crate::smb2::{SessionOrigin, Smb2ClientSession, setup};
+use crate::{Cipher, ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions};
 use smbscope_model::Command;
 use smbscope_wire::smb2::messages::{session_setup, tree_connect};
 use smbscope_wire::smb2::{self, Smb2Header};
 use smbscope_wire::status::NtStatus;
 
-/// More steps than any authentication has.
 const MOST_LEGS: u32 = 8;
 
-/// A session that is set up.
 #[derive(Debug)]
 pub(super) struct Established {
-    /// Absent with a guest or nobody: there is none that both sides know.
+    /// `None` for guests and anonymous users, who share no key with the server.
     pub(super) keys: Option<SessionKeys>,
 }
 
-/// Authenticates, and puts the keys into the connection's protection.
 pub(super) async fn session(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
 ) -> Result<Established, ClientError> {
-    let leg = authenticate(connection, negotiated, options, Whom::New).await?;
+    let leg = authenticate(connection, negotiated, options, SetupSession::New).await?;
     let guest = leg.session_flags & (session_setup::Response::GUEST | session_setup::Response::NULL) != 0;
     let keys = leg.keys.filter(|_| !guest);
     let mut protection = Protection::none();
@@ -50,8 +46,8 @@ pub(super) async fn session(
     Ok(Established { keys })
 }
 
-/// Binds the connection to a session of another one (3.2.4.2.3.1, 3.2.5.3.3): requests are signed with the session's key
-/// until the channel has its own; the keys of the encryption stay those of the session.
+/// Binds the connection to the session of another one (3.2.4.2.3.1, 3.2.5.3.3). Requests are signed with the session's
+/// key until the channel has its own; encryption continues to use the session's keys.
 pub(super) async fn bind(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -65,7 +61,7 @@ pub(super) async fn bind(
     connection.protection.signer = Some(session_signer);
     connection.protection.mode = ProtectionLevel::Signed;
     connection.protection.checked_later = true;
-    let leg = authenticate(connection, negotiated, options, Whom::OfAnotherConnection(session_id)).await?;
+    let leg = authenticate(connection, negotiated, options, SetupSession::OfAnotherConnection(session_id)).await?;
     let keys = leg.keys.ok_or_else(|| {
         ClientError::Unsupported("another channel needs a session of a user with a password".to_owned())
     })?;
@@ -84,44 +80,41 @@ pub(super) async fn bind(
     Ok(())
 }
 
-/// Authenticates once more on a session that there is, as a client does whose ticket expired (3.2.4.2.3, 3.2.5.3.2): the
-/// server looks at the user again, and its keys, tree connects and opens stay.
+/// Authenticates again on an existing session, like a client whose ticket expired (3.2.4.2.3, 3.2.5.3.2). The server
+/// checks the user again; keys, tree connects and opens stay.
 pub(super) async fn reauthenticate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
 ) -> Result<(), ClientError> {
     let session_id = connection.session_id;
-    authenticate(connection, negotiated, options, Whom::OfThisConnection(session_id)).await.map(drop)
+    authenticate(connection, negotiated, options, SetupSession::OfThisConnection(session_id)).await.map(drop)
 }
 
-/// The session of a session setup.
 #[derive(Debug, Clone, Copy)]
-enum Whom {
+enum SetupSession {
     New,
-    /// The connection is to be bound to it.
+    /// Binds the connection to it.
     OfAnotherConnection(u64),
     OfThisConnection(u64),
 }
 
-/// What the last leg of an authentication gave.
 struct LastLeg {
     reply: ReceivedResponse,
     session_flags: u16,
     keys: Option<SessionKeys>,
 }
 
-/// The legs of a session setup, one after the other.
 async fn authenticate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
-    whom: Whom,
+    session: SetupSession,
 ) -> Result<LastLeg, ClientError> {
-    let (known, flags) = match whom {
-        Whom::New => (None, 0),
-        Whom::OfAnotherConnection(id) => (Some(id), session_setup::Request::BINDING),
-        Whom::OfThisConnection(id) => (Some(id), 0),
+    let (known, flags) = match session {
+        SetupSession::New => (None, 0),
+        SetupSession::OfAnotherConnection(id) => (Some(id), session_setup::Request::BINDING),
+        SetupSession::OfThisConnection(id) => (Some(id), 0),
     };
     let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut preauth = negotiated.preauth.clone();
@@ -160,14 +153,13 @@ async fn authenticate(
     Ok(LastLeg { reply, session_flags, keys })
 }
 
-/// Asks for a tree connect.
 pub(super) async fn call_tree(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     path: &str,
 ) -> Result<ReceivedResponse, ClientError> {
     let request = tree_connect::Request { path: path.into() };
-    // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.
+    // 3.2.4.1.1: 3.1.1 always signs it, which protects the messages before it from tampering.
     let mode = connection.protection.mode;
     if negotiated.is_3_1_1() && mode == ProtectionLevel::Plain && connection.protection.signer.is_some() {
         connection.protection.mode = ProtectionLevel::Signed;
@@ -177,7 +169,6 @@ pub(super) async fn call_tree(
     reply
 }
 
-/// Connects to the share.
 pub(super) async fn tree(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -209,7 +200,6 @@ pub(super) async fn tree(
     Ok(())
 }
 
-/// The keys of a session by its dialect (3.2.5.3).
 fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &PreauthHash) -> SessionKeys {
     match negotiated.dialect {
         0x0311 => SessionKeys::smb3_1_1(session_key, preauth, negotiated.cipher),
@@ -218,7 +208,8 @@ fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &
     }
 }
 
-/// 3.2.5.3.1: the last answer is signed with the new key. 3.1.1 must have it, as it proves the hash of all before.
+/// Verifies the last response, which is signed with the new key (3.2.5.3.1). 3.1.1 requires the signature, because it
+/// proves the hash of all earlier messages.
 fn check_last_leg(
     reply: &ReceivedResponse,
     message: &[u8],
@@ -236,7 +227,6 @@ fn check_last_leg(
     Ok(())
 }
 
-/// Without a key nothing can be signed or encrypted.
 fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
     let what = match (options.signing, options.encryption) {
         (_, Encryption::Required(_)) => "encryption",
@@ -252,7 +242,6 @@ fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
     )))
 }
 
-/// What protects the messages to come.
 fn mode(
     protection: &Protection,
     server_encrypts: bool,
@@ -297,4 +286,69 @@ fn refused(status: NtStatus, options: &SessionOptions) -> ClientError {
         _ => "see the server's log",
     };
     ClientError::Refused { what: format!("{who} on {}", options.address), status, hint }
+}
+
+#[derive(Debug)]
+pub(super) struct SessionBinding {
+    client_guid: [u8; 16],
+    dialect: u16,
+    cipher: Option<Cipher>,
+    /// `None` for guests, anonymous users and further channels.
+    keys: Option<Box<SessionKeys>>,
+    count: u8,
+    further: bool,
+}
+
+impl SessionBinding {
+    pub(super) fn of_first(negotiated: &Smb2NegotiateResult, keys: Option<SessionKeys>) -> SessionBinding {
+        let Smb2NegotiateResult { client_guid, dialect, cipher, .. } = *negotiated;
+        SessionBinding { client_guid, dialect, cipher, keys: keys.map(Box::new), count: 1, further: false }
+    }
+
+    fn further(first: &SessionBinding) -> SessionBinding {
+        let SessionBinding { client_guid, dialect, cipher, .. } = *first;
+        SessionBinding { client_guid, dialect, cipher, keys: None, count: 1, further: true }
+    }
+
+    pub(super) fn is_further(&self) -> bool {
+        self.further
+    }
+}
+
+impl Smb2ClientSession {
+    /// Opens another connection to the same session, with the same options or to another address of the server. It has
+    /// the same share and handles, but its own samples. It ends with its own disconnect or the first channel's.
+    pub async fn bind(&mut self, options: &SessionOptions) -> Result<Smb2ClientSession, ClientError> {
+        let unsupported = |reason: &str| ClientError::Unsupported(reason.to_owned());
+        if self.channels.dialect < 0x0300 {
+            return Err(unsupported("several connections a session need SMB 3"));
+        }
+        let (Some(keys), Some(count)) = (&self.channels.keys, self.channels.count.checked_add(1)) else {
+            return Err(unsupported("another channel needs the first one of a user with a password, and 255 at most"));
+        };
+        let mut connection = Smb2Connection::connect(options).await?;
+        let negotiated = negotiate::negotiate(&mut connection, options, Some(self.channels.client_guid)).await?;
+        let same = negotiated.dialect == self.channels.dialect && negotiated.cipher == self.channels.cipher;
+        if !same {
+            return Err(unsupported("another channel must have the dialect and the cipher of the first one"));
+        }
+        let (session_id, channel) = (self.connection.session_id, self.channels.count);
+        setup::bind(&mut connection, &negotiated, options, session_id, keys, channel).await?;
+        self.channels.count = count;
+        connection.protection.mode = self.connection.protection.mode;
+        connection.tree_id = self.connection.tree_id;
+        let facts = super::facts(&connection, &negotiated, false);
+        Ok(Smb2ClientSession {
+            connection,
+            facts,
+            caching: self.caching,
+            compound: options.compound,
+            root: None,
+            data: Vec::new(),
+            parts: Vec::new(),
+            watch: None,
+            channels: SessionBinding::further(&self.channels),
+            origin: Box::new(SessionOrigin { options: options.clone(), negotiated }),
+        })
+    }
 }

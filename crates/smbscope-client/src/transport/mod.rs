@@ -1,69 +1,62 @@
-//! The edge to the network: frames over TCP (MS-SMB2 2.1) or in a NetBIOS session (RFC 1002 4.3), and the times at which
-//! the system took and gave their bytes.
+//! Frames over TCP (MS-SMB2 2.1) or a NetBIOS session (RFC 1002 4.3), and the times at which the kernel took and
+//! returned their bytes.
 //!
-//! A frame goes out in one write, its length before it; one read may bring several frames, which are handed out without
-//! asking the system again. Both buffers are kept, so that a command allocates nothing. The task of the user reads and
-//! writes here itself: nobody else wakes up for an answer, so nobody else's delay is in its times.
+//! A frame is sent with its length in one write. One read may return several frames, which are then handed out without
+//! further system calls. Both buffers are reused, so a command allocates nothing. The user's task does its own I/O: no
+//! other task has to wake up for a response, which would add to its times.
 
-use super::limits::KEEP_ALIVES_MAX;
-use super::options::{SessionOptions, Transport};
-use super::{ClientError, Foreign, netbios};
+use crate::limits::KEEP_ALIVES_MAX;
+use crate::options::{SessionOptions, Transport};
+use crate::{ClientError, Foreign};
 use smbscope_wire::nbss::{self, FrameHeader, FrameType};
-use std::fmt;
 use std::future::{Future, poll_fn};
-use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep_until, timeout};
 
-/// Room for answers without bulk data; it grows to the largest frame that came.
+/// Initial buffer size, enough for responses without bulk data. The buffer grows to the largest frame received.
 const INITIAL_BUFFER: usize = 8 * 1024;
 
-/// When the system took a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendTimes {
     /// Just before its first byte was handed over.
     pub(crate) first: Instant,
-    /// Just after its last one was.
+    /// Just after its last byte was handed over.
     pub(crate) last: Instant,
 }
 
-/// When the system gave a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceiveTimes {
-    /// The read returned that brought its first bytes.
+    /// Return of the read with its first bytes.
     pub(crate) first: Instant,
-    /// The read returned that brought its last one.
+    /// Return of the read with its last byte.
     pub(crate) last: Instant,
 }
 
-/// A connection to a server that carries frames.
 pub(crate) struct FramedConnection {
     stream: TcpStream,
     local: SocketAddr,
     peer: SocketAddr,
-    /// Host and port; absent as soon as the server has sent a frame, by which it is known as one of SMB.
+    /// Host and port until the first frame arrives, which proves that the server speaks SMB.
     unknown: Option<Box<str>>,
-    /// A length of four bytes, and the message behind it.
+    /// Four bytes of length, and the message.
     outgoing: Vec<u8>,
-    /// Bytes of `outgoing` that a dropped call left unsent: the stream is out of step for good.
+    /// True if a dropped call left part of `outgoing` unsent. The stream can't recover from that.
     unsent: bool,
     sent_from: Instant,
-    /// Keep-alives since the last message.
     keep_alives: u32,
-    /// As large as the largest frame that came; filled up to `filled`.
+    /// As large as the largest frame so far; filled up to `filled`.
     incoming: Vec<u8>,
     filled: usize,
-    /// The frame handed out last, without its header.
     frame: Range<usize>,
-    /// When the last read returned.
     read_at: Instant,
-    /// Rings at a deadline or before: it is set anew only when it rang too early, not for every command.
+    /// Fires at a deadline or earlier. It is reset only after firing too early, not for every command.
     timer: Pin<Box<Sleep>>,
 }
 
@@ -74,18 +67,16 @@ impl fmt::Debug for FramedConnection {
 }
 
 impl FramedConnection {
-    /// Where a message begins in the buffer that [`Link::begin`] gives.
     pub(crate) const START: usize = nbss::HEADER_LENGTH;
 
-    /// Connects, and asks for a NetBIOS session where that is the transport.
+    /// Connects, and requests a NetBIOS session if that is the transport.
     pub(crate) async fn connect(options: &SessionOptions) -> Result<FramedConnection, ClientError> {
         match options.transport {
             Transport::DirectTcp => FramedConnection::tcp(options).await,
-            Transport::NetBios => netbios::connect(options).await,
+            Transport::NetBios => connect_netbios(options).await,
         }
     }
 
-    /// A TCP connection.
     pub(super) async fn tcp(options: &SessionOptions) -> Result<FramedConnection, ClientError> {
         let failed = |error| ClientError::Unreachable { address: options.address, error };
         let stream = match timeout(options.timeout, TcpStream::connect(options.address)).await {
@@ -114,34 +105,30 @@ impl FramedConnection {
         })
     }
 
-    /// When the last frame, or the one that could not be sent, began to go out.
     pub(crate) fn sent_from(&self) -> Instant {
         self.sent_from
     }
 
-    /// Our end.
     pub(crate) fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The server's end.
     pub(crate) fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Begins a frame: the message is to be appended, it starts at [`Link::START`].
+    /// Starts a frame. The caller appends the message, which starts at [`FramedConnection::START`].
     pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
         self.outgoing.clear();
         self.outgoing.extend_from_slice(&[0; FramedConnection::START]);
         &mut self.outgoing
     }
 
-    /// The frame begun, for those who come back to it.
     pub(crate) fn outgoing(&mut self) -> &mut Vec<u8> {
         &mut self.outgoing
     }
 
-    /// Sends the frame begun, as a session message.
+    /// Sends the started frame as a session message.
     pub(crate) async fn send(&mut self, timeout: Duration) -> io::Result<SendTimes> {
         let length = self.outgoing.len() - FramedConnection::START;
         let [high, rest @ ..] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
@@ -152,7 +139,6 @@ impl FramedConnection {
         self.send_raw(timeout).await
     }
 
-    /// Sends the frame begun with the header that it has.
     pub(super) async fn send_raw(&mut self, timeout: Duration) -> io::Result<SendTimes> {
         let first = Instant::now();
         self.sent_from = first;
@@ -161,7 +147,7 @@ impl FramedConnection {
         }
         let mut sent = 0;
         while let Some(rest) = self.outgoing.get(sent..).filter(|rest| !rest.is_empty()) {
-            // Nearly always the system takes all of it at once.
+            // Nearly always the kernel takes everything at once.
             sent += match self.stream.try_write(rest) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.wait_to_write(sent, first.checked_add(timeout)).await?
@@ -173,13 +159,11 @@ impl FramedConnection {
         Ok(SendTimes { first, last: Instant::now() })
     }
 
-    /// Says that there is nothing more to come; the server closes its side then.
     pub(crate) async fn close(&mut self) {
-        // The connection may be gone already, which is as good.
         let _ = poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await;
     }
 
-    /// Waits for the next frame; the one before is gone. Keep-alives are skipped.
+    /// Waits for the next message, which replaces the last one. Skips keep-alives.
     pub(crate) async fn receive(&mut self, deadline: Option<Instant>) -> io::Result<ReceiveTimes> {
         loop {
             let (header, arrived) = self.receive_any(deadline).await?;
@@ -202,8 +186,8 @@ impl FramedConnection {
         }
     }
 
-    /// Waits until there is something to [`receive`](Link::receive), or the connection ends; may be dropped at any time. It
-    /// may also end without cause, so that what follows has to have a deadline.
+    /// Waits until [`Self::receive`] has data, or the connection ends. May wake up spuriously, so the next read needs a
+    /// deadline; may be dropped at any time.
     pub(crate) async fn disturbed(&self) -> io::Result<()> {
         if self.has_frame() {
             return Ok(());
@@ -211,36 +195,33 @@ impl FramedConnection {
         self.stream.readable().await
     }
 
-    /// Whether the last read returned after a deadline: who never waits, because there is always something to read,
-    /// does not hear the timer.
+    /// Returns true if the last read returned after the deadline. A receiver that always has data never checks the
+    /// timer.
     pub(crate) fn is_past(&self, deadline: Option<Instant>) -> bool {
         deadline.is_some_and(|deadline| self.read_at >= deadline)
     }
 
-    /// Whether a frame came behind the last one that was handed out; what is no frame is for the next call to refuse.
+    /// Returns true if another complete frame has arrived already. Leaves an invalid header to the next call.
     pub(crate) fn has_frame(&self) -> bool {
         let bytes = &self.incoming[self.frame.end..self.filled];
         let Some((header, rest)) = bytes.split_first_chunk::<{ nbss::HEADER_LENGTH }>() else { return false };
         FrameHeader::parse(*header).is_none_or(|header| rest.len() >= header.length as usize)
     }
 
-    /// The message received last.
     pub(crate) fn frame(&self) -> &[u8] {
         &self.incoming[self.frame.clone()]
     }
 
-    /// The message received last, for decrypting it where it is.
     pub(crate) fn frame_mut(&mut self) -> &mut [u8] {
         &mut self.incoming[self.frame.clone()]
     }
 
-    /// Waits for the next frame of any type.
     pub(super) async fn receive_any(&mut self, deadline: Option<Instant>) -> io::Result<(FrameHeader, ReceiveTimes)> {
         let mut start = self.frame.end;
         if start == self.filled {
             (start, self.filled) = (0, 0);
         }
-        // What is there already came with the read that completed the frame before.
+        // Bytes that are already here came with the read that completed the previous frame.
         let mut first = (self.filled > start).then_some(self.read_at);
         loop {
             let present = self.filled - start;
@@ -260,23 +241,22 @@ impl FramedConnection {
             if start + wanted > self.incoming.len() {
                 self.incoming.copy_within(start..self.filled, 0);
                 (start, self.filled) = (0, present);
-                // Memory is for what has come, and not for what a frame's header announces.
+                // Allocates for the data received rather than for the length in the header, which may be a lie.
                 if wanted > self.incoming.len() && present == self.incoming.len() {
                     self.incoming.resize(wanted.min(2 * present), 0);
                 }
             }
-            // A call that is dropped while it waits leaves the bytes where the next one looks for them.
+            // A call dropped while waiting leaves the bytes where the next call expects them.
             self.frame = start..start;
             self.filled += self.read(deadline).await?;
             first.get_or_insert(self.read_at);
         }
     }
 
-    /// Reads what is there, at least a byte.
     async fn read(&mut self, deadline: Option<Instant>) -> io::Result<usize> {
         let FramedConnection { stream, incoming, filled, timer, read_at, .. } = self;
         let read = poll_fn(|context| {
-            // `poll_read` knows from a short read that the socket is empty, and saves asking once more.
+            // After a short read, `poll_read` knows that the socket is empty and saves a system call.
             let mut buffer = ReadBuf::new(&mut incoming[*filled..]);
             match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
                 Poll::Ready(result) => Poll::Ready(result.map(|()| buffer.filled().len())),
@@ -301,12 +281,10 @@ impl FramedConnection {
     }
 }
 
-/// A host and its port, an IPv6 address in brackets.
 fn named(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Pending until the deadline, then an error.
 fn poll_deadline<T>(
     timer: &mut Pin<Box<Sleep>>,
     deadline: Option<Instant>,
@@ -325,14 +303,85 @@ fn poll_deadline<T>(
     }
 }
 
-/// What a server must not send.
 pub(super) fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// The point in time at which waiting ends; absent where it is beyond what the clock can say.
+/// Returns the end of the timeout, or `None` if it is beyond the clock's range.
 pub(crate) fn deadline(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
+}
+
+/// Name that every server accepts as its own (MS-SMB 2.1).
+const ANY_SERVER: &str = "*SMBSERVER";
+const CALLING: &str = "SMBSCOPE";
+const FILE_SERVER: u8 = 0x20;
+const WORKSTATION: u8 = 0x00;
+/// Type of a session request (RFC 1002 4.3.2).
+const SESSION_REQUEST: u8 = 0x81;
+
+/// Connects and requests a session, with the host's own name first and `*SMBSERVER` second.
+async fn connect_netbios(options: &SessionOptions) -> Result<FramedConnection, ClientError> {
+    let mut refusal = String::new();
+    let names = [netbios_name(&options.host), Some(ANY_SERVER.to_owned())];
+    for called in names.into_iter().flatten() {
+        // The server closes the connection after a refusal, so each attempt needs its own.
+        let mut link = FramedConnection::tcp(options).await?;
+        match request(&mut link, &called, options).await {
+            Ok(None) => return Ok(link),
+            Ok(Some(reason)) => refusal = format!("no NetBIOS session with {called} at {}: {reason}", options.address),
+            Err(error) => return Err(ClientError::on_connection("asking for a NetBIOS session", error)),
+        }
+    }
+    Err(ClientError::Unsupported(format!("{refusal}; try direct TCP, or the server's NetBIOS name as host")))
+}
+
+async fn request(link: &mut FramedConnection, called: &str, options: &SessionOptions) -> io::Result<Option<String>> {
+    let out = link.begin();
+    put_name(called, FILE_SERVER, out);
+    put_name(CALLING, WORKSTATION, out);
+    let length = out.len() - FramedConnection::START;
+    out[0] = SESSION_REQUEST;
+    // Two names of 34 bytes.
+    out[3] = u8::try_from(length).unwrap_or(u8::MAX);
+    link.send_raw(options.timeout).await?;
+    let deadline = deadline(options.timeout);
+    let (header, _) = link.receive_any(deadline).await?;
+    Ok(match header.frame_type {
+        FrameType::PositiveResponse => None,
+        FrameType::NegativeResponse => Some(refusal(link.frame().first().copied().unwrap_or(0x8f)).to_owned()),
+        FrameType::RetargetResponse => Some("the server sends its clients to another address".to_owned()),
+        other => return Err(invalid(format!("a NetBIOS frame of type {other:?} where a session response must be"))),
+    })
+}
+
+fn refusal(code: u8) -> &'static str {
+    match code {
+        0x80 => "nobody listens on the called name",
+        0x81 => "it does not listen for our name",
+        0x82 => "the called name is not present",
+        0x83 => "the server is out of resources",
+        _ => "the server does not say why",
+    }
+}
+
+/// Returns the usual NetBIOS name of a host: the first label of its name. Returns `None` for an address.
+fn netbios_name(host: &str) -> Option<String> {
+    if host.parse::<IpAddr>().is_ok() {
+        return None;
+    }
+    let label = host.split('.').next().unwrap_or_default();
+    (label.is_ascii() && (1..=15).contains(&label.len())).then(|| label.to_ascii_uppercase())
+}
+
+/// Writes a name of 15 characters and a suffix in first-level encoding (RFC 1001 14.1), without a scope.
+fn put_name(name: &str, suffix: u8, out: &mut Vec<u8>) {
+    out.push(32);
+    let padded = name.bytes().chain(std::iter::repeat(b' ')).take(15).chain([suffix]);
+    for byte in padded {
+        out.extend([b'A' + (byte >> 4), b'A' + (byte & 0x0f)]);
+    }
+    out.push(0);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Frames against a socket of the test's own.
+//! Tests frames against a local socket.
 
 use super::*;
 use crate::SessionOptions;
@@ -10,7 +10,6 @@ fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// A link, and the server's end of it in a thread.
 fn with_server<T>(
     server: impl FnOnce(std::net::TcpStream) + Send + 'static,
     client: impl AsyncFnOnce(FramedConnection) -> T,
@@ -49,7 +48,7 @@ fn frames_of_one_read_share_its_time_and_a_late_tail_has_its_own() {
         stream.write_all(b"e").unwrap();
     };
     with_server(server, async |mut link| {
-        // Let all of the first write arrive, so that it is one read.
+        // Lets all of the first write arrive, so that it is a single read.
         tokio::time::sleep(Duration::from_millis(10)).await;
         let first = link.receive(soon()).await.unwrap();
         assert_eq!(link.frame(), b"a");
@@ -117,7 +116,7 @@ fn bytes_that_are_no_frame_are_refused() {
             assert!(error.to_string().ends_with(" is not an SMB server: it answered HTTP"), "{error}");
         },
     );
-    // Behind a frame it is an SMB server that goes wrong.
+    // After a valid frame, garbage is an error of an SMB server.
     with_server(
         |mut stream| stream.write_all(b"\0\0\0\x02abHTTP/1.1 400").unwrap(),
         async |mut link| {
@@ -145,4 +144,21 @@ fn a_netbios_session_is_asked_for_by_the_hosts_name_then_by_any() {
     });
     run(async { FramedConnection::connect(&options).await.unwrap() });
     server.join().unwrap();
+}
+
+#[test]
+fn names_are_encoded_as_the_specification_shows() {
+    // RFC 1001 14.1: "FRED" padded with spaces. The last pair is the suffix 0x20, which looks like a space.
+    let mut out = Vec::new();
+    put_name("FRED", FILE_SERVER, &mut out);
+    assert_eq!(&out[1..33], b"EGFCEFEECACACACACACACACACACACACA");
+    assert_eq!((out[0], out[33], out.len()), (32, 0, 34));
+}
+
+#[test]
+fn an_address_has_no_netbios_name() {
+    assert_eq!(netbios_name("filer.example.org"), Some("FILER".to_owned()));
+    assert_eq!(netbios_name("10.0.0.1"), None);
+    assert_eq!(netbios_name("fe80::1"), None);
+    assert_eq!(netbios_name("a-name-of-sixteen"), None);
 }

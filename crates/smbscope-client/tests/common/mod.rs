@@ -1,4 +1,4 @@
-//! What the tests against real servers share. Each test file uses a part of it.
+//! Helpers shared by the tests against real servers. Each test file uses some of them.
 #![allow(dead_code)]
 
 use smbscope_client::{
@@ -9,13 +9,12 @@ use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
 use std::future::Future;
 
-/// Every dialect of SMB2 and SMB3.
 pub(crate) const DIALECTS: [u16; 5] = [0x0202, 0x0210, 0x0300, 0x0302, 0x0311];
-/// Every signing.
 pub(crate) const SIGNINGS: [ClientSigningPolicy; 3] =
     [ClientSigningPolicy::Off, ClientSigningPolicy::On, ClientSigningPolicy::Required];
 
-/// A Samba of the test's own that takes guests, too, or a line that says why there is none.
+/// Starts a private Samba server with guest access. Returns `None`, and reports the skipped test, if there can't be
+/// one.
 pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
     if let Err(error) = smbscope_lab::available() {
         smbscope_testkit::skip::missing(error);
@@ -27,25 +26,25 @@ pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
     )
 }
 
-/// Options for the share of a server, as a guest.
+/// Returns guest options for the server's share.
 pub(crate) fn options(server: &LabServer, dialect: u16) -> SessionOptions {
     let mut options = SessionOptions::new("127.0.0.1", server.address(), server.share());
     options.dialect = Dialect::Smb2(dialect);
     options
 }
 
-/// The server's first user.
+/// Returns the server's first user.
 pub(crate) fn user(server: &LabServer) -> Credentials {
     let password = Secret::new(server.password().to_owned());
     Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password }
 }
 
-/// The same as [`options`], as the server's first user.
+/// Returns [`options`] for the server's first user.
 pub(crate) fn user_options(server: &LabServer, dialect: u16) -> SessionOptions {
     SessionOptions { credentials: user(server), ..options(server, dialect) }
 }
 
-/// No encryption, and every cipher of a dialect.
+/// Returns no encryption, and every cipher of a dialect.
 pub(crate) fn encryptions(dialect: u16) -> Vec<Encryption> {
     let ciphers: &[Cipher] = match dialect {
         0x0311 => &[Cipher::Aes128Ccm, Cipher::Aes128Gcm, Cipher::Aes256Ccm, Cipher::Aes256Gcm],
@@ -56,7 +55,7 @@ pub(crate) fn encryptions(dialect: u16) -> Vec<Encryption> {
     [Encryption::Off].into_iter().chain(required).collect()
 }
 
-/// Makes a file, or empties it, for all that can be done with one.
+/// Creates or truncates a file, with full access.
 pub(crate) fn create(path: &str) -> OpenParameters<'_> {
     OpenParameters {
         path,
@@ -73,7 +72,7 @@ pub(crate) fn create(path: &str) -> OpenParameters<'_> {
     }
 }
 
-/// Opens a file that is there, to be read.
+/// Opens an existing file for reading.
 pub(crate) fn reading(path: &str) -> OpenParameters<'_> {
     OpenParameters {
         access: access::READ_DATA | access::READ_ATTRIBUTES,
@@ -82,7 +81,7 @@ pub(crate) fn reading(path: &str) -> OpenParameters<'_> {
     }
 }
 
-/// As a user's task is run.
+/// Runs a future like a user's task.
 pub(crate) fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }

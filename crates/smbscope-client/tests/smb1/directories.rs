@@ -1,4 +1,4 @@
-//! Listing, renaming, making and removing.
+//! Listing, renaming, creating and removing.
 
 use crate::smb1::support::{commands, connect, file, plain_samba, samba, status, user};
 use smbscope_client::ClientError;
@@ -10,7 +10,7 @@ use smbscope_wire::status::NtStatus;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Every class that SMB1 can list with.
+/// Classes that SMB1 can list with.
 const CLASSES: [InfoLevel; 6] = [
     InfoLevel::FILE_DIRECTORY_INFORMATION,
     InfoLevel::FILE_FULL_DIRECTORY_INFORMATION,
@@ -20,7 +20,7 @@ const CLASSES: [InfoLevel; 6] = [
     InfoLevel::FILE_ID_FULL_DIRECTORY_INFORMATION,
 ];
 
-/// 300 files of growing size in `d`.
+/// Creates 300 files of growing size in `d`.
 fn fill(folder: &std::path::Path) -> BTreeSet<String> {
     fs::create_dir(folder.join("d")).unwrap();
     let names: BTreeSet<String> = (0..300).map(|number| format!("a rather long name {number}.txt")).collect();
@@ -48,7 +48,7 @@ async fn three_hundred_files_come_in_pages_at_every_level() {
             assert_eq!(sizes, 299 * 300 / 2, "{class}");
         }
         let commands = commands(&mut session);
-        // 16 KiB hold 302 entries in no class; the server ends the search by itself.
+        // 16 KiB hold 302 entries in no class; the server ends the search itself.
         assert!(
             commands.len() >= 2 && commands.iter().all(|command| *command == Smb1Command::TRANSACTION2),
             "{commands:?}"
@@ -72,7 +72,7 @@ async fn answers_of_several_messages_are_put_together() {
     let listed: BTreeSet<String> =
         entries.iter().map(|entry| entry.name.clone()).filter(|name| !name.starts_with('.')).collect();
     assert_eq!(listed, names);
-    // One sample for all messages of an answer: more bytes than one message may have.
+    // A response has one sample, with more bytes than fit one message.
     assert!(session.samples()[0].response_bytes > 2000);
     assert!(session.samples().iter().all(|sample| sample.group == CommandGroup::Directory));
 }

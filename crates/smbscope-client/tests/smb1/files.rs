@@ -1,4 +1,4 @@
-//! Open, read, write, information, locks.
+//! Opening, reading, writing, querying and locking.
 
 use crate::smb1::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_client::{
@@ -39,7 +39,7 @@ async fn opens_say_what_they_did() {
 async fn files_are_opened_in_the_old_way_too() {
     let Some(server) = plain_samba() else { return };
     let mut session = connect(&user(&server)).await;
-    // AccessMode: read and write, deny none; OpenMode: create where there is none, open where there is one.
+    // AccessMode: read and write, deny none. OpenMode: create a missing file, open an existing one.
     let created = session.open_andx("a.dat", 0x42, 0x11).await.unwrap();
     assert_eq!((created.action, created.size), (2, 0));
     session.write(created.handle, 0, b"twelve bytes").await.unwrap();
@@ -55,7 +55,7 @@ async fn files_are_opened_in_the_old_way_too() {
 async fn names_beyond_ascii_arrive_whole() {
     let Some(server) = plain_samba() else { return };
     let mut session = connect(&user(&server)).await;
-    // A character outside the basic plane takes two units of UTF-16.
+    // A character outside the basic plane takes two UTF-16 units.
     let name = "größe \u{1f4c8}.txt";
     let opened = session.open(&file(name)).await.unwrap();
     session.close(opened.handle).await.unwrap();
@@ -66,7 +66,7 @@ async fn names_beyond_ascii_arrive_whole() {
 async fn large_reads_and_writes_are_as_few_commands_as_allowed() {
     let Some(server) = plain_samba() else { return };
     for (options, commands_each) in
-        // 200,000 bytes in parts of 64 KiB; signed, in parts of 16 KiB.
+        // 200,000 bytes in parts of 64 KiB or, signed, of 16 KiB.
         [(user(&server), 4), (SessionOptions { signing: ClientSigningPolicy::Required, ..user(&server) }, 13)]
     {
         let mut session = connect(&options).await;
@@ -87,7 +87,7 @@ async fn large_reads_and_writes_are_as_few_commands_as_allowed() {
 
 #[tokio::test]
 async fn raw_mode_moves_data_without_headers() {
-    // Samba offers it where it can't sign.
+    // Samba offers raw mode only without signing.
     let settings =
         LabServerSettings { signing: smbscope_lab::ServerSigningPolicy::Off, ..LabServerSettings::default() };
     let Some(server) = samba(&settings) else { return };
@@ -97,7 +97,7 @@ async fn raw_mode_moves_data_without_headers() {
     let data = pattern(200_000);
     commands(&mut session);
     session.write(opened.handle, 3, &data).await.unwrap();
-    // Four blocks of 65,024 bytes at most, each in two parts: the announcement and the data.
+    // Four blocks of at most 65,024 bytes, each in two parts: the announcement and the data.
     let samples: Vec<_> = session.samples().drain(..).collect();
     assert_eq!(samples.len(), 8);
     for pair in samples.chunks(2) {
@@ -112,7 +112,7 @@ async fn raw_mode_moves_data_without_headers() {
     let samples: Vec<_> = session.samples().drain(..).collect();
     assert_eq!(samples.iter().map(|sample| sample.response_bytes).sum::<u32>(), 200_000);
     assert!(samples.iter().all(|read| read.command == smbscope_model::Command::Smb1(Smb1Command::READ_RAW)));
-    // An empty answer does not say why; the next one does.
+    // An empty response is ambiguous; the READ_ANDX after it isn't.
     assert_eq!(status(session.read(opened.handle, 300_000, 10).await), Some(NtStatus::END_OF_FILE));
     assert_eq!(commands(&mut session), [Smb1Command::READ_RAW, Smb1Command::READ_ANDX]);
     let other = session.open(&OpenParameters { access: 0x0012_0089, ..file("raw.dat") }).await.unwrap();
@@ -138,14 +138,14 @@ async fn what_was_written_is_on_the_disk_and_what_is_on_the_disk_is_read() {
     assert_eq!(session.read(opened.handle, 69_990, 100).await.unwrap(), &data[69_990..]);
     commands(&mut session);
     assert_eq!(status(session.read(opened.handle, 70_000, 100).await), Some(NtStatus::END_OF_FILE));
-    // SMB1 has no status for it: the server's own answer was a success.
+    // SMB1 has no status for the end of a file: the server answered with success.
     assert_eq!(session.samples()[0].status, Some(NtStatus::SUCCESS));
     session.write(opened.handle, 5, b"").await.unwrap();
     assert_eq!(session.read(opened.handle, 0, 0).await.unwrap(), b"");
     session.close(opened.handle).await.unwrap();
     assert_eq!(session.open_read_close("a.dat", 10, 20).await.unwrap(), 20);
     assert_eq!(status(session.open_read_close("a.dat", 70_000, 20).await), Some(NtStatus::END_OF_FILE));
-    // Nothing stays open where the read failed.
+    // The file is closed even though the read failed.
     assert_eq!(commands(&mut session).last(), Some(&Smb1Command::CLOSE));
 }
 
@@ -201,7 +201,7 @@ async fn open_files_are_changed() {
     session.set_file(opened.handle, SetInfo::EndOfFile(777)).await.unwrap();
     assert_eq!(on_disk("a.dat").metadata().unwrap().len(), 777);
     session.set_file(opened.handle, SetInfo::Allocation(4096)).await.unwrap();
-    // 2001-09-09 01:46:40 UTC is 1,000,000,000 seconds after 1970: FILETIME counts 100 ns since 1601.
+    // 2001-09-09 01:46:40 UTC is 1,000,000,000 seconds after 1970; FILETIME counts 100 ns since 1601.
     let last_write = (1_000_000_000 + 11_644_473_600) * 10_000_000;
     let basic = SetInfo::Basic { creation: 0, last_access: 0, last_write, change: 0, attributes: 0 };
     session.set_file(opened.handle, basic).await.unwrap();
@@ -230,13 +230,13 @@ async fn locks_keep_others_out_until_they_are_given_back() {
     one.lock(here, range(1000)).await.unwrap();
     other.lock(there, range(0)).await.unwrap();
     assert_eq!(status(other.lock(there, range(1009)).await), Some(NtStatus::LOCK_NOT_GRANTED));
-    // Samba answers FILE_LOCK_CONFLICT to who asks again for the same.
+    // Samba answers FILE_LOCK_CONFLICT when the same lock is requested again.
     let again = status(other.lock(there, range(1009)).await).unwrap();
     assert!([NtStatus::LOCK_NOT_GRANTED, NtStatus::FILE_LOCK_CONFLICT].contains(&again), "{again}");
     assert_eq!(status(other.write(there, 1005, b"x").await), Some(NtStatus::FILE_LOCK_CONFLICT));
     one.unlock(here, 1000, 10).await.unwrap();
     other.lock(there, range(1009)).await.unwrap();
-    // Ranges are wide ones: 4 GiB on, nothing is locked.
+    // Ranges are 64-bit: nothing is locked 4 GiB further on.
     one.lock(here, range(0x1_0000_0000)).await.unwrap();
     let conflict = status(other.lock(there, range(0x1_0000_0009)).await).unwrap();
     assert!([NtStatus::LOCK_NOT_GRANTED, NtStatus::FILE_LOCK_CONFLICT].contains(&conflict), "{conflict}");
@@ -264,7 +264,7 @@ async fn a_share_that_cannot_be_written_says_so() {
     let mut session = connect(&guest(&server)).await;
     let refused = status(session.open(&file("a.dat")).await).unwrap();
     assert_eq!(refused, NtStatus::ACCESS_DENIED);
-    // The session goes on.
+    // The session stays usable.
     session.echo().await.unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! The SMB1 client against servers: Samba, where it is installed, and one that answers by a script.
+//! The SMB1 client against Samba, if it is installed, and against a scripted server.
 
 mod directories;
 mod files;

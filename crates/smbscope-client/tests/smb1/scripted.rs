@@ -1,4 +1,4 @@
-//! Against a server that answers by a script: what Samba does not do on demand.
+//! Behaviour that Samba doesn't show on demand, from a scripted server.
 
 use smbscope_client::{ClientError, SessionOptions, smb1};
 use smbscope_model::{Dialect, ExchangeOutcome};
@@ -31,7 +31,7 @@ async fn an_answer_that_comes_too_late_is_not_taken_for_another_one() {
     let server = ScriptedServer::start(Script::new().rule(late)).unwrap();
     let mut session = connect(&server).await.unwrap();
     session.samples().clear();
-    // The caller gives up before the time limit does.
+    // The caller gives up before the timeout.
     assert!(tokio::time::timeout(Duration::from_millis(50), session.echo()).await.is_err());
     session.check_directory("d").await.unwrap();
     let outcomes: Vec<_> = session.samples().iter().map(|sample| sample.outcome).collect();

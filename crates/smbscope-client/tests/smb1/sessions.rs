@@ -1,4 +1,4 @@
-//! Connecting: transports, users, signatures, refusals.
+//! Connecting: transports, users, signing, refusals.
 
 use crate::smb1::support::{commands, connect, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_client::{
@@ -11,7 +11,7 @@ use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::net::{Ipv6Addr, SocketAddr};
 
-/// Writes a file, reads it back and goes.
+/// Writes a file, reads it back and disconnects.
 async fn work(options: &SessionOptions) -> Result<Option<SigningAlgorithm>, ClientError> {
     let mut session = smb1::Smb1ClientSession::connect(options).await?;
     let opened = session.open(&file("work.dat")).await?;
@@ -22,7 +22,7 @@ async fn work(options: &SessionOptions) -> Result<Option<SigningAlgorithm>, Clie
     session.remove_file("work.dat").await?;
     session.disconnect().await?;
     let signing = session.facts().signing;
-    // The two legs of the logon and what came before them can't be signed yet.
+    // The legs of the logon and the messages before them can't be signed yet.
     let signed = session.samples().iter().skip(3).map(|sample| sample.signed);
     assert!(signed.into_iter().all(|signed| signed == signing.is_some()));
     assert!(session.samples().iter().all(|sample| sample.outcome == ExchangeOutcome::Complete));
@@ -119,7 +119,7 @@ async fn a_missing_share_is_refused_with_a_hint() {
 #[tokio::test]
 async fn a_share_that_requires_encryption_lets_nobody_do_anything() {
     let Some(server) = plain_samba() else { return };
-    // Samba answers the tree connect all the same.
+    // Samba accepts the tree connect nevertheless.
     let options = SessionOptions { share: server.encrypted_share().to_owned(), ..user(&server) };
     let mut session = connect(&options).await;
     assert_eq!(status(session.open(&file("a.dat")).await), Some(NtStatus::ACCESS_DENIED));

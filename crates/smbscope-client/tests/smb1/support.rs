@@ -9,7 +9,7 @@ use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
-/// A server that takes guests, too, or a line that says why the test is skipped.
+/// Starts a server with guest access. Returns `None`, and reports the skipped test, if there can't be one.
 pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
     if let Err(reason) = smbscope_lab::available() {
         smbscope_testkit::skip::missing(reason);
@@ -18,12 +18,12 @@ pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
     Some(LabServer::start(&LabServerSettings { guests: true, ..settings.clone() }).expect("Samba is there and starts"))
 }
 
-/// A server as it comes.
+/// Starts a server with default settings.
 pub(crate) fn plain_samba() -> Option<LabServer> {
     samba(&LabServerSettings::default())
 }
 
-/// NT LM 0.12 to its share as a guest.
+/// Returns guest options for the server's share in NT LM 0.12.
 pub(crate) fn guest(server: &LabServer) -> SessionOptions {
     let mut options = SessionOptions::new("127.0.0.1", server.address(), server.share());
     options.dialect = Dialect::NtLm012;
@@ -31,7 +31,7 @@ pub(crate) fn guest(server: &LabServer) -> SessionOptions {
     options
 }
 
-/// The same as its user.
+/// Returns the same options for the server's user.
 pub(crate) fn user(server: &LabServer) -> SessionOptions {
     let password = Secret::new(server.password().to_owned());
     let credentials = Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password };
@@ -42,12 +42,12 @@ pub(crate) async fn connect(options: &SessionOptions) -> smb1::Smb1ClientSession
     smb1::Smb1ClientSession::connect(options).await.expect("the server lets us in")
 }
 
-/// The same through the seam that workloads use.
+/// Connects through the session type that workloads use.
 pub(crate) async fn connect_any(options: &SessionOptions) -> ClientSession {
     ClientSession::connect(options).await.expect("the server lets us in")
 }
 
-/// A file to read, write and delete, made where it is not there.
+/// Opens or creates a file to read, write and delete.
 pub(crate) fn file(path: &str) -> OpenParameters<'_> {
     OpenParameters {
         path,
@@ -60,17 +60,17 @@ pub(crate) fn file(path: &str) -> OpenParameters<'_> {
     }
 }
 
-/// Bytes that are not the same anywhere near each other.
+/// Returns bytes without a short period.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at ^ (at / 251)) as u8).collect()
 }
 
-/// What the server answered, `None` where it did what was asked for.
+/// Returns the server's status, or `None` after a success.
 pub(crate) fn status<T>(result: Result<T, ClientError>) -> Option<NtStatus> {
     result.err().map(|error| error.status().unwrap_or_else(|| panic!("no status: {error}")))
 }
 
-/// The commands of the samples since these were last taken.
+/// Takes the samples and returns their commands.
 pub(crate) fn commands(session: &mut smb1::Smb1ClientSession) -> Vec<Smb1Command> {
     let command = |command| match command {
         Command::Smb1(command) => command,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 #[tokio::test]
 async fn a_lock_that_waits_gets_the_range_when_it_is_free() {
     let Some(server) = plain_samba() else { return };
-    // Waits have no time limit of the client's.
+    // Expected waits have no timeout.
     let options = SessionOptions { timeout: Duration::from_millis(300), ..user(&server) };
     let (mut one, mut other) = (connect(&options).await, connect(&options).await);
     let here = one.open(&file("a.dat")).await.unwrap().handle;
@@ -38,7 +38,7 @@ async fn an_oplock_is_given_back_when_the_server_asks_for_it() {
         let name = format!("{signing:?}.dat");
         let held = owner.open(&file(&name)).await.unwrap().handle;
         owner.samples().clear();
-        // The open waits until the owner gives its oplock back, which it does while it waits for an answer.
+        // The open waits for the owner's acknowledgement, which it sends while waiting for a response of its own.
         let open = file(&name);
         let opening = other.open(&open);
         let working = async {
@@ -56,7 +56,7 @@ async fn an_oplock_is_given_back_when_the_server_asks_for_it() {
         assert_eq!(breaks[0].outcome, ExchangeOutcome::ServerInitiated);
         assert_eq!(breaks[1].outcome, ExchangeOutcome::NoResponseByDesign);
         assert!(owner.samples().iter().all(|sample| sample.outcome != ExchangeOutcome::Unanswered));
-        // The count of signatures was not upset.
+        // The signing sequence is intact.
         owner.write(held, 0, b"mine").await.unwrap();
         assert_eq!(other.read(opened, 0, 4).await.unwrap(), b"mine");
         owner.close(held).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_watch_waits_beside_other_commands() {
         let root = session.open(&root).await.unwrap();
         session.watch(root.handle, NAMES, false).await.unwrap();
         session.samples().clear();
-        // Samba begins to watch some time after it took the request. The answer comes while others are waited for.
+        // Samba starts to watch some time after accepting the request. The response arrives during other waits.
         let mut made = 0;
         while made < 100 && !session.has_changes() {
             session.make_directory(&format!("{signing:?} {made}")).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_watch_is_taken_back_and_signatures_go_on() {
         let samples: Vec<_> = session.samples().drain(..).collect();
         assert_eq!(samples[0].command, smbscope_model::Command::Smb1(Smb1Command::NT_CANCEL));
         assert_eq!(samples[0].outcome, ExchangeOutcome::NoResponseByDesign);
-        // NT_CANCEL takes one number, not two (MS-CIFS 3.1.4.1): the next answers are verified all the same.
+        // NT_CANCEL takes one sequence number, not two (MS-CIFS 3.1.4.1): the next responses still verify.
         session.echo().await.unwrap();
         session.close(quiet.handle).await.unwrap();
         session.remove_directory("quiet").await.unwrap();

@@ -1,4 +1,4 @@
-//! What others see of our traffic: tshark's dissection of a capture.
+//! Our traffic as dissected by tshark.
 
 use crate::smb1::support::{connect, file, pattern, plain_samba, user};
 use smbscope_client::{ByteRangeLock, ClientSigningPolicy, CreateDisposition, OpenParameters, SessionOptions, SetInfo};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// tcpdump on the loopback interface, once it captures; a line where it can't.
+/// Starts tcpdump on the loopback interface and waits until it captures. Reports the skipped test if it can't.
 fn capture(port: u16, into: &Path) -> Option<Child> {
     let child = Command::new("tcpdump")
         .args(["-i", "lo", "-B", "16384", "-s", "0", "-U", "-w"])
@@ -21,7 +21,7 @@ fn capture(port: u16, into: &Path) -> Option<Child> {
         smbscope_testkit::skip::missing("tcpdump is not installed");
         return None;
     };
-    // The file's header is written when the capture has begun.
+    // tcpdump writes the file's header once it is capturing.
     let end = Instant::now() + Duration::from_secs(5);
     while Instant::now() < end && child.try_wait().ok().flatten().is_none() {
         if into.metadata().is_ok_and(|file| file.len() >= 24) {
@@ -35,7 +35,7 @@ fn capture(port: u16, into: &Path) -> Option<Child> {
     None
 }
 
-/// Every kind of request that the client can make.
+/// Sends every kind of request that the client supports.
 async fn everything(options: &SessionOptions) {
     let mut session = connect(options).await;
     session.echo().await.unwrap();
@@ -95,7 +95,7 @@ async fn tshark_finds_nothing_malformed_in_our_traffic() {
     for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
         everything(&SessionOptions { signing, ..user(&server) }).await;
     }
-    // What the kernel holds is handed over within a second.
+    // The kernel delivers buffered packets within a second.
     std::thread::sleep(Duration::from_millis(1500));
     let pid = rustix::process::Pid::from_child(&tcpdump);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -113,7 +113,7 @@ async fn tshark_finds_nothing_malformed_in_our_traffic() {
     };
     let requests = tshark("smb.flags.response == 0");
     assert!(requests.lines().count() > 60, "the capture holds our requests:\n{requests}");
-    // tshark 4.0 stumbles over the hint in the first token of Samba's, whoever asks for it (MS-SPNG 2.2.1).
+    // tshark 4.0 misparses the hint in Samba's first token (MS-SPNG 2.2.1), regardless of the client.
     let not_ours = "smb.cmd == 0x72 && smb.flags.response == 1";
     let wrong = tshark(&format!("smb && (_ws.malformed || _ws.expert.severity >= 0x600000) && !({not_ours})"));
     assert_eq!(wrong, "");

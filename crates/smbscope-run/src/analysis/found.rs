@@ -1,36 +1,38 @@
-//! What was found in captures apart from their exchanges, and the error where there is no SMB in them.
+//! Results of reading captures other than the exchanges, and the errors of an analysis.
 
-use super::{AnalysisError, AnalysisOptions};
-use smbscope_analyze::pipeline;
+use crate::analysis::AnalysisOptions;
+use smbscope_analyze::pipeline::{self, RerunReason};
+use smbscope_capture::reader::CaptureError;
+use smbscope_diagnose::CatalogueError;
+use smbscope_diagnose::whatif::Scenario;
+use smbscope_model::travel::TravelError;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::counted;
+use smbscope_stats::filter::FilterError;
+use std::io;
+use std::path::PathBuf;
 
-/// What is said where the system refused threads.
 pub const WITHOUT_THREADS: &str =
     "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
-/// Protocols that an error names.
 const NAMED: usize = 4;
 
-/// What an analysis found, apart from the exchanges, and whether it was ended early.
 #[derive(Debug)]
 pub struct AnalyzedCaptures {
-    /// The captures, in the order of the inputs.
+    /// In the order of the inputs.
     pub captures: Vec<CaptureInfo>,
-    /// Inputs that could not be read, and why, a line each; they count nowhere.
+    /// Inputs that could not be read, with the reason, one per line. No statistics include them.
     pub unread: Vec<String>,
-    /// Counts, connections, and what is odd about the captures.
     pub analysis: pipeline::CaptureFindings,
-    /// Whether whoever watched ended it early.
+    /// True if the observer stopped the analysis early.
     pub interrupted: bool,
 }
 
 impl AnalyzedCaptures {
-    /// Where captures end too early, a line each.
     pub fn truncations(&self) -> impl Iterator<Item = String> {
         self.captures.iter().filter_map(|info| info.truncated.clone())
     }
 
-    /// What a reader of the results is to know at once, a line each.
+    /// Returns the warnings to show above the results, one per line.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(self.analysis.without_threads.then(|| WITHOUT_THREADS.to_owned()));
@@ -45,7 +47,8 @@ impl AnalyzedCaptures {
         notes
     }
 
-    /// Returns an error that says what was seen instead if there was no SMB and nobody tried to connect to its ports.
+    /// Fails if there was neither SMB traffic nor a connection attempt to its ports. The error describes the traffic
+    /// instead.
     pub fn refuse_without_smb(&self, options: &AnalysisOptions) -> Result<(), AnalysisError> {
         if !self.analysis.connections.is_empty() || !self.analysis.connect_attempts.is_empty() {
             return Ok(());
@@ -63,7 +66,6 @@ impl AnalyzedCaptures {
         Err(AnalysisError::NoSmb(format!("{names}: {seen}")))
     }
 
-    /// What there was instead of TCP.
     fn without_tcp(&self) -> String {
         let packets = self.analysis.quality.packets;
         let seen = counted(packets, "packet", "packets");
@@ -90,7 +92,6 @@ impl AnalyzedCaptures {
         }
     }
 
-    /// What TCP there was instead of SMB.
     fn without_smb(&self, ports: &[u16]) -> String {
         let Quality { tcp_packets, snapped_packets, .. } = self.analysis.quality;
         let busy = self.analysis.busiest_ports.iter();
@@ -106,11 +107,76 @@ impl AnalyzedCaptures {
             let wanted = wanted.join(", ");
             return format!("no SMB on port {wanted} in {seen}; {busiest}; without --port every port is looked at");
         }
-        // Headers of Ethernet, IP and TCP alone take up to 74 bytes.
+        // The headers of Ethernet, IP and TCP alone take up to 74 bytes.
         let advice = match snapped_packets {
             0 => String::new(),
             n => format!("; the snap length cut {} short, use one of 128 or more", counted(n, "packet", "packets")),
         };
         format!("no SMB: {seen}, none of them SMB; {busiest}{advice}")
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AnalysisError {
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+
+    /// The inputs contain no SMB. The text describes the traffic they have instead.
+    #[error("{0}")]
+    NoSmb(String),
+
+    #[error("{0}: interrupted before any SMB was read")]
+    Interrupted(String),
+
+    #[error("cannot read {}: {error}", path.display())]
+    ThresholdsFile {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+
+    #[error("{}: {error}", path.display())]
+    Thresholds {
+        path: PathBuf,
+        #[source]
+        error: CatalogueError,
+    },
+
+    #[error("{0}")]
+    Episode(String),
+
+    #[error("--episode {number}: {error}")]
+    EpisodeFilter {
+        number: u32,
+        #[source]
+        error: FilterError,
+    },
+
+    #[error("--what-if {0}: the capture does not show the round trip of all connections of the episode")]
+    WhatIf(Scenario),
+
+    #[error("{}: {error}", path.display())]
+    Piece {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+
+    #[error("cannot write the exchanges: {0}")]
+    Table(#[source] io::Error),
+
+    #[error("{what}: {error}")]
+    Received {
+        what: String,
+        #[source]
+        error: TravelError,
+    },
+
+    /// The options don't work in parts. The text says what to do instead.
+    #[error("{0}")]
+    InParts(&'static str),
+
+    /// A bug: the most conservative pass failed as well.
+    #[error("an analysis that takes nothing for granted failed: {0:?}")]
+    Failed(RerunReason),
 }

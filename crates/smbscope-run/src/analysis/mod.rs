@@ -1,83 +1,69 @@
-//! The analysis of captures: from inputs and [`AnalysisOptions`] to a [`Report`](smbscope_report::Report), or to the exchanges themselves.
+//! Capture analysis: from inputs and [`AnalysisOptions`] to a [`Report`](smbscope_report::Report), or to a table of
+//! exchanges.
 //!
 //! ```no_run
-//! # fn example() -> Result<(), smbscope_run::analysis::Error> {
-//! use smbscope_run::analysis::{Analysis, AnalysisOptions, Input};
+//! # fn example() -> Result<(), smbscope_run::analysis::AnalysisError> {
+//! use smbscope_run::analysis::{AnalysisOptions, CaptureInput, CaptureSetAnalysis};
 //!
 //! let options = AnalysisOptions::default();
-//! let analysis = Analysis::run(&[Input::from_argument("capture.pcapng")], &options, &mut ())?;
+//! let analysis = CaptureSetAnalysis::run(&[CaptureInput::from_argument("capture.pcapng")], &options, &mut ())?;
 //! println!("{}", analysis.into_report(&options)?.explanation.answer.headline);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Nothing here prints or handles a signal: an [`Observer`] learns how far the reading is, and gets the flag that ends it.
+//! Nothing here prints or handles signals. An [`AnalysisObserver`] follows the progress and receives the flag that
+//! stops it.
 
-mod episode;
-mod error;
 mod found;
 pub mod parts;
-mod pass;
 mod recorder;
 mod report;
 mod table;
-mod thresholds;
 
-pub use episode::{narrowed, of_episode};
-pub use error::AnalysisError;
-pub use found::{AnalyzedCaptures, WITHOUT_THREADS};
+pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
 pub use recorder::AggregatedExchanges;
 pub use smbscope_capture::reader::CaptureInput;
 pub use table::{ExchangeExport, ExchangeExportResult};
-pub use thresholds::catalogue;
 
-use pass::AnalysisPass;
 use recorder::AnalysisRecorder;
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_diagnose::Catalogue;
-use smbscope_diagnose::whatif::Scenario;
-use smbscope_model::{MemoryBudget, Nanos, Role};
-use smbscope_report::Slow;
+use smbscope_diagnose::whatif::{COMMANDS_MAX, Scenario};
+use smbscope_load::bounded;
+use smbscope_model::{MemoryBudget, Nanos, Role, prose, units};
+use smbscope_report::{Slow, counted};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, SliceSortKey, each_beside};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::{io, thread};
 
-/// What is asked of captures, by the names of the command line.
 #[derive(Debug, Clone)]
 pub struct AnalysisOptions {
-    /// Look only at connections with one of these TCP ports at either end; at all where there is none.
     pub ports: Vec<u16>,
-    /// Bytes for connection state, and again for the windows of decompressors.
+    /// Memory budget in bytes for connection state, and the same again for decompressor windows.
     pub memory: usize,
-    /// Threads that follow connections; with 1, one thread does everything.
+    /// Number of threads that follow connections. With 1, a single thread does everything.
     pub threads: usize,
-    /// Look only at exchanges that pass.
     pub filter: Option<Filter>,
-    /// Look only at the episode with this number, from 1; [`narrowed`] makes a filter of it.
+    /// Analyses only the episode with this number, from 1. [`narrowed`] converts it into a filter.
     pub episode: Option<u32>,
-    /// Predict how long the episode takes otherwise.
+    /// Changes to predict the episode's duration for.
     pub what_if: Vec<Scenario>,
-    /// Keep the first commands that pass the filter, as the picture of an episode needs them.
+    /// Keeps the first commands that pass the filter, for the waterfall of an episode.
     pub waterfall: bool,
-    /// Group results by these fields.
     pub by: Vec<Dimension>,
-    /// Sort groups by this figure.
     pub sort: SliceSortKey,
-    /// The width of bins on the time line.
     pub interval: Option<Nanos>,
-    /// What counts as slow.
     pub slow: Slow,
-    /// Look for findings and episodes.
     pub findings: bool,
-    /// The findings with their thresholds.
     pub catalogue: Catalogue,
-    /// Where packets were captured on both sides of a router: which copy to use; the first one where it is not said.
+    /// Copy to use if packets were captured on both sides of a router. By default the first one counts.
     pub beside: Option<Role>,
-    /// A title for the report.
     pub title: Option<String>,
 }
 
@@ -103,23 +89,19 @@ impl Default for AnalysisOptions {
     }
 }
 
-/// Learns of an analysis while it goes on.
 pub trait AnalysisObserver {
-    /// The inputs are read, from their beginning: whoever sets the flag ends that early. It also ends a read that waits for a
-    /// pipe. May come several times.
+    /// Called when reading starts from the beginning, possibly several times. Setting the flag stops reading, even
+    /// while it waits for a pipe.
     fn begins(&mut self, _stop: &Arc<AtomicBool>) {}
 
-    /// So far the reading is; told every few thousand packets.
+    /// Called every few thousand packets.
     fn reads(&mut self, _set: &CaptureSet) {}
 
-    /// The inputs were read.
     fn ended(&mut self) {}
 }
 
-/// Nobody looks.
 impl AnalysisObserver for () {}
 
-/// Captures that are open, and about to be analysed.
 pub struct PendingAnalysis<'o> {
     inputs: &'o [CaptureInput],
     options: &'o AnalysisOptions,
@@ -127,17 +109,13 @@ pub struct PendingAnalysis<'o> {
     set: CaptureSet,
 }
 
-/// What an analysis found.
 #[derive(Debug)]
 pub struct CaptureSetAnalysis {
-    /// What was found apart from the exchanges.
     pub found: AnalyzedCaptures,
-    /// What was counted of the exchanges.
     pub recorded: AggregatedExchanges,
 }
 
 impl CaptureSetAnalysis {
-    /// Analyses captures; several inputs are one capture.
     pub fn run(
         inputs: &[CaptureInput],
         options: &AnalysisOptions,
@@ -149,7 +127,7 @@ impl CaptureSetAnalysis {
 }
 
 impl<'o> PendingAnalysis<'o> {
-    /// Opens the inputs. The options are to be [`narrowed`].
+    /// Opens the inputs. Expects [`narrowed`] options.
     pub fn open(
         inputs: &'o [CaptureInput],
         options: &'o AnalysisOptions,
@@ -158,7 +136,7 @@ impl<'o> PendingAnalysis<'o> {
         Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, pass })
     }
 
-    /// Reads them, once more where what was taken for granted about them was wrong.
+    /// Analyses the captures. Starts over if an assumption about them proves wrong.
     pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
         let PendingAnalysis { inputs, options, mut pass, mut set } = self;
         let analysis = loop {
@@ -178,7 +156,6 @@ impl<'o> PendingAnalysis<'o> {
     }
 }
 
-/// Counts every exchange.
 fn recorded(
     options: &AnalysisOptions,
     sharding: Sharding,
@@ -195,7 +172,6 @@ fn recorded(
     Ok(CaptureSetAnalysis { found, recorded })
 }
 
-/// Adds up what the threads counted, two and two at the same time.
 fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     while parts.len() > 1 {
         let others = parts.split_off(parts.len().div_ceil(2));
@@ -204,7 +180,6 @@ fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     parts.swap_remove(0)
 }
 
-/// Reads every packet and hands every exchange on.
 fn follow<S: Sink>(
     options: &AnalysisOptions,
     set: &mut CaptureSet,
@@ -221,12 +196,10 @@ fn follow<S: Sink>(
     Ok(AnalyzedCaptures { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
 }
 
-/// What the captures are called.
 fn names(set: &CaptureSet) -> Vec<String> {
     set.captures().iter().map(|info| info.name.clone()).collect()
 }
 
-/// What of the options matters to those who follow connections.
 fn how(options: &AnalysisOptions) -> AnalyzerOptions {
     AnalyzerOptions {
         ports: options.ports.clone(),
@@ -234,4 +207,100 @@ fn how(options: &AnalysisOptions) -> AnalyzerOptions {
         beside: options.beside,
         details: false,
     }
+}
+
+/// Returns the options with a filter that selects their episode, or unchanged if they name none.
+pub fn narrowed(
+    inputs: &[CaptureInput],
+    options: &AnalysisOptions,
+    observer: &mut dyn AnalysisObserver,
+) -> Result<AnalysisOptions, AnalysisError> {
+    let Some(number) = options.episode else { return Ok(options.clone()) };
+    let (filter, commands) = of_episode(inputs, options, number, observer)?;
+    if !options.what_if.is_empty() && commands > COMMANDS_MAX as u64 {
+        let (commands, most) = (counted(commands, "command", "commands"), prose::thousands(COMMANDS_MAX as u64));
+        return Err(AnalysisError::Episode(format!(
+            "--what-if: episode {number} has {commands}, more than {most}: choose a part of it with --filter"
+        )));
+    }
+    Ok(AnalysisOptions { filter: Some(filter), episode: None, waterfall: true, ..options.clone() })
+}
+
+/// Returns a filter that selects an episode, and the episode's number of commands.
+pub fn of_episode(
+    inputs: &[CaptureInput],
+    options: &AnalysisOptions,
+    number: u32,
+    observer: &mut dyn AnalysisObserver,
+) -> Result<(Filter, u64), AnalysisError> {
+    if !inputs.iter().all(CaptureInput::can_be_read_again) {
+        let pipe = "--episode reads its captures twice, which a pipe does not allow: give files";
+        return Err(AnalysisError::Episode(pipe.to_owned()));
+    }
+    let first = AnalysisOptions { by: Vec::new(), episode: None, what_if: Vec::new(), ..options.clone() };
+    let report = PendingAnalysis::open(inputs, &first)?.run(observer)?.into_report(&first)?;
+    let episodes = &report.explanation.episodes;
+    let Some(episode) = (number as usize).checked_sub(1).and_then(|index| episodes.get(index)) else {
+        return Err(AnalysisError::Episode(match episodes.len() {
+            0 => format!("--episode {number}: there is no episode; an episode has at least 10 commands"),
+            n => format!("--episode {number}: there are {n}; --full lists them"),
+        }));
+    };
+    let begin = report.first.unwrap_or_default();
+    let at = |time: smbscope_model::Timestamp| units::exact_duration(time - begin);
+    let (start, end) = (at(episode.start), at(episode.end));
+    let condition = format!("client == {} and time >= {start} and time <= {end}", episode.client);
+    let expression = match &options.filter {
+        Some(given) => format!("({given}) and {condition}"),
+        None => condition,
+    };
+    let filter: Filter = expression.parse().map_err(|error| AnalysisError::EpisodeFilter { number, error })?;
+    Ok((filter, episode.commands))
+}
+
+/// Assumptions under which the inputs are read. If one proves wrong, the next pass does without it.
+pub(super) struct AnalysisPass {
+    in_order: bool,
+    sharding: Sharding,
+    memory: usize,
+}
+
+impl AnalysisPass {
+    pub(super) fn first(inputs: &[CaptureInput], options: &AnalysisOptions) -> AnalysisPass {
+        let memory = options.memory;
+        match inputs.iter().all(CaptureInput::can_be_read_again) {
+            true => AnalysisPass { in_order: true, sharding: Sharding::Connections, memory },
+            false => AnalysisPass { in_order: false, sharding: Sharding::None, memory },
+        }
+    }
+
+    pub(super) fn sharding(&self) -> Sharding {
+        self.sharding
+    }
+
+    pub(super) fn open(&self, inputs: &[CaptureInput]) -> Result<CaptureSet, AnalysisError> {
+        Ok(CaptureSet::open_with_memory(inputs, self.in_order, self.memory)?)
+    }
+
+    pub(super) fn learn(&mut self, failure: RerunReason) {
+        match failure {
+            RerunReason::OutOfOrder => self.in_order = false,
+            RerunReason::Coupled => {
+                self.sharding = match self.sharding {
+                    Sharding::Connections => Sharding::Hosts,
+                    Sharding::Hosts | Sharding::None => Sharding::None,
+                }
+            }
+        }
+    }
+}
+
+const THRESHOLDS_MAX: u64 = 1 << 20;
+
+pub fn catalogue(thresholds: Option<&Path>) -> Result<Catalogue, AnalysisError> {
+    let Some(path) = thresholds else { return Ok(Catalogue::default()) };
+    let unreadable = |error| AnalysisError::ThresholdsFile { path: path.to_owned(), error };
+    let text = bounded::read(path, THRESHOLDS_MAX).map_err(unreadable)?;
+    let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;
+    Catalogue::with_thresholds(&text).map_err(|error| AnalysisError::Thresholds { path: path.to_owned(), error })
 }

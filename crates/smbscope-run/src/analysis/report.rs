@@ -1,4 +1,4 @@
-//! The report on what was found and counted.
+//! Builds the report.
 
 use super::{AggregatedExchanges, AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis};
 use smbscope_diagnose::whatif::{self, Prediction};
@@ -8,7 +8,7 @@ use smbscope_stats::filter::Filter;
 use smbscope_stats::{Aggregate, BINS_MAX, beside};
 
 impl CaptureSetAnalysis {
-    /// The report. The options are those of the analysis.
+    /// Builds the report. `options` must be those of the analysis.
     pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, AnalysisError> {
         let CaptureSetAnalysis { found, recorded } = self;
         let mut aggregate = recorded.aggregator.finish();
@@ -37,7 +37,7 @@ impl CaptureSetAnalysis {
             slow: options.slow.clone(),
             explanation: Explanation { what_if, waterfall, ..Explanation::default() },
         };
-        // Giving back the memory of large tables takes as long as the diagnosis.
+        // Freeing large tables takes as long as the diagnosis, so both run in parallel.
         let explain = || {
             collector.as_ref().map(|collector| (report.diagnosed(collector, &options.catalogue), collector.episodes()))
         };
@@ -50,7 +50,6 @@ impl CaptureSetAnalysis {
     }
 }
 
-/// What the report warns of beside what its figures say.
 fn warnings(
     options: &AnalysisOptions,
     found: &AnalyzedCaptures,
@@ -84,7 +83,6 @@ fn warnings(
     warnings
 }
 
-/// How long the chosen episode would take otherwise.
 fn predictions(
     options: &AnalysisOptions,
     connections: &[ConnectionSummary],
@@ -96,7 +94,6 @@ fn predictions(
     options.what_if.iter().map(predicted).collect()
 }
 
-/// That the same commands were captured at two places, and how to take one.
 fn twice(seen: &SeenTwice, beside: Option<Role>) -> Option<String> {
     Some(match seen {
         SeenTwice::Routed(_) if beside.is_some() => return None,
@@ -118,7 +115,6 @@ fn twice(seen: &SeenTwice, beside: Option<Role>) -> Option<String> {
     })
 }
 
-/// Where and by how much the clock stepped.
 fn clock_step(step: &ClockStep, captures: &[CaptureInfo]) -> String {
     let name = captures.get(usize::from(step.after.packet.capture().0)).map_or("", |info| info.name.as_str());
     let (number, by) = (step.after.packet.number(), step.by());

@@ -1,4 +1,4 @@
-//! Exchanges one by one, in the order of their ends, into a table.
+//! Writes exchanges to a table, in order of their ends.
 
 use super::recorder::Chooser;
 use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalyzedCaptures, follow, names};
@@ -11,39 +11,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Exchanges that go to the thread that writes the table at once.
 const BATCH_EXCHANGES: usize = 256;
-/// Such batches that may wait for it.
 const EXCHANGE_BATCHES_AHEAD: usize = 4;
 
-/// Captures that are open, and whose exchanges are about to be written.
 pub struct ExchangeExport<'o> {
     options: &'o AnalysisOptions,
     set: CaptureSet,
     threading: Threading,
 }
 
-/// An exchange table that was written.
 #[derive(Debug)]
 pub struct ExchangeExportResult {
-    /// How the writing went. Where it failed, nobody read the rest of the captures.
+    /// Result of writing. Reading stops at the first error.
     pub result: io::Result<()>,
-    /// What was found apart from the exchanges.
     pub found: AnalyzedCaptures,
 }
 
 impl<'o> ExchangeExport<'o> {
-    /// Opens the inputs. The options are to be [`narrowed`](super::narrowed).
+    /// Opens the inputs. Expects [`narrowed`](super::narrowed) options.
     pub fn open(inputs: &[CaptureInput], options: &'o AnalysisOptions) -> Result<ExchangeExport<'o>, AnalysisError> {
         let set = CaptureSet::open_with_memory(inputs, false, options.memory)?;
-        // Who follows a live capture waits for no batch to be full.
+        // Batches would delay the output of a live capture.
         let at_once = options.threads <= 1 || !inputs.iter().all(CaptureInput::can_be_read_again);
         let threading = if at_once { Threading::Inline } else { Threading::Workers };
         Ok(ExchangeExport { options, set, threading })
     }
 
-    /// Writes every exchange that passes the filter to a table as it comes. Whoever gets [`Written`] looks whether there was
-    /// SMB ([`Found::refuse_without_smb`]).
+    /// Writes every exchange that passes the filter. The caller checks the result with
+    /// [`AnalyzedCaptures::refuse_without_smb`].
     pub fn write<T: ExchangeTable + Send>(
         self,
         table: io::Result<T>,
@@ -65,7 +60,7 @@ impl<'o> ExchangeExport<'o> {
                 let (mut line, batches, empties) = ExchangeBatchSender::new();
                 let rows = &mut rows;
                 let write = move || rows.take(&batches, &empties);
-                // Nothing is read yet: without this thread, the calling one does all the work.
+                // If the thread can't be started, nothing has been read yet and the calling thread does all the work.
                 let writer = thread::Builder::new().spawn_scoped(scope, write).ok()?;
                 let sink = |exchange: &Exchange| {
                     if let Some(id) = chosen(exchange) {
@@ -108,11 +103,9 @@ impl<'o> ExchangeExport<'o> {
     }
 }
 
-/// The table, until something goes wrong with it.
 struct Rows<'a, T> {
     table: io::Result<T>,
     names: &'a [String],
-    /// Set when nobody will read the rest of the captures.
     stop: &'a AtomicBool,
 }
 
@@ -128,20 +121,18 @@ impl<T: ExchangeTable> Rows<'_, T> {
         }
     }
 
-    /// Adds what comes on a line, until its other end is gone.
     fn take(&mut self, batches: &Receiver<NumberedExchanges>, empties: &SyncSender<NumberedExchanges>) {
         for mut batch in batches {
             batch.drain(..).for_each(|(exchange, id)| self.add(&exchange, id));
-            // There is room for all batches there are.
+            // The channel has room for every batch.
             let _ = empties.try_send(batch);
         }
     }
 }
 
-/// Exchanges with their ids.
 type NumberedExchanges = Vec<(Exchange, u64)>;
 
-/// The way from who finds exchanges to who writes them: making rows takes as long as finding what they say.
+/// Sends exchanges to the writer thread. Building rows takes as long as finding the exchanges.
 struct ExchangeBatchSender {
     gathered: NumberedExchanges,
     batches: SyncSender<NumberedExchanges>,
@@ -164,7 +155,7 @@ impl ExchangeBatchSender {
 
     fn send(&mut self) {
         let empty = self.empties.try_recv().unwrap_or_default();
-        // The writer goes away early only when it panicked, and then its thread is joined.
+        // Sending fails only if the writer panicked; joining its thread reports that.
         let _ = self.batches.send(std::mem::replace(&mut self.gathered, empty));
     }
 }

@@ -1,40 +1,28 @@
-//! A load point as the engine yields it → the document that is shown and kept.
+//! Converts the engine's results, client settings and capacity results into the terms of the bench document.
 
-use crate::wire::Wire;
+pub(crate) mod wire;
+
+use crate::capture::CaptureFacts;
+use crate::document::wire::Wire;
+use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SigningAlgorithm};
 use smbscope_load::engine::result::{self, LoadPointEnd, LoadPointResult, PacingResult};
-use smbscope_load::engine::{FinishedJob, JobSummary, OverloadTally};
+use smbscope_load::engine::{self, FinishedJob, JobSummary, Knee, OverloadTally};
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_report::bench::{self, Captured, ClientWireTimes, OTHER, RunCapture};
+use smbscope_report::counted;
 use smbscope_stats::{CommandRowKey, CommandTallyView, DurationStatistics, Summary, SummaryPrecision, is_apart};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What became of the capture of a load point.
 #[derive(Debug)]
 pub(crate) enum LoadPointCapture<'a> {
-    /// None was asked for.
     NotAsked,
-    /// There is none: why, as a part of a sentence.
     Skipped(String),
-    /// What it shows, and what is known of it; the counts of commands are filled in here.
+    /// The matched commands and the facts about the capture. Command counts are added here.
     Made(&'a Wire, CaptureFacts),
 }
 
-/// What is known of a capture beside its exchanges.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CaptureFacts {
-    /// Where it was kept.
-    pub(crate) file: Option<String>,
-    /// How far it can be trusted, in one sentence.
-    pub(crate) quality: String,
-    /// Packets in it.
-    pub(crate) packets: u64,
-    /// Packets that the capturing program lost.
-    pub(crate) dropped_packets: u64,
-}
-
-/// The load point, and what a capture shows of it.
 pub(crate) fn load_point(run: &LoadPointResult, seen: LoadPointCapture<'_>) -> bench::BenchRun {
     let wire = match &seen {
         LoadPointCapture::Made(wire, _) => Some(*wire),
@@ -70,10 +58,9 @@ pub(crate) fn load_point(run: &LoadPointResult, seen: LoadPointCapture<'_>) -> b
         client_cpu: Some(client_cpu(&run.client_cpu, run.duration, answered)),
         capture: capture(seen, answered),
         counted: Some(bench::LoadPointBreakdown::new(&run.counted.finish())),
-        // What follows from the rest.
         answer: None,
         jobs: run.jobs.as_ref().map(jobs),
-        // Whoever looked at the server adds it.
+        // Filled in from the server's metrics.
         server: None,
         overload: run.overload.as_ref().map(overload),
         queue: run.queue.map(|queue| bench::QueueDepthEntry { asked: queue.asked, reached: queue.reached }),
@@ -149,7 +136,7 @@ fn pace(run: &LoadPointResult) -> bench::ScheduleAdherence {
     }
 }
 
-/// Summaries of the kinds that are chosen, merged; absent where there is no capture.
+/// Merges the summaries of the selected kinds. Returns `None` without a capture.
 fn merged<'a>(
     summaries: Option<&'a BTreeMap<CommandRowKey, Summary>>,
     chooses: impl Fn(&CommandRowKey) -> bool,
@@ -161,7 +148,6 @@ fn merged<'a>(
     }))
 }
 
-/// The client's times beside the wire's, of the kinds that are chosen.
 fn measured(
     client: DurationStatistics,
     wire: Option<&Wire>,
@@ -177,13 +163,13 @@ fn total(run: &LoadPointResult, wire: Option<&Wire>) -> ClientWireTimes {
     let client = run.total().figures();
     let in_headline = measured(client, wire, |kind| !is_apart(kind) && kind.2.in_headline());
     match &in_headline.wire {
-        // With encryption the wire shows frames only; each is a command, or a compound of them.
+        // With encryption the wire shows only frames, each a command or a compound.
         Some(seen) if seen.count == 0 => measured(client, wire, |(_, _, group)| *group == CommandGroup::Encrypted),
         _ => in_headline,
     }
 }
 
-/// Groups that either side has, in the order of the report; *Other* before its parts.
+/// Returns the groups that the client or the wire has, in report order, *Other* before its parts.
 fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredGroup> {
     let on_wire = |group: CommandGroup| wire.is_some_and(|wire| wire.commands.keys().any(|(_, _, of)| *of == group));
     let mut result = Vec::new();
@@ -210,7 +196,6 @@ fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredGrou
     result
 }
 
-/// Kinds of commands that either side has.
 fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredCommand> {
     let own: BTreeMap<CommandRowKey, CommandTallyView<'_>> =
         run.counted.kinds().filter(|(_, counted)| counted.response_time.count() > 0).collect();
@@ -245,7 +230,6 @@ fn operation(operation: &result::OperationResult) -> bench::OperationEntry {
     }
 }
 
-/// A piece of a run.
 pub(crate) fn interval(interval: &result::IntervalResult) -> bench::IntervalEntry {
     let result::IntervalResult { start, users, operations, errors, bytes_read, bytes_written, p50, p95, max } =
         *interval;
@@ -306,3 +290,86 @@ fn capture(seen: LoadPointCapture<'_>, answered: u64) -> Option<RunCapture> {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+pub(crate) fn signing(signing: ClientSigningPolicy) -> &'static str {
+    match signing {
+        ClientSigningPolicy::Off => "off",
+        ClientSigningPolicy::On => "on",
+        ClientSigningPolicy::Required => "required",
+    }
+}
+
+pub(crate) fn algorithm(algorithm: SigningAlgorithm) -> &'static str {
+    match algorithm {
+        SigningAlgorithm::Md5 => "MD5",
+        SigningAlgorithm::HmacSha256 => "HMAC-SHA256",
+        SigningAlgorithm::AesCmac => "AES-128-CMAC",
+        SigningAlgorithm::AesGmac => "AES-128-GMAC",
+    }
+}
+
+pub(crate) fn encryption(encryption: Encryption) -> &'static str {
+    match encryption {
+        Encryption::Off => "off",
+        Encryption::Required(_) => "required",
+    }
+}
+
+pub(crate) fn cipher(cipher: Cipher) -> &'static str {
+    match cipher {
+        Cipher::Aes128Ccm => "AES-128-CCM",
+        Cipher::Aes128Gcm => "AES-128-GCM",
+        Cipher::Aes256Ccm => "AES-256-CCM",
+        Cipher::Aes256Gcm => "AES-256-GCM",
+    }
+}
+
+/// Converts the result of a capacity search. With `by_rate`, the loads are request rates, all tried with the same
+/// number of users.
+pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> bench::CapacityEntry {
+    let found = match capacity.users {
+        Knee::At(load) | Knee::AtLeast(load) => Some(load),
+        Knee::Below(_) => None,
+        Knee::Unfinished(load) => load,
+    };
+    let users = found.and_then(|_| capacity.tried.first()).map(|tried| tried.run.users);
+    let rate = |run: &LoadPointResult| match run.pace {
+        PacingResult::Open { rate, .. } if by_rate => Some(rate.round() as u32),
+        _ => None,
+    };
+    bench::CapacityEntry {
+        criterion: capacity.criterion.to_string(),
+        users: if by_rate { users } else { found },
+        rate: found.filter(|_| by_rate),
+        always: capacity.range.and_then(|range| range.always),
+        never: capacity.range.and_then(|range| range.never),
+        tried: capacity
+            .tried
+            .iter()
+            .map(|tried| bench::CapacityTrialEntry {
+                users: tried.run.users,
+                rate: rate(&tried.run),
+                found: (!tried.verdict.found.is_empty()).then(|| tried.verdict.found.join(", ")),
+                holds: tried.verdict.met,
+            })
+            .collect(),
+    }
+}
+
+pub(crate) fn reservation(capacity: &engine::CapacityResult, by_rate: bool) -> Option<String> {
+    let criterion = &capacity.criterion;
+    match capacity.users {
+        Knee::At(_) => None,
+        Knee::AtLeast(rate) if by_rate => Some(format!(
+            "{criterion} holds at {rate}/s, the highest rate that was tried: the capacity may be higher; give --rates a \
+             larger range."
+        )),
+        Knee::AtLeast(users) => Some(format!(
+            "{criterion} holds at {}, the most that were tried: the capacity may be higher; give --users a larger range.",
+            counted(users.into(), "user", "users")
+        )),
+        // The report's answer already says so.
+        Knee::Below(_) => None,
+        Knee::Unfinished(_) => Some(format!("The search for the capacity with {criterion} was ended early.")),
+    }
+}

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 pub(crate) const READ: Command = Command::Smb2(smb2::Smb2Command::READ);
 
-/// A complete exchange of a client's connection: a port for each.
 pub(crate) fn exchange(client: u16, command: Command, id: u64, start: i64, length: i64) -> Exchange {
     Exchange {
         flow: FlowId(client.into()),
@@ -27,7 +26,7 @@ fn summary(values: &[i64]) -> Summary {
     summary
 }
 
-/// Two reads, a create that fails, a query of attributes and a listing, in ten seconds.
+/// Two reads, a failed create, an attribute query and a directory listing, in ten seconds.
 pub(crate) fn run(users: u32) -> LoadPointResult {
     let missing = NtStatus::OBJECT_NAME_NOT_FOUND;
     let started = Timestamp(871_291_800_000_000_000);
@@ -89,7 +88,6 @@ pub(crate) fn run(users: u32) -> LoadPointResult {
     }
 }
 
-/// A ramp of such runs.
 pub(crate) fn document(users: &[u32]) -> bench::BenchDocument {
     let runs: Vec<bench::BenchRun> =
         users.iter().map(|users| load_point(&run(*users), LoadPointCapture::NotAsked)).collect();
@@ -216,7 +214,7 @@ fn the_wire_stands_beside_the_client() {
     let begin = run.started.0;
     let mut wire = Wire::new(&run, Some(&[exchange(1, READ, 7, begin, 300)]));
     wire.record(&exchange(1, READ, 7, begin + 20, 240));
-    // What the client did not count stands there all the same.
+    // A command that the client did not count is listed as well.
     let echo = Command::Smb2(smb2::Smb2Command::ECHO);
     wire.record(&Exchange { group: CommandGroup::Session, ..exchange(1, echo, 8, begin + 1_000_000_000, 40) });
     let facts = CaptureFacts { quality: "Fine.".into(), packets: 4, ..CaptureFacts::default() };

@@ -1,9 +1,9 @@
-//! Launches and their capture → the document that is shown and kept.
+//! Converts launches and their capture into the bench document.
 
 use super::{LaunchOptions, ProgramFilesLocation, Series};
-use crate::document::{self, CaptureFacts, LoadPointCapture};
-use crate::sniffer::FinishedCapture;
-use crate::{BenchError, environment, names, proof};
+use crate::capture::{self, CaptureFacts, FinishedCapture};
+use crate::document::{self, LoadPointCapture};
+use crate::{BenchError, environment};
 use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, LoadPointResult, PacingResult};
 use smbscope_load::engine::{FinishedJob, JobSummary};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Timestamp};
@@ -13,10 +13,8 @@ use smbscope_stats::{Aggregator, Covered, Summary, SummaryPrecision, derived};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The capture of a series.
 pub(super) const CAPTURE: &str = "point-01-1-users.pcap";
 
-/// A launch that was done.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Launched {
     pub(super) started: Timestamp,
@@ -29,7 +27,6 @@ impl Launched {
     }
 }
 
-/// What the capture shows of launches.
 struct LaunchTraffic<'l> {
     launches: &'l [Launched],
     jobs: Vec<FinishedJob>,
@@ -58,7 +55,6 @@ impl<'l> LaunchTraffic<'l> {
         }
     }
 
-    /// An exchange of the capture: it belongs to the launch in which it began.
     fn record(&mut self, exchange: &Exchange) {
         let is_command = exchange.group != CommandGroup::Waiting;
         let (Some(first), Some(last), true) = (exchange.request.first, exchange.response.last, is_command) else {
@@ -88,7 +84,6 @@ impl<'l> LaunchTraffic<'l> {
 }
 
 impl Series {
-    /// What came of the launches, counted, and their document.
     pub(super) fn document(
         &self,
         launches: &[Launched],
@@ -100,12 +95,12 @@ impl Series {
         let port = self.server.map_or(0, |server| server.port());
         let facts = taken.map(|taken| {
             let taken = taken.as_ref().map_err(String::clone)?;
-            proof::read(taken, port, &mut |exchange| shown.record(exchange))
+            capture::read(taken, port, &mut |exchange| shown.record(exchange))
         });
         let LaunchTraffic { jobs: list, counted, dialect, .. } = shown;
         let run = run(launches, list, counted, ended);
         let mut point = document::load_point(&run, LoadPointCapture::NotAsked);
-        // What the program itself cost is not known.
+        // The CPU time of the launched program is unknown.
         point.client_cpu = None;
         point.server = load;
         let mut warnings = Vec::new();
@@ -207,9 +202,9 @@ impl Series {
             directory: None,
             user: None,
             dialect: seen_dialect.or_else(|| self.server.is_none().then(|| "local".to_owned())),
-            signing: names::signing(smbscope_client::ClientSigningPolicy::On).to_owned(),
+            signing: document::signing(smbscope_client::ClientSigningPolicy::On).to_owned(),
             signing_algorithm: None,
-            encryption: names::encryption(smbscope_client::Encryption::Off).to_owned(),
+            encryption: document::encryption(smbscope_client::Encryption::Off).to_owned(),
             cipher: None,
         }
     }
@@ -233,7 +228,6 @@ fn settings(options: &LaunchOptions) -> bench::RampSettings {
     }
 }
 
-/// The launches as a load point of one user.
 fn run(launches: &[Launched], list: Vec<FinishedJob>, counted: Aggregator, ended: LoadPointEnd) -> LoadPointResult {
     let sum = |of: fn(&FinishedJob) -> u64| list.iter().map(of).sum();
     let (bytes_read, bytes_written) = (sum(|job| job.bytes_read), sum(|job| job.bytes_written));
@@ -244,7 +238,7 @@ fn run(launches: &[Launched], list: Vec<FinishedJob>, counted: Aggregator, ended
     LoadPointResult {
         users: 1,
         started,
-        // Of the launches alone: rates are those while the program starts.
+        // The sum of the launches, so that rates describe the program's startup only.
         duration: length,
         warmup: Duration::ZERO,
         counted,
@@ -280,14 +274,14 @@ mod tests {
     use super::*;
     use smbscope_testkit::exchange::read;
 
-    /// Two launches of 100 ms at 0 and 200 ms; reads by hand.
+    /// Two launches of 100 ms at 0 and 200 ms, with reads worked out by hand.
     #[test]
     fn a_command_counts_to_the_launch_in_which_it_began() {
         const MS: i64 = 1_000_000;
         let launch = |at: i64| Launched { started: Timestamp(at * MS), elapsed: Duration::from_millis(100) };
         let launches = [launch(0), launch(200)];
         let mut shown = LaunchTraffic::from_launches(&launches);
-        // 10–30 and 20–40 ms overlap; 90–150 ms counts to the end of the launch; 150 ms is between the launches.
+        // 10–30 and 20–40 ms overlap; 90–150 ms counts up to the end of the launch; 150 ms is between the launches.
         for (start, took) in [(10, 20), (20, 20), (90, 60), (150, 10), (250, 5), (350, 5)] {
             shown.record(&read(start * MS, took * MS));
         }

@@ -1,28 +1,27 @@
-//! Launches of a real program, timed from its start until it is ready, with its files on this machine or on a share: the
-//! experiment of the folder redirection studies.
+//! Times launches of a real program from its start until it is ready, with its files on this machine or on a share, as
+//! in studies of folder redirection.
 //!
-//! What the program waits for the server is taken from a capture of the launch. The result is a [`Document`](
-//! smbscope_report::bench::Document) like that of a load: a launch is a job of one user, and commands are those of the capture.
+//! The time that the program waits for the server comes from a capture of the launch. The result is a
+//! [`BenchDocument`](smbscope_report::bench::BenchDocument) like that of a load: a launch is a job of a single user,
+//! and the commands are those in the capture. Start reading at [`Series`].
 
 mod document;
 mod mount;
 mod place;
 mod program;
 mod until;
-mod window;
 
 pub use mount::Mounter;
 pub use until::Until;
 
+use crate::capture::{RunningCapture, SnapLength, Sniffer};
 use crate::directory::RunDirectory;
+use crate::environment::now;
 use crate::files::Sources;
+use crate::launch::until::X11Display;
 use crate::metrics::Metrics;
-use crate::options::{Connect, ServerUnderTest};
-use crate::run::look;
-use crate::setup::now;
-use crate::site::Site;
-use crate::sniffer::{RunningCapture, SnapLength, Sniffer};
-use crate::study::commands;
+use crate::process::run_commands;
+use crate::server::{Connect, ServerUnderTest, Site, probe};
 use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
 use place::ProgramFolder;
@@ -37,70 +36,53 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use until::CompletionProbe;
-use window::X11Display;
 
-/// Launches of a series.
 pub const LAUNCHES_MAX: u32 = 1_000;
 
-/// What is asked of a series of launches.
 #[derive(Debug)]
 pub struct LaunchOptions {
-    /// The program and its arguments; `{folder}` stands for the folder with its files, `{local}` for an empty one of this
-    /// machine, new for each launch.
+    /// Program and arguments. `{folder}` stands for the folder with its files, `{local}` for an empty local folder that
+    /// is new for each launch.
     pub command: Vec<String>,
-    /// When a launch is done.
     pub until: Until,
-    /// How long it may take.
     pub timeout: Duration,
-    /// Launches that count; one that does not goes before them, which fills caches, and does what a program does only once.
+    /// Number of measured launches, after one unmeasured warm-up.
     pub repetitions: u32,
-    /// Caches are emptied before each launch.
     pub cold: bool,
-    /// What passes between a launch and the end of the program.
     pub linger: Duration,
-    /// For the shell, before each launch.
     pub before: Vec<String>,
-    /// Where the program's files are.
     pub files: ProgramFilesLocation,
-    /// What is in the folder at first; it stays as launches leave it.
+    /// Initial contents of the folder. Later launches see the changes of earlier ones.
     pub content: Option<PathBuf>,
-    /// Take a packet capture, which tells what the program waited for the server.
     pub capture: bool,
-    /// Where the series is kept.
+    /// Run directory. `None` keeps no files.
     pub directory: Option<PathBuf>,
-    /// What it is made from: none of it is written over.
     pub sources: Sources,
-    /// Title of the report.
     pub title: Option<String>,
-    /// The command line that asks for it, without a place for results.
+    /// Command line that started the series, without the option for the results.
     pub invocation: Option<String>,
 }
 
-/// Where a launched program's files are.
 #[derive(Debug)]
 pub enum ProgramFilesLocation {
-    /// In a new folder of this machine.
     Temporary,
-    /// In this folder; where it is on a share that is mounted already, this is its server.
+    /// An existing folder. The address is the server's if the folder is on a mounted share.
     Folder(PathBuf, Option<SocketAddr>),
-    /// On a share that is mounted for the launches.
     Share(Box<OnShare>),
 }
 
-/// A share that is mounted for the launches.
 #[derive(Debug)]
 pub struct OnShare {
-    /// The server.
     pub server: ServerUnderTest,
-    /// How to speak to it.
     pub connect: Connect,
-    /// What mounts it; otherwise what is best for the dialect.
+    /// `None` selects the best one for the dialect.
     pub mounter: Option<Mounter>,
 }
 
 impl OnShare {
-    /// Has a private server speak no dialect above this one, as which some programs can't be told; whether there is one.
-    fn be_spoken_to_in(&mut self, dialect: Dialect) -> bool {
+    /// Caps the private server at this dialect, because some mounters can't be limited themselves. Returns false if
+    /// there is no private server.
+    fn cap_dialect(&mut self, dialect: Dialect) -> bool {
         let ServerUnderTest::Private(private) = &mut self.server else { return false };
         if let Some(most) = mount::of_lab(dialect) {
             private.settings.max_dialect = most;
@@ -109,12 +91,10 @@ impl OnShare {
     }
 }
 
-/// Hears how a series gets on.
 pub trait LaunchObserver {
-    /// A launch is done, the first that counts is 1.
     fn launched(&mut self, number: u32, elapsed: Duration);
 
-    /// Something that weakens the result, as a sentence without its end.
+    /// Called with a limitation of the result, as a sentence without the full stop.
     fn note(&mut self, text: &str);
 }
 
@@ -124,23 +104,21 @@ impl LaunchObserver for () {
     fn note(&mut self, _: &str) {}
 }
 
-/// A series of launches whose server has answered, and whose results have a place.
 pub struct Series {
     options: LaunchOptions,
     started: Timestamp,
     directory: Option<RunDirectory>,
     place: ProgramFolder,
-    /// The server of the share, and what was negotiated with it.
     site: Option<(Site, SessionParameters)>,
     server: Option<SocketAddr>,
-    /// Ends last: the mount is in it.
+    /// Dropped after `place`, whose mount is inside it.
     workplace: Arc<Workplace>,
-    /// An X server begins anew when its last client leaves, and refuses who comes meanwhile.
+    /// Kept open, because an X server resets when its last client disconnects and refuses new ones meanwhile.
     _display: Option<X11Display>,
 }
 
 impl Series {
-    /// Finds a place for the results, mounts the share, and copies the content. Whatever fails here leaves nothing behind.
+    /// Prepares the run directory, mounts the share and copies the content. Leaves nothing behind if it fails.
     pub fn open(mut options: LaunchOptions) -> Result<Series, BenchError> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
@@ -162,12 +140,12 @@ impl Series {
                 }
                 let dialect = share.connect.options.dialect;
                 let mounter = *share.mounter.get_or_insert(Mounter::for_dialect(dialect));
-                let is_private = share.be_spoken_to_in(dialect);
+                let is_private = share.cap_dialect(dialect);
                 if let Some(why) = mount::beyond(mounter, &share.connect.options, is_private) {
                     return Err(BenchError::Unavailable(why));
                 }
                 let site = Site::open(&share.server, &share.connect)?;
-                let facts = look(&site.options)?;
+                let facts = probe(&site.options)?;
                 let place = ProgramFolder::share(mounter, &site.options, &site.directory, content, &workplace)?;
                 let server = site.options.address;
                 (place, Some((site, facts)), Some(server))
@@ -176,7 +154,6 @@ impl Series {
         Ok(Series { options, started, directory, place, site, server, workplace, _display: display })
     }
 
-    /// Launches the program again and again; ends early, with what was measured until then, when `stop` is set.
     pub fn run(mut self, observer: &mut dyn LaunchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
         let lab = self.site.as_ref().and_then(|(site, _)| site.lab_record());
         let metrics = self.server.map(|server| Metrics::new(server, lab, None));
@@ -206,7 +183,6 @@ impl Series {
         Ok(BenchOutcome { document, kept })
     }
 
-    /// All launches until one fails. Error: why, or that it was interrupted.
     fn launches(
         &mut self,
         observer: &mut dyn LaunchObserver,
@@ -236,7 +212,7 @@ impl Series {
             ("SMBSCOPE_LOCAL", local.clone()),
             ("SMBSCOPE_LAUNCH", number.to_string()),
         ];
-        commands::run("before", &self.options.before, &environment).map_err(LoadPointEnd::Failed)?;
+        run_commands("before", &self.options.before, &environment).map_err(LoadPointEnd::Failed)?;
         let options = &self.options;
         let filled = |text: &str| text.replace("{folder}", &folder).replace("{local}", &local);
         let command: Vec<String> = options.command.iter().map(|word| filled(word)).collect();
@@ -257,7 +233,6 @@ impl Series {
         Ok(Launched { started, elapsed })
     }
 
-    /// Begins the capture of the whole series, where there is a server and it is asked for.
     fn begin_capture(&mut self) -> Option<Result<RunningCapture, String>> {
         let server = self.server.filter(|_| self.options.capture)?;
         let name = document::CAPTURE;
@@ -268,7 +243,7 @@ impl Series {
             };
             sniffer.begin(&file)
         });
-        // What is on the share is known by its name only to who saw it opened.
+        // The capture shows file names only for opens, so everything must be opened again.
         if let (Ok(_), Some(_)) = (&begun, &self.site)
             && let Err(error) = self.place.mount_again()
         {
@@ -278,7 +253,6 @@ impl Series {
     }
 }
 
-/// Keeps the results.
 fn keep(
     mut directory: RunDirectory,
     run: &smbscope_load::engine::result::LoadPointResult,

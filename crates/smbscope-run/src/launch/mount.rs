@@ -1,8 +1,8 @@
-//! A share that is mounted through FUSE for the time of a launch, by a program that speaks SMB.
+//! Mounts a share through FUSE for the launches, with a program that speaks SMB.
 
 use crate::BenchError;
 use crate::files::new_private_directory;
-use crate::sniffer::UNTIL_END_OF_INPUT;
+use crate::process::UNTIL_END_OF_INPUT;
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_client::{ClientSigningPolicy, Credentials, Encryption, SessionOptions};
 use smbscope_lab::{Workplace, command_for};
@@ -16,24 +16,21 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a mount may take, and its end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where smbnetfs finds user and password, in its home.
+/// Path below its home directory where smbnetfs looks for user and password.
 const SMBNETFS_CONF: &str = ".smb/smbnetfs.conf";
 
-/// The program that mounts a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mounter {
-    /// Samba's client library: SMB1 to 3.1.1. Over SMB2 it fails where a program asks for the size of a file that it only
-    /// writes.
+    /// Uses Samba's client library: SMB1 to 3.1.1. Over SMB2 it fails if a program queries the size of a file opened
+    /// only for writing.
     Smbnetfs,
-    /// A client of its own for SMB 2.0.2 to 3.1.1, which gathers what is written to a file until it is closed.
+    /// Has its own client for SMB 2.0.2 to 3.1.1, which buffers writes to a file until it is closed.
     Rclone,
 }
 
 impl Mounter {
-    /// The one that is best for a dialect.
     pub fn for_dialect(dialect: Dialect) -> Mounter {
         match dialect {
             Dialect::Smb2(_) => Mounter::Rclone,
@@ -41,7 +38,7 @@ impl Mounter {
         }
     }
 
-    /// The program, which is its Debian package too.
+    /// Name of the program and of its Debian package.
     pub fn name(self) -> &'static str {
         match self {
             Mounter::Smbnetfs => "smbnetfs",
@@ -50,17 +47,13 @@ impl Mounter {
     }
 }
 
-/// A mounted share; dropping it unmounts it.
 pub(super) struct Mount {
     child: Child,
-    /// Where it is mounted, the program's settings, and its log.
     home: PathBuf,
-    /// The root of the share.
     root: PathBuf,
 }
 
 impl Mount {
-    /// Mounts the share, and returns when it can be looked into.
     pub(super) fn open(mounter: Mounter, options: &SessionOptions, workplace: &Workplace) -> Result<Mount, BenchError> {
         let home = workplace.path().join("mount");
         new_private_directory(&home).map_err(BenchError::file("make", &home))?;
@@ -80,12 +73,11 @@ impl Mount {
             command.spawn().map_err(|error| BenchError::Unavailable(format!("cannot start {name}: {error}")))?;
         let mut mount = Mount { child, home, root };
         mount.wait_for(name, &point)?;
-        // It has read the file, and keeps the password itself.
+        // smbnetfs has read the file and keeps the password in memory.
         let _ = fs::remove_file(mount.home.join(SMBNETFS_CONF));
         Ok(mount)
     }
 
-    /// The root of the share.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -94,7 +86,7 @@ impl Mount {
         let begun = Instant::now();
         let before = device(&self.home);
         loop {
-            // A folder that nothing is mounted on can be looked into as well.
+            // An empty mount point can be listed too, so the device must have changed.
             if device(point) != before && fs::read_dir(&self.root).is_ok() {
                 return Ok(());
             }
@@ -115,7 +107,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // It unmounts when it is told to end.
+        // Closing its input makes the script terminate the program, which unmounts.
         drop(self.child.stdin.take());
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
@@ -128,20 +120,20 @@ impl Drop for Mount {
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.wait();
-        // What still holds a file in it keeps it until it ends.
+        // Processes with open files keep the mount alive until they end.
         let unmounted = smbscope_lab::unmount(&self.home.join("share"));
-        // Below a mount would be the files of the share.
+        // While it is still mounted, this would delete the files on the share.
         let _ = unmounted.is_ok().then(|| fs::remove_dir_all(&self.home));
     }
 }
 
-/// The file system that a folder is on.
 fn device(folder: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     fs::symlink_metadata(folder).ok().map(|found| found.dev())
 }
 
-/// What is asked for that a program has no setting for. A private server speaks no dialect above the one that is asked for.
+/// Returns an option that the mounter can't honour, as an error text. On a private server the dialect is capped by the
+/// server instead.
 pub(super) fn beyond(mounter: Mounter, options: &SessionOptions, is_private: bool) -> Option<String> {
     if mounter == Mounter::Smbnetfs {
         return None;
@@ -160,7 +152,6 @@ pub(super) fn beyond(mounter: Mounter, options: &SessionOptions, is_private: boo
     Some(format!("rclone cannot {what}: use --mount smbnetfs"))
 }
 
-/// A dialect as the lab knows it.
 pub(super) fn of_lab(dialect: Dialect) -> Option<smbscope_lab::LabDialect> {
     match dialect {
         Dialect::Smb2(_) => dialect.to_string().parse().ok(),
@@ -175,7 +166,6 @@ fn host(options: &SessionOptions) -> String {
     }
 }
 
-/// Behind the words that end it with this process.
 fn bound(program: &str) -> Command {
     let mut command = command_for("sh");
     command.args(["-c", UNTIL_END_OF_INPUT, "sh", program]);
@@ -183,13 +173,13 @@ fn bound(program: &str) -> Command {
 }
 
 fn installed(name: &str, package: &str) -> Result<(), BenchError> {
-    match crate::sniffer::on_path(name) {
+    match crate::process::on_path(name) {
         Some(_) => Ok(()),
         None => Err(BenchError::Unavailable(format!("{name} is not installed (Debian: apt install {package})"))),
     }
 }
 
-/// Below its mount point are servers, and below these their shares.
+/// Prepares smbnetfs. Its mount point contains servers, which contain shares.
 fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), BenchError> {
     installed("smbnetfs", "smbnetfs")?;
     let folder = home.join(".smb");
@@ -219,7 +209,7 @@ fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Comm
                 let text = "smbnetfs takes no user and no password with a quote or backslash: use --mount rclone";
                 return Err(BenchError::Unavailable(text.to_owned()));
             }
-            // Servers are looked for by what is in the path, with the port.
+            // smbnetfs looks up the server as written in the path, with the port.
             let hosts = [words[0].clone(), host.clone()];
             hosts.map(|host| format!("auth \"{host}\" \"{}\" \"{}\"\n", words[1], words[2])).concat()
         }
@@ -229,15 +219,15 @@ fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Comm
     private_file(&home.join(SMBNETFS_CONF), &own)?;
     let mut command = bound("smbnetfs");
     command.env("HOME", home).arg(point).arg("-f");
-    // It reads its settings again every five minutes, and without the file it would forget the password.
+    // smbnetfs rereads its settings every five minutes, and would forget the password without the file.
     command.args(["-o", "config_update_period=100000000"]);
     Ok((command, point.join(host).join(&options.share)))
 }
 
-/// Its mount point is the share.
+/// Prepares rclone. Its mount point is the share.
 fn rclone(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), BenchError> {
     installed("rclone", "rclone")?;
-    // It mounts with the help of this one, also as root.
+    // rclone mounts through fusermount, even as root.
     installed("fusermount", "fuse3")?;
     let mut command = bound("rclone");
     command.args(["mount", &format!(":smb:{}", options.share)]).arg(point);
@@ -266,7 +256,7 @@ fn rclone(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Comman
     Ok((command, point.to_owned()))
 }
 
-/// As rclone takes a password: it comes from standard input, so that nobody else on this machine sees it.
+/// Obscures a password for rclone. It is passed on standard input, because arguments are visible to other users.
 fn obscured(password: &str) -> Result<String, BenchError> {
     let failed = |error: std::io::Error| BenchError::Unavailable(format!("rclone does not take the password: {error}"));
     let mut command = command_for("rclone");
@@ -279,7 +269,6 @@ fn obscured(password: &str) -> Result<String, BenchError> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A file that only this user may read.
 fn private_file(path: &Path, text: &str) -> Result<(), BenchError> {
     let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(BenchError::file("write", path))

@@ -1,4 +1,4 @@
-//! Where a launched program finds its files: a folder of this machine, or one on a share that is mounted for it.
+//! The folder with a launched program's files: local, or on a share mounted for it.
 
 use super::mount::{Mount, Mounter};
 use crate::BenchError;
@@ -10,24 +10,21 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Empties the caches of the system of what they hold of files (Documentation/admin-guide/sysctl/vm.rst).
+/// Writing 3 here empties the system's file caches (Documentation/admin-guide/sysctl/vm.rst).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// A folder for a program's files, removed with this value.
+/// The program's folder. Dropping it removes the folder if it was created here.
 pub(super) struct ProgramFolder {
-    /// The share, how to mount it, and where in it: with slashes.
     share: Option<(Mounter, SessionOptions, PathBuf)>,
     mount: Option<Mount>,
-    /// The name of the folder, if it was made here and is removed with this value.
     made: Option<String>,
     folder: PathBuf,
     workplace: Arc<Workplace>,
-    /// Content that could not be copied: links and what is no file.
     pub(super) left_out: u64,
 }
 
 impl ProgramFolder {
-    /// A folder that is there already, and stays; one of its own below it takes the content, if there is any.
+    /// Uses an existing folder, which is kept. The content, if any, goes to a new folder inside it.
     pub(super) fn folder(
         folder: &Path,
         content: Option<&Path>,
@@ -36,7 +33,7 @@ impl ProgramFolder {
         if !folder.is_dir() {
             return Err(BenchError::Unavailable(format!("{} is no folder", folder.display())));
         }
-        // A path that is the same wherever the program works.
+        // Absolute, because the program may change its working directory.
         let folder = folder.canonicalize().map_err(BenchError::file("look into", folder))?;
         let workplace = Arc::clone(workplace);
         let mut place = ProgramFolder { share: None, mount: None, made: None, folder, workplace, left_out: 0 };
@@ -47,17 +44,16 @@ impl ProgramFolder {
         Ok(place)
     }
 
-    /// A new folder among those for temporary files.
     pub(super) fn temporary(content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<ProgramFolder, BenchError> {
         let folder = workplace.path().join("files");
         new_private_directory(&folder).map_err(BenchError::file("make", &folder))?;
         let left_out = content.map_or(Ok(0), |content| copied(content, &folder))?;
-        // It goes with the workplace.
+        // Not in `made`: it is removed with the workplace.
         let workplace = Arc::clone(workplace);
         Ok(ProgramFolder { share: None, mount: None, made: None, folder, workplace, left_out })
     }
 
-    /// Goes on in a new folder below the present one, from which it removes those of launches that were killed.
+    /// Creates a new folder below the current one and switches to it. Removes the folders of killed launches.
     fn make_own(&mut self) -> Result<(), BenchError> {
         remove_abandoned(&self.folder);
         let name = own_name(PREFIX);
@@ -67,7 +63,6 @@ impl ProgramFolder {
         Ok(())
     }
 
-    /// A new folder in a directory of a share, which is mounted.
     pub(super) fn share(
         mounter: Mounter,
         options: &SessionOptions,
@@ -87,13 +82,11 @@ impl ProgramFolder {
         Ok(place)
     }
 
-    /// Where the program finds its files.
     pub(super) fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Has nothing that was read before at hand: what this machine keeps of files, a server on it included, and what the
-    /// mounted share keeps.
+    /// Empties the caches: those of this machine (including a local server's) and the mount's.
     pub(super) fn cool(&mut self) -> Result<(), BenchError> {
         self.mount = None;
         rustix::fs::sync();
@@ -101,7 +94,6 @@ impl ProgramFolder {
         self.mount_again()
     }
 
-    /// Mounts the share anew, if there is one.
     pub(super) fn mount_again(&mut self) -> Result<(), BenchError> {
         if let (Some((mounter, options, within)), Some(made)) = (&self.share, &self.made) {
             self.mount = None;
@@ -115,19 +107,17 @@ impl ProgramFolder {
 
 impl Drop for ProgramFolder {
     fn drop(&mut self) {
-        // What is not mounted any more can't be removed.
+        // A folder on a share that is no longer mounted can't be removed.
         if self.made.is_some() && self.share.is_some() == self.mount.is_some() {
             let _ = fs::remove_dir_all(&self.folder);
-            // The directory of a share that it was made in, where nothing else is in it.
+            // Also removes its directory on the share, if it is empty now.
             let _ = self.mount.is_some().then(|| self.folder.parent().map(fs::remove_dir));
         }
     }
 }
 
-/// How folders of launches begin.
 const PREFIX: &str = "smbscope-launch-";
 
-/// Removes folders that launches of this user made here and could not remove, because they were killed.
 fn remove_abandoned(above: &Path) {
     let entries = fs::read_dir(above).into_iter().flatten().filter_map(Result::ok);
     let abandoned = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| is_abandoned(name, PREFIX)));
@@ -139,7 +129,7 @@ fn remove_abandoned(above: &Path) {
     }
 }
 
-/// Whether caches can be emptied; otherwise why not.
+/// Empties the system's file caches. Fails unless run as root.
 pub(super) fn drop_caches() -> Result<(), BenchError> {
     fs::write(DROP_CACHES, "3").map_err(|error| {
         let text =
@@ -148,7 +138,6 @@ pub(super) fn drop_caches() -> Result<(), BenchError> {
     })
 }
 
-/// Copies what is in a folder; tells how much was left out.
 fn copied(from: &Path, to: &Path) -> Result<u64, BenchError> {
     let mut left_out = 0;
     let mut folders = vec![(from.to_owned(), to.to_owned())];
@@ -161,7 +150,7 @@ fn copied(from: &Path, to: &Path) -> Result<u64, BenchError> {
                 fs::create_dir(&target).map_err(BenchError::file("make", &target))?;
                 folders.push((entry.path(), target));
             } else if kind.is_file() {
-                // Without its mode, which not every mounted share takes.
+                // Without the mode, which some mounts don't support.
                 let mut source = fs::File::open(entry.path()).map_err(BenchError::file("read", &entry.path()))?;
                 let mut copy = fs::File::create_new(&target).map_err(BenchError::file("write", &target))?;
                 std::io::copy(&mut source, &mut copy).map_err(BenchError::file("write", &target))?;
@@ -186,7 +175,7 @@ mod tests {
         symlink("/etc", content.path().join("etc")).unwrap();
         let above = tempfile::tempdir().unwrap();
         let workplace = Arc::new(Workplace::open().unwrap());
-        // What killed launches left: one of this user and machine, and one that somebody may still use.
+        // Leftovers of killed launches: one of this user and machine, and one that may still be in use elsewhere.
         let own = own_name(PREFIX);
         let dead = above.path().join(format!("{own}1"));
         let elsewhere = above.path().join(own.replace(PREFIX, &format!("{PREFIX}f")));

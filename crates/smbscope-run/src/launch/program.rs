@@ -1,7 +1,8 @@
-//! The program that is launched: started in a process group of its own, listened to, and ended with all that it started.
+//! The launched program: started in its own process group, with its output recorded, and ended together with all its
+//! children.
 
 use crate::BenchError;
-use crate::sniffer::on_path;
+use crate::process::on_path;
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_lab::{Workplace, command_for};
 use std::io::{BufRead, BufReader, Read};
@@ -12,19 +13,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Starts a program in its own place that is ended when the one that started it is killed (setpriv(1), util-linux).
-const WITH_US: &str = "setpriv";
-/// How long a program may take to end when it is asked to.
+/// Runs the program with a parent-death signal, so that it dies with this process (setpriv(1), util-linux).
+const SETPRIV: &str = "setpriv";
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a line of its output; of a longer one the beginning.
+/// Longer output lines are split at this many bytes.
 const LINE_MAX: u64 = 64 << 10;
-/// Lines of its output that are kept, the last ones.
+/// Number of output lines kept; older ones are dropped.
 const LINES_MAX: usize = 1_000;
 
-/// Lines of its output, and when each was complete.
 type TimedOutputLines = Arc<Mutex<Vec<(Instant, String)>>>;
 
-/// A running program; dropping it ends it.
 pub(super) struct LaunchedProgram {
     child: Option<Child>,
     started: Instant,
@@ -33,7 +31,6 @@ pub(super) struct LaunchedProgram {
 }
 
 impl LaunchedProgram {
-    /// Starts it. It reads nothing.
     pub(super) fn start(
         command: &[String],
         environment: &[(&str, String)],
@@ -46,7 +43,7 @@ impl LaunchedProgram {
         if !is_there {
             return Err(BenchError::Unavailable(format!("cannot start {name}: there is no such program")));
         }
-        let mut command = match on_path(WITH_US) {
+        let mut command = match on_path(SETPRIV) {
             Some(with_us) => {
                 let mut command = command_for(with_us);
                 command.args(["--pdeathsig", "TERM", "--", name]);
@@ -74,41 +71,36 @@ impl LaunchedProgram {
         self.started
     }
 
-    /// How it ended, if it has.
     pub(super) fn end(&mut self) -> Result<Option<ExitStatus>, String> {
         let Some(child) = &mut self.child else { return Ok(None) };
         child.try_wait().map_err(|error| format!("cannot tell whether the program runs: {error}"))
     }
 
-    /// When it had written a line with this text, if it has.
     pub(super) fn said(&self, text: &str) -> Option<Instant> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().find(|(_, line)| line.contains(text)).map(|(at, _)| *at)
     }
 
-    /// The same of a program that has ended.
-    pub(super) fn said_at_last(&self, text: &str) -> Option<Instant> {
-        self.hear_out();
+    pub(super) fn said_before_exit(&self, text: &str) -> Option<Instant> {
+        self.drain_output();
         self.said(text)
     }
 
-    /// `: no such display`, the last line of the output of a program that has ended.
-    pub(super) fn last_words(&self) -> String {
-        self.hear_out();
+    pub(super) fn last_output_line(&self) -> String {
+        self.drain_output();
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let last = lines.iter().rev().map(|(_, line)| line.trim()).find(|line| !line.is_empty());
         last.map_or_else(String::new, |line| format!(": {}", smbscope_model::prose::clean(line)))
     }
 
-    /// Waits until its output is read to the end, unless something that it left behind holds it open.
-    fn hear_out(&self) {
+    /// Waits until the output has been read completely, for half a second at most, because a child may hold it open.
+    fn drain_output(&self) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(500) && !self.readers.iter().all(JoinHandle::is_finished) {
             sleep(Duration::from_millis(1));
         }
     }
 
-    /// Ends it and what it started.
     pub(super) fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
@@ -116,7 +108,7 @@ impl LaunchedProgram {
         let _ = kill_process_group(group, Signal::TERM);
         while begun.elapsed() < PATIENCE {
             let ended = matches!(child.try_wait(), Ok(Some(_)) | Err(_));
-            // The group is there as long as one of its processes is.
+            // The group exists as long as any of its processes does.
             if ended && rustix::process::test_kill_process_group(group).is_err() {
                 return;
             }
@@ -133,7 +125,6 @@ impl Drop for LaunchedProgram {
     }
 }
 
-/// Reads a stream to its end, so that the program is never held up, and keeps its last lines.
 fn listen(stream: impl Read + Send + 'static, lines: &TimedOutputLines) -> std::io::Result<JoinHandle<()>> {
     let lines = Arc::clone(lines);
     let read = move || {
@@ -161,7 +152,7 @@ fn listen(stream: impl Read + Send + 'static, lines: &TimedOutputLines) -> std::
 mod tests {
     use super::*;
 
-    /// The program ends with its workplace.
+    /// The workplace must outlive the program.
     fn shell(text: &str) -> (LaunchedProgram, Workplace) {
         let workplace = Workplace::open().unwrap();
         let command = ["/bin/sh", "-c", text].map(str::to_owned);
@@ -200,7 +191,7 @@ mod tests {
         while program.end().unwrap().is_none() {
             sleep(Duration::from_millis(5));
         }
-        assert!(program.said_at_last("at last").is_some());
+        assert!(program.said_before_exit("at last").is_some());
         let lines = program.lines.lock().unwrap();
         assert!(lines.len() <= LINES_MAX && lines.iter().all(|(_, line)| line.len() as u64 <= LINE_MAX));
     }

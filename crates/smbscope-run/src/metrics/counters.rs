@@ -1,43 +1,40 @@
-//! What a system counts since its start, and what follows from two looks at it.
+//! Cumulative counters of a server, the rates between two readings, and the counters of this machine (proc(5)).
 
+use procfs::{Current, CurrentSI, KernelStats, Meminfo};
 use smbscope_lab::StorageFigures;
 use smbscope_model::named;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 named! {
-    /// A metric of the server's side.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ServerMetricName {
-        /// Processor time in use, of all processors together.
+        /// CPU usage, averaged over all cores.
         Cpu = "cpu",
-        /// The same of the busiest processor.
+        /// CPU usage of the busiest core.
         CpuBusiest = "cpu_busiest",
-        /// Processor time of Samba's processes, in percent of one processor.
+        /// CPU usage of Samba's processes, in percent of one core.
         SambaCpu = "samba_cpu",
-        /// Processor time of the virus scanner, in percent of one processor.
+        /// CPU usage of the virus scanner, in percent of one core.
         ScannerCpu = "scanner_cpu",
-        /// Memory that is not available.
+        /// Memory in use: total minus available.
         Memory = "memory",
-        /// Read from disks.
         DiskRead = "disk_read",
-        /// Written to disks.
         DiskWritten = "disk_written",
-        /// Transfers of all disks.
         DiskOperations = "disk_operations",
-        /// Transfers that wait or are served, of all disks.
+        /// Average number of transfers queued or in service, of all disks.
         DiskQueue = "disk_queue",
-        /// The share of the time in which the busiest disk had something to do.
+        /// Utilization of the busiest disk.
         DiskBusiest = "disk_busiest",
-        /// Received from the network, loopback included.
+        /// Received from the network, including the loopback interface.
         Received = "network_received",
-        /// Sent to the network, loopback included.
+        /// Sent to the network, including the loopback interface.
         Sent = "network_sent",
     }
 }
 
 impl ServerMetricName {
-    /// Of its values.
     pub(crate) fn unit(self) -> &'static str {
         match self {
             ServerMetricName::Cpu
@@ -56,34 +53,28 @@ impl ServerMetricName {
     }
 }
 
-/// What was counted until a moment. Times are in seconds.
+/// One reading. Times are in seconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Counters {
     pub(crate) at: Instant,
-    /// Busy time and all time, by processor.
     pub(crate) processors: BTreeMap<String, (f64, f64)>,
     pub(crate) samba_cpu: Option<f64>,
     pub(crate) scanner_cpu: Option<f64>,
-    /// Bytes in use, now.
     pub(crate) memory: Option<f64>,
     pub(crate) disks: BTreeMap<String, Disk>,
-    /// Bytes received and sent.
     pub(crate) network: Option<(f64, f64)>,
 }
 
-/// What a disk did.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Disk {
     pub(crate) read: f64,
     pub(crate) written: f64,
     pub(crate) operations: f64,
-    /// Time of each transfer, added up.
     pub(crate) weighted: f64,
-    /// Time in which there was any.
     pub(crate) busy: f64,
 }
 
-/// Flushes are operations, too: the disk's limit counts them.
+/// Flushes count as operations, because the disk's operation limit includes them.
 impl From<StorageFigures> for Disk {
     fn from(figures: StorageFigures) -> Disk {
         Disk {
@@ -97,7 +88,6 @@ impl From<StorageFigures> for Disk {
 }
 
 impl Counters {
-    /// Nothing, at this moment.
     pub(crate) fn now() -> Counters {
         Counters {
             at: Instant::now(),
@@ -110,7 +100,7 @@ impl Counters {
         }
     }
 
-    /// What happened since an earlier look, a second. What began anew in between is left out.
+    /// Computes rates per second since an earlier reading. Leaves out counters that were reset in between.
     pub(crate) fn since(&self, before: &Counters) -> Vec<(ServerMetricName, f64)> {
         let seconds = (self.at - before.at).as_secs_f64();
         if seconds <= 0.0 {
@@ -166,6 +156,45 @@ impl Counters {
     }
 }
 
+/// Sector size of /proc/diskstats, independent of the disk's (Documentation/admin-guide/iostats.rst of Linux).
+const SECTOR: f64 = 512.0;
+
+pub(super) fn of_this_machine() -> Result<Counters, String> {
+    let unreadable = |error: procfs::ProcError| format!("/proc can't be read: {error}");
+    let mut counters = Counters::now();
+    let stat = KernelStats::current().map_err(unreadable)?;
+    let ticks = procfs::ticks_per_second() as f64;
+    for (number, cpu) in stat.cpu_time.iter().enumerate() {
+        let idle = (cpu.idle + cpu.iowait.unwrap_or(0)) as f64 / ticks;
+        // User time includes guest time.
+        let parts = [cpu.irq, cpu.softirq, cpu.steal].map(|part| part.unwrap_or(0));
+        let busy = (cpu.user + cpu.nice + cpu.system + parts.iter().sum::<u64>()) as f64 / ticks;
+        counters.processors.insert(number.to_string(), (busy, busy + idle));
+    }
+    let memory = Meminfo::current().map_err(unreadable)?;
+    counters.memory = memory.mem_available.map(|available| memory.mem_total.saturating_sub(available) as f64);
+    for disk in procfs::diskstats().map_err(unreadable)? {
+        // Partitions and stacked devices would count transfers twice.
+        if !Path::new("/sys/block").join(&disk.name).join("device").exists() {
+            continue;
+        }
+        counters.disks.insert(
+            disk.name,
+            Disk {
+                read: disk.sectors_read as f64 * SECTOR,
+                written: disk.sectors_written as f64 * SECTOR,
+                operations: (disk.reads + disk.writes) as f64,
+                weighted: disk.weighted_time_in_progress as f64 / 1e3,
+                busy: disk.time_in_progress as f64 / 1e3,
+            },
+        );
+    }
+    let network = procfs::net::dev_status().map_err(unreadable)?;
+    let sums = network.values().fold((0, 0), |sums, device| (sums.0 + device.recv_bytes, sums.1 + device.sent_bytes));
+    counters.network = Some((sums.0 as f64, sums.1 as f64));
+    Ok(counters)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,14 +211,13 @@ mod tests {
             network: Some((1_000.0, 500.0)),
             ..Counters::now()
         };
-        // Two seconds later: one processor was busy for 1.5 of 2 s, the other for 0.5.
+        // Two seconds later: one core was busy for 1.5 of 2 s, the other for 0.5.
         let mut now = before.clone();
         now.at += Duration::from_secs(2);
         now.processors = [("0".to_owned(), (11.5, 102.0)), ("1".to_owned(), (50.5, 102.0))].into();
         now.samba_cpu = Some(2.0);
         now.disks
             .insert("sda".to_owned(), Disk { read: 300.0, written: 50.0, operations: 25.0, weighted: 5.0, busy: 1.5 });
-        // A disk that was not there before tells nothing yet.
         now.disks.insert("sdb".to_owned(), Disk::default());
         now.network = Some((3_000.0, 500.0));
         let expected = [
@@ -206,11 +234,19 @@ mod tests {
             (ServerMetricName::Sent, 0.0),
         ];
         assert_eq!(now.since(&before), expected);
-        // The system was started again in between.
+        // The system was restarted in between.
         let anew = before.since(&Counters { at: before.at - Duration::from_secs(1), ..now });
         assert_eq!(
             anew,
             [(ServerMetricName::SambaCpu, 0.0), (ServerMetricName::Memory, 1e9), (ServerMetricName::Sent, 0.0)]
         );
+    }
+
+    #[test]
+    fn this_machine_has_processors_and_memory_in_use() {
+        let counters = of_this_machine().expect("Linux has /proc");
+        assert!(!counters.processors.is_empty());
+        assert!(counters.processors.values().all(|(busy, all)| busy <= all));
+        assert!(counters.memory > Some(1e6));
     }
 }

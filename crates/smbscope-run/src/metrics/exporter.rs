@@ -1,4 +1,4 @@
-//! What an exporter of Prometheus tells of the server: node_exporter of Linux, windows_exporter of Windows.
+//! Reads server metrics from a Prometheus exporter: node_exporter (Linux) or windows_exporter.
 
 use super::counters::{Counters, Disk};
 use prometheus_parse::{Sample, Scrape, Value};
@@ -8,12 +8,10 @@ use std::time::Duration;
 use ureq::Agent;
 use url::Url;
 
-/// An exporter answers within a second where it can be used at all: it is asked every second.
+/// Timeout of a request. A usable exporter answers within the sampling interval of one second.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Bytes of an answer.
 const ANSWER_MAX: u64 = 16 << 20;
 
-/// Where an exporter is.
 #[derive(Debug, Clone)]
 pub struct Exporter {
     url: Url,
@@ -48,7 +46,6 @@ impl fmt::Display for Exporter {
 }
 
 impl Exporter {
-    /// Now.
     pub(super) fn counters(&self) -> Result<Counters, String> {
         let failed = |error: &dyn fmt::Display| format!("{self} can't be read: {error}");
         let mut answer = self.agent.get(self.url.as_str()).call().map_err(|error| failed(&error))?;
@@ -60,7 +57,6 @@ impl Exporter {
     }
 }
 
-/// What the text of an exporter says.
 fn counters(text: &str) -> Result<Counters, String> {
     let lines = text.lines().map(|line| Ok(without_quoted_commas(line)));
     let scrape = Scrape::parse(lines).map_err(|error| format!("an exporter's answer can't be read: {error}"))?;
@@ -95,7 +91,8 @@ fn counters(text: &str) -> Result<Counters, String> {
     Ok(counters)
 }
 
-/// The parser takes a comma in a label's value for the end of the label, and windows_exporter has processors `0,0`, `0,1`.
+/// Replaces commas in quoted label values: the parser takes them for the end of the label, and windows_exporter names
+/// cores `0,0`, `0,1`.
 fn without_quoted_commas(line: &str) -> String {
     let mut quoted = false;
     let replaced = line.chars().map(|c| {
@@ -108,13 +105,12 @@ fn without_quoted_commas(line: &str) -> String {
 fn processor(counters: &mut Counters, name: String, mode: &str, seconds: f64) {
     let (busy, all) = counters.processors.entry(name).or_default();
     *all += seconds;
-    // What guests use is in `user` already, in a metric of its own.
+    // Guest time is part of `user`, and its own metric is not read.
     if !matches!(mode, "idle" | "iowait") {
         *busy += seconds;
     }
 }
 
-/// The field of a disk that a metric is about.
 fn disk(metric: &str) -> Option<fn(&mut Disk) -> &mut f64> {
     Some(match metric {
         "node_disk_read_bytes_total" | "windows_logical_disk_read_bytes_total" => |disk| &mut disk.read,
@@ -131,7 +127,6 @@ fn disk(metric: &str) -> Option<fn(&mut Disk) -> &mut f64> {
     })
 }
 
-/// The disk that a sample is of; devices that stand for others are left out.
 fn device(sample: &Sample) -> Option<String> {
     let name = sample.labels.get("device").or(sample.labels.get("volume"))?;
     let stands_for_others = ["dm-", "md", "loop", "ram", "zram", "sr"].iter().any(|begin| name.starts_with(begin));

@@ -1,8 +1,7 @@
-//! What is known of the server's side while it is loaded: a sample a second, on the clock of the run.
+//! Samples the server's metrics every second while it is under load.
 
 mod counters;
 mod exporter;
-mod host;
 mod samba;
 
 use counters::{Counters, Disk};
@@ -18,41 +17,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Values of the server's side that are kept: a day of seconds, of 24 metrics.
+/// Maximum number of values kept: 24 metrics for a day.
 const METRICS_MAX: usize = 24 * 86_400;
 
-/// Where a Samba that is not private listens.
+/// Ports of a Samba server that is not private.
 const SMB_PORTS: [u16; 2] = [445, 139];
 
-/// How often the server's side is looked at.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Looks at the server's side for as long as the value lives, on a thread of its own.
 pub(crate) struct Metrics {
     source: Option<String>,
     seen: Arc<Mutex<CollectedMetrics>>,
     thread: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// What was seen so far.
 #[derive(Default)]
 struct CollectedMetrics {
     metrics: Vec<ServerMetric>,
-    /// Why the last look saw nothing.
     trouble: Option<String>,
-    /// What Samba does not tell, and why.
     missing: Option<String>,
 }
 
-/// Where a look goes.
-struct Eyes {
+struct MetricSources {
     exporter: Option<Exporter>,
-    /// The lab server, whose processes are their own metric, and its disk where it is a slow one.
+    /// The lab server: its processes are a metric of their own, and so is its disk if it is a slow one.
     lab: Option<ServerRecord>,
 }
 
 impl Metrics {
-    /// Of the server at this address: by its exporter where one is named, otherwise by this machine where it is the server's.
+    /// Starts sampling the server at `address`: through the exporter, or else from this machine's counters if the
+    /// server runs here.
     pub(crate) fn new(address: SocketAddr, lab: Option<ServerRecord>, exporter: Option<&Exporter>) -> Metrics {
         let is_here = lab.is_some() || address.ip().is_loopback();
         let source = match exporter {
@@ -62,36 +56,32 @@ impl Metrics {
         let seen = Arc::<Mutex<CollectedMetrics>>::default();
         let thread = source.as_ref().and_then(|_| {
             let samba = samba_status(address, lab.as_ref(), exporter);
-            let eyes = Eyes { exporter: exporter.cloned(), lab };
+            let sources = MetricSources { exporter: exporter.cloned(), lab };
             let (stop, stopped) = mpsc::channel();
             let seen = Arc::clone(&seen);
-            let look = move || eyes.follow(samba, &seen, &stopped);
+            let look = move || sources.follow(samba, &seen, &stopped);
             let thread = thread::Builder::new().name("server metrics".to_owned()).spawn(look).ok()?;
             Some((stop, thread))
         });
         Metrics { source, seen, thread }
     }
 
-    /// All that was noted.
     pub(crate) fn so_far(&self) -> Vec<ServerMetric> {
         self.seen().metrics.clone()
     }
 
-    /// Why nothing is seen, where that is so.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.seen().trouble.clone()
     }
 
-    /// What Samba should tell of itself and does not, and why.
     pub(crate) fn missing(&self) -> Option<String> {
         self.seen().missing.clone()
     }
 
-    /// What was noted from then on for so long.
     pub(crate) fn within(&self, started: Timestamp, duration: Duration) -> Option<ServerLoad> {
         let end = Timestamp(started.0.saturating_add(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)));
         let seen = self.seen();
-        // A value is of the second before it.
+        // A value covers the second before its timestamp.
         let noted: Vec<&ServerMetric> =
             seen.metrics.iter().filter(|metric| metric.time > started && metric.time <= end).collect();
         let mut times: Vec<Timestamp> = noted.iter().map(|metric| metric.time).collect();
@@ -117,7 +107,6 @@ impl Metrics {
     }
 }
 
-/// The Samba of a lab server, or that of this machine where it is the server.
 fn samba_status(address: SocketAddr, lab: Option<&ServerRecord>, exporter: Option<&Exporter>) -> Option<SambaStatus> {
     let is_own = address.ip().is_loopback() && SMB_PORTS.contains(&address.port()) && exporter.is_none();
     match lab {
@@ -136,8 +125,7 @@ impl Drop for Metrics {
     }
 }
 
-impl Eyes {
-    /// Looks every second until nobody wants to know any more.
+impl MetricSources {
     fn follow(&self, samba: Option<SambaStatus>, seen: &Mutex<CollectedMetrics>, stopped: &mpsc::Receiver<()>) {
         let mut before: Option<Counters> = None;
         let mut samba = samba.map(Samba::new);
@@ -145,7 +133,7 @@ impl Eyes {
         loop {
             let looked = self.look();
             let of_samba = samba.as_mut().map_or_else(Vec::new, Samba::look);
-            let time = crate::setup::now();
+            let time = crate::environment::now();
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             match looked {
                 Ok(now) => {
@@ -163,7 +151,7 @@ impl Eyes {
                 }
                 Err(why) => (before, seen.trouble) = (None, Some(why)),
             }
-            // A Samba that is not private need not keep a profile.
+            // An ordinary Samba server may have profiling turned off, which is not worth a warning.
             seen.missing = samba.as_ref().filter(|_| self.lab.is_some()).and_then(Samba::missing);
             drop(seen);
             due = (due + EVERY).max(Instant::now());
@@ -177,12 +165,12 @@ impl Eyes {
     fn look(&self) -> Result<Counters, String> {
         let mut counters = match &self.exporter {
             Some(exporter) => exporter.counters()?,
-            None => host::counters()?,
+            None => counters::of_this_machine()?,
         };
         if let Some(lab) = &self.lab {
             counters.samba_cpu = Some(lab.cpu_time().as_secs_f64());
             counters.scanner_cpu = lab.scanner_cpu_time().map(|time| time.as_secs_f64());
-            // The share is on this disk; those of this machine would count the same once more.
+            // The share is on this emulated disk; the machine's disks would count the same transfers again.
             if lab.settings.storage.is_slow() && self.exporter.is_none() {
                 let disk = lab.storage().map(|figures| ("storage".to_owned(), Disk::from(figures)));
                 counters.disks = disk.into_iter().collect();
@@ -198,10 +186,10 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::net::{Ipv4Addr, TcpListener};
 
-    /// Somewhere else.
+    /// An address of another machine (TEST-NET-1).
     const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 445);
 
-    /// An exporter on which a quarter of all processor time is used between two answers.
+    /// An exporter that reports 25% CPU usage between two requests.
     fn exporter() -> Exporter {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
@@ -235,7 +223,7 @@ mod tests {
 
     #[test]
     fn an_exporter_is_asked_every_second() {
-        let (begun, exporter) = (crate::setup::now(), exporter());
+        let (begun, exporter) = (crate::environment::now(), exporter());
         let metrics = Metrics::new(SERVER, None, Some(&exporter));
         let load = within(&metrics, begun).expect("there are samples");
         assert_eq!(load.source, exporter.to_string());

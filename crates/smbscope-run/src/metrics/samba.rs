@@ -1,36 +1,30 @@
-//! What Samba counts of itself: its clients, and how long operations took inside smbd.
+//! Polls Samba's own figures: clients, and the time that operations took inside smbd.
 
 use smbscope_lab::{SambaCount, SambaOperation, SambaStatus, SmbstatusReading};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// smbstatus reads Samba's databases, which takes CPU from the server: it rests for this many times of what it took. What it
-/// waited for on a busy machine doesn't count, or a busy server would not be looked at.
+/// Pause after an smbstatus call, as a multiple of its CPU time. smbstatus reads Samba's databases, which takes CPU
+/// from the server. Waiting doesn't count, or a busy server would never be polled.
 const REST: u32 = 20;
 
-/// A metric with its value: a name, a unit, how much.
 pub(super) type MetricReading = (String, &'static str, f64);
 
-/// A Samba that is asked again and again.
 #[derive(Debug)]
 pub(super) struct Samba {
     status: SambaStatus,
     profile: PollSchedule,
     clients: PollSchedule,
-    /// The last profile, and when it was taken.
     before: Option<(Instant, BTreeMap<SambaOperation, SambaCount>)>,
 }
 
-/// Failures one after the other, after which it is not asked again.
 const FAILURES_MAX: u32 = 3;
 
-/// When to ask again.
 #[derive(Debug, Clone)]
 struct PollSchedule {
     due: Instant,
-    /// How often it was in vain since it worked last.
     failures: u32,
-    /// Why it was in vain last, if it never worked since.
+    /// The last failure, if no call has succeeded since.
     failure: Option<String>,
 }
 
@@ -39,7 +33,6 @@ impl PollSchedule {
         PollSchedule { due: Instant::now(), failures: 0, failure: None }
     }
 
-    /// Asks, if it is time to and it works.
     fn take<T>(&mut self, ask: impl FnOnce() -> Result<SmbstatusReading<T>, String>) -> Option<T> {
         let begun = Instant::now();
         if self.due > begun || self.failures >= FAILURES_MAX {
@@ -48,7 +41,7 @@ impl PollSchedule {
         match ask() {
             Ok(told) => {
                 let rest = told.cpu * REST;
-                // What is asked every second is not late for having taken a moment.
+                // Counting from the start keeps a one-second schedule from drifting.
                 self.due = if rest < Duration::from_secs(1) { begun } else { Instant::now() + rest };
                 (self.failures, self.failure) = (0, None);
                 Some(told.value)
@@ -68,14 +61,12 @@ impl Samba {
         Samba { status, profile: PollSchedule::now(), clients: PollSchedule::now(), before: None }
     }
 
-    /// What is not known, and why.
     pub(super) fn missing(&self) -> Option<String> {
         let of_clients = || Some(format!("sessions and open files ({})", self.clients.failure.as_ref()?));
         let profile = self.profile.failure.as_ref().map(|why| format!("the time inside smbd ({why})"));
         profile.or_else(of_clients)
     }
 
-    /// What it does now, and did since the last look.
     pub(super) fn look(&mut self) -> Vec<MetricReading> {
         let mut values = Vec::new();
         let status = &self.status;
@@ -97,7 +88,7 @@ impl Samba {
     }
 }
 
-/// How often each operation was done a second, and how long one took on average. What was never done is left out.
+/// Computes the rate and the mean time of each operation. Leaves out operations that were never performed.
 fn since<'a>(
     before: &'a BTreeMap<SambaOperation, SambaCount>,
     now: &'a BTreeMap<SambaOperation, SambaCount>,
@@ -105,7 +96,7 @@ fn since<'a>(
 ) -> impl Iterator<Item = MetricReading> + 'a {
     let values = move |(operation, now): (&SambaOperation, &SambaCount)| {
         let before = before.get(operation).copied().unwrap_or_default();
-        // Samba may have been started anew in between.
+        // The counters restart with Samba.
         let count = now.count.checked_sub(before.count).filter(|_| now.count > 0)? as f64;
         let time = now.time.checked_sub(before.time)?.as_nanos() as f64;
         let rate = (format!("samba_{operation}"), "1/s", count / passed.as_secs_f64().max(1e-9));
@@ -119,8 +110,8 @@ fn since<'a>(
 mod tests {
     use super::*;
 
-    /// 10 reads of 30 ms altogether in 2 s: 5 a second, of 3 ms each. Closes were counted anew; nothing more was flushed, and
-    /// nothing ever written.
+    /// Reads: 10 more in 2 s, 30 ms altogether, so 5/s of 3 ms each. The close counter was reset, there were no more
+    /// flushes, and no writes at all.
     #[test]
     fn two_profiles_make_rates_and_mean_times() {
         let count = |count, milliseconds| SambaCount { count, time: Duration::from_millis(milliseconds) };
@@ -160,7 +151,7 @@ mod tests {
         assert_eq!((asked, turn.failure.as_deref()), (3, Some("failure 3")));
     }
 
-    /// A busy machine lets smbstatus wait; that costs the server nothing.
+    /// On a busy machine smbstatus waits, which costs the server nothing.
     #[test]
     fn what_waits_long_is_asked_again_at_once() {
         let mut turn = PollSchedule::now();

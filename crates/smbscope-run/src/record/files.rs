@@ -1,72 +1,64 @@
-//! Which files and directories a recording finds, as its commands show: what is opened and was not made before must be
-//! there, with the size that the server told.
+//! Reconstructs the files and directories that a recording needs: every path that is opened without having been created
+//! must exist, with the size reported by the server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-/// The longest file that is made: 1 TiB. What servers say of sizes may be anything.
+/// Maximum size of a created file: 1 TiB. Sizes in a capture may be anything.
 const RECORDED_FILE_MAX: u64 = 1 << 40;
-/// All files together: 16 TiB.
 const RECORDED_BYTES_MAX: u64 = 16 << 40;
-/// Bytes of the paths that are kept, those of parent directories included.
 const RECORDED_PATHS_MAX: usize = 32 << 20;
 
-/// What is at a path before the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InitialPathState {
     File {
         size: u64,
     },
     Directory,
-    /// A file or a directory: what is said of it later tells which, and how long; else it is an empty file.
+    /// A file or directory, decided by later commands. An empty file if they don't tell.
     Something,
     Nothing,
 }
 
-/// The paths that the recording names; the first mention of a path that says what is there decides.
+/// Paths named by the recording. The first command that reveals a path's state decides.
 #[derive(Debug, Default)]
 pub(super) struct RecordedPaths {
-    /// By the path in lower case: the path and what is there.
     found: BTreeMap<String, (String, InitialPathState)>,
-    /// Bytes of the paths in it.
     bytes: usize,
     /// Paths left out because of [`RECORDED_PATHS_MAX`].
     pub(super) left_out: u64,
-    /// By the new name in lower case: the number of the latest rename to it, and the old name in lower case.
+    /// Latest rename by its new name in lower case: sequence number and old name in lower case.
     renamed: HashMap<String, (usize, String)>,
     renames: usize,
 }
 
 impl RecordedPaths {
-    /// Something is found, or found missing, at a path; the directories above are there.
     pub(super) fn find(&mut self, path: &str, found: InitialPathState) {
         let Some(path) = self.original(path) else { return };
         self.note(&path, found);
         let mut above = path.as_str();
         while let Some((parent, _)) = above.rsplit_once('\\') {
             if !self.note(parent, InitialPathState::Directory) {
-                // Those above it are known as well.
+                // Its parents are known as well.
                 break;
             }
             above = parent;
         }
     }
 
-    /// Nothing is there, and perhaps not even its directory.
     pub(super) fn misses(&mut self, path: &str) {
         if let Some(path) = self.original(path) {
             self.note(&path, InitialPathState::Nothing);
         }
     }
 
-    /// What was at a path is at another one from now on.
     pub(super) fn rename(&mut self, from: &str, to: &str) {
         self.find(to, InitialPathState::Nothing);
         self.renames += 1;
         self.renamed.insert(to.to_lowercase(), (self.renames, from.to_lowercase()));
     }
 
-    /// Returns true if those above it may not be known yet.
+    /// Returns true if the parent directories may not be known yet.
     fn note(&mut self, path: &str, found: InitialPathState) -> bool {
         if path.is_empty() {
             return false;
@@ -88,7 +80,7 @@ impl RecordedPaths {
         true
     }
 
-    /// The name that a path had at first; none where what is there was renamed to it, and so is known.
+    /// Returns the path's name before any rename. Returns `None` for the target of a rename, which is known already.
     fn original(&self, path: &str) -> Option<String> {
         if self.renamed.is_empty() {
             return Some(path.to_owned());
@@ -103,12 +95,12 @@ impl RecordedPaths {
         }
     }
 
-    /// The lines that make them: directories, those above first, and files with their bytes.
+    /// Returns the lines that create everything: directories, parents first, then files with their contents.
     pub(super) fn lines(&self) -> String {
-        /// Bytes of a write: a length has 32 bits.
+        /// Bytes per write, because lengths have 32 bits.
         const BLOCK: u64 = 1 << 30;
         let mut text = String::new();
-        // A directory stands before what is in it: its path is the shorter one with the same beginning.
+        // Sorting puts a directory before its contents.
         for (path, found) in self.found.values() {
             if *found == InitialPathState::Directory {
                 let _ = writeln!(text, "Mkdir \"\\{path}\" NT_STATUS_OK");
@@ -127,12 +119,10 @@ impl RecordedPaths {
         text
     }
 
-    /// Files that are made shorter than the server said they are.
     pub(super) fn shortened(&self) -> u64 {
         self.sizes().filter(|(_, told, made)| made < told).count() as u64
     }
 
-    /// Each file, with the size that the server told and the one it is made with.
     fn sizes(&self) -> impl Iterator<Item = (&str, u64, u64)> {
         let mut left = RECORDED_BYTES_MAX;
         self.found.values().filter_map(move |(path, found)| {
@@ -171,11 +161,10 @@ mod tests {
         files.find("a", InitialPathState::File { size: u64::MAX });
         files.find("b", InitialPathState::File { size: 3 });
         assert_eq!((files.shortened(), files.lines().lines().count()), (1, 2 + 1_024 + 3));
-        // A path of 32,000 levels has as many directories, of 32,000 bytes on average.
+        // A path of 32,000 levels has as many parent directories, 32,000 bytes long on average.
         let deep = "x\\".repeat(32_000);
         files.find(&deep, InitialPathState::Nothing);
         assert!(files.left_out > 0 && files.bytes <= RECORDED_PATHS_MAX, "{} bytes", files.bytes);
-        // Earlier paths are kept.
         assert!(files.lines().contains("\"\\b\""));
     }
 

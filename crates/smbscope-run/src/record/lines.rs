@@ -1,4 +1,4 @@
-//! Commands as lines of a recording: what is common to both protocols.
+//! Converts commands into recording lines: the parts common to SMB1 and SMB2.
 
 use super::BufferedCommand;
 use super::files::{InitialPathState, RecordedPaths};
@@ -11,7 +11,7 @@ use smbscope_wire::status::{DosError, NtStatus};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
-/// Shorter pauses are not recorded: a load generator does not wait that exactly.
+/// Shortest recorded pause. A load generator can't wait more precisely.
 const SHORTEST_PAUSE_NS: i64 = 1_000_000;
 /// FILE_ATTRIBUTE_DIRECTORY (MS-FSCC 2.6).
 const DIRECTORY: u32 = 0x10;
@@ -23,13 +23,11 @@ const OPEN_BY_FILE_ID: u32 = 0x0000_2000;
 const OPENED: u32 = 1;
 const CREATED: u32 = 2;
 
-/// Levels of a path: 255 directories of one letter fill what most clients and servers take (260 characters).
+/// Maximum depth of a path: 255 one-letter directories exceed the 260 characters that most clients and servers accept.
 const RECORDED_LEVELS_MAX: usize = 255;
 
-/// A recording under construction.
 pub(super) struct RecordingBuilder<'k> {
     pub(super) key: Option<&'k PseudonymKey>,
-    /// Paths begin with the share's name, as there are several.
     with_share: bool,
     text: String,
     commands: u64,
@@ -38,19 +36,17 @@ pub(super) struct RecordingBuilder<'k> {
     handles: HashMap<(FlowId, FileId), RecordedOpen>,
     next_handle: u32,
     last_end: Option<i64>,
-    /// Nothing is made, removed or renamed, and no file gets longer.
+    /// True while nothing has been created, removed, renamed or extended, so the recording can run repeatedly.
     pub(super) repeats: bool,
     not_replayed: BTreeMap<String, u64>,
 }
 
-/// A file that the recording has open.
 pub(super) struct RecordedOpen {
     pub(super) handle: u32,
     path: String,
     pub(super) size: u64,
 }
 
-/// What came of it.
 pub(super) struct FinishedRecording {
     pub(super) files: String,
     pub(super) steps: String,
@@ -58,7 +54,6 @@ pub(super) struct FinishedRecording {
     pub(super) not_replayed: Vec<String>,
 }
 
-/// Why a command is not replayed.
 pub(super) type Reason = String;
 
 impl<'k> RecordingBuilder<'k> {
@@ -80,7 +75,6 @@ impl<'k> RecordingBuilder<'k> {
         }
     }
 
-    /// Commands that have a line.
     pub(super) fn commands(&self) -> u64 {
         self.commands
     }
@@ -106,10 +100,9 @@ impl<'k> RecordingBuilder<'k> {
         }
     }
 
-    /// Takes commands that were outstanding together: transfers of an open file, or a single command of any kind.
     pub(super) fn add(&mut self, taken: &[BufferedCommand]) {
         let Some(first) = taken.first() else { return };
-        // Sessions are the load generator's own; the data of a Write_Raw belong to its request.
+        // The load generator sets up its own sessions. The data of a Write_Raw belongs to its request.
         if first.group == CommandGroup::Session || first.subcommand == Some(Subcommand::AsyncPortion) {
             return;
         }
@@ -130,12 +123,10 @@ impl<'k> RecordingBuilder<'k> {
         self.last_end = taken.iter().map(|taken| taken.end.0).max().max(self.last_end);
     }
 
-    /// Lists commands as not replayed.
     pub(super) fn leave_out(&mut self, reason: Reason, count: u64) {
         *self.not_replayed.entry(reason).or_default() += count;
     }
 
-    /// The time in which nothing was outstanding.
     fn pause(&mut self, taken: &BufferedCommand) {
         let Some(last) = self.last_end else { return };
         let pause = taken.start.0 - last;
@@ -163,7 +154,6 @@ impl<'k> RecordingBuilder<'k> {
         }
     }
 
-    /// Transfers of a file, all answered with success.
     fn queue(&mut self, taken: &[BufferedCommand]) -> Result<String, Reason> {
         let writes = taken[0].group == CommandGroup::Write;
         let mut order: Vec<&BufferedCommand> = taken.iter().collect();
@@ -185,7 +175,6 @@ impl<'k> RecordingBuilder<'k> {
         Ok(format!("{name} {handle} {} \"{}\" SUCCESS", outstanding(taken), ranges_text(&ranges)))
     }
 
-    /// The file that a command is about.
     pub(super) fn open(&mut self, taken: &BufferedCommand) -> Result<&mut RecordedOpen, Reason> {
         let key = taken.file_id.map(|file| (taken.flow, file));
         key.and_then(|key| self.handles.get_mut(&key)).ok_or_else(|| no_open(taken.command))
@@ -241,7 +230,6 @@ impl<'k> RecordingBuilder<'k> {
         Ok(format!("{name} {handle} {offset} {length} {said}"))
     }
 
-    /// What was open at a path is open at another one.
     pub(super) fn rename_open(&mut self, taken: &BufferedCommand, to: &str) -> Result<(), Reason> {
         let from = std::mem::replace(&mut self.open(taken)?.path, to.to_owned());
         self.files.rename(&from, to);
@@ -276,7 +264,7 @@ impl<'k> RecordingBuilder<'k> {
                     CREATED => InitialPathState::Nothing,
                     _ if created.attributes & DIRECTORY != 0 => InitialPathState::Directory,
                     OPENED => InitialPathState::File { size: created.size },
-                    // It was there, and what it had is gone.
+                    // The file existed and was truncated.
                     _ => InitialPathState::File { size: 0 },
                 };
                 self.files.find(&path, found);
@@ -295,13 +283,11 @@ impl<'k> RecordingBuilder<'k> {
         ))
     }
 
-    /// The path of a command, as the recording has it.
     pub(super) fn path(&self, taken: &BufferedCommand) -> Result<String, Reason> {
         let path = taken.path.as_deref().ok_or_else(|| format!("{} that the capture cut off", taken.command))?;
         self.shown(taken, path)
     }
 
-    /// A path as the recording has it, without a backslash in front.
     pub(super) fn shown(&self, taken: &BufferedCommand, path: &str) -> Result<String, Reason> {
         shown_path(self.with_share, self.key, taken.share.as_deref(), path)
     }
@@ -336,16 +322,14 @@ fn no_open(command: Command) -> Reason {
     format!("{command} of a file whose open is not replayed or not in the capture")
 }
 
-/// Where a command works on a file.
 pub(super) fn range(taken: &BufferedCommand) -> Result<(u64, u64), Reason> {
     taken.offset.zip(taken.length).ok_or_else(|| format!("{} that the capture cut off", taken.command))
 }
 
-/// The commands that were outstanding at once, at most.
 fn outstanding(taken: &[BufferedCommand]) -> usize {
     let mut moments: Vec<(i64, bool)> =
         taken.iter().flat_map(|taken| [(taken.start.0, true), (taken.end.0, false)]).collect();
-    // What ends at a moment makes room for what begins then.
+    // At equal times, ends sort before starts.
     moments.sort_unstable();
     let (mut now, mut most) = (0usize, 1);
     for (_, begins) in moments {
@@ -355,8 +339,8 @@ fn outstanding(taken: &[BufferedCommand]) -> usize {
     most
 }
 
-/// How many of these, which are in the order of their answers, are transfers of the same file that overlap, all answered with
-/// success: one where the first is none.
+/// Returns the number of commands at the start of `taken` that are overlapping, successful transfers of the same file,
+/// and 1 if the first command isn't such a transfer. `taken` is sorted by response time.
 pub(super) fn together(taken: &[BufferedCommand]) -> usize {
     let Some(first) = taken.first() else { return 0 };
     if !is_transfer(first) {
@@ -385,7 +369,7 @@ fn is_transfer(taken: &BufferedCommand) -> bool {
         && !taken.share.as_deref().is_some_and(is_pipe)
 }
 
-/// What a DOS error is among those of NT, as far as recordings tell them apart (MS-CIFS 2.2.2.4).
+/// Maps a DOS error to the NT status, as far as recordings distinguish them (MS-CIFS 2.2.2.4).
 pub(super) fn nt(status: ResponseStatus) -> NtStatus {
     match status {
         ResponseStatus::Nt(status) => status,
@@ -398,7 +382,6 @@ pub(super) fn nt(status: ResponseStatus) -> NtStatus {
     }
 }
 
-/// A status as lines have it.
 pub(super) fn said(status: NtStatus) -> String {
     if status.is_error() { format!("{:#010x}", status.0) } else { "SUCCESS".to_owned() }
 }

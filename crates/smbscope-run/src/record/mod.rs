@@ -1,13 +1,13 @@
-//! A capture becomes a workload: what its clients did with files, command by command, as lines that a load engine performs
-//! again; the files that they found, with their sizes; and a list of all that can't be done again.
+//! Turns a capture into a workload: the clients' file commands as lines for the load engine, the files they need with
+//! their sizes, and a list of the commands that can't be replayed.
 //!
-//! Commands are performed in the order in which they were answered, with the pauses in which nothing was outstanding. Reads, or
-//! writes, of a file that were outstanding together are so again; all other commands follow one after the other.
+//! Commands are replayed in the order of their responses, with the pauses during which nothing was outstanding. Reads
+//! of a file that were outstanding together are outstanding together again, and so are writes; all other commands run
+//! one after the other. Start reading at [`WorkloadRecorder`].
 
+mod commands;
 mod files;
 mod lines;
-mod smb1;
-mod smb2;
 #[cfg(test)]
 mod tests;
 
@@ -21,12 +21,11 @@ use smbscope_model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Commands of a recording; a capture with more is to be narrowed with a filter.
+/// Maximum number of commands in a recording. Larger captures need a filter.
 pub const RECORDED_MAX: usize = 100_000;
-/// Bytes of the paths that its opens name.
+/// Maximum size of the paths in its opens.
 pub const RECORDED_NAMES_MAX: usize = 8 << 20;
 
-/// What is kept of a command until all are there.
 #[derive(Debug)]
 struct BufferedCommand {
     start: Timestamp,
@@ -45,43 +44,35 @@ struct BufferedCommand {
     details: Option<Box<Details>>,
 }
 
-/// Takes the exchanges of a capture.
 #[derive(Debug, Default)]
 pub struct WorkloadRecorder {
     taken: Vec<BufferedCommand>,
     name_bytes: usize,
-    /// Exchanges that were not complete, by how they ended.
     incomplete: BTreeMap<ExchangeOutcome, u64>,
     is_full: bool,
 }
 
-/// Why there is no recording.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RecordingError {
-    /// There are too many commands, or names.
     #[error(
         "more than {RECORDED_MAX} commands, or than {} MiB of names: choose some with --client or --filter",
         RECORDED_NAMES_MAX >> 20
     )]
     TooMany,
-    /// There is nothing to record.
     #[error("no command in it can be replayed{}", .0.iter().map(|line| format!("; {line}")).collect::<String>())]
     Nothing(Vec<String>),
 }
 
-/// What a recording is called, and what is hidden in it.
 #[derive(Debug, Clone, Default)]
 pub struct RecordingOptions {
-    /// The name of the workload.
     pub name: String,
-    /// What it was recorded from.
     pub from: String,
-    /// With what names are replaced, where they are.
+    /// Key for pseudonyms. `None` keeps the real names.
     pub key: Option<PseudonymKey>,
 }
 
 impl WorkloadRecorder {
-    /// Takes an exchange, as [`smbscope_analyze::Options::details`] makes them.
+    /// Adds an exchange. It must have been analysed with [`smbscope_analyze::AnalyzerOptions::details`].
     pub fn take(&mut self, exchange: &Exchange) {
         if exchange.outcome != ExchangeOutcome::Complete {
             if !matches!(exchange.outcome, ExchangeOutcome::ServerInitiated | ExchangeOutcome::NoResponseByDesign) {
@@ -113,14 +104,13 @@ impl WorkloadRecorder {
         });
     }
 
-    /// The workload.
     pub fn finish(self, request: &RecordingOptions) -> Result<Recording, RecordingError> {
         let WorkloadRecorder { mut taken, incomplete, is_full, .. } = self;
         if is_full {
             return Err(RecordingError::TooMany);
         }
-        // Of commands that overlap, the server has done first what it answered first. The sort is stable: members of a
-        // compound, which are answered together, stay in their order.
+        // Overlapping commands are assumed to have been executed in the order of their responses. The sort is stable:
+        // the members of a compound, answered together, keep their order.
         taken.sort_by_key(|taken| (taken.end, taken.start));
         let mut lines = RecordingBuilder::new(request.key.as_ref(), &taken);
         let mut rest = &taken[..];

@@ -8,7 +8,6 @@ use smbscope_wire::{RequestDetail, smb1, smb2};
 
 const MS: i64 = 1_000_000;
 
-/// A command of an open that begins at so many milliseconds and takes one.
 fn command(at: i64, command: smb2::Smb2Command, group: CommandGroup, file: u64) -> Exchange {
     Exchange {
         command: Command::Smb2(command),
@@ -21,7 +20,6 @@ fn command(at: i64, command: smb2::Smb2Command, group: CommandGroup, file: u64) 
     }
 }
 
-/// Opens a file of a thousand bytes.
 fn open(at: i64, path: &str, file: u64) -> Exchange {
     let request = RequestDetail::Create {
         desired_access: 0x12_0089,
@@ -58,7 +56,7 @@ fn recorded(exchanges: &[Exchange], key: Option<PseudonymKey>) -> Result<Recordi
 fn commands_are_lines_with_the_pauses_between_them_and_files_have_their_sizes() {
     let exchanges = [open(0, r"d\a.ini", 7), reads(11, 7, 0, 100), reads(12, 7, 100, 900), close(13, 7)];
     let recording = recorded(&exchanges, None).unwrap();
-    // The open ends at 1 ms, and the read begins at 11 ms.
+    // The open ends at 1 ms, and the read starts at 11 ms.
     let steps = "Create \"\\d\\a.ini\" 0x120089 0x7 1 0x40 0x80 1 SUCCESS\nSleep 10000 SUCCESS\nReadX 1 0 100 100 SUCCESS\n\
                  ReadX 1 100 900 900 SUCCESS\nClose 1 SUCCESS\n";
     assert_eq!(recording.recorded.steps, steps);
@@ -89,7 +87,7 @@ fn a_recording_is_a_workload() {
 
 #[test]
 fn reads_that_were_outstanding_together_are_so_again() {
-    // Four reads of 100 bytes, of which two are outstanding from 3 to 6 ms, and one that comes after them.
+    // Four reads of 100 bytes, two of them outstanding from 3 to 6 ms, and one after them.
     let taking = |at: i64, until: i64, offset| Exchange {
         request: packet(at * MS),
         response: packet(until * MS),
@@ -111,7 +109,6 @@ fn reads_that_were_outstanding_together_are_so_again() {
     assert_eq!(recorded.not_replayed, Vec::<String>::new());
 }
 
-/// A command of SMB1 that begins at so many milliseconds and takes one.
 fn smb1(
     at: i64,
     command: smb1::Smb1Command,
@@ -165,13 +162,13 @@ fn commands_of_smb1_are_lines_of_a_loadfile() {
         r#"FIND_FIRST "\d\*.ini" 260 0 0 SUCCESS"#,
         r#"Create "\d\a.ini" 0x120089 0x7 1 0x40 0x80 1 SUCCESS"#,
         "ReadX 1 0 100 100 SUCCESS",
-        // The file has 1,000 bytes: SMB1 answers with success and nothing.
+        // The file has 1,000 bytes: SMB1 answers with success and no bytes.
         "ReadX 1 1000 100 0 NT_STATUS_OK",
         r#"Unlink "\d\gone" ERROR"#,
         "Close 1 SUCCESS",
     ];
     assert_eq!(lines, expected);
-    // The open, which comes later, tells what the query found.
+    // The later open reveals the size of the file that was queried.
     assert!(recorded.files.contains("WriteX 0 0 1000 1000"), "{}", recorded.files);
     assert_eq!(recorded.not_replayed, ["1 × SMB_COM_NT_TRANSACT: it waits for somebody else"]);
     assert!(recorded.repeats);

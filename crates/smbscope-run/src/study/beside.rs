@@ -1,4 +1,4 @@
-//! Studies that were made, set beside each other: each variant with that of the same name in the first study.
+//! Compares finished studies: each variant with the variant of the same name in the first study.
 
 use super::STUDY;
 use super::memory::STUDY_MAX;
@@ -11,10 +11,8 @@ use smbscope_stats::Measure;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The axis of the studies themselves.
 const AXIS: &str = "study";
 
-/// A study in its directory.
 #[derive(Debug)]
 pub struct SavedStudy {
     name: String,
@@ -23,12 +21,10 @@ pub struct SavedStudy {
 }
 
 impl SavedStudy {
-    /// Whether there is one in this directory.
     pub fn is_in(directory: &Path) -> bool {
         directory.join(STUDY).is_file()
     }
 
-    /// Reads the one that is there; `name` is what it is called beside others.
     pub fn open(directory: &Path, name: &str) -> Result<SavedStudy, BenchError> {
         let file = directory.join(STUDY);
         let text = bounded::read(&file, STUDY_MAX).map_err(BenchError::file("read", &file))?;
@@ -37,7 +33,6 @@ impl SavedStudy {
         Ok(SavedStudy { name: name.to_owned(), directory: directory.to_owned(), document })
     }
 
-    /// Its variants by name, each with the directories of its runs.
     pub fn variants(&self) -> impl Iterator<Item = (&str, Vec<PathBuf>)> {
         self.document.variants.iter().enumerate().map(|(at, variant)| {
             let runs = self.runs().filter(|run| run.variant == at).map(|run| self.directory.join(&run.directory));
@@ -45,13 +40,11 @@ impl SavedStudy {
         })
     }
 
-    /// Those with a result.
     fn runs(&self) -> impl Iterator<Item = &study::StudyRun> {
         self.document.runs.iter().filter(|run| run.failed.is_none())
     }
 }
 
-/// Sets them beside each other, the first one being the baseline.
 pub fn beside(title: Option<String>, studies: &[SavedStudy]) -> Result<StudyDocument, BenchError> {
     let Some(first) = studies.first() else {
         return Err(BenchError::Unavailable("there is no study to set beside others".to_owned()));
@@ -99,7 +92,7 @@ pub fn beside(title: Option<String>, studies: &[SavedStudy]) -> Result<StudyDocu
     Ok(document)
 }
 
-/// The variants of all, those of the same name behind each other; and where those of each study are among them.
+/// Collects the variants of all studies, grouped by name, and the index of each study's variants in that list.
 fn paired(studies: &[SavedStudy]) -> (Vec<VariantEntry>, Vec<Vec<usize>>) {
     let mut names: Vec<&str> = Vec::new();
     for variant in studies.iter().flat_map(|study| &study.document.variants) {
@@ -123,11 +116,10 @@ fn paired(studies: &[SavedStudy]) -> (Vec<VariantEntry>, Vec<Vec<usize>>) {
     (variants, places)
 }
 
-/// What any of them measures, in the order of the first.
 fn measures(studies: &[SavedStudy]) -> Vec<Measure> {
     let mut measures: Vec<Measure> = Vec::new();
     for row in studies.iter().flat_map(|study| &study.document.results) {
-        // A later version may measure what this one does not know.
+        // Skips measures that a later version added.
         let Ok(measure) = row.measure.parse() else { continue };
         if !measures.contains(&measure) {
             measures.push(measure);
@@ -136,7 +128,6 @@ fn measures(studies: &[SavedStudy]) -> Vec<Measure> {
     measures
 }
 
-/// What is not the same, a sentence each, before any figure.
 fn differences(studies: &[SavedStudy]) -> Vec<String> {
     let Some((first, others)) = studies.split_first() else { return Vec::new() };
     let mut said = Vec::new();
@@ -162,7 +153,6 @@ fn differences(studies: &[SavedStudy]) -> Vec<String> {
     said
 }
 
-/// How the machines differ.
 fn environments(first: &SavedStudy, other: &SavedStudy) -> Option<String> {
     let (a, b): (&BTreeMap<_, _>, &BTreeMap<_, _>) = (&first.document.environment, &other.document.environment);
     let differ = a.iter().filter_map(|(name, value)| {

@@ -1,107 +1,77 @@
-//! The file of a study: what is asked, what all runs have in common, and what differs between them.
+//! A study: its file (the question, the common options and the axes), the variants that follow from it, and the order
+//! of the runs.
 
-use super::options::{Tables, VariantOptions};
 use crate::TargetUrl;
+use crate::study::options::{Tables, VariantOptions, plain};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use smbscope_load::bounded::{self, WORKLOAD_TABLE_MAX};
 use smbscope_load::workload::Location;
+use smbscope_report::quoted;
 use smbscope_stats::Measure;
 use std::collections::HashSet;
 use std::path::Path;
 use toml::{Spanned, Table, Value};
 
-/// Variants of a study: every setting of every axis with every one of the others.
 pub const VARIANTS_MAX: usize = 1_000;
-/// Repetitions of each variant.
 pub const RUNS_OF_A_VARIANT_MAX: u32 = 1_000;
-/// Repetitions where the file names none: the fewest that an interval can be made from.
+/// Default repetitions: the fewest that allow a confidence interval.
 const REPETITIONS: u32 = 5;
-/// What is compared where the file names nothing.
 const MEASURES: [&str; 5] = ["elapsed", "commands", "throughput", "mean(total)", "p95(total)"];
 
-/// Why a file describes no study.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
-    /// It cannot be read.
     #[error("cannot read {path}: {error}")]
     Unreadable {
-        /// The file.
         path: String,
-        /// What the system says.
         #[source]
         error: std::io::Error,
     },
-    /// What is wrong, and where.
     #[error("{place}: {what}")]
-    Invalid {
-        /// Where.
-        place: Location,
-        /// What is wrong, and what to do.
-        what: String,
-    },
+    Invalid { place: Location, what: String },
 }
 
-/// A study, as its file describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// What it is called.
     pub name: String,
-    /// What it answers.
     pub question: String,
-    /// Runs of each variant.
     pub repetitions: u32,
-    /// What the order of the runs begins from.
     pub seed: u64,
-    /// What is compared.
     pub measures: Vec<Measure>,
-    /// What all runs have in common.
     pub common: VariantOptions,
-    /// What differs, the first axis slowest.
+    /// The last axis varies fastest.
     pub axes: Vec<Axis>,
-    /// The axis along which variants are compared: each with the one that has the first setting there and is the same
-    /// elsewhere. Without it all are compared with the first one.
+    /// Axis to compare along: each variant is compared with the one that has the first setting of this axis and
+    /// otherwise the same settings. `None` compares all variants with the first one.
     pub compare_along: Option<String>,
-    /// What it was made from.
     pub definition: StudySource,
 }
 
-/// The text of a study, and by what two of them are known to be the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudySource {
-    /// The file, as it was named.
     pub source: String,
-    /// Its text.
     pub text: String,
-    /// SHA-256 of the text and of what `--quick` makes of it, in hexadecimal.
+    /// SHA-256 of the text, of `--quick` and of the targets, in hexadecimal.
     pub sha256: String,
-    /// The short form.
     pub quick: bool,
-    /// Targets that stand for the servers of the file.
     pub targets: Vec<String>,
 }
 
-/// Something that differs between variants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
-    /// What it is called.
     pub name: String,
-    /// Its settings; the first one is that of the baseline.
+    /// The first setting is the baseline.
     pub settings: Vec<Setting>,
-    /// The settings are values of an option, and mean nothing without its name: `cpu-load 50`.
+    /// True if the settings are values of an option and need its name to be understood: `cpu-load 50`.
     pub is_option: bool,
 }
 
-/// One value of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setting {
-    /// What it is called.
     pub name: String,
-    /// What it changes.
     pub options: VariantOptions,
-    /// Commands for the shell, before each of its runs.
     pub before: Vec<String>,
-    /// Commands for the shell, after each of its runs, also after one that failed.
+    /// Shell commands after each run, even a failed one.
     pub after: Vec<String>,
 }
 
@@ -131,7 +101,6 @@ struct RawStudy {
     axis: Vec<Spanned<RawAxis>>,
 }
 
-/// What the short form changes.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct RawQuick {
@@ -160,7 +129,6 @@ struct RawAxis {
     set: Table,
     #[serde(default)]
     setting: Vec<Spanned<RawSetting>>,
-    /// The settings that the short form has, by name.
     quick: Option<Vec<Spanned<Value>>>,
 }
 
@@ -182,7 +150,6 @@ struct RawSetting {
     after: Vec<String>,
 }
 
-/// The tables of options of a part of the file.
 macro_rules! tables {
     ($of:expr) => {
         Tables { bench: $of.bench.clone(), launch: $of.launch.clone(), lab: $of.lab.clone(), set: $of.set.clone() }
@@ -194,7 +161,6 @@ fn one() -> u64 {
 }
 
 impl Study {
-    /// Reads the file, for its short form where that is asked for.
     pub fn load(path: &Path, quick: bool) -> Result<Study, DefinitionError> {
         let name = path.display().to_string();
         let unreadable = |error| DefinitionError::Unreadable { path: name.clone(), error };
@@ -204,12 +170,11 @@ impl Study {
         Study::parse(&name, &text, quick)
     }
 
-    /// Returns true if it is one of those that come with this program, unchanged.
     pub fn is_bundled(&self) -> bool {
-        super::bundled::has(&self.definition.text)
+        is_bundled(&self.definition.text)
     }
 
-    /// The study that the text of a file describes.
+    /// Parses the text of a study file. `file` is its name in errors.
     pub fn parse(file: &str, text: &str, quick: bool) -> Result<Study, DefinitionError> {
         let invalid = |at: usize, what: String| DefinitionError::Invalid { place: Location::at(file, text, at), what };
         let wrong = |at: usize| move |what: String| invalid(at, what);
@@ -278,16 +243,15 @@ impl Study {
     }
 }
 
-/// The axis whose settings are servers.
 const SERVER: &str = "server";
 
 impl Study {
-    /// The same with these targets (`[NAME=]smb://…`) instead of the servers that the file names, or instead of private
-    /// ones. Error: what is wrong with one of them.
+    /// Replaces the servers of the file, or the private ones, by these targets (`[NAME=]smb://…`). Fails if a target is
+    /// invalid or a name occurs twice.
     pub fn at_targets(&mut self, targets: &[String]) -> Result<(), String> {
         let settings = targets.iter().map(|target| at_target(target)).collect::<Result<Vec<_>, _>>()?;
         let Some(first) = settings.first() else { return Ok(()) };
-        // What the file says of a private server is about no other.
+        // Settings of the private server don't apply to a target.
         self.common = self.common.without_lab();
         match self.axes.iter_mut().find(|axis| axis.name == SERVER) {
             Some(servers) => (servers.settings, servers.is_option) = (settings.clone(), false),
@@ -306,7 +270,6 @@ impl Study {
     }
 }
 
-/// `[NAME=]smb://…` or `[NAME=]file:DIR`
 fn at_target(text: &str) -> Result<Setting, String> {
     let (name, target) = match text.split_once('=') {
         Some((name, target)) if !name.contains([':', '/']) && !name.is_empty() => (Some(name), target),
@@ -376,10 +339,158 @@ impl RawSetting {
     }
 }
 
-/// A value as a person writes it.
-pub(super) fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+const STUDIES: &[&str] = &[
+    include_str!("../../../../studies/antivirus.toml"),
+    include_str!("../../../../studies/block-sizes.toml"),
+    include_str!("../../../../studies/copies.toml"),
+    include_str!("../../../../studies/disk.toml"),
+    include_str!("../../../../studies/homefolders-ramp.toml"),
+    include_str!("../../../../studies/ini-dialects.toml"),
+    include_str!("../../../../studies/launch.toml"),
+    include_str!("../../../../studies/logon.toml"),
+    include_str!("../../../../studies/netbench-two-servers.toml"),
+    include_str!("../../../../studies/power-profile.toml"),
+    include_str!("../../../../studies/processor-load.toml"),
+    include_str!("../../../../studies/protection.toml"),
+];
+
+/// Returns true if the text is that of a shipped study, so its commands are trusted.
+fn is_bundled(text: &str) -> bool {
+    STUDIES.contains(&text)
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedVariant {
+    pub name: String,
+    pub folder: String,
+    /// Index of the variant to compare with. Its own index if it is a baseline.
+    pub baseline: usize,
+    pub settings: Vec<(String, String)>,
+    pub options: VariantOptions,
+    pub before: Vec<String>,
+    /// Shell commands after each run, those of the last axis first.
+    pub after: Vec<String>,
+}
+
+impl PlannedVariant {
+    pub fn command(&self) -> String {
+        let run = format!("smbscope{}", words(&self.options.arguments()));
+        match (self.options.target(), words(&self.options.lab_arguments())) {
+            (None, lab) if !lab.is_empty() => format!("{run} (lab{lab})"),
+            _ => run,
+        }
+    }
+}
+
+fn words(arguments: &[String]) -> String {
+    let parts = arguments.iter().flat_map(|argument| match argument.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => vec![name, value],
+        _ => vec![argument.as_str()],
+    });
+    parts.map(|word| format!(" {}", quoted(word))).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VariantRepetition {
+    /// From 1.
+    pub repetition: u32,
+    pub variant: usize,
+}
+
+impl Study {
+    /// Combines the settings of all axes. The first variant is the baseline.
+    pub fn variants(&self) -> Vec<PlannedVariant> {
+        let mut combinations: Vec<Vec<(&Axis, &Setting)>> = vec![Vec::new()];
+        for axis in &self.axes {
+            let longer = |chosen: Vec<_>| {
+                axis.settings.iter().map(move |setting| {
+                    let mut longer = chosen.clone();
+                    longer.push((axis, setting));
+                    longer
+                })
+            };
+            combinations = combinations.into_iter().flat_map(longer).collect();
+        }
+        let digits = combinations.len().to_string().len().max(2);
+        let variant = |(at, chosen): (usize, Vec<(&Axis, &Setting)>)| {
+            let names: Vec<String> = chosen.iter().map(|(axis, setting)| named(axis, setting)).collect();
+            let name = if names.is_empty() { self.name.clone() } else { names.join(", ") };
+            PlannedVariant {
+                folder: format!("{:0digits$}-{}", at + 1, folder(&name)),
+                name,
+                baseline: self.baseline(at),
+                settings: chosen.iter().map(|(axis, setting)| (axis.name.clone(), setting.name.clone())).collect(),
+                options: chosen.iter().fold(self.common.clone(), |all, (_, setting)| all.with(&setting.options)),
+                before: chosen.iter().flat_map(|(_, setting)| setting.before.clone()).collect(),
+                after: chosen.iter().rev().flat_map(|(_, setting)| setting.after.clone()).collect(),
+            }
+        };
+        combinations.into_iter().enumerate().map(variant).collect()
+    }
+
+    fn baseline(&self, variant: usize) -> usize {
+        let Some(along) = &self.compare_along else { return 0 };
+        let axes = self.axes.iter().rev();
+        // The last axis varies fastest.
+        let mut stride = 1;
+        for axis in axes {
+            let settings = axis.settings.len();
+            if axis.name == *along {
+                return variant - variant / stride % settings * stride;
+            }
+            stride *= settings;
+        }
+        0
+    }
+
+    /// Returns the runs in order: each repetition runs every variant once in random order, which spreads drift evenly
+    /// over the variants.
+    pub fn turns(&self, variants: usize) -> Vec<VariantRepetition> {
+        let block = |repetition: u32| {
+            let mut block: Vec<VariantRepetition> =
+                (0..variants).map(|variant| VariantRepetition { repetition, variant }).collect();
+            block.sort_by_key(|turn| lot(self.seed, *turn));
+            block
+        };
+        (1..=self.repetitions).flat_map(block).collect()
+    }
+}
+
+fn named(axis: &Axis, setting: &Setting) -> String {
+    if axis.is_option { format!("{} {}", axis.name, setting.name) } else { setting.name.clone() }
+}
+
+/// Returns the sort key that shuffles the runs. The same seed gives the same order.
+fn lot(seed: u64, turn: VariantRepetition) -> Vec<u8> {
+    let numbers = [seed, turn.repetition.into(), turn.variant as u64];
+    Sha256::digest(numbers.map(u64::to_le_bytes).concat()).to_vec()
+}
+
+/// Bytes of a variant's name used for its folder; file systems limit names to 255.
+const FOLDER_NAME_MAX: usize = 80;
+
+fn folder(name: &str) -> String {
+    let mut folder = String::new();
+    for c in name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }) {
+        if c != '-' || !folder.ends_with('-') {
+            folder.push(c);
+        }
+    }
+    folder.truncate(FOLDER_NAME_MAX);
+    folder.trim_matches(['-', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    #[test]
+    fn every_study_of_the_repository_is_known() {
+        let folder = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies")).expect("it is there");
+        let files = folder.map(|entry| entry.expect("it can be listed").path());
+        for file in files.filter(|file| file.extension().is_some_and(|ending| ending == "toml")) {
+            assert!(super::is_bundled(&fs::read_to_string(&file).expect("it can be read")), "{}", file.display());
+        }
+        assert!(!super::is_bundled(""));
     }
 }

@@ -1,4 +1,5 @@
-//! What a study remembers: `study.json` in its directory, written after each run, from which it goes on.
+//! State of a study: `study.json` in its directory, written after each run, so the study can continue after an
+//! interruption.
 
 use super::{PlannedVariant, Study, VariantRepetition};
 use crate::BenchError;
@@ -12,16 +13,12 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The document of a study in its directory.
 pub const STUDY: &str = "study.json";
 
-/// The same as a page, beside it.
 pub const PAGE: &str = "study.html";
 
-/// Bytes of a file that a study reads again: its own document, and those of its runs.
 pub(super) const STUDY_MAX: u64 = 256 << 20;
 
-/// The runs so far.
 pub(super) struct Memory {
     directory: PathBuf,
     done: HashSet<VariantRepetition>,
@@ -30,7 +27,6 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Of a directory that is new or empty, or in which the same study was begun.
     pub(super) fn open(
         directory: &Path,
         study: &Study,
@@ -74,7 +70,6 @@ impl Memory {
         };
         for run in earlier.into_iter().flat_map(|earlier| earlier.runs) {
             let turn = VariantRepetition { repetition: run.repetition, variant: run.variant };
-            // What failed is tried again.
             if run.failed.is_some() {
                 continue;
             }
@@ -87,12 +82,10 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Whether a run has its result.
     pub(super) fn is_done(&self, turn: VariantRepetition) -> bool {
         self.done.contains(&turn)
     }
 
-    /// A run is over.
     pub(super) fn note(
         &mut self,
         turn: VariantRepetition,
@@ -106,7 +99,6 @@ impl Memory {
         self.document.runs.push(run);
     }
 
-    /// Writes all that is known.
     pub(super) fn keep(&mut self) -> Result<(), BenchError> {
         self.document.started_ns = self.document.runs.iter().map(|run| run.started_ns).min();
         self.document.environment = self.results.environment();
@@ -118,7 +110,7 @@ impl Memory {
         self.write(STUDY, |out| study::write(&self.document, out))
     }
 
-    /// Writes it as a page too: once, and not after each run, as it grows with them.
+    /// Writes the HTML page. Only called at the end, because the page grows with the number of runs.
     pub(super) fn keep_page(&self) -> Result<(), BenchError> {
         self.write(PAGE, |out| html::write_study(&self.document, out))
     }
@@ -132,13 +124,11 @@ impl Memory {
         written.map_err(BenchError::file("write", &file))
     }
 
-    /// All that is known.
     pub(super) fn into_document(self) -> StudyDocument {
         self.document
     }
 }
 
-/// What is remembered of the same study.
 fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<StudyDocument, BenchError> {
     let shown = file.display();
     let earlier = StudyDocument::parse(text).map_err(|error| BenchError::Unavailable(format!("{shown}: {error}")))?;
@@ -151,7 +141,7 @@ fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<StudyDocument, Ben
     Ok(earlier)
 }
 
-/// Whether the directory holds anything; what a killed process left of our files is removed.
+/// Returns true if the directory contains anything. Removes unfinished files of a killed process first.
 fn look(directory: &Path) -> Result<bool, BenchError> {
     let mut others = false;
     for entry in fs::read_dir(directory).map_err(BenchError::file("look into", directory))? {
@@ -164,7 +154,6 @@ fn look(directory: &Path) -> Result<bool, BenchError> {
     Ok(others)
 }
 
-/// Without a run.
 fn document(study: &Study, variants: &[PlannedVariant], directory: &Path) -> StudyDocument {
     let variant = |variant: &PlannedVariant| study::VariantEntry {
         name: variant.name.clone(),

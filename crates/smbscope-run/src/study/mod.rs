@@ -1,67 +1,59 @@
-//! A study: runs of several variants, repeated, in an order in which drift hits all of them alike; kept so that it can go on
-//! after any interruption.
+//! Runs a study: several variants, repeated, in an order that spreads any drift evenly over all of them. The results so
+//! far are on disk, so an interrupted study continues where it stopped.
+//!
+//! Start reading at [`run()`]; [`Study`] is the parsed file, [`PlannedVariant`] one combination of its settings.
 
 mod beside;
-mod bundled;
-pub(crate) mod commands;
 mod definition;
 mod memory;
 mod options;
 #[cfg(test)]
 mod tests;
-mod variant;
 
 pub use beside::{SavedStudy, beside};
-pub use definition::{Axis, DefinitionError, RUNS_OF_A_VARIANT_MAX, Setting, Study, StudySource, VARIANTS_MAX};
+pub use definition::{
+    Axis, DefinitionError, PlannedVariant, RUNS_OF_A_VARIANT_MAX, Setting, Study, StudySource, VARIANTS_MAX,
+    VariantRepetition,
+};
 pub use memory::{PAGE, STUDY};
 pub use options::VariantOptions;
-pub use variant::{PlannedVariant, VariantRepetition};
 
 use crate::BenchError;
 use crate::directory::clear_unfinished;
+use crate::environment::now;
 use crate::files::Sources;
-use crate::setup::now;
+use crate::process::run_commands;
 use memory::Memory;
 use smbscope_report::bench::{self, BenchRunOutcome};
 use smbscope_report::study::{self, StudyDocument};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a run is tried.
 const ATTEMPTS: u32 = 2;
 
-/// Performs the runs of a study, and watches how it gets on.
 pub trait Conductor {
-    /// Runs a variant once and keeps the run in this directory. An error is why there is no result, in one line.
+    /// Runs a variant once and stores the results in `directory`. The error is a single line.
     fn run(&mut self, variant: &PlannedVariant, directory: &Path) -> Result<bench::BenchDocument, String>;
 
-    /// Whether the study is to end after the present run.
     fn is_interrupted(&self) -> bool;
 
-    /// A run begins.
     fn begins(&mut self, place: &StudyProgress<'_>);
 
-    /// A run has ended: with its document, or why it has no result and whether it is tried again.
+    /// Called after a run with its document, or with the failure and whether the run will be repeated.
     fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&bench::BenchDocument, (&str, bool)>);
 }
 
-/// Where in the study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StudyProgress<'a> {
-    /// Of the run, from 1, those before an interruption included.
+    /// Number of the run, from 1. Includes runs of earlier sessions.
     pub number: usize,
-    /// Runs of the study.
     pub of: usize,
-    /// What is run.
     pub variant: &'a PlannedVariant,
-    /// From 1.
     pub repetition: u32,
-    /// Until the end of the study, as far as the runs of this session tell.
     pub left: Option<Duration>,
 }
 
-/// Runs what is still to be run of a study, whose directory remembers the rest; ends early, with what there is, when the
-/// conductor is interrupted.
+/// Performs the runs that are still missing in `directory`. Returns the results so far if the conductor is interrupted.
 pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Result<StudyDocument, BenchError> {
     let variants = study.variants();
     let turns = study.turns(variants.len());
@@ -97,7 +89,8 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
     Ok(memory.into_document())
 }
 
-/// A run, tried again where it failed; nothing where the study was interrupted before it came to anything.
+/// Performs a run, and repeats it once if it fails. Returns `None` if the study was interrupted before there was a
+/// result.
 fn attempts(
     turn: VariantRepetition,
     place: &StudyProgress<'_>,
@@ -137,7 +130,6 @@ fn attempts(
     }
 }
 
-/// A run with the commands around it.
 fn one(
     place: &StudyProgress<'_>,
     directory: &Path,
@@ -145,19 +137,17 @@ fn one(
 ) -> Result<bench::BenchDocument, String> {
     let variant = place.variant;
     let tell = [("SMBSCOPE_VARIANT", variant.name.clone()), ("SMBSCOPE_REPETITION", place.repetition.to_string())];
-    let prepared = commands::run("before", &variant.before, &tell);
+    let prepared = run_commands("before", &variant.before, &tell);
     let result = prepared.and_then(|()| conductor.run(variant, directory));
-    // Whatever came of it: what was begun is to be ended.
-    let ended = commands::run("after", &variant.after, &tell);
+    // Run even after a failure, to undo what the first commands did.
+    let ended = run_commands("after", &variant.after, &tell);
     result.and_then(|document| ended.map(|()| document))
 }
 
-/// Every load point was measured to its end.
 fn is_whole(document: &bench::BenchDocument) -> bool {
     failure(document).is_none() && document.runs.iter().all(|run| run.ended != BenchRunOutcome::Interrupted)
 }
 
-/// Why the figures of a run are not to be used.
 fn failure(document: &bench::BenchDocument) -> Option<String> {
     document.failure().or_else(|| document.runs.is_empty().then(|| "nothing was measured".to_owned()))
 }

@@ -1,36 +1,27 @@
-//! Options of `smbscope bench`, `smbscope launch` and `smbscope lab up`, as a study's file names them.
+//! Options of `smbscope bench`, `smbscope launch` and `smbscope lab up` as written in a study file.
 
-use super::definition::plain;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// Options by name, each with its values.
 type OptionValues = BTreeMap<String, Vec<String>>;
 
-/// Options of bench that a study sets itself.
 const OWN: [&str; 10] =
     ["output", "format", "title", "quiet", "plain", "full", "color", "width", "set", "find-capacity"];
 
-/// What is launched.
 const COMMAND: &str = "command";
-/// How often.
 const REPETITIONS: &str = "repetitions";
-/// The target of a launch that stands for a private server.
 const PRIVATE: &str = "lab";
 
-/// What a run is made from: options as on the command line, in which later ones replace earlier ones.
+/// Options of a run as on the command line. Later ones replace earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VariantOptions {
     bench: OptionValues,
-    /// Absent where the runs are loads.
     launch: OptionValues,
-    /// Absent where nothing asks for a private server by its options.
+    /// Empty unless a private server with options is needed.
     lab: OptionValues,
-    /// Parameters of the workload.
     set: BTreeMap<String, String>,
 }
 
-/// The tables of a file that name options.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
     pub(super) bench: Table,
@@ -40,7 +31,6 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Those of one option alone.
     pub(super) fn one(table: &str, option: &str, value: &Value) -> Tables {
         let one = Table::from_iter([(option.to_owned(), value.clone())]);
         let mut tables = Tables::default();
@@ -53,14 +43,12 @@ impl Tables {
         tables
     }
 
-    /// Each with its name.
     pub(super) fn named(&self) -> [(&'static str, &Table); 4] {
         [("bench", &self.bench), ("launch", &self.launch), ("lab", &self.lab), ("set", &self.set)]
     }
 }
 
 impl VariantOptions {
-    /// From the tables of a file.
     pub(super) fn parse(tables: &Tables) -> Result<VariantOptions, String> {
         let Tables { bench, launch, lab, set } = tables;
         if let Some(own) = bench.keys().chain(launch.keys()).find(|key| OWN.contains(&key.as_str())) {
@@ -81,7 +69,7 @@ impl VariantOptions {
         })
     }
 
-    /// These with others, which replace them where both have one.
+    /// Merges two sets of options. `others` take precedence.
     pub fn with(&self, others: &VariantOptions) -> VariantOptions {
         let mut all = self.clone();
         all.bench.extend(others.bench.clone());
@@ -91,7 +79,6 @@ impl VariantOptions {
         all
     }
 
-    /// These for another target: a server that is there already.
     pub fn at(&self, target: &str) -> VariantOptions {
         let mut all = self.clone();
         for options in [&mut all.bench, &mut all.launch] {
@@ -100,29 +87,24 @@ impl VariantOptions {
         all
     }
 
-    /// These without those of a private server.
     pub(super) fn without_lab(&self) -> VariantOptions {
         VariantOptions { lab: OptionValues::new(), ..self.clone() }
     }
 
-    /// Whether the runs are launches of a program, and no loads.
     pub fn is_launch(&self) -> bool {
         self.launch.contains_key(COMMAND)
     }
 
-    /// The server or folder that is there already; a private server where none is named.
     pub fn target(&self) -> Option<&str> {
         let options = if self.is_launch() { &self.launch } else { &self.bench };
         let target = options.get("target").and_then(|target| target.first()).map(String::as_str);
         target.filter(|target| !self.is_launch() || *target != PRIVATE)
     }
 
-    /// An option of the private server that is set.
     pub fn lab_option(&self) -> Option<&str> {
         self.lab.keys().next().map(String::as_str)
     }
 
-    /// Behind `smbscope bench`.
     pub fn bench_arguments(&self) -> Vec<String> {
         let target = self.target().map(str::to_owned);
         let options = self.bench.iter().filter(|(name, _)| *name != "target");
@@ -130,7 +112,6 @@ impl VariantOptions {
         options.flat_map(written).chain(set).chain(target).collect()
     }
 
-    /// Behind `smbscope launch`: a run of a study is one launch where nothing else is said.
     pub fn launch_arguments(&self) -> Vec<String> {
         let once = (!self.launch.contains_key(REPETITIONS)).then(|| format!("--{REPETITIONS}=1"));
         let options = self.launch.iter().filter(|(name, _)| *name != COMMAND).flat_map(written);
@@ -138,7 +119,6 @@ impl VariantOptions {
         once.into_iter().chain(options).chain(["--".to_owned()]).chain(command).collect()
     }
 
-    /// Behind `smbscope`: what a run does.
     pub fn arguments(&self) -> Vec<String> {
         let (verb, arguments) = match self.is_launch() {
             true => ("launch", self.launch_arguments()),
@@ -147,7 +127,6 @@ impl VariantOptions {
         [verb.to_owned()].into_iter().chain(arguments).collect()
     }
 
-    /// Behind `smbscope lab up`.
     pub fn lab_arguments(&self) -> Vec<String> {
         self.lab.iter().flat_map(written).collect()
     }
@@ -168,7 +147,7 @@ fn named(table: &Table) -> Result<OptionValues, String> {
     table.iter().map(values).collect()
 }
 
-/// An option as on the command line: a switch that is on stands alone, one that is off is left out.
+/// Formats an option for the command line. A switch that is on has no value; one that is off is left out.
 fn written((name, values): (&String, &Vec<String>)) -> Vec<String> {
     let one = |value: &String| match value.as_str() {
         "true" => Some(format!("--{name}")),
@@ -176,4 +155,11 @@ fn written((name, values): (&String, &Vec<String>)) -> Vec<String> {
         value => Some(format!("--{name}={value}")),
     };
     values.iter().filter_map(one).collect()
+}
+
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }

@@ -28,12 +28,11 @@ fn study(text: &str) -> Study {
     Study::parse("two.toml", text, false).unwrap()
 }
 
-/// Runs whose commands a second are those of the variant, with what differs between repetitions.
+/// Fake runs whose throughput depends on the variant and the repetition.
 #[derive(Default)]
 struct Made {
-    /// The study is interrupted after so many runs.
+    /// Interrupts the study after this many runs.
     most: Option<usize>,
-    /// How often runs of this variant fail, from the first one on.
     failing: Option<(&'static str, usize)>,
     begun: Vec<(String, u32)>,
     said: Vec<String>,
@@ -133,7 +132,7 @@ fn targets_stand_for_the_servers_of_the_file() {
     assert_eq!(variants[2].options.target(), Some("smb://b.example/s"));
     assert_eq!(variants[2].options.lab_option(), None);
     assert_ne!(named.definition.sha256, study(TWO).definition.sha256);
-    // One target for a study without servers makes no axis.
+    // A single target for a study without servers adds no axis.
     let mut one = study("name = 'one'\n[lab]\ndelay = '1ms'\n");
     one.at_targets(&["smb://a/s".to_owned()]).unwrap();
     assert_eq!((one.variants().len(), one.variants()[0].options.lab_option()), (1, None));
@@ -182,7 +181,7 @@ fn an_interrupted_study_goes_on_and_repeats_or_loses_nothing() {
     let path = place.path().join("results");
     let mut begun = Vec::new();
     let mut last = None;
-    // The last session has nothing to do.
+    // The last session has nothing left to do.
     for most in [3, 1, 7, 100, 100] {
         let mut session = Made { most: Some(most), ..Made::default() };
         let document = run(&study, &path, &mut session).unwrap();
@@ -197,11 +196,11 @@ fn an_interrupted_study_goes_on_and_repeats_or_loses_nothing() {
     let mut once: BTreeMap<(String, u32), u32> = BTreeMap::new();
     begun.iter().for_each(|run| *once.entry(run.clone()).or_default() += 1);
     assert_eq!((once.len(), once.values().max()), (20, Some(&1)));
-    // As if it had never been interrupted.
+    // Compare with an uninterrupted study.
     let whole = run(&study, &place.path().join("whole"), &mut Made::default()).unwrap();
     let last = last.unwrap();
     assert_eq!(last.results, whole.results);
-    // 51 to 55 against 101 to 105 commands a second: half, and nothing near an error of five percent.
+    // 51 to 55 against 101 to 105 commands per second: about half, far outside an error of five percent.
     let new = last.results.iter().find(|row| row.variant == 2).unwrap();
     let factor = new.factor.as_ref().unwrap();
     assert!((factor.ratio.unwrap() - 0.514).abs() < 0.001, "{factor:?}");
@@ -269,7 +268,7 @@ fn the_directory_of_another_study_or_of_somebody_else_is_left_alone() {
     assert!(refused(&changed, &path).contains("is of another study"));
     assert!(refused(&Study { repetitions: 6, ..study(TWO) }, &path).contains("is of another study"));
     assert_eq!(fs::read(path.join(STUDY)).unwrap(), kept);
-    // Half a document of a process that was killed.
+    // Half a document, left by a killed process.
     fs::write(path.join(STUDY), &kept[..kept.len() / 2]).unwrap();
     assert!(refused(&study(TWO), &path).contains("study.json: not JSON, or not all of it"));
 }

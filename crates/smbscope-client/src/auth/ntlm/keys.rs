@@ -1,4 +1,4 @@
-//! Responses and keys of NTLMv2 (MS-NLMP 3.3.2, 3.4.4 and 3.4.5).
+//! NTLMv2 responses and keys (MS-NLMP 3.3.2, 3.4.4 and 3.4.5).
 
 use super::message::{flags, utf16};
 use hmac::{Hmac, KeyInit, Mac};
@@ -6,24 +6,21 @@ use md4::Md4;
 use md5::{Digest, Md5};
 use rc4::{Rc4, StreamCipher};
 
-/// What proves to know the password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct NtlmResponses {
-    /// NtChallengeResponse
     pub(super) nt: Vec<u8>,
-    /// LmChallengeResponse, for servers that want one.
+    /// LmChallengeResponse, for servers that require one.
     pub(super) lm: [u8; 24],
-    /// SessionBaseKey, which with NTLMv2 is the KeyExchangeKey.
+    /// SessionBaseKey, which equals the KeyExchangeKey in NTLMv2.
     pub(super) session_base_key: [u8; 16],
 }
 
-/// NTOWFv2: what there is left of the password.
+/// NTOWFv2: hash of password, user and domain.
 pub(super) fn nt_owf_v2(password: &str, user: &str, domain: &str) -> [u8; 16] {
     let hash: [u8; 16] = Md4::digest(utf16(password)).into();
     hmac_md5(&hash, &[&utf16(&upper_case(user)), &utf16(domain)])
 }
 
-/// ComputeResponse.
 pub(super) fn respond(
     response_key: &[u8; 16],
     server_challenge: &[u8; 8],
@@ -40,7 +37,7 @@ pub(super) fn respond(
     NtlmResponses { nt: [&nt_proof[..], &temp].concat(), lm, session_base_key: hmac_md5(response_key, &[&nt_proof]) }
 }
 
-/// `temp`, which the specification calls the NTLMv2_CLIENT_CHALLENGE elsewhere (2.2.2.7).
+/// `temp`, called NTLMv2_CLIENT_CHALLENGE in 2.2.2.7.
 fn temp(time: u64, client_challenge: &[u8; 8], target_info: &[u8]) -> Vec<u8> {
     let mut temp = vec![1, 1, 0, 0, 0, 0, 0, 0];
     temp.extend_from_slice(&time.to_le_bytes());
@@ -51,31 +48,27 @@ fn temp(time: u64, client_challenge: &[u8; 8], target_info: &[u8]) -> Vec<u8> {
     temp
 }
 
-/// RC4K of a key.
 pub(super) fn rc4_key(key: &[u8; 16], data: &[u8; 16]) -> [u8; 16] {
     let mut data = *data;
     rc4(key).apply_keystream(&mut data);
     data
 }
 
-/// HMAC_MD5 over the parts one after the other.
 pub(super) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> [u8; 16] {
     let mut mac = Hmac::<Md5>::new_from_slice(key).expect("HMAC takes keys of any length");
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
 }
 
-/// Whose messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NtlmSender {
     Client,
     Server,
 }
 
-/// Signatures of one direction with extended session security (3.4.4.2).
 pub(super) struct MessageSigner {
     signing_key: [u8; 16],
-    /// Encrypts checksums where keys are exchanged.
+    /// Encrypts the checksums if keys are exchanged.
     sealing: Option<Rc4>,
     sequence: u32,
 }
@@ -90,7 +83,7 @@ impl MessageSigner {
         }
     }
 
-    /// The signature of the next message: version, checksum, number.
+    /// Returns the signature of the next message: version, checksum, sequence number.
     pub(super) fn sign(&mut self, message: &[u8]) -> [u8; 16] {
         let number = self.sequence.to_le_bytes();
         self.sequence = self.sequence.wrapping_add(1);
@@ -114,7 +107,7 @@ fn signing_key(exported_session_key: &[u8; 16], mode: NtlmSender) -> [u8; 16] {
     Md5::new().chain_update(exported_session_key).chain_update(magic).finalize().into()
 }
 
-/// SEALKEY (3.4.5.3): of as much of the key as both sides may use.
+/// SEALKEY (3.4.5.3), from the negotiated number of key bytes.
 fn sealing_key(exported_session_key: &[u8; 16], negotiated: u32, mode: NtlmSender) -> [u8; 16] {
     let used = if negotiated & flags::KEYS_OF_128 != 0 {
         16
@@ -134,7 +127,7 @@ fn rc4(key: &[u8; 16]) -> Rc4 {
     Rc4::new_from_slice(key).expect("RC4 takes keys of 16 bytes")
 }
 
-/// Character by character, as Windows does: what has no single upper case (ß) stays.
+/// Converts character by character, as Windows does: a character without a single-character upper case (ß) stays.
 fn upper_case(text: &str) -> String {
     text.chars()
         .map(|c| {

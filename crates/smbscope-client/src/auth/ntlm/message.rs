@@ -1,4 +1,5 @@
-//! The three messages on the wire (MS-NLMP 2.2.1).
+//! The three NTLM messages on the wire (MS-NLMP 2.2.1), and the AV_PAIRs in which server and client describe themselves
+//! (2.2.2.1).
 
 use smbscope_wire::bytes::{array_at, u16_at, u32_at};
 
@@ -17,7 +18,7 @@ pub(super) mod flags {
     pub(in super::super) const KEY_EXCHANGE: u32 = 0x4000_0000;
     pub(in super::super) const KEYS_OF_56: u32 = 0x8000_0000;
 
-    /// What NEGOTIATE asks for, and of what the server grants AUTHENTICATE keeps.
+    /// Flags requested in NEGOTIATE. AUTHENTICATE keeps those that the server grants.
     pub(in super::super) const WANTED: u32 = UNICODE
         | REQUEST_TARGET
         | SIGN
@@ -36,7 +37,7 @@ const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 /// VERSION (MS-NLMP 2.2.2.10), for debugging only: 10.0, no build, NTLMSSP_REVISION_W2K3.
 const VERSION: [u8; 8] = [10, 0, 0, 0, 0, 0, 0, 15];
 
-/// NEGOTIATE_MESSAGE (2.2.1.1), which names neither domain nor workstation.
+/// Encodes a NEGOTIATE_MESSAGE (2.2.1.1) without domain and workstation.
 pub(super) fn negotiate(flags: u32) -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.extend_from_slice(&1u32.to_le_bytes());
@@ -55,7 +56,7 @@ pub(super) struct Challenge<'a> {
 }
 
 impl<'a> Challenge<'a> {
-    /// `None` for another message, and for one whose fields point behind its end.
+    /// Returns `None` for another message, or if a field points past the end.
     pub(super) fn parse(message: &'a [u8]) -> Option<Challenge<'a>> {
         if !message.starts_with(SIGNATURE) || u32_at(message, 8)? != 2 {
             return None;
@@ -84,9 +85,7 @@ pub(super) struct Authenticate<'a> {
 }
 
 impl Authenticate<'_> {
-    /// With a MIC, or without the field.
     pub(super) fn encode(&self, mic: Option<[u8; 16]>) -> Vec<u8> {
-        /// All before the MIC.
         const HEADER: usize = 72;
         let mic = mic.as_ref().map_or(&[][..], |mic| mic);
         let mut payload = Vec::new();
@@ -115,12 +114,11 @@ impl Authenticate<'_> {
     }
 }
 
-/// UTF-16LE without an end.
+/// Encodes UTF-16LE without a terminator.
 pub(super) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Len, MaxLen and BufferOffset of a payload item.
 fn fields(length: usize, offset: usize) -> [u8; 8] {
     let length = u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
     let offset = u32::try_from(offset).unwrap_or(u32::MAX).to_le_bytes();
@@ -129,4 +127,67 @@ fn fields(length: usize, offset: usize) -> [u8; 8] {
     fields[2..4].copy_from_slice(&length);
     fields[4..].copy_from_slice(&offset);
     fields
+}
+
+/// AvId.
+mod id {
+    pub(super) const EOL: u16 = 0;
+    pub(super) const FLAGS: u16 = 6;
+    pub(super) const TIMESTAMP: u16 = 7;
+    pub(super) const TARGET_NAME: u16 = 9;
+    pub(super) const CHANNEL_BINDINGS: u16 = 10;
+}
+
+/// MsvAvFlags: the AUTHENTICATE_MESSAGE has a MIC.
+const FLAG_MIC: u32 = 0x0000_0002;
+
+/// Pairs of a CHALLENGE_MESSAGE, without the terminator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TargetInfo<'a>(Vec<(u16, &'a [u8])>);
+
+impl<'a> TargetInfo<'a> {
+    /// Returns `None` if a pair is truncated. Empty information is valid, because every pair is optional.
+    pub(super) fn parse(mut bytes: &'a [u8]) -> Option<TargetInfo<'a>> {
+        let mut pairs = Vec::new();
+        while !bytes.is_empty() {
+            let (id, length) = (u16_at(bytes, 0)?, usize::from(u16_at(bytes, 2)?));
+            let (value, rest) = bytes.get(4..)?.split_at_checked(length)?;
+            if id == id::EOL {
+                break;
+            }
+            pairs.push((id, value));
+            bytes = rest;
+        }
+        Some(TargetInfo(pairs))
+    }
+
+    pub(super) fn timestamp(&self) -> Option<u64> {
+        array_at(self.value(id::TIMESTAMP)?, 0).map(u64::from_le_bytes)
+    }
+
+    /// Returns the client's pairs: the server's, plus the MIC flag, empty channel bindings, and the server's name as
+    /// the client knows it (MS-NLMP 3.1.5.1.2).
+    pub(super) fn answer(&self, target_name: &str, has_mic: bool) -> Vec<u8> {
+        let mut answer = Vec::new();
+        let mut push = |id: u16, value: &[u8]| {
+            answer.extend_from_slice(&id.to_le_bytes());
+            answer.extend_from_slice(&u16::try_from(value.len()).unwrap_or_default().to_le_bytes());
+            answer.extend_from_slice(value);
+        };
+        let ours = [id::FLAGS, id::CHANNEL_BINDINGS, id::TARGET_NAME];
+        self.0.iter().filter(|(id, _)| !ours.contains(id)).for_each(|(id, value)| push(*id, value));
+        let their_flags = self.value(id::FLAGS).and_then(|value| array_at(value, 0)).map_or(0, u32::from_le_bytes);
+        let flags = their_flags | if has_mic { FLAG_MIC } else { 0 };
+        if flags != 0 {
+            push(id::FLAGS, &flags.to_le_bytes());
+        }
+        push(id::CHANNEL_BINDINGS, &[0; 16]);
+        push(id::TARGET_NAME, &utf16(target_name));
+        push(id::EOL, &[]);
+        answer
+    }
+
+    fn value(&self, id: u16) -> Option<&'a [u8]> {
+        self.0.iter().find(|pair| pair.0 == id).map(|pair| pair.1)
+    }
 }

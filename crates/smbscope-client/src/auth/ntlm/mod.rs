@@ -1,33 +1,30 @@
-//! NTLMv2 from the client's side (MS-NLMP 3.1.5): NEGOTIATE, the server's CHALLENGE, AUTHENTICATE.
+//! NTLMv2, client side (MS-NLMP 3.1.5): NEGOTIATE, the server's CHALLENGE, AUTHENTICATE.
 
 mod keys;
 mod message;
-mod target_info;
 
 #[cfg(test)]
 mod tests;
 
 use super::AuthError;
+use crate::auth::ntlm::message::TargetInfo;
 use crate::crypto::same;
 use keys::{MessageSigner, NtlmSender};
 use message::{Authenticate, Challenge, flags};
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
-use target_info::TargetInfo;
 
-/// What makes each authentication differ from all others.
+/// Random and time-dependent inputs of an authentication.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Unpredictable {
-    /// ClientChallenge
     pub client_challenge: [u8; 8],
-    /// The session key, which goes to the server encrypted.
+    /// Session key, sent to the server encrypted.
     pub session_key: [u8; 16],
-    /// FILETIME, for servers that do not tell theirs.
+    /// FILETIME, used if the server doesn't send its time.
     pub time: u64,
 }
 
 impl Unpredictable {
-    /// From the system's random numbers and clock.
     pub fn now() -> Result<Unpredictable, getrandom::Error> {
         /// FILETIME of 1970-01-01 (MS-DTYP 2.3.3): 100 ns units since 1601.
         const UNIX_EPOCH_FILETIME: u64 = 116_444_736_000_000_000;
@@ -46,13 +43,15 @@ impl fmt::Debug for Unpredictable {
     }
 }
 
-/// Who asks.
 #[derive(Clone)]
 pub(super) enum NtlmAccount {
     /// An anonymous user (MS-NLMP 3.2.5.1.2).
     Nobody,
-    /// An account, of which the password itself is not kept.
-    User { domain: String, user: String, response_key: [u8; 16] },
+    User {
+        domain: String,
+        user: String,
+        response_key: [u8; 16],
+    },
 }
 
 impl NtlmAccount {
@@ -61,17 +60,15 @@ impl NtlmAccount {
         NtlmAccount::User { domain: domain.to_owned(), user: user.to_owned(), response_key }
     }
 
-    /// Windows has an account of that name, which needs no password where it is switched on; Samba has none, and takes
-    /// it for any other unknown user.
+    /// The guest account. Windows has one of this name, which needs no password if it is enabled; Samba has none and
+    /// treats it as an unknown user.
     pub(super) fn guest() -> NtlmAccount {
         NtlmAccount::new("", "Guest", "")
     }
 }
 
-/// One authentication.
 pub(super) struct NtlmClient {
     account: NtlmAccount,
-    /// Service principal name of the server.
     target_name: String,
     workstation: String,
     random: Unpredictable,
@@ -79,7 +76,6 @@ pub(super) struct NtlmClient {
     context: Option<NtlmContext>,
 }
 
-/// What there is once the keys are known.
 struct NtlmContext {
     exported_session_key: [u8; 16],
     outgoing: MessageSigner,
@@ -99,13 +95,12 @@ impl NtlmClient {
         }
     }
 
-    /// NEGOTIATE_MESSAGE. It is kept, for the MIC covers it.
+    /// Returns the NEGOTIATE_MESSAGE, and keeps it because the MIC covers it.
     pub(super) fn negotiate(&mut self) -> Vec<u8> {
         self.negotiate = message::negotiate(flags::WANTED);
         self.negotiate.clone()
     }
 
-    /// AUTHENTICATE_MESSAGE for the server's CHALLENGE_MESSAGE.
     pub(super) fn authenticate(&mut self, challenge_message: &[u8]) -> Result<Vec<u8>, AuthError> {
         let challenge = Challenge::parse(challenge_message).ok_or(AuthError::Malformed("NTLM challenge"))?;
         for (flag, name) in [
@@ -125,12 +120,11 @@ impl NtlmClient {
         }
     }
 
-    /// The GSS_GetMIC of RFC 4178; absent where there is no key to sign with.
     pub(super) fn sign(&mut self, message: &[u8]) -> Option<[u8; 16]> {
         self.context.as_mut().map(|context| context.outgoing.sign(message))
     }
 
-    /// GSS_VerifyMIC. Nobody has no key, and nothing to hold against the server.
+    /// GSS_VerifyMIC. An anonymous user has no key, so any MIC passes.
     pub(super) fn verify(&mut self, message: &[u8], mic: &[u8]) -> bool {
         self.context.as_mut().is_none_or(|context| same(&context.incoming.sign(message), mic))
     }
@@ -140,7 +134,7 @@ impl NtlmClient {
         self.context.as_ref().map(|context| &context.exported_session_key[..])
     }
 
-    /// No user, no response and no key; one zero byte is what stands for the LM response.
+    /// Encodes the message without user, response or key. A single zero byte takes the place of the LM response.
     fn authenticate_nobody(&self, challenge: &Challenge<'_>) -> Vec<u8> {
         let message = Authenticate {
             flags: challenge.flags & flags::WANTED & !flags::KEY_EXCHANGE | flags::ANONYMOUS,
@@ -163,7 +157,7 @@ impl NtlmClient {
         response_key: &[u8; 16],
     ) -> Result<Vec<u8>, AuthError> {
         let info = TargetInfo::parse(challenge.target_info).ok_or(AuthError::Malformed("whole target information"))?;
-        // A server that tells its time knows what a MIC is (MS-NLMP 3.1.5.1.2).
+        // A server that sends its time supports the MIC (MS-NLMP 3.1.5.1.2).
         let server_time = info.timestamp();
         let target_info = info.answer(&self.target_name, server_time.is_some());
         let client_challenge = &self.random.client_challenge;

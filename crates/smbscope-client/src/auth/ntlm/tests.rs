@@ -1,5 +1,5 @@
-//! Against MS-NLMP 4.2.4 and against the logon of Microsoft's "SMB 2 and SMB 3 security in Windows 10: the anatomy of
-//! signing and cryptographic keys", whose messages stand among the vectors of `crypto`.
+//! Compares with MS-NLMP 4.2.4 and with the logon in Microsoft's "SMB 2 and SMB 3 security in Windows 10: the anatomy
+//! of signing and cryptographic keys", whose messages are among the vectors of `crypto`.
 
 use super::*;
 use smbscope_wire::bytes::u32_at;
@@ -16,7 +16,7 @@ fn array<const N: usize>(hex: &str) -> [u8; N] {
     bytes(hex).try_into().unwrap()
 }
 
-/// An NTLM message inside one of the published session setups, which end with it but for a mechListMIC.
+/// Returns the NTLM message of a published session setup, which only a mechListMIC may follow.
 fn published_message(name: &str, length: usize) -> Vec<u8> {
     let value = PUBLISHED_LOGON.split("\n\n").find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
     let session_setup = bytes(value.unwrap());
@@ -71,7 +71,7 @@ mod specification {
         assert_eq!(responses.session_base_key, array("8de40ccadbc14a82f15cb0ad0de95ca3"));
     }
 
-    /// 4.2.4.2.3 and 4.2.4.3; only the version is another one.
+    /// 4.2.4.2.3 and 4.2.4.3, except for the version.
     #[test]
     fn authenticate_message_is_that_of_4_2_4() {
         let responses = responses();
@@ -160,7 +160,7 @@ mod published_logon {
         assert_eq!(server.sign(&published_mech_types()), array("010000003b453cdc3524164200000000"));
     }
 
-    /// Ours differs from the published answer in what it says about the machine, but is for the same challenge.
+    /// Our answer to the published challenge describes another machine than the published one.
     #[test]
     fn published_challenge_is_answered_with_mic_and_target_name() {
         let session_key = array(SESSION_KEY);
@@ -210,12 +210,12 @@ fn cut_challenges_are_malformed() {
     client.negotiate();
     for length in 0..challenge.len() {
         let answer = client.authenticate(&challenge[..length]);
-        // Below the target information's field, and where the information itself is cut.
+        // Cut below the field of the target information, or in the information itself.
         assert!(answer.is_err() || length < 48, "{length} bytes");
     }
 }
 
-/// Windows upper-cases character by character: ß has no capital of its own there.
+/// Windows upper-cases character by character, and ß has no single capital.
 #[test]
 fn user_names_keep_what_has_no_single_capital() {
     assert_eq!(keys::nt_owf_v2("p", "straße", ""), keys::nt_owf_v2("p", "STRAßE", ""));

@@ -1,4 +1,4 @@
-//! One capture file → pieces, each with the segments of some pairs of hosts.
+//! Divides one capture file into pieces, each with the segments of some host pairs.
 
 use super::super::{AnalysisError, AnalysisOptions};
 use crate::files::create_private;
@@ -13,27 +13,22 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// What a file holds beside the segments.
+/// Facts about a capture file other than its segments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FilePart {
     info: CaptureInfo,
-    /// Not among what is serialized of the information.
+    /// Serialized here because [`CaptureInfo`] skips it.
     truncated: Option<String>,
-    /// What decoding it counted.
     pub(super) partial: Partial,
-    /// Where its clock was set back.
     pub(super) steps: Vec<ClockStep>,
-    /// Bytes of its pieces.
     written: u64,
 }
 
 impl FilePart {
-    /// What there is to say about it as a file.
     pub fn info(&self) -> CaptureInfo {
         CaptureInfo { truncated: self.truncated.clone(), ..self.info.clone() }
     }
 
-    /// Bytes of its pieces.
     pub fn written(&self) -> u64 {
         self.written
     }
@@ -47,8 +42,8 @@ impl FilePart {
     }
 }
 
-/// Reads a file, and writes the segments of each part of the pairs of hosts to one of `pieces`, and the times of all packets
-/// to `times`. In reports the file is called `name`.
+/// Reads a file, writes the segments of each part of the host pairs to one of `pieces`, and the times of all packets to
+/// `times`. Reports call the file `name`.
 pub fn divide(
     input: &CaptureInput,
     name: &str,
@@ -57,7 +52,7 @@ pub fn divide(
     times: &Path,
 ) -> Result<FilePart, AnalysisError> {
     super::refuse(options)?;
-    // A file in time order is read once; any other is surveyed before.
+    // A file in time order needs one pass; any other is surveyed first.
     let in_order = [true, false].into_iter().filter(|in_order| !in_order || input.can_be_read_again());
     let mut result = Err(pipeline::RerunReason::OutOfOrder);
     for in_order in in_order {
@@ -93,7 +88,7 @@ fn divide_once(
         let part = part_of(segment, pieces.len());
         if let Err(error) = writers[part].push(segment) {
             failed.get_or_insert((part, error));
-            // The rest is of no use.
+            // Stop: the remaining pieces are useless without this one.
             stop.store(true, Ordering::Relaxed);
         }
     };
@@ -119,7 +114,7 @@ fn divide_once(
     )))
 }
 
-/// The same under the name that it was asked for by, which may be that of an object in a store.
+/// Renames the file to the requested name, which may be an object in a store.
 fn named(part: FilePart, name: &str) -> FilePart {
     let was = part.info.name.clone();
     let renamed = |text: &String| text.replace(&was, name);

@@ -1,14 +1,17 @@
-//! Pieces of all files → what is found about some pairs of hosts.
+//! Follows the connections of some host pairs through the pieces of all files.
+//!
+//! Reports number packets over all files in order of time, although only some connections are read here ([`Ordinals`]).
+//! The position of a packet within its own file is known. Of the other files, those that end earlier count completely
+//! and those that start later don't count. For files that overlap, such as captures of two interfaces, the times of all
+//! packets are read along.
 
-use super::super::recorder::{AnalysisRecorder, Chooser};
-use super::super::{AnalysisError, AnalysisOptions, how};
-use super::divide::piece_error;
-use super::ordinals::Ordinals;
-use super::plan::{AnalysisPlan, in_capture};
-use super::{HostPairPart, refuse};
+use crate::analysis::parts::divide::piece_error;
+use crate::analysis::parts::{AnalysisPlan, HostPairPart, in_capture, refuse};
+use crate::analysis::recorder::{AnalysisRecorder, Chooser};
+use crate::analysis::{AnalysisError, AnalysisOptions, how};
 use smbscope_analyze::pipeline::{HostPairFollower, RerunReason, Sharding, Sink};
 use smbscope_capture::TcpSegment;
-use smbscope_capture::piece::PieceReader;
+use smbscope_capture::piece::{BlockReader, PieceReader};
 use smbscope_model::{ConnectionSummary, Exchange, Settled, Timestamp};
 use smbscope_report::table::{ExchangeTable, Provenance};
 use std::cmp::Reverse;
@@ -18,17 +21,14 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// What was divided of a file, as far as it matters to a part.
 #[derive(Debug, Clone)]
 pub struct Pieces {
-    /// The times of all its packets.
     pub times: PathBuf,
-    /// Those of its pieces that hold the part's pairs of hosts.
     pub pieces: Vec<PathBuf>,
 }
 
-/// Follows the connections of some pairs of hosts. `files` are those that the plan was made of, in that order. Exchanges that
-/// pass the filter are written to a table besides, where `table` makes one; they are numbered from `first_id` on.
+/// Follows the connections of some host pairs. `files` must be in the order in which the plan was made from them. If
+/// `table` returns a table, exchanges that pass the filter are written to it as well, numbered from `first_id`.
 pub fn follow<T: ExchangeTable + Send>(
     plan: &AnalysisPlan,
     files: &[Pieces],
@@ -51,7 +51,7 @@ pub fn follow<T: ExchangeTable + Send>(
             NumberedExchangeTable { table, next_id: first_id, result: Ok(()) },
         )? {
             Ok(part) => return Ok(part),
-            // A session spans shards: coarser ones.
+            // A session spans several shards: use coarser ones.
             Err(_) if sharding == Sharding::Connections => sharding = Sharding::Hosts,
             Err(_) => sharding = Sharding::None,
         }
@@ -92,7 +92,6 @@ fn follow_once<T: ExchangeTable + Send>(
 }
 
 impl HostPairPart {
-    /// Writes what a table says of its origin: here, of the connections of the part.
     fn finish_table<T: ExchangeTable>(&self, plan: &AnalysisPlan, table: Option<T>) -> io::Result<()> {
         let Some(table) = table else { return Ok(()) };
         table.finish(&Provenance {
@@ -105,7 +104,6 @@ impl HostPairPart {
     }
 }
 
-/// Counts exchanges, and writes them to a table where there is one.
 struct HostPairSink<'f, T> {
     recorder: AnalysisRecorder<'f>,
     chooser: Chooser<'f>,
@@ -140,17 +138,13 @@ impl<T: ExchangeTable + Send> Sink for HostPairSink<'_, T> {
     }
 }
 
-/// What decides which segment comes first: time, file, packet.
 type SegmentOrderKey = (Timestamp, usize, u64);
 
-/// The segments of all pieces in the order of time.
 struct Merged<'p> {
-    /// Files that have not begun, the next one at the end: when it begins, its index in the plan, its pieces.
+    /// Files not opened yet, the next one last: start time, index in the plan, pieces.
     later: Vec<(Timestamp, usize, &'p Pieces)>,
     open: Vec<Option<OpenPiece<'p>>>,
-    /// The next segment of each that is open.
     heads: BinaryHeap<Reverse<(SegmentOrderKey, usize)>>,
-    /// The piece that gave its next segment away.
     taken: Option<usize>,
 }
 
@@ -170,7 +164,7 @@ impl<'p> Merged<'p> {
         Merged { later, open: Vec::new(), heads: BinaryHeap::new(), taken: None }
     }
 
-    /// The next segment, with the index of its file in the plan.
+    /// Returns the next segment and the index of its file in the plan.
     fn next_segment(&mut self) -> Result<Option<(usize, TcpSegment<'_>)>, AnalysisError> {
         let begins = |heads: &BinaryHeap<Reverse<(SegmentOrderKey, usize)>>, first: Timestamp| {
             heads.peek().is_none_or(|Reverse(((time, ..), _))| first <= *time)
@@ -192,7 +186,6 @@ impl<'p> Merged<'p> {
         Ok(segment.map(|segment| (open.file, segment)))
     }
 
-    /// Puts the next segment of a piece among the heads; a piece without any is closed.
     fn advance(&mut self, index: usize) -> Result<(), AnalysisError> {
         let Some(open) = &mut self.open[index] else { return Ok(()) };
         match open.reader.next_stamp().map_err(|error| piece_error(open.path, error))? {
@@ -200,5 +193,75 @@ impl<'p> Merged<'p> {
             None => self.open[index] = None,
         }
         Ok(())
+    }
+}
+
+pub(super) struct Ordinals<'p> {
+    later: Vec<FilePacketCounter<'p>>,
+    now: Vec<FilePacketCounter<'p>>,
+    passed: u64,
+}
+
+struct FilePacketCounter<'p> {
+    file: usize,
+    first: Timestamp,
+    last: Timestamp,
+    packets: u64,
+    times: &'p PathBuf,
+    reader: Option<BlockReader<BufReader<File>, i64>>,
+    next: Option<i64>,
+    counted: u64,
+}
+
+impl<'p> Ordinals<'p> {
+    pub(super) fn new(plan: &AnalysisPlan, times: &[&'p PathBuf]) -> Ordinals<'p> {
+        let mut later: Vec<FilePacketCounter<'p>> = Vec::new();
+        for (file, planned) in plan.files.iter().enumerate() {
+            let Some((first, last)) = planned.span else { continue };
+            let (packets, times) = (planned.packets, times[planned.given]);
+            later.push(FilePacketCounter { file, first, last, packets, times, reader: None, next: None, counted: 0 });
+        }
+        later.sort_by_key(|counter| std::cmp::Reverse((counter.first, counter.file)));
+        Ordinals { later, now: Vec::new(), passed: 0 }
+    }
+
+    /// Returns the overall number of the packet that is number `local` in its file.
+    pub(super) fn ordinal(&mut self, file: usize, local: u64, time: Timestamp) -> Result<u64, AnalysisError> {
+        while let Some(counter) = self.later.pop_if(|counter| counter.first <= time) {
+            self.now.push(counter);
+        }
+        let mut ended = 0;
+        self.now.retain(|counter| {
+            let goes_on = counter.last >= time;
+            ended += if goes_on { 0 } else { counter.packets };
+            goes_on
+        });
+        self.passed += ended;
+        let mut before = self.passed;
+        for counter in self.now.iter_mut().filter(|counter| counter.file != file) {
+            before += counter.count_before(time.0, file)?;
+        }
+        Ok(before + local)
+    }
+}
+
+impl FilePacketCounter<'_> {
+    /// Counts the packets before `time`, including those at `time` if this file precedes the other.
+    fn count_before(&mut self, time: i64, file: usize) -> Result<u64, AnalysisError> {
+        let fails = |error| piece_error(self.times, error);
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => {
+                let file = File::open(self.times).map_err(fails)?;
+                let reader = none.insert(BlockReader::new(BufReader::new(file)));
+                self.next = reader.next_value().map_err(fails)?;
+                reader
+            }
+        };
+        while self.next.is_some_and(|next| next < time || next == time && self.file < file) {
+            self.counted += 1;
+            self.next = reader.next_value().map_err(fails)?;
+        }
+        Ok(self.counted)
     }
 }

@@ -1,46 +1,45 @@
 //! One analysis by several processes, on one host or many.
 //!
-//! [`divide()`] reads one file and divides its TCP segments by pairs of hosts into pieces, each in a file of its own. [`follow()`]
-//! takes the pieces of some pairs of hosts of all files, so that a connection that lives through a rotated set is one, and
-//! makes a [`Part`] of them. [`merge`] makes the [`Analysis`] of all parts, which is that of one process: in whatever number of
-//! parts, whoever did them, in whatever order. What is divided, followed and merged travels between processes as bytes
-//! ([`to_bytes`]).
+//! [`divide()`] reads one file and divides its TCP segments by host pairs into pieces, each in a file of its own.
+//! [`follow()`] takes the pieces of some host pairs of all files, so that a connection can span a rotated set, and
+//! returns a [`HostPairPart`]. [`merge`] combines all parts into the same [`CaptureSetAnalysis`] that a single process
+//! would return, regardless of the number of parts and their order. Intermediate results travel between processes as
+//! bytes ([`to_bytes`]).
 //!
-//! Two bounds are those of one process in each part: memory for connection state, and the connections that are listed one by
-//! one; a capture that meets them may be told in more detail in parts. A datagram whose fragments lie in two files is taken
-//! for incomplete. What depends on the order of exchanges is refused: groups by fields, and the commands of an episode.
+//! Two limits apply to each part separately: the memory for connection state, and the number of connections listed one
+//! by one. A capture that exceeds them may get a more detailed report in parts. A datagram whose fragments are in two
+//! files counts as incomplete. Options that depend on the order of exchanges are refused: groups by fields, and the
+//! commands of an episode.
 
-mod arrived;
 mod divide;
 mod follow;
-mod ordinals;
-mod plan;
 
-pub use arrived::{SerializedParts, received, received_all};
 pub use divide::{FilePart, divide};
 pub use follow::{Pieces, follow};
-pub use plan::AnalysisPlan;
 pub use smbscope_model::travel::{TravelError, from_bytes, to_bytes};
 
-use super::recorder::AggregatedExchanges;
-use super::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis};
+use crate::analysis::recorder::AggregatedExchanges;
+use crate::analysis::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::{Partial, coupled};
+use smbscope_capture::reader::CaptureError;
+use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Stamp, Timestamp};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What was found about some pairs of hosts.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostPairPart {
     partial: Partial,
     recorded: AggregatedExchanges,
 }
 
-/// Which parts share sessions, and have to be followed as one: groups of their indices, each part in one group.
+/// Groups the indices of parts that share sessions and have to be followed together. Each part is in one group.
 pub fn shared_sessions(parts: &[HostPairPart]) -> Vec<Vec<usize>> {
     let partials: Vec<&Partial> = parts.iter().map(|part| &part.partial).collect();
     coupled(&partials)
 }
 
-/// The analysis of all parts. `unread` says which inputs could not be read, and why, a line each.
+/// Combines all parts. `unread` lists the inputs that could not be read, with the reason, one per line.
 pub fn merge(
     plan: &AnalysisPlan,
     files: Vec<FilePart>,
@@ -64,7 +63,6 @@ pub fn merge(
     Ok(CaptureSetAnalysis { found, recorded })
 }
 
-/// Refuses what can't be done in parts.
 fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {
     match options {
         AnalysisOptions { by, .. } if !by.is_empty() => {
@@ -75,4 +73,145 @@ fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {
         }
         _ => Ok(()),
     }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnalysisPlan {
+    pub(super) files: Vec<PlannedFile>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct PlannedFile {
+    pub(super) given: usize,
+    info: CaptureInfo,
+    truncated: Option<String>,
+    pub(super) span: Option<(Timestamp, Timestamp)>,
+    pub(super) packets: u64,
+    steps: Vec<ClockStep>,
+}
+
+impl AnalysisPlan {
+    pub fn new(files: &[FilePart]) -> Result<AnalysisPlan, AnalysisError> {
+        if files.len() > usize::from(u16::MAX) {
+            return Err(CaptureError::TooManyInputs { count: files.len() }.into());
+        }
+        let mut planned: Vec<PlannedFile> =
+            files.iter().enumerate().map(|(given, file)| planned(given, file)).collect();
+        // Same order as in a capture set; the sort is stable.
+        planned.sort_by_key(|file| (file.info.first.is_none(), file.info.first));
+        Ok(AnalysisPlan { files: planned })
+    }
+
+    pub fn captures(&self) -> Vec<CaptureInfo> {
+        let info = |file: &PlannedFile| CaptureInfo { truncated: file.truncated.clone(), ..file.info.clone() };
+        self.files.iter().map(info).collect()
+    }
+
+    pub(super) fn start(&self) -> Timestamp {
+        self.files.iter().filter_map(|file| file.span).map(|(first, _)| first).min().unwrap_or_default()
+    }
+
+    pub(super) fn steps(&self) -> Vec<ClockStep> {
+        let mut steps = Vec::new();
+        for (index, file) in self.files.iter().enumerate() {
+            let here = |stamp: Stamp| in_capture(stamp, index);
+            let of_file = file.steps.iter();
+            steps.extend(of_file.map(|step| ClockStep { before: here(step.before), after: here(step.after) }));
+        }
+        steps
+    }
+}
+
+pub(super) fn in_capture(stamp: Stamp, index: usize) -> Stamp {
+    // A plan has no more files than there are IDs.
+    Stamp { packet: PacketRef::new(CaptureId(index as u16), stamp.packet.number()), ..stamp }
+}
+
+fn planned(given: usize, file: &FilePart) -> PlannedFile {
+    let info = file.info();
+    PlannedFile {
+        given,
+        truncated: info.truncated.clone(),
+        info,
+        span: file.span(),
+        packets: file.packets(),
+        steps: file.steps.clone(),
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct SerializedParts<'a> {
+    /// An [`AnalysisPlan`].
+    pub plan: &'a [u8],
+    /// One [`FilePart`] each.
+    pub files: &'a [Vec<u8>],
+    /// One [`HostPairPart`] each.
+    pub parts: &'a [Vec<u8>],
+}
+
+impl SerializedParts<'_> {
+    /// Merges all parts ([`merge`]) and passes the analysis to `make`. Values with a valid checksum may still
+    /// contradict each other; the panic that causes becomes an error that names the value.
+    pub fn merged<T>(
+        &self,
+        unread: &[String],
+        options: &AnalysisOptions,
+        make: impl Fn(CaptureSetAnalysis) -> Result<T, AnalysisError>,
+    ) -> Result<T, AnalysisError> {
+        let count = self.parts.len();
+        let attempt = |without: Option<usize>| {
+            let plan: AnalysisPlan = received(self.plan, || "the plan".to_owned())?;
+            let parts = all(self.parts, "part", without)?;
+            let files = all(self.files, "file", without.and_then(|place| place.checked_sub(count)))?;
+            let merged = || merge(&plan, files, parts, unread.to_vec(), options).and_then(&make);
+            Ok(catch_unwind(AssertUnwindSafe(merged)).ok())
+        };
+        let name = |place: usize| match place.checked_sub(count) {
+            None => numbered("part", place, count),
+            Some(file) => numbered("file", file, self.files.len()),
+        };
+        blaming(count + self.files.len(), name, attempt)?
+    }
+}
+
+/// Decodes values and passes them to `make`. `what` names them in errors. Handles panics like
+/// [`SerializedParts::merged`].
+pub fn received_all<T: DeserializeOwned, R>(
+    bytes: &[Vec<u8>],
+    what: &str,
+    make: impl Fn(Vec<T>) -> R,
+) -> Result<R, AnalysisError> {
+    let attempt = |without: Option<usize>| {
+        let values = all(bytes, what, without)?;
+        Ok(catch_unwind(AssertUnwindSafe(|| make(values))).ok())
+    };
+    blaming(bytes.len(), |place| numbered(what, place, bytes.len()), attempt)
+}
+
+/// Runs `attempt` on `count` values. If it fails, finds the value whose omission makes it succeed. `attempt` omits the
+/// value at the given position and returns `None` if it panics.
+fn blaming<R>(
+    count: usize,
+    name: impl Fn(usize) -> String,
+    attempt: impl Fn(Option<usize>) -> Result<Option<R>, AnalysisError>,
+) -> Result<R, AnalysisError> {
+    if let Some(made) = attempt(None)? {
+        return Ok(made);
+    }
+    let culprit = (0..count).find(|place| matches!(attempt(Some(*place)), Ok(Some(_))));
+    let what = culprit.map_or_else(|| "the plan, or several of the parts".to_owned(), name);
+    Err(AnalysisError::Received { what, error: TravelError::Damaged })
+}
+
+fn numbered(what: &str, place: usize, of: usize) -> String {
+    format!("{what} {} of {of}", place + 1)
+}
+
+pub fn received<T: DeserializeOwned>(bytes: &[u8], what: impl FnOnce() -> String) -> Result<T, AnalysisError> {
+    from_bytes(bytes).map_err(|error| AnalysisError::Received { what: what(), error })
+}
+
+fn all<T: DeserializeOwned>(several: &[Vec<u8>], what: &str, without: Option<usize>) -> Result<Vec<T>, AnalysisError> {
+    let kept = several.iter().enumerate().filter(|(place, _)| Some(*place) != without);
+    kept.map(|(place, bytes)| received(bytes, || numbered(what, place, several.len()))).collect()
 }

@@ -1,0 +1,169 @@
+//! Outstanding requests, and their multiplex IDs: the next one to use, and those whose responses are to be discarded
+//! (MS-CIFS 3.2.4.1.5).
+
+use crate::Sample;
+use crate::transport::{ReceiveTimes, SendTimes};
+use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
+use smbscope_wire::smb1::{self, Smb1Header};
+use smbscope_wire::status::NtStatus;
+
+/// Maximum number of outstanding commands in a queue. Servers allow 50 (Samba, Windows).
+pub(super) const OUTSTANDING_MAX: usize = 64;
+
+/// Number of discarded MIDs remembered, enough for an abandoned queue. They distinguish late responses from protocol
+/// errors.
+const IGNORED: usize = OUTSTANDING_MAX;
+
+#[derive(Debug)]
+pub(super) struct Mids {
+    last: u16,
+    ignored: [Option<u16>; IGNORED],
+    oldest: usize,
+}
+
+impl Default for Mids {
+    fn default() -> Mids {
+        Mids { last: 0, ignored: [None; IGNORED], oldest: 0 }
+    }
+}
+
+impl Mids {
+    pub(super) fn next(&mut self, waiting: impl Fn(u16) -> bool) -> u16 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            let mid = self.last;
+            // 0xffff marks the server's own requests, and some servers treat 0 as no ID.
+            if mid != 0 && mid != u16::MAX && !waiting(mid) && !self.ignored.contains(&Some(mid)) {
+                return mid;
+            }
+        }
+    }
+
+    pub(super) fn ignore(&mut self, mid: u16) {
+        self.ignored[self.oldest] = Some(mid);
+        self.oldest = (self.oldest + 1) % IGNORED;
+    }
+
+    pub(super) fn was_ignored(&self, mid: u16) -> bool {
+        self.ignored.contains(&Some(mid))
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Smb1RequestDetails {
+    pub(super) subcommand: Option<Subcommand>,
+    pub(super) fid: Option<u16>,
+    pub(super) offset: Option<u64>,
+    pub(super) length: Option<u32>,
+    /// True for expected waits, which have no time limit and are counted separately.
+    pub(super) waits: bool,
+}
+
+impl Smb1RequestDetails {
+    pub(super) fn file(fid: u16) -> Smb1RequestDetails {
+        Smb1RequestDetails { fid: Some(fid), ..Smb1RequestDetails::default() }
+    }
+
+    pub(super) fn range(fid: u16, offset: u64, length: u32) -> Smb1RequestDetails {
+        Smb1RequestDetails {
+            fid: Some(fid),
+            offset: Some(offset),
+            length: Some(length),
+            ..Smb1RequestDetails::default()
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Smb1OutstandingRequest {
+    pub(super) command: smb1::Smb1Command,
+    pub(super) about: Smb1RequestDetails,
+    pub(super) mid: u16,
+    pub(super) tid: u16,
+    pub(super) uid: u16,
+    /// Sequence number of the response's signature.
+    pub(super) sequence: Option<u32>,
+    pub(super) sent: SendTimes,
+    pub(super) bytes: u32,
+}
+
+impl Smb1OutstandingRequest {
+    pub(super) fn sample(
+        &self,
+        outcome: ExchangeOutcome,
+        status: Option<NtStatus>,
+        arrived: ReceiveTimes,
+        response_bytes: usize,
+    ) -> Sample {
+        let Smb1RequestDetails { subcommand, fid, offset, length, waits } = self.about;
+        Sample {
+            command: Command::Smb1(self.command),
+            subcommand,
+            group: groups::smb1(self.command, subcommand, waits),
+            message_id: self.mid.into(),
+            session_id: self.uid.into(),
+            tree_id: self.tid.into(),
+            file_id: fid.map(FileId::Smb1),
+            status,
+            request_first: self.sent.first,
+            request_last: self.sent.last,
+            interim: None,
+            response_first: arrived.first,
+            response_last: arrived.last,
+            request_bytes: self.bytes,
+            response_bytes: u32_of(response_bytes),
+            offset,
+            length,
+            compounded: false,
+            signed: self.sequence.is_some(),
+            encrypted: false,
+            outcome,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Smb1ChangeNotify {
+    pub(super) pending: Smb1OutstandingRequest,
+    pub(super) answer: Option<(Smb1Header, ReceiveTimes, Vec<u8>)>,
+}
+
+impl Smb1ChangeNotify {
+    pub(super) fn keep(&mut self, header: Smb1Header, arrived: ReceiveTimes, message: &[u8]) {
+        self.answer = Some((header, arrived, message.to_vec()));
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.answer.is_some()
+    }
+}
+
+/// Messages have less than 16 MiB, so this never saturates.
+pub(super) fn u32_of(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_round_without_those_that_are_in_use() {
+        let mut mids = Mids::default();
+        let first = mids.next(|_| false);
+        mids.ignore(7);
+        let round: Vec<u16> = (0..0xffff).map(|_| mids.next(|mid| mid == first)).collect();
+        assert!(round.iter().all(|mid| ![0, 7, 0xffff, first].contains(mid)));
+        assert!(mids.was_ignored(7) && !mids.was_ignored(8));
+        let distinct: std::collections::BTreeSet<u16> = round.into_iter().collect();
+        assert_eq!(distinct.len(), 65_532);
+    }
+
+    #[test]
+    fn of_the_ignored_the_oldest_is_forgotten() {
+        let mut mids = Mids::default();
+        let most = IGNORED as u16;
+        (1..=most + 1).for_each(|mid| mids.ignore(mid));
+        assert!(!mids.was_ignored(1) && mids.was_ignored(2) && mids.was_ignored(most + 1));
+    }
+}

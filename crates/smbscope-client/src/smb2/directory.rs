@@ -1,0 +1,161 @@
+//! Directories: listings, made of an open, QUERY_DIRECTORY to the end, and a close (MS-SMB2 3.2.4.17), and
+//! CHANGE_NOTIFY, which waits for changes while other commands go on (3.2.4.18).
+
+use crate::file::{CreateDisposition, Info, ListingEntry, OpenParameters, access, options};
+use crate::limits::ListingGuard;
+use crate::smb2::Smb2ClientSession;
+use crate::smb2::connection::{ResponseConsumer, Smb2Connection, Smb2RequestDetails};
+use crate::smb2::files::reference;
+use crate::{ClientError, FileHandle};
+use smbscope_model::{Command, Subcommand};
+use smbscope_wire::fscc::FileNotifyInformation;
+use smbscope_wire::smb2::messages::change_notify;
+use smbscope_wire::smb2::messages::query_directory::{self, flags};
+use smbscope_wire::status::NtStatus;
+
+/// Maximum response size: as much as one credit pays for.
+const LIST_BUFFER: u32 = 64 * 1024;
+
+impl Smb2ClientSession {
+    pub async fn list(
+        &mut self,
+        pattern: &str,
+        info: Info,
+        most: usize,
+        mut entries: Option<&mut Vec<ListingEntry>>,
+    ) -> Result<usize, ClientError> {
+        if let Some(entries) = &mut entries {
+            entries.clear();
+        }
+        let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
+        let open = OpenParameters {
+            path,
+            access: access::READ_DATA | access::READ_ATTRIBUTES, // FILE_LIST_DIRECTORY is the bit of READ_DATA
+            share: 7,
+            disposition: CreateDisposition::Open,
+            options: options::DIRECTORY,
+            attributes: 0,
+        };
+        let handle = self.open(&open).await?.handle;
+        let request = query_directory::Request {
+            file: reference(handle)?,
+            class: info.to_wire().1,
+            flags: if most == 1 { flags::RETURN_SINGLE_ENTRY } else { 0 },
+            pattern: pattern.into(),
+            output_buffer_length: LIST_BUFFER.min(self.facts.max_transact),
+        };
+        let result = list(&mut self.connection, request, most, entries).await;
+        self.close_after(handle, result).await
+    }
+}
+
+impl Smb2ClientSession {
+    pub async fn list_open(
+        &mut self,
+        handle: FileHandle,
+        pattern: &str,
+        class: u8,
+        flags: u8,
+    ) -> Result<(), ClientError> {
+        let output_buffer_length = LIST_BUFFER.min(self.facts.max_transact);
+        let (file, pattern) = (reference(handle)?, pattern.into());
+        let request = query_directory::Request { file, class, flags, pattern, output_buffer_length };
+        let about = Smb2RequestDetails {
+            subcommand: Some(Subcommand::Info(request.level())),
+            ..Smb2RequestDetails::file(file)
+        };
+        self.connection.call(&request, about).await?.ok()?;
+        Ok(())
+    }
+}
+
+async fn list(
+    connection: &mut Smb2Connection,
+    request: query_directory::Request<'_>,
+    most: usize,
+    mut entries: Option<&mut Vec<ListingEntry>>,
+) -> Result<usize, ClientError> {
+    let most = if most == 0 { usize::MAX } else { most };
+    let about = Smb2RequestDetails {
+        subcommand: Some(Subcommand::Info(request.level())),
+        ..Smb2RequestDetails::file(request.file)
+    };
+    let mut count = 0;
+    let mut listed = ListingGuard::new(connection.timeout);
+    while count < most {
+        let reply = connection.call(&request, about).await?.ok()?;
+        if reply.status() == NtStatus::NO_MORE_FILES {
+            break;
+        }
+        let response = query_directory::Response::parse(connection.message(&reply));
+        let some = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
+            ClientError::Unsupported(format!(
+                "{} is not a class of directory entries that can be read",
+                request.level()
+            ))
+        })?;
+        let before = count;
+        for entry in some.take(most - before) {
+            if count == before {
+                listed.answer(entry.name)?;
+            }
+            listed.entry(if entries.is_some() { entry.name.len() } else { 0 })?;
+            count += 1;
+            if let Some(entries) = &mut entries {
+                entries.push(ListingEntry {
+                    name: entry.name_text(),
+                    size: entry.end_of_file,
+                    attributes: entry.file_attributes,
+                });
+            }
+        }
+        if count == before {
+            return Err(reply.malformed());
+        }
+    }
+    Ok(count)
+}
+
+/// Room for changes: as much as one credit pays for.
+const CHANGES: u32 = 64 * 1024;
+
+impl Smb2ClientSession {
+    pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
+        if self.watch.is_some() {
+            return Err(ClientError::Unsupported("one watch at a time".to_owned()));
+        }
+        let file = reference(handle)?;
+        let output_buffer_length = CHANGES.min(self.facts.max_transact);
+        let flags = if tree { change_notify::Request::WATCH_TREE } else { 0 };
+        let request = change_notify::Request { flags, output_buffer_length, file, completion_filter };
+        let about = Smb2RequestDetails { consumer: ResponseConsumer::Later, ..Smb2RequestDetails::file(file) };
+        self.watch = Some(self.connection.post(&request, about).await?);
+        Ok(())
+    }
+
+    /// Waits for changes, without a time limit. Returns an empty list if there were too many for the response.
+    pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, ClientError> {
+        let Some(id) = self.watch else {
+            return Err(ClientError::Unsupported("nothing is watched".to_owned()));
+        };
+        let Some((header, message)) = self.connection.kept_reply(id, None).await? else { return Ok(Vec::new()) };
+        self.watch = None;
+        match header.status {
+            NtStatus::NOTIFY_ENUM_DIR => Ok(Vec::new()),
+            status if status.is_error() => Err(ClientError::Status { command: Command::Smb2(header.command), status }),
+            _ => {
+                let response = change_notify::Response::parse(&message);
+                let malformed = || ClientError::Protocol("its answer to CHANGE_NOTIFY is cut off".to_owned());
+                Ok(response.ok_or_else(malformed)?.changes().collect())
+            }
+        }
+    }
+
+    /// Cancels the watch. [`Self::changes`] then returns STATUS_CANCELLED, or earlier changes.
+    pub async fn cancel_watch(&mut self) -> Result<(), ClientError> {
+        match self.watch {
+            Some(id) => self.connection.cancel(id).await,
+            None => Ok(()),
+        }
+    }
+}

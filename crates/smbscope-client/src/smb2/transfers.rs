@@ -1,0 +1,210 @@
+//! Bulk transfers: reads and writes with several commands outstanding, and several files at once, each opened, read and
+//! closed with one command outstanding (MS-SMB2 3.2.4.1.2: limited by credits).
+
+use crate::limits::Allowance;
+use crate::smb2::Smb2ClientSession;
+use crate::smb2::connection::{ReceivedResponse, Smb2RequestDetails};
+use crate::smb2::files::{data_of, io, reference};
+use crate::{ClientError, FileHandle, FileRange, Moved, TransferDirection, WholeFile};
+use smbscope_wire::smb2::FileReference;
+use smbscope_wire::smb2::messages::{close, read, write};
+
+impl Smb2ClientSession {
+    /// Reads or writes the ranges in order, with up to `depth` commands outstanding, as far as credits allow.
+    pub async fn transfer_many(
+        &mut self,
+        handle: FileHandle,
+        ranges: &[FileRange],
+        depth: u32,
+        direction: TransferDirection<'_>,
+    ) -> Result<Moved, ClientError> {
+        let file = reference(handle)?;
+        let longest = ranges.iter().map(|range| range.length).max().unwrap_or(0);
+        let max = match direction {
+            TransferDirection::Read => self.largest(self.facts.max_read),
+            TransferDirection::Write(data) => {
+                self.largest(self.facts.max_write).min(u32::try_from(data.len()).unwrap_or(u32::MAX))
+            }
+        };
+        let credits = &mut self.connection.credits;
+        credits.want(u32::from(credits.charge(longest.min(max) as usize)).saturating_mul(depth));
+        let mut rest = ranges.iter().flat_map(|range| range.cut(max)).peekable();
+        let mut under_way: Vec<(u64, u32)> = Vec::with_capacity(depth as usize);
+        let (mut moved, mut failed) = (Moved::default(), None);
+        let allowance = Allowance::of_operation("a transfer", self.connection.timeout);
+        loop {
+            allowance.check()?;
+            while failed.is_none()
+                && under_way.len() < depth as usize
+                && let Some(range) = rest.next_if(|range| self.has_room(range.length as usize, under_way.len()))
+            {
+                under_way.push((self.post_part(file, range, direction).await?, range.length));
+                moved.outstanding = moved.outstanding.max(under_way.len() as u32);
+            }
+            if under_way.is_empty() {
+                return failed.map_or(Ok(moved), Err);
+            }
+            let reply = self.connection.any_reply().await?;
+            let Some(at) = under_way.iter().position(|(id, _)| *id == reply.header.message_id) else { continue };
+            let (_, length) = under_way.swap_remove(at);
+            let result = match reply.ok() {
+                Err(error) => Err(error),
+                Ok(reply) => match direction {
+                    TransferDirection::Read => data_of(&self.connection, &reply, length).map(|data| data.len() as u64),
+                    TransferDirection::Write(_) => self.written(&reply, length as usize).map(|()| length.into()),
+                },
+            };
+            match result {
+                Ok(bytes) => moved.bytes += bytes,
+                Err(error) if error.is_fatal() => return Err(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+    }
+
+    async fn post_part(
+        &mut self,
+        file: FileReference,
+        range: FileRange,
+        direction: TransferDirection<'_>,
+    ) -> Result<u64, ClientError> {
+        let FileRange { offset, length } = range;
+        let about = io(file, offset, length);
+        match direction {
+            TransferDirection::Read => self.connection.post(&read::Request::new(file, offset, length), about).await,
+            TransferDirection::Write(data) => {
+                let data = data.get(..length as usize).unwrap_or_default();
+                self.connection.post(&write::Request { file, offset, data }, about).await
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct WholeFileRead<'f> {
+    file: &'f WholeFile,
+    next: WholeFileStep,
+    outstanding: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum WholeFileStep {
+    Open,
+    Read { file: FileReference, offset: u64, length: u32 },
+    Close(FileReference),
+}
+
+impl WholeFileStep {
+    fn at(file: FileReference, offset: u64, size: u64, block: u32) -> WholeFileStep {
+        match u32::try_from(size.saturating_sub(offset)).unwrap_or(u32::MAX).min(block) {
+            0 => WholeFileStep::Close(file),
+            length => WholeFileStep::Read { file, offset, length },
+        }
+    }
+}
+
+impl Smb2ClientSession {
+    /// Opens, reads in blocks and closes each file, with up to `at_once` files at a time. After a failure, starts no
+    /// further file and closes those that are open.
+    pub async fn read_whole_files(
+        &mut self,
+        files: &[WholeFile],
+        block: u32,
+        at_once: u32,
+    ) -> Result<Moved, ClientError> {
+        let block = block.min(self.largest(self.facts.max_read)).max(1);
+        let credits = &mut self.connection.credits;
+        credits.want(u32::from(credits.charge(block as usize)).saturating_mul(at_once));
+        let mut rest = files.iter();
+        let mut current: Vec<WholeFileRead<'_>> = Vec::with_capacity(at_once as usize);
+        let (mut moved, mut failed) = (Moved::default(), None);
+        let allowance = Allowance::of_operation("reading files", self.connection.timeout);
+        loop {
+            allowance.check()?;
+            while failed.is_none()
+                && current.len() < at_once as usize
+                && let Some(file) = rest.next()
+            {
+                current.push(WholeFileRead { file, next: WholeFileStep::Open, outstanding: None });
+            }
+            let mut under_way = current.iter().filter(|file| file.outstanding.is_some()).count();
+            for file in current.iter_mut().filter(|file| file.outstanding.is_none()) {
+                let bytes = match file.next {
+                    WholeFileStep::Read { length, .. } => length as usize,
+                    WholeFileStep::Open | WholeFileStep::Close(_) => 0,
+                };
+                if !self.has_room(bytes, under_way) {
+                    break;
+                }
+                file.outstanding = Some(self.post_step(file.file, file.next).await?);
+                under_way += 1;
+            }
+            if under_way == 0 {
+                return failed.map_or(Ok(moved), Err);
+            }
+            moved.outstanding = moved.outstanding.max(under_way as u32);
+            let reply = self.connection.any_reply().await?;
+            let Some(at) = current.iter().position(|file| file.outstanding == Some(reply.header.message_id)) else {
+                continue;
+            };
+            let WholeFileRead { file, next, .. } = current[at];
+            let after = match self.after_step(file, next, block, reply, &mut moved) {
+                Err(error) if error.is_fatal() => return Err(error),
+                Err(error) => {
+                    failed = failed.or(Some(error));
+                    match next {
+                        WholeFileStep::Read { file, .. } => Some(WholeFileStep::Close(file)),
+                        WholeFileStep::Open | WholeFileStep::Close(_) => None,
+                    }
+                }
+                Ok(after) => after,
+            };
+            match after {
+                Some(next) => current[at] = WholeFileRead { file, next, outstanding: None },
+                None => drop(current.swap_remove(at)),
+            }
+        }
+    }
+
+    async fn post_step(&mut self, file: &WholeFile, next: WholeFileStep) -> Result<u64, ClientError> {
+        match next {
+            WholeFileStep::Open => {
+                let open = file.open();
+                let lease = self.caching(&open).context(open.path);
+                let request = self.create_request(&open, lease.as_slice());
+                self.connection.post(&request, Smb2RequestDetails::default()).await
+            }
+            WholeFileStep::Read { file, offset, length } => {
+                self.connection.post(&read::Request::new(file, offset, length), io(file, offset, length)).await
+            }
+            WholeFileStep::Close(file) => {
+                self.connection.breaks.closed(file);
+                self.connection.post(&close::Request { flags: 0, file }, Smb2RequestDetails::file(file)).await
+            }
+        }
+    }
+
+    fn after_step(
+        &mut self,
+        file: &WholeFile,
+        step: WholeFileStep,
+        block: u32,
+        reply: ReceivedResponse,
+        moved: &mut Moved,
+    ) -> Result<Option<WholeFileStep>, ClientError> {
+        let reply = reply.ok()?;
+        Ok(match step {
+            WholeFileStep::Open => {
+                let opened = reference(self.opened(&reply)?.handle)?;
+                Some(WholeFileStep::at(opened, 0, file.size, block))
+            }
+            WholeFileStep::Read { file: open, offset, length } => {
+                let bytes = data_of(&self.connection, &reply, length)?.len() as u64;
+                moved.bytes += bytes;
+                let size = if bytes < u64::from(length) { 0 } else { file.size };
+                Some(WholeFileStep::at(open, offset + bytes, size, block))
+            }
+            WholeFileStep::Close(_) => None,
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! Runs a benchmark: [`Bench`] goes from [`RunOptions`] to the document.
+//!
+//! `prepare` creates the workload's files, `ramp` runs the load points, and `results` describes and stores them.
+
+pub(crate) mod prepare;
+pub mod progress;
+mod ramp;
+mod results;
+pub(crate) mod setup;
+
+use crate::BenchError;
+use crate::bench::progress::{BenchObserver, Heading};
+use crate::bench::ramp::Captures;
+use crate::bench::results::RunResultWriter;
+use crate::bench::setup::{RunOptions, Setup};
+use crate::capture::SnapLength;
+use crate::directory::RunDirectory;
+use crate::environment::now;
+use crate::metrics::Metrics;
+use crate::server::{Site, probe};
+use smbscope_load::engine::{Fleet, RampPlan};
+use smbscope_report::bench::BenchDocument;
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+/// Maximum number of threads for the users of a local folder; more users share them.
+const FOLDER_THREADS_MAX: usize = 256;
+
+/// A run that is ready to start: the server has answered, and there is a place for the results.
+pub struct Bench {
+    setup: Setup,
+    directory: Option<RunDirectory>,
+    fleet: Option<Fleet>,
+}
+
+#[derive(Debug)]
+pub struct BenchOutcome {
+    pub document: BenchDocument,
+    /// Result of writing the run directory. `Ok` if none was requested.
+    pub kept: Result<(), BenchError>,
+}
+
+impl Bench {
+    /// Prepares the run directory, finds or starts the server, and connects to it once. Leaves nothing on the server if
+    /// it fails.
+    pub fn open(mut options: RunOptions) -> Result<Bench, BenchError> {
+        let started = now();
+        let open = |path| RunDirectory::open(path, &options.sources);
+        let directory = options.directory.as_deref().map(open).transpose()?;
+        let site = Site::open(&options.server, &options.connect)?;
+        if site.options.folder.is_some() {
+            adapt_to_folder(&mut options)?;
+        }
+        let facts = probe(&site.options)?;
+        let cluster = options.cluster.take();
+        let mut setup = Setup { options, started, site, hosts: Vec::new(), facts };
+        let fleet = cluster.map(|cluster| setup.fleet(cluster)).transpose()?;
+        Ok(Bench { setup, directory, fleet })
+    }
+
+    pub fn heading(&self) -> Heading {
+        let Setup { options, site, facts, .. } = &self.setup;
+        Heading { workload: options.workload.name().to_owned(), target: site.heading(facts) }
+    }
+
+    /// Creates the workload's files, runs all load points and stores the results. Ends early with the measurements so
+    /// far if `stop` is set or the observer asks for it.
+    pub fn run(self, progress: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
+        let Bench { setup, directory, fleet } = self;
+        if let Some(within) = setup.options.prepare {
+            prepare::create_files(&setup, within, progress, stop)?;
+        }
+        let bytes = if setup.options.workload.has_queues() { SnapLength::All } else { SnapLength::First512 };
+        let captures = Captures::new(setup.site.options.address, setup.options.capture.then_some(bytes));
+        if let Some(why) = captures.why_not() {
+            progress.note(&format!("no capture: {why}"));
+        }
+        let (address, lab) = (setup.site.options.address, setup.site.lab_record());
+        tracing::info!(server = %address, private = lab.is_some(), "the load begins");
+        let metrics = Metrics::new(address, lab, setup.options.server_metrics.as_ref());
+        let mut keeper = RunResultWriter::new(&setup, directory, &metrics)?;
+        let measured = ramp::run(&setup, fleet, captures, &mut keeper, progress, stop)?;
+        let document = setup.document(measured);
+        let kept = keeper.finish(&document);
+        Ok(BenchOutcome { document, kept })
+    }
+}
+
+/// Gives each user of a local folder a thread, because file system calls block. Refuses options that need SMB.
+fn adapt_to_folder(options: &mut RunOptions) -> Result<(), BenchError> {
+    let RampPlan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
+    let of_smb = match (options.capture, *connections_per_session) {
+        (true, _) => Some("--capture needs packets"),
+        (_, 2..) => Some("several connections a session are of SMB 3"),
+        _ => None,
+    };
+    if let Some(what) = of_smb {
+        return Err(BenchError::Unavailable(format!("{what}, and the target is a local folder: leave it out")));
+    }
+    let sessions = users.most().saturating_mul(*sessions_per_user) as usize;
+    *workers = workers.or(NonZeroUsize::new(sessions.min(FOLDER_THREADS_MAX)));
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Runs the load points: the engine on its own thread, the observer on the caller's. Each load point is captured if
+//! wanted, and its capture compared with the client's measurements.
+
+use crate::bench::progress::{BenchObserver, CpuMeter, RampPosition, RampSnapshot, Wish};
+use crate::bench::results::{RampResults, RunResultWriter};
+use crate::bench::setup::Setup;
+use crate::capture::{self, CaptureFacts, FinishedCapture, RunningCapture, SnapLength, Sniffer};
+use crate::document::wire::Wire;
+use crate::document::{self, LoadPointCapture};
+use crate::metrics::Metrics;
+use crate::{BenchError, one_line};
+use smbscope_load::engine::result::LoadPointResult;
+use smbscope_load::engine::{self, EnginePhase, ExchangeLog, Fleet, Hooks, LiveFigures, StopFlag};
+use smbscope_report::bench;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const REFRESH: Duration = Duration::from_secs(1);
+
+/// Runs all load points and reports progress. When `stop` is set, the current load point is the last one.
+pub(crate) fn run(
+    setup: &Setup,
+    fleet: Option<Fleet>,
+    captures: Captures,
+    keeper: &mut RunResultWriter<'_>,
+    progress: &mut dyn BenchObserver,
+    stop: &AtomicBool,
+) -> Result<RampResults, BenchError> {
+    let metrics = keeper.metrics;
+    let (live, ends) = (LiveFigures::default(), StopFlag::new());
+    let (sender, events) = channel();
+    let mut follower = RampFollower { captures, keeper, metrics, measured: RampResults::default(), events: sender };
+    let capacity = thread::scope(|scope| {
+        let (follower, shared, ends) = (&mut follower, &live, &ends);
+        let engine = thread::Builder::new()
+            .name("engine".to_owned())
+            .spawn_scoped(scope, move || load(setup, fleet, follower, shared, ends))
+            .map_err(BenchError::system("thread for the load generator"))?;
+        let mut watch = RampMonitor::new(setup, &live, events);
+        while !engine.is_finished() {
+            watch.tell(progress);
+            let wish = progress.wait(Instant::now() + REFRESH);
+            if wish == Wish::Stop || stop.load(Ordering::Relaxed) {
+                ends.stop();
+            }
+        }
+        watch.tell(progress);
+        engine.join().map_err(|_| BenchError::Broken)?
+    })?;
+    let mut measured = follower.measured;
+    measured.losses.extend(metrics.trouble().map(|why| format!("The server's metrics are incomplete: {why}.")));
+    measured.losses.extend(metrics.missing().map(|what| format!("Samba does not tell {what}.")));
+    if let Some(capacity) = capacity {
+        let by_rate = !setup.options.plan.rates.is_empty();
+        measured.losses.extend(document::reservation(&capacity, by_rate));
+        measured.capacity = Some(document::capacity(&capacity, by_rate));
+    }
+    Ok(measured)
+}
+
+fn load(
+    setup: &Setup,
+    fleet: Option<Fleet>,
+    hooks: &mut dyn Hooks,
+    live: &LiveFigures,
+    stop: &StopFlag,
+) -> Result<Option<engine::CapacityResult>, BenchError> {
+    let (plan, server) = (&setup.options.plan, &setup.site.options);
+    let scripts = |number| setup.script(number);
+    match &setup.options.capacity {
+        None => engine::run_on(fleet, plan, server, &scripts, hooks, live, stop).map(|_| None),
+        Some((criterion, search)) => {
+            engine::find_capacity(plan, criterion, *search, fleet, server, &scripts, hooks, live, stop).map(Some)
+        }
+    }
+    .map_err(Into::into)
+}
+
+enum LoadPointEvent {
+    Begins(u32),
+    Done(Box<bench::BenchRun>),
+}
+
+/// Handles the engine's events on its thread: takes captures, converts results into the document's runs and stores
+/// them.
+struct RampFollower<'a, 'k> {
+    captures: Captures,
+    keeper: &'a mut RunResultWriter<'k>,
+    metrics: &'a Metrics,
+    measured: RampResults,
+    events: Sender<LoadPointEvent>,
+}
+
+impl RampFollower<'_, '_> {
+    fn tell(&self, event: LoadPointEvent) {
+        let _ = self.events.send(event);
+    }
+
+    fn capture_name(&self, users: u32) -> String {
+        format!("point-{:02}-{users}-users.pcap", self.measured.runs.len() + 1)
+    }
+}
+
+impl Hooks for RampFollower<'_, '_> {
+    fn point_begins(&mut self, users: u32) {
+        self.tell(LoadPointEvent::Begins(users));
+    }
+
+    fn work_begins(&mut self, users: u32) {
+        let name = self.capture_name(users);
+        self.captures.begin(|| self.keeper.capture(&name));
+    }
+
+    fn measuring_ends(&mut self) {
+        self.captures.end();
+    }
+
+    fn point_ends(&mut self, run: &LoadPointResult, exchanges: Option<ExchangeLog>) {
+        let name = self.capture_name(run.users);
+        let mut shown = self.captures.finish_point(run, exchanges.as_ref(), name);
+        shown.server = self.metrics.within(run.started, run.duration);
+        self.tell(LoadPointEvent::Done(Box::new(shown.clone())));
+        self.measured.runs.push(shown);
+        if let Err(error) = self.keeper.point(run, exchanges.as_ref(), &self.measured) {
+            self.measured.losses.push(crate::one_line(&error));
+        }
+    }
+}
+
+struct RampMonitor<'a> {
+    setup: &'a Setup,
+    live: &'a LiveFigures,
+    events: Receiver<LoadPointEvent>,
+    point: RampPosition,
+    since: Option<(EnginePhase, Instant)>,
+    meter: CpuMeter,
+}
+
+impl<'a> RampMonitor<'a> {
+    fn new(setup: &'a Setup, live: &'a LiveFigures, events: Receiver<LoadPointEvent>) -> RampMonitor<'a> {
+        let plan = &setup.options.plan;
+        let points = plan.users.points().len().max(plan.rates.len()) as u32;
+        let of = setup.options.capacity.is_none().then_some(points);
+        RampMonitor {
+            setup,
+            live,
+            events,
+            point: RampPosition { of, ..RampPosition::default() },
+            since: None,
+            meter: CpuMeter::default(),
+        }
+    }
+
+    fn tell(&mut self, progress: &mut dyn BenchObserver) {
+        for event in self.events.try_iter() {
+            match event {
+                LoadPointEvent::Begins(users) => {
+                    self.point.number += 1;
+                    self.point.users = users;
+                }
+                LoadPointEvent::Done(run) => progress.point_done(&run),
+            }
+        }
+        let live = self.live.look();
+        let since = match self.since {
+            Some((phase, since)) if phase == live.phase => since,
+            _ => Instant::now(),
+        };
+        self.since = Some((live.phase, since));
+        let plan = &self.setup.options.plan;
+        let length = match live.phase {
+            EnginePhase::Warmup => Some(plan.warmup),
+            EnginePhase::Measuring => Some(plan.duration),
+            _ => None,
+        };
+        let remaining = length.map(|length| (length.saturating_sub(since.elapsed()), length));
+        // A busy-polling thread always shows 100%.
+        let cpu = self.meter.look().filter(|_| !plan.busy_poll);
+        progress.update(RampSnapshot { point: self.point, remaining, live, cpu });
+    }
+}
+
+/// Captures each load point. A failure is reported with the load point and doesn't end the run.
+pub(crate) struct Captures {
+    sniffer: Option<Result<Sniffer, String>>,
+    server: SocketAddr,
+    under_way: Option<Result<RunningCapture, String>>,
+    taken: Option<Result<FinishedCapture, String>>,
+}
+
+impl Captures {
+    /// Captures the traffic with `server` if a snap length is given.
+    pub(crate) fn new(server: SocketAddr, asked_for: Option<SnapLength>) -> Captures {
+        Captures { sniffer: asked_for.map(|bytes| Sniffer::find(server, bytes)), server, under_way: None, taken: None }
+    }
+
+    pub(crate) fn why_not(&self) -> Option<&str> {
+        self.sniffer.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
+    pub(crate) fn begin(&mut self, file: impl FnOnce() -> Result<PathBuf, BenchError>) {
+        self.under_way = self.sniffer.as_ref().map(|sniffer| {
+            let sniffer = sniffer.as_ref().map_err(String::clone)?;
+            file().map_err(|error| one_line(&error)).and_then(|file| sniffer.begin(&file))
+        });
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.taken = self.under_way.take().map(|capture| capture.and_then(RunningCapture::end));
+    }
+
+    pub(crate) fn finish_point(
+        &mut self,
+        run: &LoadPointResult,
+        exchanges: Option<&ExchangeLog>,
+        name: String,
+    ) -> bench::BenchRun {
+        if self.taken.is_none() {
+            self.end();
+        }
+        let taken = match self.taken.take() {
+            None => return document::load_point(run, LoadPointCapture::NotAsked),
+            Some(Err(why)) => return document::load_point(run, LoadPointCapture::Skipped(why)),
+            Some(Ok(taken)) => taken,
+        };
+        // An incomplete list of commands is still matched one by one.
+        let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
+        match capture::read(&taken, self.server.port(), &mut |exchange| wire.record(exchange)) {
+            Ok(facts) => {
+                document::load_point(run, LoadPointCapture::Made(&wire, CaptureFacts { file: Some(name), ..facts }))
+            }
+            Err(why) => document::load_point(run, LoadPointCapture::Skipped(why)),
+        }
+    }
+}

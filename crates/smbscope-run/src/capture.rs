@@ -1,0 +1,358 @@
+//! Captures the packets of a load point or launch with tcpdump or dumpcap, and reads the capture.
+
+use crate::files::create_private;
+use crate::one_line;
+use crate::process::{UNTIL_END_OF_INPUT, on_path};
+use rustix::process::{Pid, Signal, kill_process_group};
+use smbscope_analyze::AnalyzerOptions;
+use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
+use smbscope_lab::{Workplace, command_for};
+use smbscope_model::{ConnectionSummary, Exchange, Settled};
+use smbscope_report::Report;
+use smbscope_stats::Aggregator;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SnapLength {
+    /// All headers and the names in most messages. Enough if each message starts in a new packet, which holds for a
+    /// client with one outstanding command.
+    First512,
+    /// Whole packets. With several outstanding commands, a message can start anywhere in a packet.
+    All,
+}
+
+impl SnapLength {
+    fn snap_length(self) -> &'static str {
+        match self {
+            SnapLength::First512 => "512",
+            SnapLength::All => "0",
+        }
+    }
+}
+
+/// Kernel buffer in KiB, large because a capture with dropped packets proves little.
+const BUFFER_KIB: u32 = 64 << 10;
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum delay between the network and the capture file: the kernel delivers packets in blocks, at the latest after
+/// the one-second timeout that tcpdump sets.
+const SETTLE: Duration = Duration::from_millis(1_200);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CaptureProgram {
+    Tcpdump,
+    Dumpcap,
+}
+
+impl CaptureProgram {
+    const ALL: [CaptureProgram; 2] = [CaptureProgram::Tcpdump, CaptureProgram::Dumpcap];
+
+    fn name(self) -> &'static str {
+        match self {
+            CaptureProgram::Tcpdump => "tcpdump",
+            CaptureProgram::Dumpcap => "dumpcap",
+        }
+    }
+
+    fn ready(self) -> &'static str {
+        match self {
+            CaptureProgram::Tcpdump => "listening on",
+            CaptureProgram::Dumpcap => "File: ",
+        }
+    }
+
+    fn command(self, path: &Path, interface: &str, bytes: SnapLength, filter: &str, file: &Path) -> Command {
+        let mut command = command_for("sh");
+        command.args(["-c", UNTIL_END_OF_INPUT, "sh"]).arg(path);
+        command.args(["-i", interface, "-s", bytes.snap_length()]);
+        match self {
+            // Without -Z, tcpdump switches to a user who may not be able to write here.
+            CaptureProgram::Tcpdump => command.args(["-B", &BUFFER_KIB.to_string(), "-n", "-Z", "root"]).arg("-w"),
+            CaptureProgram::Dumpcap => command.args(["-B", &(BUFFER_KIB >> 10).to_string(), "-q", "-P", "-w"]),
+        };
+        command.arg(file);
+        match self {
+            CaptureProgram::Tcpdump => command.arg(filter),
+            CaptureProgram::Dumpcap => command.args(["-f", filter]),
+        };
+        command
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Sniffer {
+    program: CaptureProgram,
+    path: PathBuf,
+    interface: String,
+    bytes: SnapLength,
+    filter: String,
+}
+
+impl Sniffer {
+    /// Finds a working capture program. The error says why there is none and what to do.
+    pub(crate) fn find(server: SocketAddr, bytes: SnapLength) -> Result<Sniffer, String> {
+        let interface = interface_to(server);
+        let filter = format!("tcp port {} and host {}", server.port(), server.ip());
+        let mut reasons = Vec::new();
+        for program in CaptureProgram::ALL {
+            let Some(path) = on_path(program.name()) else { continue };
+            let sniffer = Sniffer { program, path, interface: interface.clone(), bytes, filter: filter.clone() };
+            match sniffer.try_out() {
+                Ok(()) => return Ok(sniffer),
+                Err(why) => reasons.push(why),
+            }
+        }
+        if reasons.is_empty() {
+            return Err("neither tcpdump nor dumpcap is installed; install one of them".to_owned());
+        }
+        Err(format!("{}; run as root, or allow dumpcap to capture", reasons.join("; ")))
+    }
+
+    pub(crate) fn begin(&self, file: &Path) -> Result<RunningCapture, String> {
+        let name = self.program.name();
+        let mut log = file.to_owned().into_os_string();
+        log.push(".log");
+        let log = PathBuf::from(log);
+        let said = create_private(&log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
+        let child = self
+            .program
+            .command(&self.path, &self.interface, self.bytes, &self.filter, file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(said)
+            // Keeps Ctrl-C away from the program: responses still in flight must be captured.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
+        let mut capture = RunningCapture { child: Some(child), file: file.to_owned(), log };
+        let begun = Instant::now();
+        loop {
+            let said = capture.said();
+            if said.contains(self.program.ready()) {
+                return Ok(capture);
+            }
+            let ended = capture.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+            if ended.is_some() || begun.elapsed() > PATIENCE {
+                return Err(format!("{name} does not capture on {}: {}", self.interface, reason(name, &said)));
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn try_out(&self) -> Result<(), String> {
+        let folder = Workplace::open().map_err(|error| error.to_string())?;
+        self.begin(&folder.path().join("trial.pcap"))?.end().map(drop)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct RunningCapture {
+    child: Option<Child>,
+    file: PathBuf,
+    log: PathBuf,
+}
+
+#[derive(Debug)]
+pub(crate) struct FinishedCapture {
+    pub(crate) file: PathBuf,
+    /// Packets dropped by the kernel, if the program reported them.
+    pub(crate) dropped: Option<u64>,
+}
+
+impl RunningCapture {
+    pub(crate) fn end(mut self) -> Result<FinishedCapture, String> {
+        sleep(SETTLE);
+        self.stop();
+        let said = self.said();
+        if !self.file.is_file() {
+            return Err(format!("the capture {} was not written: {}", self.file.display(), reason("", &said)));
+        }
+        let dropped = dropped(&said);
+        let _ = std::fs::remove_file(&self.log);
+        Ok(FinishedCapture { file: self.file.clone(), dropped })
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    fn stop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        drop(child.stdin.take());
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Ok(Some(_)) = child.try_wait() {
+                return;
+            }
+            sleep(Duration::from_millis(5));
+        }
+        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = child.wait();
+    }
+}
+
+impl Drop for RunningCapture {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Returns the interface that leads to the server, or `any` if it can't be determined.
+fn interface_to(server: SocketAddr) -> String {
+    let any = || "any".to_owned();
+    let local: IpAddr = if server.ip().is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
+    // Connecting a datagram socket sends nothing; it only looks up the route.
+    let Ok(socket) = UdpSocket::bind((local, 0)) else { return any() };
+    let Ok(own) = socket.connect(server).and_then(|()| socket.local_addr()) else { return any() };
+    if server.ip().is_loopback() || own.ip() == server.ip() {
+        return "lo".to_owned();
+    }
+    let told = command_for(on_path("ip").unwrap_or_else(|| "ip".into()))
+        .args(["-o", "route", "get", &server.ip().to_string()])
+        .output();
+    let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    device_of(&told).map_or_else(any, str::to_owned)
+}
+
+fn device_of(route: &str) -> Option<&str> {
+    route.split_whitespace().skip_while(|word| *word != "dev").nth(1)
+}
+
+/// Extracts the reason of a failure from the program's output: the first line about permissions, otherwise the first
+/// one with the program's name, otherwise the last one.
+fn reason(name: &str, said: &str) -> String {
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let own = format!("{name}: ");
+    let found = lines()
+        .find(|line| line.to_ascii_lowercase().contains("permi"))
+        .or_else(|| lines().find(|line| !name.is_empty() && line.starts_with(&own)))
+        .or_else(|| lines().next_back());
+    let text = found.unwrap_or("it said nothing");
+    text.strip_prefix(&own).unwrap_or(text).trim_end_matches('.').to_owned()
+}
+
+/// Parses `7 packets dropped by kernel` (tcpdump) or `Packets received/dropped on interface 'lo': 5/7 …` (dumpcap).
+fn dropped(said: &str) -> Option<u64> {
+    said.lines().find_map(|line| {
+        if let Some(count) = line.strip_suffix(" packets dropped by kernel") {
+            return count.parse().ok();
+        }
+        let (_, counts) = line.strip_prefix("Packets received/dropped on interface ")?.rsplit_once("': ")?;
+        counts.split('/').nth(1)?.split_whitespace().next()?.parse().ok()
+    })
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CaptureFacts {
+    pub(crate) file: Option<String>,
+    pub(crate) quality: String,
+    pub(crate) packets: u64,
+    pub(crate) dropped_packets: u64,
+}
+
+struct ForwardingAggregator<'e> {
+    each: &'e mut (dyn FnMut(&Exchange) + Send),
+    aggregator: Aggregator,
+}
+
+impl Sink for ForwardingAggregator<'_> {
+    fn exchange(&mut self, exchange: &Exchange) {
+        (self.each)(exchange);
+        self.aggregator.follow(exchange, true);
+        self.aggregator.record(exchange);
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.aggregator.settled(settled);
+    }
+
+    fn closed(&mut self, connection: &ConnectionSummary) {
+        self.aggregator.closed(connection);
+    }
+}
+
+/// Reads a capture and forwards its commands in order of their end. Returns the capture's quality and counts. `port` is
+/// the server's.
+pub(crate) fn read(
+    taken: &FinishedCapture,
+    port: u16,
+    each: &mut (dyn FnMut(&Exchange) + Send),
+) -> Result<CaptureFacts, String> {
+    let name = taken.file.display().to_string();
+    let mut set = CaptureSet::open(&[CaptureInput::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
+    let options = AnalyzerOptions { ports: vec![port], ..AnalyzerOptions::default() };
+    let mut sinks = [ForwardingAggregator { each, aggregator: Aggregator::new() }];
+    let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {}).map_err(
+        |failure| format!("cannot read {name}: an analysis that takes nothing for granted failed: {failure:?}"),
+    )?;
+    let packets = analysis.quality.packets;
+    let report = Report {
+        captures: set.captures().to_vec(),
+        quality: analysis.quality,
+        skipped: analysis.skipped,
+        connections: analysis.connections,
+        aggregate: sinks[0].aggregator.finish(),
+        first: analysis.first,
+        last: analysis.last,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Report::default()
+    };
+    Ok(CaptureFacts {
+        file: None,
+        quality: report.quality_sentence(),
+        packets,
+        dropped_packets: taken.dropped.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_of_both_programs_are_read() {
+        // Output of tcpdump 4.99 and dumpcap 4.0.
+        assert_eq!(
+            dropped("6 packets captured\n12 packets received by filter\n7 packets dropped by kernel\n"),
+            Some(7)
+        );
+        let dumpcap = "Packets captured: 6\nPackets received/dropped on interface 'lo': 6/3 (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:0) (66.7%)\n";
+        assert_eq!(dropped(dumpcap), Some(3));
+        assert_eq!(dropped("nothing of the kind"), None);
+    }
+
+    #[test]
+    fn of_what_a_program_says_the_reason_is_found() {
+        // Output of tcpdump 4.99 and dumpcap 4.0.
+        let tcpdump = "tcpdump: lo: You don't have permission to perform this capture on that device\n\
+                       (socket: Operation not permitted)\n";
+        assert_eq!(reason("tcpdump", tcpdump), "lo: You don't have permission to perform this capture on that device");
+        let dumpcap = "Capturing on 'lo'\ndumpcap: The capture session could not be initiated on capture device \"lo\" \
+                       (You don't have permission to capture on that device).\nPlease check to make sure you have \
+                       sufficient permissions.\n\nOn Debian, install it\n\n    and then restarting Wireshark.\n";
+        let expected = "The capture session could not be initiated on capture device \"lo\" (You don't have permission \
+                        to capture on that device)";
+        assert_eq!(reason("dumpcap", dumpcap), expected);
+        assert_eq!(reason("tcpdump", "tcpdump: nosuch: No such device exists\n(x)\n"), "nosuch: No such device exists");
+        assert_eq!(reason("tcpdump", "\n"), "it said nothing");
+    }
+
+    #[test]
+    fn the_device_of_a_route_is_found() {
+        // Output of iproute2 6.1.
+        assert_eq!(device_of("10.1.2.3 via 10.0.0.1 dev eth0 src 10.0.0.9 uid 0 \\    cache"), Some("eth0"));
+        assert_eq!(device_of("RTNETLINK answers: Network is unreachable"), None);
+    }
+
+    #[test]
+    fn a_server_on_this_machine_is_reached_over_the_loopback() {
+        assert_eq!(interface_to("127.0.0.1:445".parse().expect("an address")), "lo");
+    }
+}
