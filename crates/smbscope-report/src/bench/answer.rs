@@ -1,4 +1,4 @@
-//! The answers of a load point, which `smbscope-diagnose` gives on what the client measured, and of the whole ramp.
+//! Answers of a load point, as `smbscope-diagnose` derives them from the client's measurements, and of the whole ramp.
 
 use super::{BenchDocument, BenchRun, headline, next};
 use crate::json::entries::GroupEntry as Counted;
@@ -7,7 +7,7 @@ use smbscope_diagnose::LoadPointFacts;
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::DurationStatistics;
 
-/// The answer; none where nothing was answered.
+/// Returns the answer of a load point. None if no command was answered.
 pub(super) fn of_load_point(run: &BenchRun) -> Option<Answer> {
     let times = &run.total.client;
     let counted: Vec<&Counted> =

@@ -1,36 +1,34 @@
-//! What the report of a capture says of commands, of a load point's: the client sees no packets, and knows no round trip.
+//! Breakdown of a load point's commands by group, file and user, in the form a capture report uses. The client sees no
+//! packets, so round-trip times are missing.
 
 use crate::json::slices::SliceListing;
 use crate::json::{FileName, UserName, entries::EntityEntry, entries::GroupEntry, waits};
 use serde::{Deserialize, Serialize};
 use smbscope_stats::{Aggregate, Concurrency, HeatMap};
 
-/// Files and users that are listed.
 const ENTRIES_LISTED: usize = 100;
 
-/// Slowest commands that are listed.
 const SLOWEST_LISTED: usize = 20;
 
-/// The commands of a load point, as the report of a capture has them.
+/// Commands of a load point, in the form of a capture report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadPointBreakdown {
-    /// By operation group; the entries add up, Other holds its parts.
+    /// By operation group. The entries add up; `Other` is followed by its parts.
     pub(crate) groups: Vec<GroupEntry>,
     pub(crate) heatmap: HeatMap,
     pub(crate) concurrency: Vec<Concurrency>,
     /// The slowest commands, slowest first, at most 20.
     pub(crate) slowest: Vec<waits::SlowExchange>,
-    /// At most 100, those that were waited for longest; what is not listed is not added up.
+    /// Files with the longest response times in total, at most 100. The rest is not summed up.
     pub(crate) files: Vec<EntityEntry<FileName>>,
-    /// At most 100, those that waited longest; what is not listed is not added up.
+    /// Users with the longest response times in total, at most 100. The rest is not summed up.
     pub(crate) users: Vec<EntityEntry<UserName>>,
-    /// The commands divided by --by; null without it.
+    /// Commands grouped by `--by`. Null without it.
     pub(crate) slices: Option<SliceListing>,
 }
 
 impl LoadPointBreakdown {
-    /// What was counted of a load point.
     pub fn new(aggregate: &Aggregate) -> LoadPointBreakdown {
         let slowest = aggregate.slowest.iter().take(SLOWEST_LISTED);
         LoadPointBreakdown {

@@ -1,17 +1,16 @@
-//! When the figures of a run are those of something else: it failed, or too many of its operations did.
+//! Detects failed runs: a load point failed, too many operations failed, or no command was answered.
 
 use super::{BenchDocument, BenchRun, BenchRunOutcome};
 use crate::format::thousands;
 
 impl BenchRun {
-    /// Operations that did not end as the workload expects and sessions that failed, and all of both.
+    /// Returns the failed operations and sessions, and the total of operations and failed sessions.
     fn failed_of_all(&self) -> (u64, u64) {
         let sessions = self.failures.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
         let done = self.workload_operations.iter().map(|operation| operation.service_time.count).sum::<u64>();
         (self.unexpected_count().saturating_add(sessions), done.saturating_add(sessions))
     }
 
-    /// The most frequent way to fail.
     fn most_frequent_failure(&self) -> Option<&str> {
         let unexpected = self.workload_operations.iter().flat_map(|operation| &operation.unexpected);
         let most = unexpected.chain(&self.failures).max_by_key(|(why, count)| (**count, std::cmp::Reverse(*why)));
@@ -20,8 +19,8 @@ impl BenchRun {
 }
 
 impl BenchDocument {
-    /// Why the run counts as failed, as a sentence without its end: a load point failed, more operations failed than
-    /// `max_errors_percent` allows, or no command was answered at all.
+    /// Returns the reason if the run counts as failed, without a final full stop: a load point failed, more operations
+    /// failed than `max_errors_percent` allows, or no command was answered at all.
     pub fn failure(&self) -> Option<String> {
         let failed = self.runs.iter().find_map(|run| match &run.ended {
             BenchRunOutcome::Failed { why } => Some(why.trim_end_matches('.').to_owned()),
@@ -30,7 +29,7 @@ impl BenchDocument {
         failed.or_else(|| self.too_many_errors()).or_else(|| self.no_answer())
     }
 
-    /// A search judges its load points by its own criterion.
+    /// Does not apply to a capacity search, which judges its load points by its own criterion.
     fn too_many_errors(&self) -> Option<String> {
         let most = self.settings.max_errors_percent.filter(|_| self.capacity.is_none())?;
         self.runs.iter().find_map(|run| {

@@ -1,14 +1,14 @@
-//! What a ramp answers, in one sentence: where throughput peaks, and what more users pay for it.
+//! Headline of a ramp in one sentence: peak throughput, and how response times change at higher loads.
 
 use super::{BenchDocument, BenchRun};
 use crate::format::{median_and_p95, prose_percent, thousands, unbroken};
 use smbscope_model::Nanos;
 
-/// Throughputs that differ by less are as good as equal: a twentieth.
+/// Throughputs within 5% of each other count as equal.
 const LEVEL: f64 = 0.95;
 
 impl BenchDocument {
-    /// The least load that gives all the throughput there is: more only waits.
+    /// Returns the lowest load point whose throughput is within 5% of the highest. More load only adds queueing.
     pub(super) fn peak(&self) -> Option<&BenchRun> {
         let runs = || self.runs.iter().filter(|run| run.operations > 0);
         let best = runs().map(|run| run.operations_per_second).fold(0.0, f64::max);
@@ -18,7 +18,7 @@ impl BenchDocument {
     }
 }
 
-/// The sentence; behind another one where the run failed, as then it says little.
+/// Formats the headline. If the run failed, the reason comes first.
 pub(super) fn sentence(document: &BenchDocument) -> String {
     let figures = figures(document);
     match document.failure() {
@@ -55,7 +55,7 @@ fn figures(document: &BenchDocument) -> String {
     }
     let first = runs[0];
     let longer = longer(first, last).map_or_else(String::new, |longer| format!("; {longer} as {with} {}", name(first)));
-    // A rate is asked for: that it is kept says nothing about more. Nor does throughput that dipped on the way.
+    // A target rate says nothing about higher ones, and neither does throughput that dipped before the last load point.
     let dipped = runs.windows(2).any(|pair| pair[1].operations_per_second < pair[0].operations_per_second * LEVEL);
     let rising = if by_rate || dipped { "" } else { ", still rising" };
     format!("{} {with} {}{rising}{}{longer}.", rate(last), name(last), times(last))

@@ -1,54 +1,53 @@
-//! What each host did, where the load came from several.
+//! Results per load host of a distributed run.
 
 use super::{BenchRun, ClientCpuEntry};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::DurationStatistics;
 
-/// What one host did at a load point: the sums of all of them are those of the load point.
+/// Results of one load host. The hosts add up to the load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadHostEntry {
-    /// As the host calls itself.
+    /// Host name as reported by the host.
     pub host: String,
-    /// Sessions that it was to have: users, times the sessions of each.
+    /// Sessions assigned to the host: users times sessions per user.
     pub sessions: u32,
-    /// Commands of every group that were answered in the measured part.
+    /// Answered commands of all groups during the measurement.
     pub operations: u64,
-    /// Those of them that were answered with an error status.
+    /// Error responses among them.
     pub errors: u64,
     /// Bytes read by answered commands.
     pub bytes_read: u64,
     /// Bytes written by answered commands.
     pub bytes_written: u64,
-    /// Response times of the commands of the groups that count in the headline.
+    /// Response times of the headline groups.
     pub times: DurationStatistics,
-    /// What the load cost the host; null where it was lost.
+    /// Client processor time. Null if the host was lost.
     pub client_cpu: Option<ClientCpuEntry>,
-    /// By how much its clock was ahead of that of the driver; behind, where it is negative.
+    /// Clock offset from the driver; positive if the host's clock is ahead.
     pub clock_ahead_ns: i64,
-    /// The true offset differs from that by no more than this: half of the round trip by which it was measured.
+    /// Maximum error of that offset: half of the round-trip time of the measurement.
     pub clock_bound_ns: Nanos,
-    /// How late its users began, because the order to begin came too late; 0 where it came in time.
+    /// Delay of the host's start because the start order arrived late; 0 if it arrived in time.
     pub late_ns: Nanos,
-    /// The host was lost; null where it was not.
+    /// Loss of the host. Null if it was not lost.
     pub lost: Option<LostHost>,
 }
 
-/// A host that was lost: what it had measured is in no figure.
+/// A lost host. Its measurements are not included in any figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostHost {
-    /// When that was noticed.
+    /// Time of detection.
     pub at_ns: Timestamp,
-    /// Why it is taken for lost.
+    /// Reason.
     pub why: String,
-    /// Commands that it had told of by then, those of the warm-up included.
+    /// Commands reported up to then, including the warm-up.
     pub operations: u64,
 }
 
 impl BenchRun {
-    /// Hosts that were lost.
     pub fn lost_hosts(&self) -> impl Iterator<Item = (&LoadHostEntry, &LostHost)> {
         self.hosts.iter().filter_map(|host| Some((host, host.lost.as_ref()?)))
     }

@@ -1,4 +1,4 @@
-//! Launches of a program: what is said of them where a load has its ramp.
+//! Answer, warnings and next steps for launches of a program, which take the place of a ramp.
 
 use super::{BenchDocument, BenchRun, BenchRunOutcome, JobEntry, JobStatistics, RunCapture};
 use crate::format::{counted, prose_percent, span, unbroken};
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 use smbscope_diagnose::next::{self, SuggestedCommand};
 use smbscope_model::{Nanos, Timestamp};
 
-/// Launches below which their spread says little.
+/// Launches needed to judge the spread.
 const ENOUGH: u64 = 3;
 
-/// A program that was launched again and again; its launches are the jobs of the only load point.
+/// A program launched several times. Its launches are the jobs of the only load point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Launch {
-    /// The program, without its path.
+    /// Program name without its path.
     pub program: String,
-    /// The command, word by word; `{folder}` stands for the folder with its files, `{local}` for an empty one.
+    /// Command and arguments. `{folder}` stands for the folder with the program's files, `{local}` for an empty one.
     pub command: Vec<String>,
-    /// What ended a launch, in words: `a window with "Inbox"`.
+    /// Condition that ended a launch: `a window with "Inbox"`.
     pub until: String,
-    /// What was at hand when it began.
+    /// State of the caches at launch.
     pub caches: Caches,
-    /// The program that mounted the share; null where none was mounted.
+    /// Program that mounted the share. Null if none was mounted.
     pub mounted_by: Option<String>,
 }
 
-/// What is at hand when a program is launched.
+/// State of the caches when a program is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Caches {
-    /// What launches before left in the caches of client and server.
+    /// Filled by earlier launches, on client and server.
     Warm,
-    /// Nothing: the file caches of this machine were emptied and the share mounted anew.
+    /// Empty: file caches of this machine dropped, share mounted again.
     Cold,
 }
 
@@ -46,8 +46,8 @@ impl Caches {
     }
 }
 
-/// `chromium was ready after 4.88 s on average of 5 launches (4.71 to 5.10 s), caches warm; 3.6 s of it (74%) it waited for the
-/// server.`
+/// Formats `chromium took 4.88 s on average of 5 launches (4.71 s to 5.10 s), caches warm; 3.6 s of it (74%) were waits
+/// for the server.`
 fn headline(document: &BenchDocument, launch: &Launch) -> String {
     let Some((jobs, mean)) = done(document) else {
         return format!("No launch of {} was done.", launch.program);
@@ -83,7 +83,7 @@ fn mean_wait(jobs: &JobStatistics, waited: Nanos) -> Nanos {
     Nanos(waited.0 / jobs.elapsed.count.max(1) as i64)
 }
 
-/// Returns the answer: headline, culprit, and the capture of the slowest launch.
+/// Returns the answer: headline, culprit, and a command for the capture of the slowest launch.
 pub(super) fn answer(document: &BenchDocument, launch: &Launch) -> Answer {
     let culprit = done(document).map_or(Culprit::Capture, |(jobs, mean)| {
         smbscope_diagnose::whose_launch(mean, jobs.waited_sum_ns.map(|waited| mean_wait(jobs, waited)))
@@ -91,7 +91,7 @@ pub(super) fn answer(document: &BenchDocument, launch: &Launch) -> Answer {
     Answer { culprit, headline: headline(document, launch), next: steps(document), ..Answer::default() }
 }
 
-/// What weakens the figures.
+/// Returns the limits of the figures, one sentence each.
 pub(super) fn warnings(document: &BenchDocument) -> Vec<String> {
     let mut warnings = Vec::new();
     let Some(run) = document.runs.first() else { return warnings };
@@ -119,7 +119,7 @@ pub(super) fn warnings(document: &BenchDocument) -> Vec<String> {
     warnings
 }
 
-/// The capture, at the slowest launch.
+/// Suggests analysing the capture during the slowest launch.
 fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
     let step = || {
         let run = document.runs.first()?;
@@ -131,7 +131,7 @@ fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
             let time = jiff::Timestamp::from_nanosecond(i128::from(time.0)).ok()?;
             Some(time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
         };
-        // To the next millisecond.
+        // Round up to the next millisecond.
         let to = Timestamp(from.0.saturating_add(length).saturating_add(999_999));
         let filter = format!("time >= {} and time < {}", at(from)?, at(to)?);
         Some(SuggestedCommand::new("slowest", format!("smbscope analyze --filter '{filter}' {file}")))

@@ -1,13 +1,11 @@
-//! The value of a measure at a load point.
-
 use super::BenchRun;
 use crate::names::OTHER;
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::{DurationStatistics, Measure, ServerFigure};
 
 impl BenchRun {
-    /// The value of a measure: seconds, a rate a second, or a count. Absent where the run has no such thing, or too few
-    /// commands support it.
+    /// Returns the value of a measure: seconds, a rate per second, a percentage or a count. None if the run does not
+    /// have it, or has too few commands to support it.
     pub fn value(&self, measure: &Measure) -> Option<f64> {
         let rate = |count: u64| {
             let seconds = self.duration_ns.as_secs_f64();
@@ -34,7 +32,7 @@ impl BenchRun {
         }
     }
 
-    /// Commands of a group or of a name, those of connects too; NEGOTIATE is also SMB_COM_NEGOTIATE.
+    /// Counts commands of a group or name, including those of connects. `NEGOTIATE` also matches `SMB_COM_NEGOTIATE`.
     fn count_of(&self, of: &str) -> u64 {
         if let Some(group) = self.groups.iter().find(|group| group.group.eq_ignore_ascii_case(of)) {
             return group.times.client.count;
@@ -48,7 +46,7 @@ impl BenchRun {
         connects.chain(commands.map(|command| command.times.client.count)).sum()
     }
 
-    /// Error responses to commands of a group or of a name.
+    /// Counts error responses to commands of a group or name.
     fn errors_of(&self, of: &str) -> u64 {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         let is_other = |group: &str| is(OTHER) && CommandGroup::OTHER.iter().any(|other| other.name() == group);
@@ -59,8 +57,8 @@ impl BenchRun {
         commands.flat_map(|command| command.errors.values()).sum()
     }
 
-    /// Response times of what a name stands for, looked for as criteria do: total, groups, operations, commands. Of a
-    /// command with several uses (`QUERY_INFO`), whose percentiles can't be put together, nothing is known.
+    /// Looks up response times by name, in the order total, groups, operations, commands. Returns None for a command
+    /// with several subcommands (`QUERY_INFO`), since their percentiles can't be combined.
     fn figures_of(&self, of: &str) -> Option<&DurationStatistics> {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         if is("total") {
@@ -78,7 +76,7 @@ impl BenchRun {
     }
 }
 
-/// As the document calls it.
+/// Returns the metric's name in the document.
 fn metric(figure: ServerFigure) -> &'static str {
     match figure {
         ServerFigure::Cpu => "cpu",

@@ -1,8 +1,8 @@
-//! What `smbscope bench` shows and keeps: a ramp of load points as one [`Document`].
+//! Results of `smbscope bench`: a ramp of load points as one [`BenchDocument`].
 //!
 //! | module | output |
 //! |---|---|
-//! | [`write()`], [`Document::parse`] | `smbscope.bench/1`, the `run.json` of a run directory |
+//! | [`write()`], [`BenchDocument::parse`] | `smbscope.bench/1`, the `run.json` of a run directory |
 //! | [`render`] | the report for a terminal |
 //! | [`histograms`], [`tables`] | the other files of a run directory |
 //! | [`html::write_bench`](crate::html::write_bench) | a page with charts |
@@ -46,7 +46,7 @@ pub(crate) use text::server as server_text;
 pub use text::{RampDetailLevel, RampTextOptions, render};
 
 impl BenchDocument {
-    /// What stands above the report.
+    /// Returns the heading of the report.
     pub(crate) fn heading(&self) -> String {
         match &self.title {
             Some(title) if self.launch.is_some() => format!("Launch: {title}"),
@@ -57,8 +57,8 @@ impl BenchDocument {
         }
     }
 
-    /// The document with what follows from its runs: the answers of load points and of the whole, the overall response
-    /// time, and their warnings before those that it has.
+    /// Adds everything derived from the runs: the answers of the load points and of the ramp, the overall response
+    /// time, and warnings, which go before those already present.
     pub fn completed(mut self) -> BenchDocument {
         if let Some(launch) = &self.launch {
             self.answer = launch::answer(&self, launch);

@@ -1,18 +1,17 @@
-//! One number for a whole ramp.
+//! Overall response time: one number for a whole ramp.
 
 use super::BenchRun;
 use smbscope_model::Nanos;
 
-/// The overall response time: the area under the curve of mean response time against users, divided by the range of
-/// users. So a curve that rises late is better than one that rises early, and a load point more between two others
-/// hardly moves it.
+/// Returns the area under the curve of mean response time over users, divided by the range of users. A curve that rises
+/// late scores better than one that rises early, and an extra load point between two others hardly changes it.
 ///
-/// The area is made of trapezoids between load points, in the order of their users; where a load was run several times,
-/// its mean response times are averaged. With one load only it is the mean response time there; load points without a
-/// timed command do not count. Other ramps give another range: compare only those of the same load points.
+/// The area is the sum of trapezoids between load points in order of users. Repeated load points are averaged, and load
+/// points without a timed command are ignored. With a single load, the result is its mean response time. Only compare
+/// ramps with the same load points: others cover another range.
 ///
-/// In an open loop response times begin when operations are due; where load points differ in their rate, the curve is over
-/// rates (`by_rate`).
+/// In an open loop, response times count from the intended start; if load points differ in their rate (`by_rate`), the
+/// curve is over rates.
 pub fn overall_response_time(runs: &[BenchRun], by_rate: bool) -> Option<Nanos> {
     let mut points: Vec<(f64, f64, u32)> = Vec::new();
     let mut sorted: Vec<(f64, Nanos)> =

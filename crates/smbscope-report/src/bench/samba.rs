@@ -1,23 +1,23 @@
-//! The time that operations took inside Samba beside what their clients waited: what is between the two passed in the network,
-//! in queues of the sockets and in the client.
+//! Time of operations inside Samba compared with the clients' response time. The difference was spent in the network,
+//! in socket queues and in the client.
 
 use super::BenchRun;
 use smbscope_model::Nanos;
 
-/// An operation at a load point, as Samba and the client saw it.
+/// An operation at a load point, as seen by Samba and by the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InsideSamba {
-    /// As Samba's counters name it, in words: `create`, `query info`.
+    /// Name of Samba's counter, in words: `create`, `query info`.
     pub operation: String,
-    /// Those that Samba counted, a second.
+    /// Rate counted by Samba.
     pub per_second: f64,
-    /// How long one took inside smbd, on average.
+    /// Mean time inside smbd.
     pub inside: Nanos,
-    /// What the client waited for one, on average; unknown where it had no such command.
+    /// Mean response time in the client. None if it had no such command.
     pub response_time: Option<Nanos>,
 }
 
-/// Names of commands (MS-SMB2 2.2.1.2, MS-CIFS 2.2.2.1) that begin so are this operation of Samba's.
+/// Samba's operations, and prefixes of the names of their commands (MS-SMB2 2.2.1.2, MS-CIFS 2.2.2.1).
 const COMMANDS: [(&str, &[&str]); 10] = [
     ("create", &["CREATE", "SMB_COM_NT_CREATE", "SMB_COM_OPEN", "SMB_COM_CREATE", "NT_TRANSACT_CREATE"]),
     ("close", &["CLOSE", "SMB_COM_CLOSE"]),
@@ -32,7 +32,7 @@ const COMMANDS: [(&str, &[&str]); 10] = [
 ];
 
 impl BenchRun {
-    /// What Samba counted of each operation, in the order of its life.
+    /// Returns Samba's figures by operation, in the order of a file's life.
     pub fn inside_samba(&self) -> Vec<InsideSamba> {
         let Some(server) = &self.server else { return Vec::new() };
         let of = |(operation, commands): &(&str, &[&str])| {
@@ -45,7 +45,7 @@ impl BenchRun {
         COMMANDS.iter().filter_map(of).collect()
     }
 
-    /// The mean response time of commands whose names begin so.
+    /// Returns the mean response time of commands whose names start with one of these prefixes.
     fn mean_of(&self, beginnings: &[&str]) -> Option<Nanos> {
         let is_one = |name: &str| beginnings.iter().any(|beginning| name.starts_with(beginning));
         let times =
