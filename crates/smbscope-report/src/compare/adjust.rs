@@ -1,24 +1,25 @@
-//! Which differences of a table are left when all of its rows are judged together.
+//! Corrects the differences in a table for multiple comparisons.
 
 use super::cells::{ComparisonCell, Conclusion, Ratio, Ratios};
 use super::{Comparison, OverviewRatios};
 use smbscope_stats::replication::{benjamini_hochberg, holm};
 
-/// Share of differences shown that may be there by chance.
+/// Family-wise error rate (Holm) of the headline and false discovery rate (Benjamini-Hochberg) of the tables.
 const LEVEL: f64 = 0.05;
 
 impl Ratios {
-    /// The figures that tables show.
+    /// Returns the ratios shown in tables.
     fn judged(&mut self) -> impl Iterator<Item = &mut Ratio> {
         [&mut self.mean, &mut self.p50, &mut self.p95, &mut self.p99, &mut self.sum].into_iter().flatten()
     }
 }
 
-/// Marks the differences of each column.
+/// Decides which differences of each column are shown as significant.
 pub(super) fn rows(comparison: &mut Comparison) {
     for column in 1..comparison.columns.len() {
         let headline = ratios_of(comparison.headline.cells.get_mut(column));
-        // The mean is in the headline only where there is neither a median nor a p95; count it all the same.
+        // The headline shows the mean only if it has neither a median nor a p95, but it counts as a comparison in any
+        // case.
         let overview = comparison.columns[column].overview.ratios.as_mut().map(|ratios| {
             let OverviewRatios { bytes_per_second, commands_per_second, job_elapsed } = ratios;
             [bytes_per_second, commands_per_second, job_elapsed].into_iter().flatten()

@@ -1,11 +1,11 @@
-//! Every load of a search for the capacity, with what was found there.
+//! Table of the loads tried in a capacity search.
 
 use crate::bench::{BenchDocument, load_name};
 use crate::format::clean;
 use crate::text::page::TextPage;
 use crate::text::style::Paint;
 
-/// In the order in which they were tried: how the search came to its answer.
+/// Lists the loads in the order they were tried.
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
     page.heading("Loads that were tried");

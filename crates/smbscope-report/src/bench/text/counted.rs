@@ -1,4 +1,4 @@
-//! Where the time of commands went at a load point, and which files and commands took longest.
+//! Breakdown of a load point: mean time per phase, files by total wait, and slowest commands.
 
 use crate::bench::{BenchRun, LoadPointBreakdown};
 use crate::format::{bytes, clean, or_dash, shorten_path, span, thousands};
@@ -11,10 +11,9 @@ use smbscope_model::Timestamp;
 use smbscope_stats::DurationStatistics;
 use std::ops::RangeInclusive;
 
-/// Files and slow commands that are shown.
 const SHOWN: usize = 5;
 
-/// The name column, which holds paths.
+/// Width of the name column, which holds paths.
 const NAMES: RangeInclusive<usize> = 24..=48;
 
 pub(super) fn render(page: &mut TextPage, run: &BenchRun) {
@@ -24,7 +23,7 @@ pub(super) fn render(page: &mut TextPage, run: &BenchRun) {
     slowest(page, counted, run.started_ns);
 }
 
-/// Means of the phases of commands: they add up.
+/// Tabulates the mean time of each phase. The phases add up to the response time.
 fn parts(page: &mut TextPage, counted: &LoadPointBreakdown) {
     let line = |group: &GroupEntry| {
         let row = &group.row;
@@ -100,7 +99,7 @@ fn slowest(page: &mut TextPage, counted: &LoadPointBreakdown, started: Timestamp
     of_paths(page, "Slowest commands", &columns, lines);
 }
 
-/// A table whose names are paths: they lose their beginning where there is no room.
+/// Renders a table with a path per row. Paths are shortened from the left if they don't fit.
 fn of_paths(page: &mut TextPage, heading: &str, columns: &[(&'static str, u8)], lines: Vec<TextTableLine>) {
     let table = TextTable::new(TextColumn::list(columns)).names(NAMES).section(heading, lines);
     table.with_shorter(page.width(), shorten_path).render(page);

@@ -1,4 +1,4 @@
-//! The hosts that the load of a load point came from, a line each.
+//! Table of the load hosts of a load point.
 
 use crate::bench::{BenchRun, LoadHostEntry};
 use crate::format::{clean, or_dash, thousands};

@@ -1,4 +1,4 @@
-//! Jobs: how long whole passes of the workload took, a line a load point.
+//! Table of jobs, complete passes of the workload, by load point.
 
 use crate::bench::{BenchDocument, BenchRun, JobStatistics};
 use crate::format::{counted, or_dash, percent, rate, thousands};

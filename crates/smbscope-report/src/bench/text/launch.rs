@@ -1,4 +1,4 @@
-//! The report of launches for a terminal: how long each took, and what it waited for the server.
+//! Terminal report of program launches: duration of each, and its wait for the server.
 
 use super::{RampDetailLevel, point};
 use crate::bench::{BenchDocument, JobEntry, Launch};
@@ -8,7 +8,7 @@ use crate::text::style::Paint;
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_diagnose::next::quoted;
 
-/// Launches that are listed in brief.
+/// Launches listed in the brief report.
 const LISTED: usize = 10;
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument, launch: &Launch, detail: RampDetailLevel) {

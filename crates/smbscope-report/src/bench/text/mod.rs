@@ -1,5 +1,5 @@
-//! The report of a ramp for a terminal: what weakens it first, then throughput and response time against users as in
-//! figures 2 and 3 of Swartz (1997), and then what happened at a load point.
+//! Terminal report of a ramp: warnings and headline, throughput and response time over users (figures 2 and 3 of
+//! Swartz, 1997), then details of a load point.
 
 mod capacity;
 mod counted;
@@ -16,26 +16,22 @@ mod wire;
 use super::BenchDocument;
 use crate::text::page::TextPage;
 
-/// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RampDetailLevel {
-    /// What fits a screen: the load curve, and groups and ten commands at one load point.
+    /// One screen: the load curve, and groups and at most ten commands of one load point.
     Brief,
-    /// Everything; command by command the load point of the capacity where there is one, otherwise the last.
+    /// The full report with details of one load point: at the capacity if there is one, otherwise the last.
     #[default]
     One,
-    /// All of them.
+    /// The full report with details of every load point.
     All,
 }
 
-/// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RampTextOptions {
-    /// Columns of the terminal; from 80 on nothing is wider.
+    /// Width of the terminal in columns, at least 80.
     pub width: usize,
-    /// Whether to use colour.
     pub color: bool,
-    /// How much is shown.
     pub detail: RampDetailLevel,
 }
 
@@ -45,7 +41,6 @@ impl Default for RampTextOptions {
     }
 }
 
-/// The whole report.
 pub fn render(document: &BenchDocument, options: &RampTextOptions) -> String {
     let mut page = TextPage::new(options.width, options.color);
     if let Some(launch) = &document.launch {

@@ -1,4 +1,4 @@
-//! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
+//! Details of one load point: commands, errors, operations of the workload, and the course over time.
 
 use super::wire;
 use crate::bench::{
@@ -13,16 +13,14 @@ use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 use std::collections::BTreeMap;
 
-/// Stalls listed; the rest is counted.
 const STALLS_LISTED: usize = 10;
 
-/// Commands in brief.
+/// Most commands in the brief report.
 const COMMANDS_MAX: usize = 10;
 
-/// Slices that are listed one by one.
 const SLICES_SHOWN: usize = 20;
 
-/// Columns in front of the line over time.
+/// Indentation of the charts over time.
 const OVER_TIME_INDENT: usize = 14;
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchRun) {
@@ -45,7 +43,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchR
     errors(page, run);
 }
 
-/// The answer, groups and the commands that were waited for longest, as many as fit.
+/// Renders the answer, groups, and as many of the commands with the longest total wait as fit on the screen.
 pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRun) {
     match document.runs.len() {
         1 => page.blank(),
@@ -59,7 +57,7 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRu
     let mut most = COMMANDS_MAX;
     let mut below = page.like();
     commands(&mut below, run, most);
-    // A line for errors that are expected.
+    // Reserves a line for the note on expected errors.
     while page.lines() + below.lines() + 1 > LINES && most > COMMANDS_MIN {
         most -= 1;
         below = page.like();
@@ -71,7 +69,7 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRu
     }
 }
 
-/// Is anything slow; in brief the answer, with what is slow.
+/// Renders the answer with its evidence. The brief report omits the last sentence of the evidence.
 fn answer(page: &mut TextPage, run: &BenchRun, is_brief: bool) {
     let Some(answer) = &run.answer else { return };
     page.paragraph(Paint::Heading, &clean(&answer.headline));
@@ -79,13 +77,13 @@ fn answer(page: &mut TextPage, run: &BenchRun, is_brief: bool) {
     answer.evidence.iter().take(shown).for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
 }
 
-/// The commands divided by what was asked for.
+/// Renders the commands by slice (`--by`).
 fn slices(page: &mut TextPage, run: &BenchRun) {
     let slices = run.counted.as_ref().and_then(|counted| counted.slices.as_ref());
     slices.iter().for_each(|slices| crate::text::slices::render(page, slices, SLICES_SHOWN));
 }
 
-/// Operations of the workload ended as it expects, so that errors are a part of it.
+/// Returns true if every operation ended as the workload expects, so that error responses are part of it.
 fn ended_as_expected(run: &BenchRun) -> bool {
     run.unexpected_count() == 0 && run.failures.is_empty() && !run.workload_operations.is_empty()
 }
@@ -142,7 +140,7 @@ fn how_it_went(run: &BenchRun) -> String {
     text
 }
 
-/// A character an interval: where the server stood still, throughput shows it.
+/// Renders one character per interval, in which stalls show up as gaps in throughput.
 fn over_time(page: &mut TextPage, run: &BenchRun) {
     if run.intervals.len() < 2 {
         return;
@@ -167,7 +165,7 @@ fn over_time(page: &mut TextPage, run: &BenchRun) {
     }
 }
 
-/// When the server answered nothing.
+/// Lists the periods without a response.
 fn stalls(page: &mut TextPage, run: &BenchRun) {
     if run.stalls.is_empty() {
         return;
@@ -184,7 +182,7 @@ fn stalls(page: &mut TextPage, run: &BenchRun) {
     }
 }
 
-/// The name of a row; what it was used for stands behind it.
+/// Returns a command's name with its subcommand.
 pub(super) fn name_of(command: &MeasuredCommand) -> String {
     let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
     let waiting = if command.group == smbscope_model::CommandGroup::Waiting.name() { " (waiting)" } else { "" };
@@ -194,7 +192,7 @@ pub(super) fn name_of(command: &MeasuredCommand) -> String {
     }
 }
 
-/// What a command was used for, without what its name says anyway.
+/// Shortens a subcommand by the parts common to its kind.
 fn short(part: &str) -> &str {
     let prefixes = ["FSCTL_", "NT_TRANSACT_", "TRANS2_", "TRANS_"];
     if let Some(rest) = prefixes.iter().find_map(|prefix| part.strip_prefix(prefix)) {
@@ -204,7 +202,7 @@ fn short(part: &str) -> &str {
     info.filter(|rest| !rest.is_empty()).unwrap_or(part)
 }
 
-/// Groups, then commands; those first that were waited for longest, and at most so many.
+/// Tabulates the groups and at most `most` commands, longest total wait first.
 fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
     let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &DurationStatistics| {
         let errors: u64 = errors.values().sum();
@@ -249,7 +247,7 @@ fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
     table.render(page);
 }
 
-/// What was waited in all.
+/// Returns the total wait.
 fn sum(times: &DurationStatistics) -> Nanos {
     Nanos::saturating(i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).max(Nanos(0))
 }
@@ -276,13 +274,13 @@ fn figures(times: &DurationStatistics) -> Vec<String> {
     [min, p50, mean, p90, p95, p99, p999, max, stddev].map(or_dash).into()
 }
 
-/// Operations of the workload: their service time, and in an open loop what a user would have waited for them.
+/// Tabulates the workload's operations by service time, and in an open loop also by time since the intended start.
 fn operations(page: &mut TextPage, run: &BenchRun) {
     if run.workload_operations.is_empty() {
         return;
     }
     let open = run.workload_operations.iter().any(|operation| operation.response_time.is_some());
-    // A workload may have operations that happened in its set-up only.
+    // Some operations only occur during the workload's setup.
     let happened = |operation: &&OperationEntry| operation.service_time.count > 0 || !operation.unexpected.is_empty();
     let lines = run.workload_operations.iter().filter(happened).map(|operation| {
         let service = &operation.service_time;
@@ -321,7 +319,7 @@ fn operations(page: &mut TextPage, run: &BenchRun) {
     page.paragraph(Paint::Faint, &text);
 }
 
-/// Error responses by command and status, unexpected ends, and sessions that failed.
+/// Lists error responses by command and status, unexpected results, and failed sessions.
 fn errors(page: &mut TextPage, run: &BenchRun) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &run.commands {

@@ -1,4 +1,4 @@
-//! Throughput and response time against users, of all commands and of each group.
+//! Throughput and response time over users (or rates), in total and by group.
 
 use crate::bench::{BenchDocument, BenchRun};
 use crate::format::{or_dash, percent, rate, thousands};
@@ -7,7 +7,7 @@ use crate::text::page::TextPage;
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_stats::DurationStatistics;
 
-/// Widest and narrowest bar.
+/// Widths of a bar: normal and narrow.
 const BAR: (usize, usize) = (24, 10);
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
@@ -15,7 +15,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
         return;
     }
     let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
-    // A search goes up and down; what it found is a curve over the users all the same.
+    // A search tries loads out of order.
     if document.capacity.is_some() {
         runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     }
@@ -38,7 +38,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     }
 }
 
-/// Throughput against response time, a line a load point.
+/// Renders throughput and response time in one table, a load point per line.
 pub(super) fn brief(page: &mut TextPage, document: &BenchDocument) {
     let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
     runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
@@ -63,22 +63,19 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument) {
     TextTable::new(columns).section("Load curve", lines).render(page);
 }
 
-/// Operations had a time at which they were due.
 fn is_open(runs: &[&BenchRun]) -> bool {
     runs.iter().any(|run| run.due.is_some())
 }
 
-/// The workload has scenarios.
 fn has_overload(runs: &[&BenchRun]) -> bool {
     runs.iter().any(|run| run.overload.is_some())
 }
 
-/// The share of scenarios that were too slow.
 fn overload(run: &BenchRun) -> String {
     run.overload.map_or_else(String::new, |overload| format!("{}%", percent(overload.count(), overload.scenarios)))
 }
 
-/// Figure 2 of Swartz (1997): throughput against clients.
+/// Tabulates throughput by load (Swartz 1997, figure 2).
 fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let has_overload = has_overload(runs);
     let most = most(runs.iter().map(|run| run.operations_per_second));
@@ -112,7 +109,7 @@ fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     TextTable::new(columns).section("Throughput", lines)
 }
 
-/// Figure 3 of Swartz (1997): response time against clients.
+/// Tabulates response time by load (Swartz 1997, figure 3).
 fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let section = |table: TextTable, heading: &str, of: fn(&BenchRun) -> &DurationStatistics| {
         let most = most(runs.iter().map(|run| seconds(of(run))));
@@ -134,14 +131,14 @@ fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     }
 }
 
-/// The same for each group, a section each.
+/// Tabulates throughput and response time by group, a section each.
 fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let found = |name: &str| runs.iter().find_map(|run| run.group(name));
     let names: Vec<(&str, Option<&str>)> = crate::names::groups()
         .filter_map(|(name, ..)| found(name))
         .map(|group| (group.group.as_str(), group.part_of.as_deref()))
         .collect();
-    // What only a part of others is has a section of its own where the others are not all of one kind.
+    // The only part of a group has the same figures as the group, so it gets no section.
     let alone = |whole: &str| names.iter().filter(|(_, part_of)| *part_of == Some(whole)).count() == 1;
     let shown = names.iter().filter(|(_, part_of)| part_of.is_none_or(|whole| !alone(whole)));
     let mut columns = TextColumn::list(&[("Commands", 4), ("/s", 0)]);
@@ -163,7 +160,7 @@ fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     })
 }
 
-/// A column of bars, which have room whatever their length.
+/// Returns a column of fixed width for bars.
 fn bars(width: usize) -> TextColumn {
     TextColumn::new("").at_least(width).left_aligned()
 }
@@ -179,7 +176,7 @@ fn times(times: &DurationStatistics) -> Vec<String> {
     [times.p50, times.mean, times.p90, times.p95, times.p99, times.p999, times.max].map(or_dash).into()
 }
 
-/// The average, for bars.
+/// Returns the mean in seconds.
 fn seconds(times: &DurationStatistics) -> f64 {
     times.mean.map_or(0.0, |mean| mean.as_secs_f64())
 }

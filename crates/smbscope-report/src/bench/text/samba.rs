@@ -1,4 +1,4 @@
-//! How long operations took inside Samba at a load point, beside what their clients waited.
+//! Table of operations inside Samba compared with the clients' response times.
 
 use crate::bench::{BenchRun, InsideSamba};
 use crate::format::{or_dash, rate, unbroken};

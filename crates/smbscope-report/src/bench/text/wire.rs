@@ -1,4 +1,4 @@
-//! What the client measured beside what a capture of the same run shows: of each load point, and of each command.
+//! Times in the client compared with a packet capture of the same run, by load point and by command.
 
 use crate::bench::{BenchDocument, BenchRun, ClientWireTimes, RunCapture};
 use crate::format::{clean, counted, or_dash, thousands};
@@ -8,7 +8,7 @@ use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 
-/// A line a load point.
+/// Tabulates the load points.
 pub(super) fn ramp(page: &mut TextPage, document: &BenchDocument) {
     let seen: Vec<&BenchRun> = document.runs.iter().filter(|run| run.has_wire()).collect();
     if seen.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn ramp(page: &mut TextPage, document: &BenchDocument) {
     page.paragraph(Paint::Faint, &text);
 }
 
-/// A line a command of one load point.
+/// Tabulates the commands of one load point.
 pub(super) fn commands(page: &mut TextPage, run: &BenchRun) {
     if !run.has_wire() {
         return;
@@ -72,7 +72,7 @@ fn figures(times: &ClientWireTimes) -> Vec<String> {
     [of(|times| times.p50), of(|times| times.p95)].concat()
 }
 
-/// How far the captures can be trusted.
+/// Summarises the quality of the captures, each sentence once.
 fn quality(runs: &[&BenchRun]) -> String {
     let mut said: Vec<String> = Vec::new();
     for run in runs {
