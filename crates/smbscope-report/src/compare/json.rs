@@ -1,4 +1,4 @@
-//! The comparison as one JSON object, `smbscope.compare/1`, described by `schema/smbscope.compare-1.schema.json`.
+//! The `smbscope.compare/1` document, as described by `schema/smbscope.compare-1.schema.json`.
 
 use super::Comparison;
 use crate::document::Generator;
@@ -6,12 +6,11 @@ use crate::json::escaped::write_indented;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.compare/1";
 
-/// What `smbscope compare --format json` prints: captures, saved reports and ramps side by side. All times are integers
-/// in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough
-/// values. Cells stand in the order of `columns`; the first column is the base, and ratios are those of a column to it.
+/// Output of `smbscope compare --format json`: captures, saved reports and ramps side by side. Times are integers in
+/// nanoseconds, timestamps count from the Unix epoch. Null is unknown or, for a statistic, based on too few values.
+/// Cells are in the order of `columns`. The first column is the baseline, and ratios are relative to it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ComparisonEnvelope<'a> {
@@ -28,7 +27,7 @@ impl<'a> ComparisonEnvelope<'a> {
     }
 }
 
-/// Writes the comparison, indented, with a line end after it. `version` is that of smbscope.
+/// Writes the comparison as indented JSON and a newline. `version` is the version of smbscope.
 pub fn write(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
     write_indented(&ComparisonEnvelope::new(comparison, version), out)
 }

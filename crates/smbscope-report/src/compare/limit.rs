@@ -1,7 +1,7 @@
-//! What a comparison must not show: `p95(Read) > 1.10x`, for a pipeline that has to stop.
+//! Limits for regressions in a pipeline: `p95(Read) > 1.10x`.
 //!
-//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded where the whole interval of the ratio is
-//! beyond it; without an interval only the ratio itself could be judged, which is what `strict` asks for.
+//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded if the whole confidence interval of
+//! the ratio is beyond it. Without an interval, only `strict` judges the ratio itself.
 
 use super::ramps::{self, Single};
 use super::repetitions::ColumnRuns;
@@ -19,21 +19,21 @@ use smbscope_stats::replication::Scope;
 use std::fmt;
 use std::str::FromStr;
 
-/// How limits look.
+/// Hint of syntax errors.
 const EXAMPLE: &str = "write limits such as 'p95(Read) > 1.10x' or 'throughput < 0.9x'";
-/// Measures without parentheses that have multiples; errors are often none at all.
+/// Measures without parentheses that have ratios. Errors have none, since the baseline often has 0.
 const KNOWN: [&str; 4] = ["ops", "commands", "throughput", "elapsed"];
 
-/// A ratio that must not be.
+/// A limit for a ratio to the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatioLimit {
     measure: Measure,
-    /// Exceeded by what is higher; otherwise by what is lower.
+    /// True for `>`, false for `<`.
     above: bool,
     times: f64,
 }
 
-/// A figure that cannot be compared.
+/// Error: a measure that can't be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoFigure(String);
 
@@ -87,7 +87,7 @@ impl RatioLimit {
         if self.above { ratio > self.times } else { ratio < self.times }
     }
 
-    /// Judges the ratio of a column.
+    /// Judges a column's ratio.
     fn judged(&self, ratio: &Ratio, name: &str, base: &str, strict: bool) -> Judgement {
         let beyond = self.is_beyond(ratio.value);
         let nearest = ratio.interval.map(|interval| if self.above { interval.low } else { interval.high });
@@ -116,15 +116,15 @@ impl RatioLimit {
     }
 }
 
-/// What would decide a limit that the ratio is beyond and its interval is not.
+/// Suggests how to decide a limit that is exceeded by the ratio but not by its whole interval.
 fn settles(ratio: &Ratio, within: bool) -> String {
     let needed = ratio.certainty.and_then(|certainty| certainty.repetitions_needed).filter(|_| !within);
     let strict = "--strict judges the ratio alone";
     needed.map_or_else(|| strict.to_owned(), |runs| format!("about {runs} runs of each would settle 5%, and {strict}"))
 }
 
-/// Judges each limit for each column but the first. `comparison` is the one of what is given: single runs have the interval
-/// within the run that it shows.
+/// Judges each limit for each column but the first. `comparison` must be the comparison of `given`: for single runs,
+/// its within-run intervals are used.
 pub fn judge(
     limits: &[RatioLimit],
     given: &[Given],
@@ -159,7 +159,7 @@ pub fn judge(
 }
 
 impl ComparableReport {
-    /// The value of a measure, as a run has it.
+    /// Returns the value of a measure, if reports have it.
     pub(crate) fn value(&self, measure: &Measure) -> Option<f64> {
         match measure {
             Measure::Time(figure, of) => figure.value_in(&self.row(of)?.response_time).map(Nanos::as_secs_f64),
@@ -176,7 +176,7 @@ impl ComparableReport {
         }
     }
 
-    /// Looked for as in runs: total, groups, commands.
+    /// Looks up a row by name, as `BenchRun::value` does: total, groups, commands.
     fn row(&self, of: &str) -> Option<&StatisticsEntry> {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         if is("total") {

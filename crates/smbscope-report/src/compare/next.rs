@@ -1,9 +1,9 @@
-//! What to look at next where something got slower: the capture of the column, or its load point again.
+//! Suggested commands for a column that is slower: analyse its capture, or measure its load point again.
 
 use super::{ComparedCommand, Comparison, ComparisonColumn, answer};
 use smbscope_diagnose::next::{SuggestedCommand, file, quoted};
 
-/// At most two; none where nothing got slower.
+/// Returns at most two commands. Empty if no command got slower.
 pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<SuggestedCommand> {
     let Some(command) = answer::costliest(comparison, column) else { return Vec::new() };
     let filter = condition(command).map_or_else(String::new, |filter| format!("--filter {} ", quoted(&filter)));
@@ -21,7 +21,7 @@ pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<SuggestedComm
     files.or_else(again).into_iter().chain(both).collect()
 }
 
-/// The capture that a column is, where it was given itself: the captures of a saved report may be elsewhere.
+/// Returns the column's capture if it was given as an argument. The captures of a saved report may have moved.
 fn captured(column: &ComparisonColumn) -> Option<String> {
     match column.captures.as_slice() {
         [only] if only.name == column.source => file(&column.source),
@@ -29,7 +29,7 @@ fn captured(column: &ComparisonColumn) -> Option<String> {
     }
 }
 
-/// The command as a filter. What stands for commands of several protocols has no name that chooses them all.
+/// Returns a filter for the command. None for combined commands, which no single name selects.
 fn condition(command: &ComparedCommand) -> Option<String> {
     command.members.is_none().then(|| format!("command == {}", command.command))
 }

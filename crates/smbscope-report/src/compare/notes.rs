@@ -1,52 +1,52 @@
-//! Caveats of a comparison: too few commands, different work, damaged captures, encryption, filters.
+//! Caveats of a comparison: few commands, different workload, damaged captures, encryption, filters.
 
 use super::{ComparedGroup, ComparisonInput};
 use crate::format::{counted, share, thousands, unbroken};
 use serde::Serialize;
 
-/// A group with fewer timed commands than this tells little: one of them moves the 99th percentile.
+/// Timed commands below which a group's figures are noise: a single command moves the 99th percentile.
 pub const FEW: u64 = 100;
-/// Columns whose work differs by more than this share of their commands, in percent, do different work.
+/// Percentage of commands in other groups above which two columns have different workloads.
 pub const MIX_PERCENT: f64 = 10.0;
-/// A column that left more than this share of its commands untimed, in percent, is worth a note.
+/// Percentage of untimed commands above which a column gets a caveat.
 pub const UNTIMED_PERCENT: f64 = 1.0;
 
 /// A caveat of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonNote {
-    /// What it is about.
+    /// Subject of the caveat.
     pub kind: NoteKind,
-    /// Index of the column that it is about.
+    /// Index of the column.
     pub column: usize,
-    /// A sentence.
+    /// Text, usually without a final full stop.
     pub text: String,
 }
 
-/// What a note is about.
+/// Subject of a caveat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
-    /// What differs besides the servers: workload, environment, protocol; of ramps.
+    /// Ramps with different workload, environment or protocol.
     Setup,
     /// Too few timed commands.
     Few,
-    /// Other work than the base's.
+    /// Workload different from the baseline's.
     Mix,
-    /// Its times were taken at another place than the base's: inside the client, or on the wire.
+    /// Times measured in a different place than the baseline's: in the client, or on the wire.
     Place,
-    /// Commands could not be timed.
+    /// Commands that couldn't be timed.
     Damage,
-    /// Commands are not known.
+    /// Commands hidden by encryption.
     Encrypted,
-    /// Its exchanges were chosen by another expression than the base's.
+    /// Filter different from the baseline's.
     Filter,
-    /// A warning of the report itself, or about one of its captures.
+    /// Warning of the report or of one of its captures.
     Warning,
 }
 
-/// Every caveat, column by column.
+/// Returns all caveats by column.
 pub(super) fn notes(inputs: &[ComparisonInput], groups: &[ComparedGroup]) -> Vec<ComparisonNote> {
     let mut notes = Vec::new();
     for (column, input) in inputs.iter().enumerate() {
@@ -80,7 +80,7 @@ pub(super) fn notes(inputs: &[ComparisonInput], groups: &[ComparedGroup]) -> Vec
     notes
 }
 
-/// Says so where the exchanges were chosen by another expression than the base's.
+/// Notes a filter different from the baseline's.
 fn filter(input: &ComparisonInput, base: &ComparisonInput) -> Option<String> {
     let (mine, bases) = (&input.report.filter, &base.report.filter);
     let named =
@@ -88,12 +88,12 @@ fn filter(input: &ComparisonInput, base: &ComparisonInput) -> Option<String> {
     (mine != bases).then(|| format!("about {}, and {} about {}", named(mine), base.name, named(bases)))
 }
 
-/// Groups that are no sum of others, of the headline.
+/// Returns the headline groups that are not sums of others.
 fn leaves(groups: &[ComparedGroup]) -> impl Iterator<Item = &ComparedGroup> {
     groups.iter().filter(|group| group.headline && group.group != crate::names::OTHER)
 }
 
-/// Names the groups in which few commands were timed, where there is something to compare.
+/// Names the groups with few timed commands, if another column has them too.
 fn few(groups: &[ComparedGroup], column: usize) -> Option<String> {
     let comparable =
         leaves(groups).filter(|group| group.cells.iter().flatten().filter(|cell| cell.timed > 0).count() > 1);
@@ -108,7 +108,7 @@ fn few(groups: &[ComparedGroup], column: usize) -> Option<String> {
     })
 }
 
-/// Says so where the column's commands are divided among the groups in another way than the base's.
+/// Notes a workload different from the baseline's.
 fn mix(groups: &[ComparedGroup], column: usize, base: &str) -> Option<String> {
     let counts = |column: usize| -> Vec<u64> {
         leaves(groups).map(|group| group.cells[column].as_ref().map_or(0, |cell| cell.count)).collect()
@@ -122,8 +122,8 @@ fn mix(groups: &[ComparedGroup], column: usize, base: &str) -> Option<String> {
         return None;
     }
     let (bases, mine) = (shares(&bases), shares(&mine));
-    // Half the sum of the differences is the share of commands that would have to be of another group: the total
-    // variation distance.
+    // Half the sum of the differences (total variation distance) is the share of commands that would have to change
+    // their group.
     let differences = bases.iter().zip(&mine).map(|(base, mine)| (base - mine).abs());
     let distance = differences.clone().sum::<f64>() / 2.0;
     if distance <= MIX_PERCENT {

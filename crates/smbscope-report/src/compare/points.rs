@@ -1,4 +1,4 @@
-//! Load points of several ramps with as many users: throughput and response time by group, and what it cost the server.
+//! Load points of several ramps with the same number of users: throughput, response times and server metrics.
 
 use super::cells::row_of;
 use super::ramps::{row, row_of_group};
@@ -9,18 +9,18 @@ use serde::Serialize;
 use smbscope_model::{CommandGroup, Nanos};
 use std::collections::BTreeSet;
 
-/// Load points of as many users.
+/// Load points with the same number of users.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedLoadPoint {
-    /// Users at the same time.
+    /// Concurrent users.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
-    /// All groups of the headline. One for each column; null where it has no such load point.
+    /// All headline groups. One cell per column. Null if it has no such load point.
     pub total: Vec<Option<PointCell>>,
-    /// By group; *Other* is followed by its parts.
+    /// By group. `Other` is followed by its parts.
     pub groups: Vec<PointGroup>,
-    /// What the load cost the servers, by metric; empty where nothing is known of their side.
+    /// Server metrics. Empty if unknown.
     pub server: Vec<PointMetric>,
 }
 
@@ -28,50 +28,51 @@ pub struct ComparedLoadPoint {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointGroup {
-    /// Its name.
+    /// Name of the group.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub group: String,
-    /// The group that it is a part of, and is counted in as well.
+    /// Group that includes this one.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::part_of"))]
     pub part_of: Option<String>,
-    /// One for each column; null where it has no such load point or group.
+    /// One cell per column. Null if it has no such load point or group.
     pub cells: Vec<Option<PointCell>>,
 }
 
-/// What a ramp says of a group at a load point.
+/// Figures of a group at a load point of one ramp.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointCell {
-    /// Commands answered a second.
+    /// Answered commands per second.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub per_second: Option<f64>,
-    /// That as a multiple of the first ramp's.
+    /// Ratio of `per_second` to the first ramp.
     pub per_second_ratio: Option<Ratio>,
-    /// Bytes read and written a second; of Read those read, of Write those written, and null of other groups.
+    /// Bytes read and written per second. For `Read` only bytes read, for `Write` only bytes written, for other groups
+    /// null.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub bytes_per_second: Option<f64>,
-    /// That as a multiple of the first ramp's.
+    /// Ratio of `bytes_per_second` to the first ramp.
     pub bytes_per_second_ratio: Option<Ratio>,
-    /// The least and the greatest of several runs of the column; null of a single one.
+    /// Ranges of several runs of the column. Null for a single run.
     pub spread: Option<RepetitionRange>,
-    /// Counts and times, with multiples of the first ramp's.
+    /// Counts and times, with ratios to the first ramp.
     #[serde(flatten)]
     pub cell: ComparisonCell,
 }
 
-/// From where to where the values of several runs go.
+/// Smallest and largest values of several runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RepetitionRange {
-    /// Of `per_second`.
+    /// Range of `per_second`.
     pub per_second: Option<(f64, f64)>,
-    /// Of `bytes_per_second`.
+    /// Range of `bytes_per_second`.
     pub bytes_per_second: Option<(f64, f64)>,
-    /// Of the mean response time.
+    /// Range of the mean response time.
     pub mean: Option<(Nanos, Nanos)>,
-    /// Of the median.
+    /// Range of the median.
     pub p50: Option<(Nanos, Nanos)>,
-    /// Of the 95th percentile.
+    /// Range of the 95th percentile.
     pub p95: Option<(Nanos, Nanos)>,
 }
 
@@ -79,11 +80,11 @@ pub struct RepetitionRange {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointMetric {
-    /// What: `cpu`, `disk_busiest` …, as in the document of a run.
+    /// Name: `cpu`, `disk_busiest` …, as in the document of a run.
     pub metric: String,
-    /// In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+    /// Unit: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
     pub unit: String,
-    /// One for each column; null where its server's side is not known.
+    /// One cell per column. Null if its server metrics are unknown.
     pub cells: Vec<Option<MetricCell>>,
 }
 
@@ -91,17 +92,17 @@ pub struct PointMetric {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricCell {
-    /// The average of the samples; of several runs, of their averages.
+    /// Mean of the samples; of several runs, mean of their means.
     pub mean: f64,
-    /// The greatest sample; of several runs, the average of theirs.
+    /// Largest sample; of several runs, mean of their maxima.
     pub max: f64,
-    /// The least and the greatest average of several runs; null of a single one.
+    /// Smallest and largest mean of several runs. Null for a single run.
     pub mean_range: Option<(f64, f64)>,
-    /// The least and the greatest maximum of several runs.
+    /// Smallest and largest maximum of several runs. Null for a single run.
     pub max_range: Option<(f64, f64)>,
 }
 
-/// The least and the greatest of two values or more.
+/// Returns the smallest and largest value. None for fewer than two values.
 pub(super) fn range<T: Copy>(
     values: impl Iterator<Item = T>,
     before: fn(&T, &T) -> std::cmp::Ordering,
@@ -115,7 +116,7 @@ pub(super) fn points(ramps: &[Option<&BenchDocument>]) -> Vec<ComparedLoadPoint>
     let loads: BTreeSet<u32> =
         ramps.iter().flatten().flat_map(|document| &document.runs).map(|run| run.users).collect();
     let point = |users: u32| {
-        // Where a load was run several times, the last one counts.
+        // If a load was run several times, the last run counts.
         let runs: Vec<Option<&BenchRun>> = ramps
             .iter()
             .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
@@ -147,7 +148,7 @@ pub(super) fn points(ramps: &[Option<&BenchDocument>]) -> Vec<ComparedLoadPoint>
     loads.into_iter().map(point).collect()
 }
 
-/// The cells with rates; multiples are of the first column's, as all are.
+/// Adds rates, and their ratios to the first column.
 fn with_rates(
     cells: Vec<Option<ComparisonCell>>,
     runs: &[Option<&BenchRun>],
@@ -175,7 +176,7 @@ fn with_rates(
     made.collect()
 }
 
-/// Metrics that any of the runs has, in their order.
+/// Returns the metrics that any of the runs has, in their order.
 fn metrics(runs: &[Option<&BenchRun>]) -> Vec<PointMetric> {
     let all = || runs.iter().flatten().flat_map(|run| &run.server).flat_map(|server| &server.metrics);
     let mut known: Vec<(&str, &str)> = Vec::new();
