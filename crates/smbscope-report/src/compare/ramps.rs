@@ -1,7 +1,7 @@
-//! Ramps side by side: load points of as many users in each, with throughput and response time by group.
+//! Comparison of ramps: throughput, response times and server metrics at load points with the same number of users.
 //!
-//! The rest of a comparison is about one load point of each ramp, the highest that all of them have: there a ramp is
-//! compared as a capture is, and with captures.
+//! The rest of a comparison covers one load point per ramp, the highest one that all ramps have. There a ramp is
+//! treated as a capture, and can be compared with captures.
 
 use super::points::{ComparedLoadPoint, points};
 use super::saved::{ComparableReport, LISTED_MAX};
@@ -14,17 +14,16 @@ use smbscope_model::{CommandGroup, Nanos, Protocol, Timestamp};
 use smbscope_stats::DurationStatistics;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something to compare.
+/// A column of the comparison.
 #[derive(Debug, Clone)]
 pub struct Given {
-    /// Unique among them.
+    /// Name, unique among the columns.
     pub name: String,
-    /// What it is, one run or several of the same, at least one; each with where it comes from: the argument as given, or
-    /// a directory in it.
+    /// Sources and contents of the runs, at least one. A source is the argument as given, or a directory in it.
     pub runs: Vec<(String, ComparableDocument)>,
 }
 
-/// One run of what is compared.
+/// One run of a column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Single<'a> {
     name: &'a str,
@@ -38,12 +37,12 @@ impl Given {
     }
 }
 
-/// The load point of each ramp that is compared: the highest that all of them have, otherwise the last.
+/// Returns the load point to compare: the one that all ramps have, otherwise the last.
 fn chosen(document: &BenchDocument, common: Option<u32>) -> Option<&BenchRun> {
     document.runs.iter().rfind(|run| Some(run.users) == common).or(document.runs.last())
 }
 
-/// The same of what is compared; nothing of reports.
+/// Returns the compared load point of each ramp, and None for reports.
 pub(super) fn compared_runs<'a>(singles: &[Single<'a>]) -> Vec<Option<&'a BenchRun>> {
     let ramps: Vec<Option<&BenchDocument>> = singles.iter().map(Single::ramp).collect();
     let common = highest_common(&ramps);
@@ -51,7 +50,6 @@ pub(super) fn compared_runs<'a>(singles: &[Single<'a>]) -> Vec<Option<&'a BenchR
 }
 
 impl<'a> Single<'a> {
-    /// What it says.
     pub(super) fn content(&self) -> &'a ComparableDocument {
         self.content
     }
@@ -63,7 +61,7 @@ impl<'a> Single<'a> {
         }
     }
 
-    /// When it began.
+    /// Returns the start of a ramp. None for reports.
     pub(super) fn started(&self) -> Option<Timestamp> {
         match self.content {
             ComparableDocument::Ramp(document) => Some(document.started_ns),
@@ -72,17 +70,14 @@ impl<'a> Single<'a> {
     }
 }
 
-/// What can be compared.
 #[derive(Debug, Clone)]
 pub enum ComparableDocument {
-    /// A report on captures.
     Report(Box<ComparableReport>),
-    /// A ramp of load points.
     Ramp(Box<BenchDocument>),
 }
 
 impl ComparableDocument {
-    /// By what its commands are divided; none where they are not.
+    /// Returns the dimensions of `--by`. Empty without it.
     pub fn by(&self) -> &[String] {
         let slices = match self {
             ComparableDocument::Report(report) => report.slices.as_ref(),
@@ -94,41 +89,41 @@ impl ComparableDocument {
     }
 }
 
-/// Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
+/// Ramps side by side. Cells are in the order of the comparison's columns. Captures have none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ramps {
-    /// What is known of each ramp; null for what is no ramp.
+    /// Data of each ramp. Null for columns that are not ramps.
     pub columns: Vec<Option<Ramp>>,
-    /// Loads that any ramp has, ascending.
+    /// Loads that occur in any ramp, ascending.
     pub points: Vec<ComparedLoadPoint>,
 }
 
-/// A ramp as a whole.
+/// Data of one ramp.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ramp {
-    /// Users of the load point that stands in the rest of the comparison.
+    /// Users of the load point used in the rest of the comparison.
     pub users: u32,
-    /// What the users did.
+    /// Name of the workload.
     pub workload: String,
-    /// `closed loop`, or the rate of an open one.
+    /// `closed loop`, or `open loop` with its rate.
     pub schedule: String,
-    /// As the document of the ramp has it.
+    /// Overall response time from the document of the ramp.
     pub overall_response_time_ns: Option<Nanos>,
-    /// The highest load at which the criterion of the ramp holds; null where that is not known.
+    /// Highest load that meets the criterion of the ramp. Null if unknown.
     pub capacity: Option<u32>,
-    /// The command that measures the load point again, where it is known.
+    /// Command that measures the load point again.
     #[serde(skip)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub(super) again: Option<String>,
-    /// The capture of the load point that the run kept.
+    /// Path of the load point's capture.
     #[serde(skip)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub(super) capture: Option<String>,
 }
 
-/// What is compared as reports, and the ramps among it.
+/// Converts all columns to reports, and returns the ramps among them.
 pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<ComparisonInput>, Option<Ramps>) {
     let ramps: Vec<Option<&BenchDocument>> = given.iter().map(Single::ramp).collect();
     let common = highest_common(&ramps);
@@ -162,7 +157,7 @@ pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<ComparisonInput>, Option<Ra
     (inputs.collect(), found.then(|| Ramps { columns, points: points(&ramps) }))
 }
 
-/// The highest load that every ramp has.
+/// Returns the highest load that all ramps have.
 fn highest_common(ramps: &[Option<&BenchDocument>]) -> Option<u32> {
     let loads =
         ramps.iter().flatten().map(|document| document.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>());
@@ -181,8 +176,8 @@ pub(super) fn schedule(document: &BenchDocument) -> String {
     }
 }
 
-/// Why differences may come of something else than the servers, by column: other work was asked for, or times were taken
-/// at another place.
+/// Returns the columns whose differences may not come from the server: another workload, or times measured in another
+/// place.
 pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
     let Some((base, others)) = given.split_first() else { return Vec::new() };
     let mut found = Vec::new();
@@ -207,10 +202,10 @@ pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
     found
 }
 
-/// What the place of a measurement adds.
+/// Effect of the place of measurement.
 const ELSEWHERE: &str = "inside the client the time of its own system and of its network counts too";
 
-/// What was asked of a server in another way than of the base's.
+/// Describes a difference in workload, schedule or load points. None if they are equal.
 fn load(ramp: &BenchDocument, base: &BenchDocument, name: &str) -> Option<String> {
     let load = |ramp: &BenchDocument| format!("{}, {}", ramp.workload.name, schedule(ramp));
     let users = |ramp: &BenchDocument| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
@@ -235,7 +230,7 @@ pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationSta
     StatisticsEntry { count, timed: times.count, errors, response_time: *times, ..StatisticsEntry::default() }
 }
 
-/// A load point as a report on a capture would be.
+/// Converts a load point to the form of a capture report.
 fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableReport {
     let runs = || run.into_iter();
     let users = run.map_or(0, |run| run.users);
@@ -253,7 +248,7 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
         job_elapsed_ns: run.and_then(|run| run.jobs.as_ref()?.elapsed.mean),
         ..Overview::default()
     };
-    // Every user has as many connections, of the same dialect.
+    // All users have the same number of connections, with the same dialect.
     let sessions = u64::from(users) * u64::from(document.settings.sessions_per_user);
     let dialects = (sessions > 0).then(|| (document.target.dialect.clone(), sessions));
     let found = run.and_then(|run| run.counted.as_ref());
@@ -281,14 +276,13 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
     }
 }
 
-/// A group, or the sum of its parts; errors are those of its commands.
+/// Returns the figures of a group, with the errors of its commands and of the commands in its parts.
 pub(super) fn row_of_group(run: &BenchRun, group: &bench::MeasuredGroup) -> StatisticsEntry {
     let is_part = |name: &str| run.group(name).is_some_and(|part| part.part_of.as_ref() == Some(&group.group));
     let members = run.commands.iter().filter(|command| command.group == group.group || is_part(&command.group));
     row(group.operations, add_up(members.map(|command| &command.errors)), &group.times.client)
 }
 
-/// Groups with their parts.
 fn groups(run: &BenchRun) -> Vec<entries::GroupEntry> {
     let one = |group: &bench::MeasuredGroup, parts: Vec<entries::GroupEntry>| {
         let row = row_of_group(run, group);
@@ -305,8 +299,8 @@ fn groups(run: &BenchRun) -> Vec<entries::GroupEntry> {
     whole.map(|group| one(group, parts_of(&group.group))).collect()
 }
 
-/// Commands whatever they were used for, as a report has them. Where a command had several uses, their percentiles
-/// cannot be put together, and stay absent.
+/// Merges the subcommands of a command, as a report has them. Percentiles of several subcommands can't be combined and
+/// stay None.
 fn commands(run: &BenchRun) -> Vec<entries::CommandEntry> {
     let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::MeasuredCommand>> = BTreeMap::new();
     let waiting = CommandGroup::Waiting.name();
@@ -345,7 +339,7 @@ fn add_up<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeM
 }
 
 impl Ramps {
-    /// Names of columns that are ramps, with their place.
+    /// Returns the columns that are ramps, with their indices.
     pub(super) fn named<'a>(
         &'a self,
         columns: &'a [ComparisonColumn],

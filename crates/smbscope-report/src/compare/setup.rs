@@ -1,16 +1,16 @@
-//! What differs between ramps besides the servers: workload, environment, protocol. It stands before every answer.
+//! Differences between ramps other than the server: workload, environment, protocol. They are shown above all answers.
 
 use super::{ComparableDocument, ComparisonNote, Given, NoteKind, ramps};
 use crate::bench::{BenchDocument, TargetEntry};
 use crate::format::{clean, shorten};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest value that a sentence shows.
+/// Longest value shown.
 const VALUE_SHOWN: usize = 40;
-/// Characters of a hash that tell two definitions apart.
+/// Digits of a hash that distinguish two definitions.
 const HASH_SHOWN: usize = 8;
 
-/// What a run was made with, name by name; `-` is not known.
+/// Returns the conditions of a run by name.
 fn facts(document: &BenchDocument) -> BTreeMap<String, String> {
     let TargetEntry { dialect, signing, signing_algorithm, encryption, cipher, .. } = &document.target;
     let negotiated = |asked: &str, found: &Option<String>| match found {
@@ -37,7 +37,7 @@ fn facts(document: &BenchDocument) -> BTreeMap<String, String> {
     document.environment.clone().into_iter().chain(own).collect()
 }
 
-/// The values of every fact that the runs of a side have.
+/// Returns the values of each condition in the runs of a column; `-` is unknown.
 fn side(given: &Given) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let runs = given.runs.iter().map(|(_, content)| match content {
         ComparableDocument::Ramp(document) => Some(facts(document)),
@@ -51,7 +51,7 @@ fn side(given: &Given) -> Option<BTreeMap<String, BTreeSet<String>>> {
     Some(names.into_iter().map(|name| (clean(name), values(name))).collect())
 }
 
-/// What each side has otherwise than the first one, and what differs among the runs of a side.
+/// Reports the differences of each column from the first, and between the runs of a column.
 pub(super) fn differences(given: &[Given]) -> Vec<ComparisonNote> {
     let sides: Vec<_> = given.iter().map(side).collect();
     let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! Slices side by side: the same user, file or other key in each column.
+//! Comparison of slices: the same user, file or other key in each column.
 
 use super::ComparisonInput;
 use super::cells::{ComparisonCell, with_ratios};
@@ -7,34 +7,34 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Slices of a comparison; those with the longest total wait in any column stay.
+/// Slices kept, longest total wait in any column first.
 const SLICES_COMPARED: usize = 1_000;
 
-/// The commands of each column divided by the same.
+/// Slices of all columns, grouped by the same dimensions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedSlices"))]
 pub struct ComparedSlices {
-    /// By what.
+    /// Dimensions.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::dimensions"))]
     pub(crate) by: Vec<String>,
-    /// Those with the longest total wait in any column first, at most 1,000.
+    /// Slices by longest total wait in any column, at most 1,000.
     pub(crate) entries: Vec<ComparedSlice>,
-    /// Slices that are not listed.
+    /// Number of slices not listed.
     pub(crate) left_out: u64,
 }
 
-/// A slice.
+/// Commands with the same key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedSlice"))]
 pub struct ComparedSlice {
-    /// What its commands have in common; null is unknown.
+    /// Values of the dimensions; null is unknown.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::slice_key"))]
     pub(crate) key: SliceEntryKey,
-    /// One for each column; null where it has none, or does not list it.
+    /// One cell per column. Null if the column does not have or list the slice.
     pub(crate) cells: Vec<Option<ComparisonCell>>,
 }
 
-/// Slices that all columns have, by the same.
+/// Compares slices if all columns have them, grouped by the same dimensions.
 pub(super) fn compare(inputs: &[ComparisonInput]) -> Option<ComparedSlices> {
     let all: Vec<_> = inputs.iter().map(|input| input.report.slices.as_ref()).collect::<Option<_>>()?;
     let by = &all.first()?.by;
