@@ -1,33 +1,33 @@
-//! What clients were allowed to keep, and read again all the same, in the JSON report.
+//! Caching in the JSON report: opens with an oplock or lease, and data that clients read again.
 
 use serde::Serialize;
 use smbscope_stats::CachingFigures;
 use std::sync::Arc;
 
-/// Opportunistic caching: which opens were granted an oplock or a lease, and which reads brought bytes that the session had
-/// read before and that, as far as the capture shows, did not change. docs/definitions.md says how that is told.
+/// Opportunistic caching: oplocks and leases granted to opens, and repeated reads, which fetched bytes that the session
+/// had already read and that did not change as far as the capture shows. docs/definitions.md describes the detection.
 #[derive(Serialize, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct CachingEntry {
-    /// Successful opens by what they were granted; only what occurred.
+    /// Successful opens by what was granted. Only values that occur.
     opens: Vec<Opens>,
-    /// Successful opens of which the capture does not show it.
+    /// Successful opens whose grant the capture does not show.
     unknown_opens: u64,
-    /// Reads that brought data.
+    /// Reads that returned data.
     reads: u64,
     bytes_read: u64,
-    /// The repeated ones.
+    /// Repeated reads.
     repeated: RepeatedReadsEntry,
-    /// Those of each client, most bytes first, at most 1,000.
+    /// Repeated reads by client, most bytes first, at most 1,000.
     clients: Vec<ClientRereads>,
-    /// Those of each client and file, most bytes first, at most 1,000.
+    /// Repeated reads by client and file, most bytes first, at most 1,000.
     files: Vec<FileRereads>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Opens {
-    /// `not requested`, `not granted`, the level of an oplock, or the states of a lease.
+    /// `not requested`, `not granted`, the oplock level, or the lease states.
     granted: &'static str,
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     count: u64,
@@ -38,7 +38,7 @@ struct Opens {
 struct RepeatedReadsEntry {
     reads: u64,
     bytes: u64,
-    /// Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes.
+    /// Part of the repeated reads through an open whose oplock or lease allowed the client to cache the bytes.
     cacheable_reads: u64,
     cacheable_bytes: u64,
 }
@@ -65,7 +65,7 @@ struct FileRereads {
 }
 
 impl CachingEntry {
-    /// Lists of clients and files hold `listed` entries at most.
+    /// Creates the entry with at most `listed` clients and files.
     pub(super) fn new(figures: &CachingFigures, listed: usize) -> CachingEntry {
         let clients = figures.clients.iter().take(listed);
         let files = figures.files.iter().take(listed);

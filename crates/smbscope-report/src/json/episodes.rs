@@ -1,4 +1,4 @@
-//! The entries of the JSON report about episodes, and the commands of the one that was chosen.
+//! Episodes in the JSON report, and what-if predictions for the selected one.
 
 use crate::episodes::label;
 use serde::{Deserialize, Serialize};
@@ -7,27 +7,27 @@ use smbscope_diagnose::{Episode, EpisodeKind};
 use smbscope_model::{Nanos, Timestamp};
 use std::sync::Arc;
 
-/// Commands of an episode that are listed one by one.
+/// Most commands of an episode listed.
 pub(super) const BARS_MAX: usize = 5_000;
 
-/// How long the episode would take if something were different.
+/// Prediction of the episode's duration under other conditions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct WhatIf {
-    /// What is different, as --what-if takes it.
+    /// Scenario, in the syntax of --what-if.
     scenario: String,
-    /// First request to last response, as captured.
+    /// Captured duration, from the first request to the last response.
     now_ns: Nanos,
-    /// The same if it were so, at least.
+    /// Lower bound of the predicted duration.
     then_low_ns: Nanos,
-    /// The same, at best guess.
+    /// Best estimate of the predicted duration.
     then_ns: Nanos,
-    /// The same, at most.
+    /// Upper bound of the predicted duration.
     then_high_ns: Nanos,
-    /// The longest round trip of the episode's connections, as captured.
+    /// Longest captured round-trip time of the episode's connections.
     round_trip_ns: Option<Nanos>,
     commands: u64,
-    /// Commands that would not be sent.
+    /// Commands that would be saved.
     saved: u64,
 }
 
@@ -47,30 +47,30 @@ impl WhatIf {
     }
 }
 
-/// A burst of work of one client: its commands are less than 2 s apart, or further where the client has more than 64 bursts.
+/// Burst of work of one client. Its commands are less than 2 s apart, or further if the client has more than 64 bursts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Episode"))]
 pub(crate) struct EpisodeEntry {
-    /// Its number, from 1: what --episode takes.
+    /// Number for --episode, from 1.
     number: usize,
     client: String,
-    /// What it looks like, from what it touches.
+    /// Kind of work, guessed from the files used.
     kind: EpisodeKind,
-    /// The program, document or settings that it opens most.
+    /// Program, document or settings opened most often.
     about: Option<Arc<str>>,
-    /// That in words.
+    /// Description in words.
     label: String,
     start_ns: Timestamp,
     end_ns: Timestamp,
     duration_ns: Nanos,
-    /// Time with a command outstanding, by connection.
+    /// Time with a command outstanding, summed over connections.
     waited_ns: Nanos,
-    /// The rest of the duration.
+    /// Rest of the duration.
     think_ns: Nanos,
-    /// Commands; as many round trips where they come one after the other.
+    /// Number of commands; equal to round trips if they are sequential.
     commands: u64,
     opens: u64,
-    /// Different paths that were opened; an estimate (13%) from 64 on.
+    /// Distinct paths opened; from 64 on an estimate (13% error).
     files: u64,
     bytes_read: u64,
     bytes_written: u64,

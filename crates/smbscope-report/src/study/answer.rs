@@ -1,4 +1,4 @@
-//! What the rows of a study say, and the answer to its question.
+//! Verdicts of a study's rows, and the answer to its question.
 
 use super::{Results, StudyDocument, StudyRow, StudyVerdict};
 use crate::bench::load_name;
@@ -8,14 +8,14 @@ use smbscope_diagnose::SuggestedCommand;
 use smbscope_stats::Measure;
 use smbscope_stats::replication::{BaselineRatio, DifferenceVerdict as Decision, REPETITIONS_MIN};
 
-/// Variants that the headline tells of, those that differ most first.
+/// Variants named in the headline, largest difference first.
 const CLAIMS: usize = 2;
 
-/// Differences that chance alone makes more often than this are none.
+/// Significance level, applied to adjusted p-values.
 const CHANCE: f64 = 0.05;
 
 impl StudyRow {
-    /// Once its probability is adjusted.
+    /// Returns the verdict of the row. Needs the adjusted p-value.
     pub(super) fn judged(&self) -> Option<StudyVerdict> {
         let factor = self.factor.as_ref()?;
         Some(match factor.answer {
@@ -24,12 +24,12 @@ impl StudyRow {
             Decision::Higher | Decision::Lower if self.adjusted_p_value.is_some_and(|p| p <= CHANCE) => {
                 self.direction(factor)
             }
-            // Also one of many rows that differ by chance.
+            // Includes differences that are not significant after the adjustment for the number of rows.
             _ => StudyVerdict::Undecided,
         })
     }
 
-    /// `slower`, `equal within 5%`, `undecided, 12 repetitions` …; empty for the baseline.
+    /// Formats the verdict: `slower`, `equal within 5%`, `undecided, 12 repetitions` …; empty for the baseline.
     pub(super) fn answer(&self) -> String {
         let (Some(verdict), Some(factor)) = (self.verdict, &self.factor) else { return String::new() };
         match (verdict, factor.answer) {
@@ -40,7 +40,7 @@ impl StudyRow {
         }
     }
 
-    /// What a ratio other than 1 means for a user.
+    /// Returns the meaning of a ratio other than 1 for a user.
     fn direction(&self, factor: &BaselineRatio) -> StudyVerdict {
         let higher = factor.ratio.is_some_and(|ratio| ratio > 1.0);
         match self.measure.parse() {
@@ -72,9 +72,9 @@ impl StudyVerdict {
     }
 }
 
-/// The rows that the headline is about, by their places: the first measure that has one, at the highest load.
+/// Returns the indices of the headline rows: the first measure with a ratio, at the highest load.
 pub(super) fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
-    // A measure that is nothing for the baseline has no factor.
+    // A measure whose baseline is 0 has no ratio.
     let Some(first) = rows.iter().find(|row| row.factor.is_some()) else { return Vec::new() };
     let load = |row: &StudyRow| (row.users, row.rate.map_or(0, f64::to_bits));
     let of_measure = || rows.iter().enumerate().filter(|(_, row)| row.measure == first.measure && row.factor.is_some());
@@ -83,10 +83,11 @@ pub(super) fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
 }
 
 impl Results {
-    /// The answer to the question of a study, from its rows and from the answers of its runs. `document` holds the rows.
+    /// Returns the answer to the study's question, from its rows and from the answers of its runs. `document` holds the
+    /// rows.
     ///
-    /// The culprit is the one that most runs of the worst variant name; nobody where no variant differs; `capture` where
-    /// the rows or the runs leave it open.
+    /// The culprit is the one named by most runs of the worst variant, `Nothing` if all variants are equal, and
+    /// `Capture` if rows or runs are inconclusive.
     pub fn answer(&self, document: &StudyDocument) -> Answer {
         let mut rows: Vec<&StudyRow> =
             in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
@@ -118,12 +119,12 @@ impl Results {
     }
 }
 
-/// How far a row is from its baseline, whichever way.
+/// Returns the distance from the baseline, regardless of direction.
 fn size(row: &StudyRow) -> f64 {
     row.factor.and_then(|factor| factor.ratio).map_or(0.0, |ratio| ratio.ln().abs())
 }
 
-/// The variant that is worse off, where a difference is shown.
+/// Returns the variant that is worse. None if there is no significant difference.
 fn worse_side(document: &StudyDocument, row: &StudyRow) -> Option<usize> {
     match row.verdict? {
         StudyVerdict::Slower | StudyVerdict::More => Some(row.variant),
@@ -132,12 +133,12 @@ fn worse_side(document: &StudyDocument, row: &StudyRow) -> Option<usize> {
     }
 }
 
-/// Returns true if this holds for more than half of the answers.
+/// Returns true if `holds` is true for more than half of the answers.
 fn most(answers: &[Answer], holds: impl Fn(&Answer) -> bool) -> bool {
     2 * answers.iter().filter(|answer| holds(answer)).count() > answers.len()
 }
 
-/// Causes that more than half of the answers name, as the first of them tells it.
+/// Returns the causes that more than half of the answers name, each as its first answer describes it.
 fn in_most(answers: &[Answer]) -> Vec<Cause> {
     let mut found: Vec<&Cause> = Vec::new();
     for cause in answers.iter().flat_map(|answer| &answer.causes) {
@@ -149,7 +150,7 @@ fn in_most(answers: &[Answer]) -> Vec<Cause> {
     found.into_iter().cloned().collect()
 }
 
-/// `p95(Read), 16 users: A is slower than B, 2.10 times (1.98 to 2.24); 3 more below.`
+/// Formats `p95(Read), 16 users: A is slower than B, 2.10 times (1.98 to 2.24); 3 more below.`
 fn headline(rows: &[&StudyRow], claims: &[String]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let more = claims.len().saturating_sub(CLAIMS);
@@ -158,7 +159,7 @@ fn headline(rows: &[&StudyRow], claims: &[String]) -> String {
     format!("{}, {}: {}{more}.", first.measure, load_name(first.users, first.rate), said.join("; "))
 }
 
-/// Repetitions in all that would decide what is open; the most that any row needs.
+/// Returns the total repetitions that would decide all undecided rows.
 fn needed(rows: &[&StudyRow]) -> Option<u32> {
     let needed = |row: &&StudyRow| match (row.verdict?, row.factor.as_ref()?.answer) {
         (StudyVerdict::TooFew, _) => u32::try_from(REPETITIONS_MIN).ok(),
@@ -168,7 +169,8 @@ fn needed(rows: &[&StudyRow]) -> Option<u32> {
     rows.iter().filter_map(needed).max()
 }
 
-/// `Undecided: A against B; 9 more repetitions would probably decide.` It takes `needed` in all, if that is known.
+/// Formats `Undecided: A against B; 9 more repetitions would probably decide.` `needed` is the total number of
+/// repetitions, if known.
 fn undecided(document: &StudyDocument, rows: &[&StudyRow], needed: Option<u32>) -> Option<String> {
     let is_open = |row: &&&StudyRow| matches!(row.verdict, Some(StudyVerdict::Undecided | StudyVerdict::TooFew));
     let open: Vec<String> = rows
@@ -188,14 +190,14 @@ fn undecided(document: &StudyDocument, rows: &[&StudyRow], needed: Option<u32>) 
     Some(format!("Undecided: {first}{others}{more}."))
 }
 
-/// The command that makes as many repetitions as would decide.
+/// Suggests the command that runs the needed repetitions.
 fn again(document: &StudyDocument, needed: u32) -> Option<SuggestedCommand> {
     let directory = format!("{}-{needed}", document.name);
     let command = document.definition.command(needed, &directory);
     document.studies.is_empty().then(|| SuggestedCommand::new("decide", command))
 }
 
-/// What a row says.
+/// Formats the result of a row.
 fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
     let factor = row.factor.as_ref()?;
     let (name, baseline) = (document.name_of(row.variant), document.name_of(document.baseline_of(row)));

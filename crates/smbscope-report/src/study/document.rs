@@ -1,4 +1,5 @@
-//! `smbscope.study/1`, the document of a study: its definition, runs and results. An interrupted study continues from it.
+//! `smbscope.study/1`, the document of a study: its definition, runs and results. An interrupted study continues from
+//! it.
 
 use crate::document::{self, DocumentKind, Generator, ParseError};
 use crate::json::escaped::write_indented_above;
@@ -9,7 +10,6 @@ use smbscope_stats::replication::BaselineRatio;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.study/1";
 
 const KIND: DocumentKind = DocumentKind { schema: SCHEMA, advice: "give the study.json that study wrote" };
@@ -24,8 +24,8 @@ pub struct StudyDocument {
     pub name: String,
     /// Question of the study. Empty if the file has none.
     pub question: String,
-    /// Answer to the question. `evidence` lists differences beyond those in the headline; `culprit` and `causes` are those of most
-    /// runs of the worst variant; `caveats` repeat the warnings and name what is undecided.
+    /// Answer to the question. `evidence` lists differences beyond those in the headline; `culprit` and `causes` are
+    /// those of most runs of the worst variant; `caveats` repeat the warnings and name what is undecided.
     pub answer: Answer,
     /// Study file.
     pub definition: StudyDefinitionEntry,
@@ -151,11 +151,11 @@ pub struct StudyRow {
     pub mean: f64,
     /// Sample standard deviation. Null for a single value.
     pub stddev: Option<f64>,
-    /// Ratio to the baseline at the same load, within repetitions (with several studies, all values of one to all of the other).
-    /// Null for a baseline, and if the baseline has no value.
+    /// Ratio to the baseline at the same load, within repetitions (with several studies, all values of one to all of
+    /// the other). Null for a baseline, and if the baseline has no value.
     pub factor: Option<BaselineRatio>,
-    /// Probability of a difference at least this large by chance, adjusted for the number of rows (headline rows by Holm, others
-    /// by Benjamini and Hochberg). Null without an interval.
+    /// Probability of a difference at least this large by chance, adjusted for the number of rows (headline rows by
+    /// Holm, others by Benjamini and Hochberg). Null without an interval.
     pub adjusted_p_value: Option<f64>,
     /// Meaning of the ratio for users. Null without one.
     #[serde(default)]
@@ -204,11 +204,11 @@ pub struct ServerRow {
     pub maxima: Vec<Option<f64>>,
 }
 
-/// Levels with one entry per line; deeper ones are short.
+/// Indentation depth with one entry per line. Deeper levels are short and stay on one line.
 const LEVELS: usize = 3;
 
-/// Study as `study.json` holds it and `smbscope study --format json` prints it. Timestamps are nanoseconds since the Unix
-/// epoch; values have the unit beside them.
+/// Study as `study.json` holds it and `smbscope study --format json` prints it. Timestamps are nanoseconds since the
+/// Unix epoch; values have their unit in a separate field.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StudyEnvelope<'a> {
@@ -224,7 +224,6 @@ impl<'a> StudyEnvelope<'a> {
     }
 }
 
-/// Writes the document.
 pub fn write(document: &StudyDocument, out: impl Write) -> io::Result<()> {
     write_indented_above(LEVELS, &StudyEnvelope::new(document), out)
 }

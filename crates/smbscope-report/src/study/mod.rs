@@ -1,4 +1,4 @@
-//! What `smbscope study` shows and keeps: the runs of a study and their results as one [`Document`].
+//! Results of `smbscope study`: the runs of a study and its verdicts as one [`StudyDocument`].
 
 mod answer;
 mod document;

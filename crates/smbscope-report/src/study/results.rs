@@ -1,4 +1,4 @@
-//! From the runs of a study to its results.
+//! Collects the values of a study's runs and compares the variants.
 
 use super::answer::in_headline;
 use super::{ServerRow, StudyRow};
@@ -9,38 +9,36 @@ use smbscope_stats::replication::{self, BaselineRatio, ReplicationSettings, benj
 use smbscope_stats::{Measure, ServerFigure};
 use std::collections::BTreeMap;
 
-/// Users, and the bits of the rate.
+/// Users and the bits of the rate.
 type StudyLoadKey = (u32, Option<u64>);
 
-/// Values of a measure at a load, by variant and repetition.
 type VariantValues = BTreeMap<usize, BTreeMap<u32, f64>>;
 
-/// Collects the values of runs.
+/// Values of all runs, and everything derived from them.
 #[derive(Debug, Clone)]
 pub struct Results {
     measures: Vec<Measure>,
     repetitions: u32,
     seed: u64,
-    /// What each variant is compared with.
+    /// Index of each variant's baseline.
     baselines: Vec<usize>,
-    /// Repetitions of the same number have nothing else in common.
+    /// The variants ran at different times, so repetitions with the same number are not paired.
     separate: bool,
-    /// In the order of the measures.
+    /// Values in the order of `measures`.
     by_measure: Vec<BTreeMap<StudyLoadKey, VariantValues>>,
     environments: Vec<BTreeMap<String, String>>,
     server: BTreeMap<ServerMetricKey, ServerMetricValues>,
-    /// What each run answers, by load and variant.
     answers: BTreeMap<(StudyLoadKey, usize), Vec<Answer>>,
-    /// Load points of all runs.
+    /// Number of load points in all runs.
     points: u64,
-    /// How many of each variant have which weakness.
+    /// Number of load points by weakness and variant.
     weak: BTreeMap<(usize, usize), u64>,
 }
 
-/// Why the figures of a load point may be none of the server's.
+/// A condition under which figures of a load point say little about the server.
 struct Weakness {
     is_so: fn(&BenchRun) -> bool,
-    /// The end of a sentence.
+    /// Consequence, as the end of a sentence.
     text: &'static str,
 }
 
@@ -52,22 +50,21 @@ const WEAKNESSES: [Weakness; 2] = [
     Weakness { is_so: |run| run.unexpected_count() > 0, text: "operations ended otherwise than the workload expects." },
 ];
 
-/// Variants that a warning names.
+/// Most variants named in a warning.
 const NAMED_MAX: usize = 4;
 
-/// Metric of the server, users, rate and variant.
+/// Metric, users, bits of the rate, and variant.
 type ServerMetricKey = (String, u32, Option<u64>, usize);
 
-/// A metric of the server at one load of one variant.
+/// Values of a server metric at one load of one variant.
 #[derive(Debug, Clone, Default)]
 struct ServerMetricValues {
     unit: String,
-    /// Average and maximum by repetition.
+    /// Mean and maximum by repetition.
     values: BTreeMap<u32, (f64, f64)>,
 }
 
 impl Results {
-    /// Without a run.
     pub fn new(
         measures: &[Measure],
         repetitions: u32,
@@ -89,12 +86,12 @@ impl Results {
         }
     }
 
-    /// The variants were run at different times: what they have in common is not in a repetition.
+    /// Marks the variants as run at different times: values of the same repetition are not compared in pairs.
     pub fn of_separate_runs(self) -> Results {
         Results { separate: true, ..self }
     }
 
-    /// Takes a run of this variant.
+    /// Adds a run of a variant.
     pub fn add(&mut self, variant: usize, repetition: u32, document: &bench::BenchDocument) {
         let by_rate = document.is_ramp_of_rates();
         for run in &document.runs {
@@ -118,12 +115,12 @@ impl Results {
         self.environments.push(document.environment.clone());
     }
 
-    /// The answers of a variant's runs at the load of a row.
+    /// Returns the answers of a variant's runs at the load of `row`.
     pub(super) fn answers_of(&self, row: &StudyRow, variant: usize) -> &[Answer] {
         self.answers.get(&((row.users, row.rate.map(f64::to_bits)), variant)).map_or(&[], Vec::as_slice)
     }
 
-    /// What is the same in the environments of all runs.
+    /// Returns the parts of the environment that are the same in all runs.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let Some((first, others)) = self.environments.split_first() else { return BTreeMap::new() };
         let is_common =
@@ -131,7 +128,7 @@ impl Results {
         first.iter().filter(is_common).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// A repetition has every variant once, close to each other: they are compared within it.
+    /// A repetition runs every variant once within a short time, so variants are compared within repetitions.
     fn factor(&self, baseline: &BTreeMap<u32, f64>, values: &BTreeMap<u32, f64>) -> BaselineRatio {
         let settings = ReplicationSettings { seed: self.seed, ..ReplicationSettings::default() };
         if self.separate {
@@ -142,7 +139,7 @@ impl Results {
         replication::paired(&pairs.collect::<Vec<_>>(), &settings)
     }
 
-    /// All rows: by measure, load and variant. A measure that no run has a value of has none.
+    /// Returns all rows by measure, load and variant. Measures without values have no rows.
     pub fn rows(&self) -> Vec<StudyRow> {
         let mut rows = Vec::new();
         for (measure, loads) in self.measures.iter().zip(&self.by_measure) {
@@ -150,7 +147,7 @@ impl Results {
                 for (variant, values) in variants {
                     let baseline = self.baselines.get(*variant).filter(|baseline| *baseline != variant);
                     let baseline = baseline.and_then(|baseline| variants.get(baseline));
-                    // Nothing is so many times nothing.
+                    // There is no ratio to 0.
                     let baseline = baseline.filter(|baseline| baseline.values().any(|value| *value > 0.0));
                     let (mean, stddev) = mean_and_deviation(values.values().copied());
                     rows.push(StudyRow {
@@ -173,7 +170,7 @@ impl Results {
         rows
     }
 
-    /// What weakens the results, a sentence each. `names` are those of the variants.
+    /// Returns the limits of the results, one sentence each. `names` are the names of the variants.
     pub fn warnings(&self, names: &[&str]) -> Vec<String> {
         let warning = |(at, Weakness { text, .. }): (usize, &Weakness)| {
             let found: Vec<(usize, u64)> =
@@ -189,7 +186,7 @@ impl Results {
         WEAKNESSES.iter().enumerate().filter_map(warning).collect()
     }
 
-    /// What the load cost the server: by metric, load and variant.
+    /// Returns the server metrics by metric, load and variant.
     pub fn server(&self) -> Vec<ServerRow> {
         let row = |((metric, users, rate, variant), found): (&ServerMetricKey, &ServerMetricValues)| {
             let each =
@@ -208,7 +205,7 @@ impl Results {
     }
 }
 
-/// The average, and the sample standard deviation (divisor n − 1) of two values or more.
+/// Returns the mean, and the sample standard deviation (divisor n − 1) of at least two values.
 fn mean_and_deviation(values: impl Iterator<Item = f64> + Clone) -> (f64, Option<f64>) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count.max(1.0);
@@ -226,7 +223,8 @@ fn unit(measure: &Measure) -> &'static str {
         Measure::Errors | Measure::Count(_) | Measure::ErrorsOf(_) => "",
     }
 }
-/// Judges each row: the claims of the headline among themselves, so that it says what the table says, the others as many.
+/// Adjusts the p-values and sets the verdicts. Headline rows are adjusted among themselves, so that headline and table
+/// agree.
 fn adjust(rows: &mut [StudyRow]) {
     let claims = in_headline(rows);
     for (is_claim, adjusted) in [(true, holm as fn(&[Option<f64>]) -> Vec<Option<f64>>), (false, benjamini_hochberg)] {
