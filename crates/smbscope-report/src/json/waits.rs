@@ -1,45 +1,44 @@
-//! The entries of the JSON report that say where the time went: splits, the slowest exchanges.
+//! Time splits and slowest exchanges in the JSON report.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use smbscope_stats::{TimePart, TimeSplit as Split};
 use std::sync::Arc;
 
-/// Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection,
-/// and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being
-/// sent again, the moment is the transfer's, or the network's.
+/// Time of connections by phase. Each moment is divided equally among the commands outstanding on a connection, and
+/// each share belongs to the phase of its command. While a response is arriving, the whole moment counts as transfer;
+/// while a lost segment is being retransmitted, as network.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct TimeSplitEntry {
-    /// Connections that were added up: 1 for a connection.
+    /// Number of connections in the sum; 1 for a single connection.
     connections: u64,
-    /// First to last packet, of all connections; the sum of the parts below.
+    /// First to last packet, summed over connections. Equals the sum of the parts below.
     elapsed_ns: Nanos,
-    /// The client's own time: nothing outstanding, for at most 10 s between a response and the next request.
+    /// Time of the client itself: nothing outstanding, for at most 10 s between a response and the next request.
     think_ns: Nanos,
     /// First to last packet of requests.
     request_transfer_ns: Nanos,
-    /// Round trips between client, capture point and server, and waits for segments to be sent again.
+    /// Round trips between client, capture point and server, and retransmission delays.
     network_ns: Nanos,
-    /// Service time less the round trip.
+    /// Service time minus the round-trip time.
     server_ns: Nanos,
-    /// Service time where the round trip is not known.
+    /// Service time if the round-trip time is unknown.
     server_or_network_ns: Nanos,
     /// First to last packet of responses.
     response_transfer_ns: Nanos,
-    /// Nothing outstanding but expected waits.
+    /// Only expected waits outstanding.
     waiting_ns: Nanos,
-    /// Nothing outstanding for more than 10 s, before the first request or after the last response.
+    /// Nothing outstanding for more than 10 s, before the first request, or after the last response.
     idle_ns: Nanos,
-    /// A command was outstanding of which the capture does not hold the end.
+    /// A command outstanding whose end is not in the capture.
     unknown_ns: Nanos,
-    /// Only commands that a filter left out were outstanding, or the client thought before one of them; 0 without a
-    /// filter.
+    /// Only commands excluded by the filter outstanding, or think time before such a command. 0 without a filter.
     filtered_out_ns: Nanos,
-    /// At least one command outstanding, expected waits not counted.
+    /// At least one command outstanding, except for expected waits.
     busy_ns: Nanos,
-    /// Sum over the commands of the time for which each was outstanding; divided by busy_ns, the mean concurrency.
+    /// Outstanding time, summed over commands. Divided by `busy_ns`, it is the mean concurrency.
     outstanding_ns: Nanos,
 }
 
@@ -64,7 +63,7 @@ impl TimeSplitEntry {
     }
 }
 
-/// One of the slowest exchanges; expected waits are left out.
+/// One of the slowest exchanges. Expected waits are excluded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SlowExchange {
@@ -81,11 +80,11 @@ pub(crate) struct SlowExchange {
     share: Option<Arc<str>>,
     pub(crate) path: Option<Arc<str>>,
     pub(crate) status: Option<String>,
-    /// Name of the file that holds the request.
+    /// Name of the capture file with the request.
     capture: Option<Arc<str>>,
-    /// Name of the file that holds the response, where it is another one.
+    /// Name of the capture file with the response, if it is another one.
     response_capture: Option<Arc<str>>,
-    /// Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
+    /// Packet numbers in that file as in Wireshark, from 1; 0 if not seen.
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     request_first_packet: Option<u64>,
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
@@ -108,7 +107,7 @@ pub(crate) struct SlowExchange {
 }
 
 impl SlowExchange {
-    /// An entry. `captures` are the names of the files by [`CaptureId`](smbscope_model::CaptureId).
+    /// Creates an entry. `captures` are the file names by [`CaptureId`](smbscope_model::CaptureId).
     pub(crate) fn new(exchange: &Exchange, captures: &[Arc<str>]) -> SlowExchange {
         let Exchange { endpoints, request, response, .. } = exchange;
         let packet = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.packet.number());

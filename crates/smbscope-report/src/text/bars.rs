@@ -1,6 +1,6 @@
-//! Bars and small lines made of characters.
+//! Bars and charts made of Unicode block characters.
 
-/// A bar in eighths of a character, as long as the share of the whole; something that exists is never without a bar.
+/// Returns a bar with a resolution of 1/8 character. A share above 0 is at least 1/8 long.
 pub(crate) fn bar(part: f64, whole: f64, width: usize) -> String {
     let share = if part > 0.0 && whole > 0.0 { part / whole } else { 0.0 };
     let eighths = (share * width as f64 * 8.0).round() as usize;
@@ -10,14 +10,14 @@ pub(crate) fn bar(part: f64, whole: f64, width: usize) -> String {
     bar
 }
 
-/// One character of a small histogram; nothing has none.
+/// Returns one character of a chart. None for 0.
 pub(crate) fn level(part: f64, whole: f64) -> Option<char> {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     (part > 0.0 && whole > 0.0).then(|| LEVELS[((part / whole * 8.0).ceil() as usize).clamp(1, LEVELS.len()) - 1])
 }
 
-/// The values in a line, a character each, of which the largest is full; nothing is a dot. Too many values for `width`
-/// are put together, of each part the value that `choose` prefers.
+/// Returns a chart of one character per value, relative to the largest value. Missing values and 0 are dots. If there
+/// are more values than `width`, adjacent values are combined by `choose`.
 pub(crate) fn line(values: &[Option<f64>], width: usize, choose: fn(f64, f64) -> f64) -> String {
     let parts = values.len().div_ceil(width.max(1)).max(1);
     let values: Vec<f64> =

@@ -1,4 +1,4 @@
-//! What clients were allowed to keep, and what they read again all the same.
+//! Caching: opens by oplock or lease, and data that clients read again.
 
 use super::page::TextPage;
 use super::percent_sign;
@@ -8,7 +8,7 @@ use crate::Report;
 use crate::format::{bytes, counted, shorten_path, thousands};
 use smbscope_stats::{CachingFigures, RereadCounts};
 
-/// Files and clients that are listed.
+/// Files and clients listed.
 const LISTED: usize = 10;
 
 pub(super) fn render(page: &mut TextPage, report: &Report) {
@@ -17,7 +17,6 @@ pub(super) fn render(page: &mut TextPage, report: &Report) {
     rereads(page, figures);
 }
 
-/// Opens by the oplock or lease that they were granted.
 fn opens(page: &mut TextPage, figures: &CachingFigures) {
     let mut counts: Vec<(u64, String)> =
         figures.opens.iter().map(|(caching, count)| (*count, caching.name().to_owned())).collect();
@@ -30,7 +29,7 @@ fn opens(page: &mut TextPage, figures: &CachingFigures) {
     page.counts("Opens by the oplock or lease that was granted", counts);
 }
 
-/// Reads of bytes that had been read before, by client and file.
+/// Tabulates repeated reads by client and file.
 fn rereads(page: &mut TextPage, figures: &CachingFigures) {
     let repeated = &figures.repeated;
     if repeated.all.reads == 0 {

@@ -1,4 +1,4 @@
-//! Response times by decades of seconds: bars for groups, one line with a small histogram for each command.
+//! Response time distribution by decade: bars for groups, and a small histogram for each command.
 
 use super::bars::{bar, level};
 use super::commands::{in_order, row_name};
@@ -9,20 +9,19 @@ use crate::format::{thousands, visible_percent};
 use crate::{Report, bands, names};
 use smbscope_stats::{CommandStatistics, Distribution};
 
-/// Heading of the bands; as wide as the widest of their names, so that tables of all reports look alike.
+/// Heading of the bands, as wide as the widest band, so that the tables of all reports look alike.
 const BANDS: &str = "    Band         ";
 
-/// Widest bar, and the columns in front of it.
+/// Widest bar, and the width of the columns before it.
 const BAR_MAX: usize = 50;
 const BAR_INDENT: usize = 50;
 
-/// Heading of the commands' distribution: a band reaches from the first line of its heading to the second.
+/// Heading of the distribution by command. The two lines of a column's heading are the bounds of its band.
 const HEADING: &str = "Share by band, %\n(from, to)";
 
-/// Narrowest name column.
 const NAME_MIN: usize = 18;
 
-/// A column of shares, with the blanks before and its part of the shape.
+/// Width of a share with blanks and its character of the histogram.
 const SHARE: usize = 6;
 
 pub(super) fn render(page: &mut TextPage, report: &Report) {
@@ -30,7 +29,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report) {
     commands(page, report);
 }
 
-/// A block a group: a line a band with count, share, share up to its end, and a bar.
+/// Renders a block per group: for each band the count, share, cumulative share and a bar.
 fn groups(page: &mut TextPage, report: &Report) {
     let width = page.width().saturating_sub(BAR_INDENT).min(BAR_MAX);
     let mut lines = Vec::new();
@@ -57,7 +56,7 @@ fn groups(page: &mut TextPage, report: &Report) {
     TextTable::new(columns).titled("Latency distribution by group").section(BANDS, lines).render(page);
 }
 
-/// A line a command: the percentage in each decade, and its shape in small.
+/// Renders a line per command with the percentage per decade and a histogram.
 fn commands(page: &mut TextPage, report: &Report) {
     let rows: Vec<(String, &CommandStatistics)> = in_order(report)
         .into_iter()
@@ -67,7 +66,7 @@ fn commands(page: &mut TextPage, report: &Report) {
     let mut whole = Distribution::default();
     rows.iter().for_each(|(_, row)| whole.merge(&row.distribution));
     let mut decades: Vec<usize> = whole.decades().iter().map(|decade| decade.index).collect();
-    // What does not fit is added to the next decade, which begins at 0 then.
+    // Bands that don't fit are merged into the next one, which then starts at 0.
     let fitting = (page.width().saturating_sub(NAME_MIN + 2) / (SHARE + 2)).max(1);
     decades.drain(..decades.len().saturating_sub(fitting));
     let Some(&lowest) = decades.first() else { return };

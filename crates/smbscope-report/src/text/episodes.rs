@@ -1,4 +1,4 @@
-//! Bursts of work of single clients, in full reports.
+//! Table of episodes in the full report.
 
 use super::page::TextPage;
 use super::table::{TextColumn, TextTable, TextTableLine};
@@ -7,10 +7,9 @@ use crate::episodes::label;
 use crate::format::{bytes, counted, span, thousands, time_of_day};
 use smbscope_diagnose::Episode;
 
-/// Episodes that are listed in the text.
 const LISTED_MAX: usize = 30;
 
-/// The table: the longest waits, in the order of time.
+/// Tabulates the episodes with the longest waits, in time order.
 pub(super) fn render(page: &mut TextPage, report: &Report) {
     if report.explanation.episodes.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! The report for a terminal: the answer first, then groups and commands, where time went and how far the figures can be
-//! trusted, on one screen; in full with the other tables of Swartz (1997), appendix A, in units that read well.
+//! Terminal report. In brief, one screen: the answer, groups and commands, time by phase, and coverage. In full, also
+//! the other tables of Swartz (1997), appendix A, in readable units.
 
 pub(crate) mod bars;
 mod caching;
@@ -29,25 +29,23 @@ use style::Paint;
 
 /// Lines of a brief report.
 pub(crate) const LINES: usize = 40;
-/// Commands that it lists.
+/// Most commands in a brief report.
 const COMMANDS_MAX: usize = 10;
-/// Commands that it lists even where it gets longer.
+/// Commands listed in a brief report even if it gets longer than a screen.
 pub(crate) const COMMANDS_MIN: usize = 5;
-/// Lines that its answer has at least for what supports it.
+/// Lines reserved for evidence.
 const EVIDENCE_MIN: usize = 3;
-/// Warnings that it lists.
+/// Warnings in a brief report.
 const WARNINGS_MAX: usize = 2;
 
-/// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportTextOptions {
-    /// Columns of the terminal; from 80 on nothing is wider.
+    /// Width of the terminal in columns, clamped to 60–160. Lines may be longer below 80.
     pub width: usize,
-    /// Whether to use colour.
     pub color: bool,
-    /// Slices that are listed one by one.
+    /// Number of slices listed.
     pub top: usize,
-    /// All tables, instead of what fits a screen.
+    /// All tables, instead of one screen.
     pub full: bool,
 }
 
@@ -57,7 +55,7 @@ impl Default for ReportTextOptions {
     }
 }
 
-/// The report: on one screen, to which a table that was asked for is added, or in full.
+/// Formats the report: one screen plus the requested tables, or in full.
 pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     let mut page = TextPage::new(options.width, options.color);
     let answer = Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty());
@@ -96,7 +94,7 @@ pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     page.into_text()
 }
 
-/// What stands between the answer and the commands.
+/// Renders the part between the answer and the commands.
 fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     page.blank();
     overview::title(&mut page, report, !options.full);
@@ -109,7 +107,7 @@ fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
     page
 }
 
-/// What stands below the commands.
+/// Renders the part below the commands.
 fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     waits::render(&mut page, report, !options.full);
     if options.full {
@@ -127,7 +125,7 @@ fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
     page
 }
 
-/// What supports the answer, in so many lines, and what to look at next.
+/// Renders the evidence of the answer in at most `room` lines, and the suggested commands.
 fn write_answer(page: &mut TextPage, answer: Option<&Answer>, room: usize) {
     let Some(answer) = answer else { return };
     let most = page.lines().saturating_add(room);
@@ -147,7 +145,7 @@ fn write_answer(page: &mut TextPage, answer: Option<&Answer>, room: usize) {
     page.what_next(&answer.next);
 }
 
-/// What keeps the figures from being whole; in brief the gravest, in a line or two.
+/// Renders the warnings. The brief report lists the most serious ones on one or two lines.
 fn warnings(page: &mut TextPage, report: &Report, is_brief: bool) {
     let warnings = warnings::of_report(report);
     if warnings.is_empty() {
@@ -159,7 +157,7 @@ fn warnings(page: &mut TextPage, report: &Report, is_brief: bool) {
         format!("{}{share}", clean(&warning.text))
     };
     if is_brief {
-        // Sentences about this capture tell more than counters.
+        // Warnings with a sentence about this capture are more specific than counters.
         let mut warnings: Vec<Warning> = warnings;
         warnings.sort_by_key(|warning| warning.count.is_some());
         let listed = warnings.iter().take(WARNINGS_MAX).map(|warning| {
@@ -182,7 +180,7 @@ fn share_of(warning: &Warning, whole: u64) -> String {
     percent_sign(warning.count.unwrap_or(0), whole)
 }
 
-/// `36.9%`.
+/// Formats a share, such as `36.9%`.
 fn percent_sign(part: u64, whole: u64) -> String {
     format!("{}%", visible_percent(part, whole))
 }

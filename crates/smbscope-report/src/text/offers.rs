@@ -1,4 +1,4 @@
-//! What both sides of the connections offered: a line a feature, with what came of it and why.
+//! Negotiation: offers of both sides by feature, with the outcome and its reason.
 
 use super::page::TextPage;
 use super::style::Paint;
@@ -6,9 +6,9 @@ use crate::Report;
 use crate::format::{counted, thousands, unbroken};
 use crate::offers::{Feature, Negotiation, negotiations};
 
-/// Negotiations that are shown, those of most connections.
+/// Negotiations shown, most connections first.
 const LISTED: usize = 4;
-/// Addresses of each side that are named.
+/// Addresses named per side.
 const NAMED: usize = 3;
 
 pub(super) fn render(page: &mut TextPage, report: &Report) {
@@ -39,7 +39,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report) {
     }
 }
 
-/// `3 connections, 10.0.0.7 and 2 others to 10.0.0.9:445`
+/// Formats `3 connections, 10.0.0.7, 10.0.0.8, 10.0.0.10 and 2 more to 10.0.0.9:445`.
 fn who(negotiation: &Negotiation<'_>) -> String {
     let named = |names: Vec<String>| match names.len().saturating_sub(NAMED) {
         0 => names.join(", "),

@@ -29,7 +29,7 @@ pub enum RampDetailLevel {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RampTextOptions {
-    /// Width of the terminal in columns, at least 80.
+    /// Width of the terminal in columns, clamped to 60–160. Lines may be longer below 80.
     pub width: usize,
     pub color: bool,
     pub detail: RampDetailLevel,
