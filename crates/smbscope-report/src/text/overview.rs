@@ -1,4 +1,4 @@
-//! The top of the report: what was measured, between whom, how it went, and how far the capture can be trusted.
+//! Top of the report: summary, hosts, dialects and protection, and the quality of the capture.
 
 use super::page::TextPage;
 use super::percent_sign;
@@ -22,10 +22,10 @@ use std::sync::Arc;
 /// Names listed on one line before "and … more".
 const LISTED_MAX: usize = 4;
 
-/// Longest name of a capture.
+/// Longest capture name.
 const NAME_MAX: usize = 60;
 
-/// What was measured; in brief how to see more of it.
+/// Renders title and summary. The brief report mentions --full.
 pub(super) fn title(page: &mut TextPage, report: &Report, is_brief: bool) {
     if let Some(smb1) = Smb1InUse::from_report(report) {
         page.paragraph(Paint::Smb1, &smb1.sentence());
@@ -35,7 +35,7 @@ pub(super) fn title(page: &mut TextPage, report: &Report, is_brief: bool) {
     page.paragraph(Paint::Plain, &summary(report, is_brief));
 }
 
-/// What a reader must see beside the answer: a filter, and a capture that is damaged.
+/// Renders everything that must be seen first: a filter, and serious damage of the capture.
 pub(super) fn first_of_all(page: &mut TextPage, report: &Report) {
     if let Some(note) = filter_note(report) {
         page.paragraph(Paint::Warning, &clean(&note));
@@ -45,14 +45,14 @@ pub(super) fn first_of_all(page: &mut TextPage, report: &Report) {
     }
 }
 
-/// That the figures are those of chosen exchanges only.
+/// Formats the note that the figures cover only exchanges that match the filter.
 pub(crate) fn filter_note(report: &Report) -> Option<String> {
     let Filtered { expression, matched, whole } = report.filter.as_ref()?;
     let exchanges = counted(whole.exchanges, "exchange matches", "exchanges match");
     Some(format!("Filtered: {} of {exchanges} {expression}", thousands(*matched)))
 }
 
-/// What was measured, in a sentence or two; in brief without the slowest command, which the verdict and tables name.
+/// Summarises the figures in a sentence or two. The brief report omits the slowest command, which is in the tables.
 fn summary(report: &Report, is_brief: bool) -> String {
     let aggregate = &report.aggregate;
     let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted).map(|found| &found.row);
@@ -93,7 +93,7 @@ fn summary(report: &Report, is_brief: bool) -> String {
     text + &match total.timed {
         1 if in_clear == 1 => format!("{}; it took {}{slowest_of}.", counted(1, whom, ""), unbroken(slowest)),
         1 => format!("{commands}. Only one was timed: it took {}{slowest_of}.", unbroken(slowest)),
-        // Below what a coarse clock can tell.
+        // Below the resolution of a coarse clock.
         _ if figures(total).is_empty() => format!("{commands}; the slowest took {}{slowest_of}.", unbroken(slowest)),
         _ if is_brief => format!("{commands}. {}.", capital(&figures(total))),
         _ => {
@@ -103,12 +103,12 @@ fn summary(report: &Report, is_brief: bool) -> String {
     }
 }
 
-/// `median 224 µs, p95 732 µs`.
+/// Formats `median 224 µs, p95 732 µs`.
 fn figures(row: &CommandStatistics) -> String {
     median_and_p95(row.time(TimeKind::ResponseTime)).unwrap_or_default()
 }
 
-/// Who, where and how: a line a fact; in brief only who spoke what.
+/// Renders one fact per line. The brief report only has dialects and hosts.
 pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
     page.blank();
     let mut fact = |label: &str, paint: Paint, text: &str| page.fact(paint, label, text);
@@ -181,7 +181,7 @@ pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
     }
 }
 
-/// How far the figures can be trusted, unless that stands at the top because it is bad.
+/// Renders the quality of the capture, unless it is at the top because it is bad.
 pub(super) fn quality(page: &mut TextPage, report: &Report) {
     if !is_alarming(report) {
         page.blank();
@@ -189,7 +189,7 @@ pub(super) fn quality(page: &mut TextPage, report: &Report) {
     }
 }
 
-/// `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
+/// Formats `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
 fn describe(capture: &CaptureInfo) -> String {
     let compression = capture.compression.as_ref().map_or_else(String::new, |name| format!(", {name}"));
     let start =
@@ -199,12 +199,12 @@ fn describe(capture: &CaptureInfo) -> String {
     format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(&*capture.format))
 }
 
-/// `2 servers (10.0.0.2:445 and 1 more)`.
+/// Formats `2 servers (10.0.0.2:445 and 1 more)`.
 fn hosts(names: &[impl Display], one: &str, many: &str) -> String {
     format!("{} ({})", counted(names.len() as u64, one, many), unbroken(busiest(names, 1)))
 }
 
-/// Each name once, those with the most commands first.
+/// Returns each name once, most commands first.
 fn ranked<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<T> {
     let mut weights: HashMap<T, u64> = HashMap::new();
     names.into_iter().for_each(|(name, weight)| *weights.entry(name).or_default() += weight);
@@ -213,7 +213,7 @@ fn ranked<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<
     order.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The first of the names, and how many more there are.
+/// Lists the first names, and counts the rest.
 fn busiest(names: &[impl Display], most: usize) -> String {
     if names.is_empty() {
         return "none".to_owned();
@@ -225,7 +225,7 @@ fn busiest(names: &[impl Display], most: usize) -> String {
     }
 }
 
-/// Users or shares, those with the most commands first, each with its commands.
+/// Lists users or shares with their commands, most commands first.
 fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
     let mut order: Vec<(&str, u64)> = names.entries.iter().map(|(name, entity)| (&**name, entity.count)).collect();
     order.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
@@ -241,7 +241,7 @@ fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
     (!listed.is_empty()).then(|| listed.join(", "))
 }
 
-/// The paper's packet counts, with commands and replies side by side.
+/// Renders the packet counts of Swartz (1997), with commands and replies side by side.
 pub(super) fn packets(page: &mut TextPage, report: &Report) {
     let counts = PacketCounts::from_report(report);
     let mut lines = Vec::new();

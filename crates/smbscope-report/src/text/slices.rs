@@ -1,4 +1,4 @@
-//! The table of slices: who, where or what waited, the longest first or in the order asked for.
+//! Table of slices, in the requested order.
 
 use super::page::TextPage;
 use super::percent_sign;
@@ -11,7 +11,7 @@ use smbscope_stats::{DurationStatistics, SLICES_MAX};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// The name column, which holds paths and pairs of addresses.
+/// Width of the name column, which holds paths and pairs of addresses.
 const NAMES: RangeInclusive<usize> = 32..=80;
 
 pub(crate) fn render(page: &mut TextPage, slices: &SliceListing, top: usize) {
@@ -36,7 +36,7 @@ pub(crate) fn render(page: &mut TextPage, slices: &SliceListing, top: usize) {
     note(page, slices, &left_out);
 }
 
-/// The column that sorts stays on the narrowest page.
+/// Returns the columns. The one that sorts the slices is never left out.
 fn columns(sort: &str) -> Vec<TextColumn> {
     let unless = |by: &str, expendable: u8| if sort == by { 0 } else { expendable };
     TextColumn::list(&[
@@ -55,7 +55,7 @@ fn columns(sort: &str) -> Vec<TextColumn> {
     ])
 }
 
-/// Of several slices together there are no percentiles.
+/// Formats a row. Sums of several slices have no percentiles.
 fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
     let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
     let if_timed = |text: String| if slice.timed > 0 { text } else { String::new() };
@@ -76,7 +76,7 @@ fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
     cells
 }
 
-/// A share of the time that was waited in all, in percent.
+/// Formats a share of the total wait.
 fn part_of(part: i64, whole: i64) -> String {
     let micros = |ns: i64| (ns.max(0) / 1_000) as u64;
     percent_sign(micros(part), micros(whole))

@@ -1,25 +1,21 @@
-//! Colours, used only when asked for.
+//! Colours of the terminal report.
 
 use crate::format::clean;
 use anstyle::{AnsiColor, Style};
 
-/// Every sequence that a style is made of: a terminal needs to take no other one of a report.
+/// All escape sequences in a report. A terminal may reject any other.
 pub const STYLES: [&str; 6] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[33m", "\u{1b}[35m"];
 
-/// What a line is, and so how it looks.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
-    /// Ordinary text.
     Plain,
-    /// Headings.
     Heading,
-    /// Of lesser weight: rows below others.
+    /// Less important text.
     Faint,
-    /// Worth attention.
     Warning,
-    /// Worth attention at once.
     Alarm,
-    /// SMB1 in use, and nothing else.
+    /// SMB1 in use.
     Smb1,
 }
 
@@ -35,13 +31,13 @@ impl Paint {
         }
     }
 
-    /// Appends the text and a line end.
+    /// Appends the text and a newline.
     pub(crate) fn line(self, out: &mut String, text: &str, color: bool) {
         self.text(out, text, color);
         out.push('\n');
     }
 
-    /// Appends the text, which may hold names from anywhere.
+    /// Appends the text, which may contain names from captures, after cleaning it.
     pub(crate) fn text(self, out: &mut String, text: &str, color: bool) {
         let text = &clean(text);
         if color && self != Paint::Plain && !text.is_empty() {

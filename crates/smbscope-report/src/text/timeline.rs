@@ -1,4 +1,4 @@
-//! The time line: a line a bin, with what was asked and answered, and how long it took.
+//! Timeline: a line per bin with throughput, errors and response times.
 
 use super::bars::bar;
 use super::page::TextPage;
@@ -9,17 +9,15 @@ use crate::format::{date, or_dash, rate, span, thousands, time_of_day};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::TimelineCounts;
 
-/// Widest bar.
 const BAR_MAX: usize = 40;
 
-/// Blanks in front of a bin's time.
+/// Indentation of a bin.
 const INDENT: usize = 2;
 
-/// The figures of a bin, and as wide as they are at least.
+/// Columns of a bin with their minimum widths.
 const COLUMNS: [(&str, usize); 7] =
     [("Commands", 8), ("/s", 8), ("Errors", 7), ("MB/s up", 8), ("MB/s down", 9), ("Average", 8), ("Slowest", 8)];
 
-/// What the bars show.
 const BAR_HEADING: &str = "Total wait";
 
 pub(super) fn render(page: &mut TextPage, report: &Report) {
@@ -31,7 +29,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report) {
     let clock = 8 + if decimals > 0 { decimals + 1 } else { 0 };
     let mut columns: Vec<TextColumn> = COLUMNS.map(|(head, width)| TextColumn::new(head).at_least(width)).into();
     let taken = INDENT + clock + columns.iter().map(TextColumn::room).sum::<usize>() + 2;
-    // A narrow page has no room for bars, nor for their heading.
+    // A narrow page has no room for bars or their heading.
     let room = Some(page.width().saturating_sub(taken).min(BAR_MAX)).filter(|room| *room >= BAR_HEADING.len());
     if room.is_some() {
         columns.push(TextColumn::new(BAR_HEADING).set_off().left_aligned());
@@ -64,7 +62,6 @@ pub(super) fn render(page: &mut TextPage, report: &Report) {
     page.paragraph(Paint::Faint, &note);
 }
 
-/// The figures of a bin.
 fn cells(bin: &TimelineCounts, width: Nanos) -> [String; 7] {
     let seconds = width.as_secs_f64();
     let megabytes = |bytes: u64| format!("{:.2}", bytes as f64 / 1e6 / seconds);
@@ -80,7 +77,7 @@ fn cells(bin: &TimelineCounts, width: Nanos) -> [String; 7] {
     ]
 }
 
-/// Decimals of a second that the starts of bins need.
+/// Returns the decimals of a second needed to show the start of bins.
 fn decimals(width: Nanos) -> usize {
     [(1_000_000_000, 0), (1_000_000, 3), (1_000, 6)]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Where the time went: the whole, and the clients and connections that waited longest.
+//! Time by phase, in total and for the clients and connections that waited longest.
 
 use super::page::TextPage;
 use super::percent_sign;
@@ -9,10 +9,9 @@ use crate::format::{or_dash, thousands};
 use smbscope_model::Nanos;
 use smbscope_stats::{TimePart, TimeSplit};
 
-/// Clients and connections listed.
 const LISTED_MAX: usize = 5;
 
-/// The whole, and unless in brief the clients and connections.
+/// Tabulates the total, and in the full report also clients and connections.
 pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
     let splits = &report.aggregate.splits;
     if splits.whole.elapsed().0 == 0 {
@@ -42,7 +41,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
         if rows.len() < 2 {
             continue;
         }
-        // The sort is stable: equal ones stay in their order.
+        // The sort is stable, so connections with equal times keep their order.
         rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy));
         let left = rows.len().saturating_sub(LISTED_MAX);
         rows.truncate(LISTED_MAX);

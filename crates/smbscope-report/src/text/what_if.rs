@@ -1,4 +1,4 @@
-//! How long the episode would take otherwise.
+//! What-if predictions for the selected episode.
 
 use super::page::TextPage;
 use super::table::{TextColumn, TextTable, TextTableLine};

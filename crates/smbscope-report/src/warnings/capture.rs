@@ -1,4 +1,4 @@
-//! What a capture could not show: every counter of [`Quality`] that says so, with its count and its share.
+//! Warnings about gaps in a capture: every such counter of [`Quality`] with its count and share.
 
 use super::{Warning, inflected};
 use crate::Report;
@@ -11,7 +11,7 @@ use smbscope_model::Quality;
 use smbscope_stats::ENTITIES_MAX;
 use std::collections::HashMap;
 
-/// What a count is a share of.
+/// Total that a count is a share of.
 #[derive(Debug, Clone, Copy)]
 enum Of {
     Nothing,
@@ -21,8 +21,8 @@ enum Of {
     Connections,
 }
 
-/// Counters of [`Quality`] by name, in the order of the report: the file, the network, the framing, the matching.
-/// `[s]` belongs to the plural.
+/// Counters of [`Quality`] by name, in report order: file, network, framing, matching. `[s]` is only written for the
+/// plural.
 const COUNTERS: &[(&str, Of, &str)] = &[
     ("truncated_captures", Of::Nothing, "capture[s] cut off in the middle of a record"),
     ("unreadable_records", Of::Packets, "record[s] of the capture file unreadable, skipped"),
@@ -77,7 +77,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("evicted_names", Of::Nothing, "session, share or file name[s] evicted, too many at once"),
 ];
 
-/// Every warning of a report.
+/// Returns all warnings of a report.
 pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
     let quality = &report.quality;
     let aggregate = &report.aggregate;
@@ -101,7 +101,7 @@ pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
         Some(Warning { counter: Some(name), ..warning })
     });
     let mut warnings: Vec<Warning> = of_counters.collect();
-    // Packets that are no TCP: each protocol that may hide SMB, and the others together.
+    // Packets other than TCP: each protocol that may hide SMB, and the rest together.
     let (hiding, others): (Vec<_>, Vec<_>) =
         report.skipped.iter().copied().partition(|skipped| skipped.protocol.may_carry_smb());
     warnings.extend(hiding.iter().filter_map(|skipped| {

@@ -1,4 +1,4 @@
-//! What weakens a result, in words, each thing once: of a capture, and of a ramp.
+//! Warnings about captures and ramps.
 
 mod capture;
 mod load;
@@ -6,20 +6,20 @@ mod load;
 pub(crate) use capture::of_report;
 pub(crate) use load::{far_below_its_rate, of_ramp};
 
-/// One warning.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Warning {
     pub(crate) text: String,
-    /// The counter of `Quality` that it tells.
+    /// Counter of `Quality`, if the warning comes from one.
     pub(crate) counter: Option<&'static str>,
-    /// How often, where it is something that is counted.
+    /// Number of occurrences, if it can be counted.
     pub(crate) count: Option<u64>,
-    /// The whole that the count is a share of, and its name.
+    /// Total that `count` is a share of, and its name.
     pub(crate) share: Option<(u64, &'static str)>,
 }
 
 impl Warning {
-    /// Of nothing there is no share, nor of a whole that the count exceeds: more packets can be missing than were captured.
+    /// Creates a warning with a count. The share is omitted if the total is 0 or less than the count: more packets can
+    /// be missing than were captured.
     fn counted(text: String, count: u64, share: Option<(u64, &'static str)>) -> Warning {
         Warning {
             text,
@@ -36,7 +36,7 @@ impl From<String> for Warning {
     }
 }
 
-/// The text for a count: `[s]` goes where there is only one.
+/// Chooses the form for a count: `[s]` is removed for 1.
 fn inflected(text: &str, count: u64) -> String {
     match text.split_once('[').and_then(|(start, rest)| Some((start, rest.split_once(']')?))) {
         Some((start, (_, end))) if count == 1 => format!("{start}{end}"),
