@@ -1,9 +1,8 @@
-//! Names of the decades of response times. Each holds the times from its lower edge up to its upper one, so it is named by
-//! both: "below 1 ms" would be read as everything below.
+//! Names of the response time decades. They state both bounds, since "below 1 ms" would include all faster bands.
 
 use smbscope_stats::Distribution;
 
-/// `100 µs – 1 ms`, `< 1 µs`, `≥ 100 s`, by index.
+/// Formats a band by its index: `100 µs – 1 ms`, `< 1 µs`, `≥ 100 s`.
 pub(crate) fn name(index: usize) -> String {
     let edge = |index: usize| Distribution::EDGES.get(index).map(|edge| round(&edge.to_string()));
     match (index.checked_sub(1).and_then(edge), edge(index)) {
@@ -16,19 +15,19 @@ pub(crate) fn name(index: usize) -> String {
     }
 }
 
-/// Where a band begins: `100µs`.
+/// Formats the lower bound: `100µs`.
 pub(crate) fn from(index: usize) -> String {
     let edge = index.checked_sub(1).and_then(|index| Distribution::EDGES.get(index));
     edge.map_or_else(|| "0".to_owned(), |edge| round(&edge.to_string()).replace(' ', ""))
 }
 
-/// Where a band ends: `–1ms`.
+/// Formats the upper bound: `–1ms`.
 pub(crate) fn to(index: usize) -> String {
     let edge = Distribution::EDGES.get(index);
     edge.map_or_else(|| "–∞".to_owned(), |edge| format!("–{}", round(&edge.to_string()).replace(' ', "")))
 }
 
-/// `1.00 ms` as `1 ms`.
+/// Shortens `1.00 ms` to `1 ms`.
 fn round(time: &str) -> String {
     let (number, unit) = time.split_once(' ').unwrap_or((time, ""));
     let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };

@@ -1,4 +1,4 @@
-//! Which dialects the connections speak: SMB1 in use is the first thing that an administrator must see.
+//! Dialects of the connections, SMB1 first.
 
 use crate::Report;
 use crate::format::{counted, thousands};
@@ -7,15 +7,14 @@ use crate::smb1;
 use smbscope_model::{Command, Dialect, Protocol};
 use std::collections::BTreeMap;
 
-/// A sentence about one dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DialectLine {
     pub(crate) text: String,
     pub(crate) is_smb1: bool,
 }
 
-/// A line a dialect, SMB1 first, then the newest first. A connection that negotiated SMB2 is not SMB1 in use, even
-/// when its first message was an SMB1 negotiate.
+/// Returns a line per dialect, SMB1 first, then the newest first. A connection that negotiated SMB2 does not count as
+/// SMB1, even if it started with an SMB1 NEGOTIATE.
 pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
     let connections = report.connections.len() as u64;
     let mut counts: BTreeMap<Dialect, u64> = BTreeMap::new();
@@ -56,7 +55,7 @@ pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
     lines
 }
 
-/// Why connections speak no newer dialect, where the reason is known and the same for all of them.
+/// Returns the reason for an old dialect, if it is known and the same on all connections.
 fn held_back(report: &Report, dialect: Dialect) -> Option<String> {
     let mut those = report.connections.iter().filter(|connection| connection.dialect == Some(dialect));
     let reason = held_back_by(&those.next()?.offers)?;

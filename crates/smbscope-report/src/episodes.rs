@@ -1,12 +1,12 @@
-//! What an episode is called.
+//! Descriptions of episodes.
 
 use crate::format::{bytes, clean, counted, shorten_path};
 use smbscope_diagnose::{Episode, EpisodeKind};
 
-/// Longest name of what an episode is about.
+/// Longest name of a file in a description.
 const NAME_MAX: usize = 40;
 
-/// `start of app\office.exe`, `saved docs\report.docx`, `uploaded 40 files (12.0 MB)`
+/// Describes an episode: `start of app\office.exe`, `saved docs\report.docx`, `uploaded 40 files (12.0 MB)`.
 pub(crate) fn label(episode: &Episode) -> String {
     let about = episode.about.as_ref().map(|path| shorten_path(&clean(path), NAME_MAX));
     let of = |what: &str, alone: &str| match &about {

@@ -1,25 +1,22 @@
-//! The result of one `--fail-if`, for `analyze` and `compare` alike: a line on standard error and a test in JUnit XML.
+//! Result of a `--fail-if` condition of `analyze` or `compare`: a line on standard error and a test in JUnit XML.
 
-/// The result of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// The condition, as it was given.
+    /// Condition as given.
     pub condition: String,
-    /// The capture or side that it is about.
+    /// Name of the capture or column.
     pub name: String,
-    /// Whether it holds.
     pub judged: Judged,
-    /// The figure that was found, and how it relates to the condition, in one line.
+    /// Value found and its relation to the limit, on one line.
     pub text: String,
 }
 
-/// Whether a condition of `--fail-if` holds.
+/// Outcome of a `--fail-if` condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judged {
-    /// It holds: exit status 3.
+    /// The condition holds: exit status 3.
     Holds,
-    /// The figure is missing, or the data does not show that the condition holds: a warning.
+    /// The value is missing, or the data does not prove that the condition holds: a warning.
     Undecided,
-    /// It does not hold.
     DoesNotHold,
 }

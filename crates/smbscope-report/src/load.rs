@@ -1,24 +1,24 @@
-//! How much was asked of the servers: the one place that every rate, error count and byte count of a report comes from.
+//! Load on the servers: the source of all rates, error counts and byte counts of a report.
 
 use crate::Report;
 use crate::format::{counted, thousands, unbroken};
 use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
 
-/// What was asked of the servers: the one source of rates, error counts and bytes.
+/// Load on the servers. All rates, error counts and byte counts are derived from it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LoadTotals {
-    /// First to last packet of the commands: what rates are rates of.
+    /// Time from the first to the last packet of the commands, the base of all rates.
     pub(crate) elapsed_ns: Nanos,
-    /// Commands of every group each second; null where no time went by.
+    /// Commands of all groups per second. Null if no time elapsed.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) commands_per_second: Option<f64>,
-    /// Error responses of every group.
+    /// Error responses of all groups.
     pub(crate) errors: u64,
-    /// Bytes of files that were read.
+    /// Bytes of file data read.
     pub(crate) bytes_read: u64,
-    /// Bytes of files that were written.
+    /// Bytes of file data written.
     pub(crate) bytes_written: u64,
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) read_bytes_per_second: Option<f64>,
@@ -45,7 +45,7 @@ impl LoadTotals {
         }
     }
 
-    /// `3 connections of 2 clients, 5,885 commands/s, 2.5 MB/s read; …`
+    /// Formats `3 connections of 2 clients, 5,885 commands/s, 2.5 MB/s read; …`.
     pub(crate) fn sentence(&self, report: &Report) -> String {
         let split = &report.aggregate.splits.whole;
         let connections = counted(split.connections, "connection", "connections");
@@ -64,7 +64,7 @@ impl LoadTotals {
     }
 }
 
-/// `12 MB/s`, `3.4 kB/s`.
+/// Formats `12 MB/s` or `3.4 kB/s`.
 fn throughput(bytes_per_second: f64) -> String {
     match bytes_per_second {
         v if v >= 1e5 => format!("{} MB/s", figure(v / 1e6)),
@@ -72,7 +72,7 @@ fn throughput(bytes_per_second: f64) -> String {
     }
 }
 
-/// Three digits that matter: `0.12`, `3.4`, `5,883`.
+/// Formats two or three significant digits: `0.12`, `3.4`, `5,883`.
 fn figure(value: f64) -> String {
     match value {
         v if v >= 100.0 => thousands(v.round() as u64),

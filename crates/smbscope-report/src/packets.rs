@@ -1,34 +1,32 @@
-//! The paper's packet counts: what the capture holds, and what commands and replies are made of.
+//! Packet counts of Swartz (1997): packets in the capture, and the kinds of packets in each direction.
 
 use crate::Report;
 use smbscope_model::{DirectionCounts, Subcommand};
 
-/// Counts of the packets block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PacketCounts {
-    /// Packets of the captures.
+    /// All packets of the captures.
     pub(crate) all: u64,
     /// TCP packets of flows that carry SMB: `data` + `acks` + `unacknowledged`.
     pub(crate) smb_flows: u64,
-    /// Segments that only acknowledge.
     pub(crate) acks: u64,
     /// Data segments never acknowledged.
     pub(crate) unacknowledged: u64,
-    /// Segments sent again, of which the capture holds both copies.
+    /// Retransmitted segments with both copies in the capture.
     pub(crate) retransmitted: u64,
-    /// Those of them that the receiver had acknowledged before.
+    /// Retransmitted segments that had already been acknowledged.
     pub(crate) spurious: u64,
-    /// Segments sent again of which the capture holds the last copy only.
+    /// Retransmitted segments with only the last copy in the capture.
     pub(crate) seen_once: u64,
-    /// Packets that the capture dropped, at least.
+    /// Packets dropped by the capture, at least.
     pub(crate) dropped: u64,
-    /// Packets that continue a message, both directions.
+    /// Packets that continue a message, in both directions.
     pub(crate) continuations: u64,
-    /// Client to server.
+    /// Packets from client to server.
     pub(crate) commands: DirectionCounts,
-    /// Server to client.
+    /// Packets from server to client.
     pub(crate) replies: DirectionCounts,
-    /// Continuation packets of commands that carry the asynchronous portion of a Write_Raw.
+    /// Packets of the asynchronous part of Write_Raw commands.
     pub(crate) asynchronous: u64,
 }
 
@@ -65,18 +63,18 @@ impl PacketCounts {
         }
     }
 
-    /// Data packets that were acknowledged, and packets that set up or close a connection.
+    /// Returns the acknowledged data packets, and packets that open or close a connection.
     pub(crate) fn data(&self) -> u64 {
         self.smb_flows.saturating_sub(self.acks + self.unacknowledged)
     }
 
-    /// Packets that do not belong to a flow with SMB.
+    /// Returns the packets outside of flows with SMB.
     pub(crate) fn others(&self) -> u64 {
         self.all.saturating_sub(self.smb_flows)
     }
 }
 
-/// Packets of a direction that are none of the other kinds: SYN, FIN, RST, keep-alives.
+/// Returns all other packets of a direction: SYN, FIN, RST, keep-alives.
 pub(crate) fn control(counts: &DirectionCounts) -> u64 {
     counts
         .packets

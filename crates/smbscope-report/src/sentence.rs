@@ -1,22 +1,22 @@
-//! How far the figures cover the capture, in one plain sentence: which share of the commands were not timed because
-//! the capture is damaged, and the main reason.
+//! Coverage of the capture in one sentence: the share of commands not timed because of gaps in the capture, with the
+//! main reason.
 
 use crate::Report;
 use crate::format::{counted, thousands};
 use crate::whole::CommandOutcomes;
 use smbscope_model::{Coverage, ExchangeOutcome, SkippedPackets};
 
-/// Protocols that one line names.
+/// Most protocols named.
 const NAMED: usize = 4;
-/// Least share of timed commands of which a report says that all were timed, with exceptions.
+/// Smallest share of timed commands that is reported as all commands with exceptions.
 const NEARLY_ALL: f64 = 0.75;
 
-/// From this share of the packets on, in percent, what is known to hide SMB is said beside the headline.
+/// Percentage of packets with protocols that may hide SMB above which the sentence mentions them.
 const NOTABLE_PERCENT: u64 = 1;
-/// The same of protocols that have no name here: they may be anything.
+/// The same threshold for unnamed protocols, which may be anything.
 const UNKNOWN_PERCENT: u64 = 5;
 
-/// Why commands could not be timed.
+/// Reason why commands could not be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UntimedCause {
     OneDirection,
@@ -29,7 +29,6 @@ enum UntimedCause {
 }
 
 impl UntimedCause {
-    /// What is wrong with the capture.
     fn text(self) -> &'static str {
         match self {
             UntimedCause::OneDirection => "only one direction of the traffic was captured",
@@ -43,19 +42,19 @@ impl UntimedCause {
     }
 }
 
-/// How far the figures of a report cover the capture.
+/// Returns the coverage of the capture.
 pub(crate) fn coverage(report: &Report) -> Coverage {
     let whole = CommandOutcomes::new(report);
     Coverage::new(|outcome| whole.ended(outcome), whole.untimed, &report.quality)
 }
 
-/// The reasons that the capture gives, the one with the most evidence first.
+/// Returns the reasons found in the capture, strongest evidence first.
 fn main_causes(report: &Report) -> Vec<UntimedCause> {
     let quality = &report.quality;
     let gaps = quality.capture_gaps.max(u64::from(quality.dropped_packets + quality.missing_unacknowledged_bytes > 0));
     let when = |seen: bool, weight: u64| if seen { weight } else { 0 };
     let ended = quality.response_end_missing > 0 && gaps == 0;
-    // What looks like gaps is the other direction.
+    // The other direction looks like gaps.
     let (to_server, to_client) = one_way_connections(report);
     let one_way = (to_server + to_client) as u64;
     let (gaps, one_way) = match report.connections.len() as u64 {
@@ -71,17 +70,17 @@ fn main_causes(report: &Report) -> Vec<UntimedCause> {
         (quality.clock_steps, UntimedCause::Clock),
         (when(ended, quality.response_end_missing), UntimedCause::End),
     ];
-    // Sorting keeps the order of equals.
+    // The sort is stable.
     causes.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     causes.into_iter().filter(|(weight, _)| *weight > 0).map(|(_, cause)| cause).collect()
 }
 
-/// Whether it tells of damage, or of packets that were not read.
+/// Returns true if the sentence reports damage or unread packets.
 pub(crate) fn is_alarming(report: &Report) -> bool {
     coverage(report).missed() > 0 || hidden(report).is_some()
 }
 
-/// The sentence, and another one where a part of the packets could not be read at all.
+/// Formats the sentence, with another one about packets that could not be read.
 pub(crate) fn quality(report: &Report) -> String {
     let of_commands = of_commands(report);
     match hidden(report) {
@@ -115,7 +114,7 @@ fn of_commands(report: &Report) -> String {
     format!("{how_many} were not timed{mainly}: {why}.")
 }
 
-/// The sentence where damage cost no command its time.
+/// Formats the sentence for a capture in which damage left no command untimed.
 fn undamaged(report: &Report, coverage: &Coverage) -> String {
     let whole = CommandOutcomes::new(report);
     let count = whole.count;
@@ -148,11 +147,11 @@ fn undamaged(report: &Report, coverage: &Coverage) -> String {
     format!("All {what} in the capture were timed{exceptions}.")
 }
 
-/// That SMB may be in packets that could not be read, where these are more than a few.
+/// Describes packets that could not be read and may contain SMB, if there are more than a few.
 fn hidden(report: &Report) -> Option<String> {
     let quality = &report.quality;
     let mut hiding: Vec<SkippedPackets> = report.skipped.clone();
-    // Where most of the capture is no TCP, whatever it is, that is worth a word.
+    // If most of the capture isn't TCP, mention all of it.
     if quality.not_tcp < quality.packets.saturating_sub(quality.not_tcp) {
         let is_unknown = |skipped: &SkippedPackets| skipped.protocol.name().is_none();
         let unknown: u64 = hiding.iter().filter(|skipped| is_unknown(skipped)).map(|skipped| skipped.packets).sum();
@@ -173,7 +172,7 @@ fn hidden(report: &Report) -> Option<String> {
     Some(format!("{} of {} packets were not read: {reasons}", thousands(skipped + cut), thousands(quality.packets)))
 }
 
-/// `EtherType 0x0806 (ARP) 12, UDP port 53 (DNS) 7`.
+/// Formats `EtherType 0x0806 (ARP) 12, UDP port 53 (DNS) 7`.
 pub(crate) fn protocols(skipped: &[SkippedPackets]) -> String {
     let mut names: Vec<String> = skipped
         .iter()
@@ -187,7 +186,7 @@ pub(crate) fn protocols(skipped: &[SkippedPackets]) -> String {
     names.join(", ")
 }
 
-/// Connections of which the capture holds one direction.
+/// Returns the number of connections with packets only to the server, and only to the client.
 pub(crate) fn one_way_connections(report: &Report) -> (usize, usize) {
     let packets =
         report.connections.iter().map(|connection| (connection.to_server.packets, connection.to_client.packets));

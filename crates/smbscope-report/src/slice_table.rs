@@ -1,7 +1,7 @@
-//! The slices as CSV (RFC 4180): a row a slice, in the order asked for, with every figure; times in nanoseconds.
+//! Slices as CSV (RFC 4180): one row per slice, in the requested order, with all figures; times in nanoseconds.
 //!
-//! What is unknown or has too few values is an empty field; the share's root is `\`, and `(none)` is no extension. The
-//! row that adds up what was evicted has no key and `true` in `is_other`.
+//! Unknown values and statistics of too few values are empty. The root of a share is `\`, and a missing extension
+//! `(none)`. The row with the sum of evicted slices has no key and `true` in `is_other`.
 
 use crate::csv::CellStyle;
 use crate::{Report, slices};
@@ -9,10 +9,10 @@ use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, Field, SliceFieldValue, SliceStatistics};
 use std::io::{self, Write};
 
-/// The statistics of a time, in the order of their columns.
+/// Statistics in the order of their columns.
 const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999"];
 
-/// Writes the table; nothing for a report without slices.
+/// Writes the table. Writes nothing if the report has no slices.
 pub fn write(report: &Report, style: CellStyle, out: impl Write) -> io::Result<()> {
     let Some(slices) = &report.aggregate.slices else { return Ok(()) };
     let mut table = ::csv::Writer::from_writer(out);

@@ -1,25 +1,24 @@
-//! What a slice is called, for people: its key as one name.
+//! Names of slices for people and for programs.
 
 use crate::format::clean;
 use crate::json::slices::{SliceEntryKey, SliceEntryValue};
 use smbscope_stats::{Field, SliceFieldValue};
 
-/// What the capture does not tell.
 const UNKNOWN: &str = "(unknown)";
 
-/// The name of a slice: `10.0.0.5  office\accounts\ledger.mdb`.
+/// Formats a slice's key as one name: `10.0.0.5 office\accounts\ledger.mdb`.
 pub(crate) fn name(SliceEntryKey(parts): &SliceEntryKey) -> String {
     let mut name = String::new();
     let mut before = None;
     for (i, (field, value)) in parts.iter().enumerate() {
-        // Of a file on an unknown share that is unknown too, one unknown says enough.
+        // For an unknown file on an unknown share, one `(unknown)` is enough.
         let below = parts.get(i + 1).filter(|(below, _)| matches!(below, Field::File | Field::Directory));
         if let (Field::Share, SliceEntryValue::Unknown, Some((_, SliceEntryValue::Unknown))) = (field, value, below) {
             continue;
         }
         let separator = match (before, field) {
             (None, _) => "",
-            // A share and what lies on it are one name.
+            // Share and path form one name.
             (Some(Field::Share), Field::File | Field::Directory) => "\\",
             (Some(Field::FlowId), Field::Connection) => " ",
             _ => "  ",
@@ -31,7 +30,7 @@ pub(crate) fn name(SliceEntryKey(parts): &SliceEntryKey) -> String {
     name
 }
 
-/// The heading of the names: `By client, file`.
+/// Formats the heading of the names: `By client, file`.
 pub(crate) fn heading(by: &[String]) -> String {
     format!("By {}", by.join(", "))
 }
@@ -47,7 +46,7 @@ fn shown(field: Field, value: &SliceEntryValue) -> String {
     }
 }
 
-/// A part as programs want it: addresses and names as they are; empty where it is unknown.
+/// Formats a value for programs. Unknown is empty.
 pub(crate) fn text(part: &SliceFieldValue) -> String {
     match part {
         SliceFieldValue::Address(address) => address.to_string(),
@@ -64,7 +63,7 @@ pub(crate) fn text(part: &SliceFieldValue) -> String {
     }
 }
 
-/// `4 KiB to 8 KiB`: from one power of two to the next.
+/// Formats a size class, from one power of two to the next: `4 KiB to 8 KiB`.
 fn size(least: u64) -> String {
     let show = |bytes: u64| match bytes.checked_ilog2().map_or(0, |exponent| exponent / 10) {
         0 => format!("{bytes} B"),

@@ -1,4 +1,4 @@
-//! Who still uses SMB1, and for what: the first thing that an administrator must see.
+//! Usage of SMB1: clients, servers, users and shares.
 
 use crate::Report;
 use crate::format::{counted, unbroken};
@@ -6,30 +6,28 @@ use smbscope_model::{Command, ConnectionSummary, Protocol};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-/// Names that the sentence lists of each kind.
+/// Names per kind in the sentence.
 const NAMED: usize = 4;
-/// Names that a document lists of each kind.
+/// Names per kind in a document.
 pub(crate) const LISTED: usize = 100;
-/// NEGOTIATE, which clients of SMB2 may send as well.
+/// NEGOTIATE, which SMB2 clients may send too.
 const NEGOTIATE: u8 = 0x72;
 
-/// SMB1 in use.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Smb1InUse<'r> {
-    /// Connections that speak it.
+    /// Connections that use SMB1.
     pub(crate) connections: u64,
-    /// All connections.
     pub(crate) of: u64,
     pub(crate) clients: BTreeSet<IpAddr>,
     pub(crate) servers: BTreeSet<SocketAddr>,
     pub(crate) users: BTreeSet<&'r str>,
-    /// Without the one for named pipes, where there are others.
+    /// Shares, without IPC$ if there are others.
     pub(crate) shares: BTreeSet<&'r str>,
 }
 
 impl<'r> Smb1InUse<'r> {
-    /// None where nobody uses it. A connection that negotiated SMB2 does not, even where its first message was an SMB1
-    /// negotiate.
+    /// Returns None if SMB1 is not in use. A connection that negotiated SMB2 does not count, even if it started with an
+    /// SMB1 NEGOTIATE.
     pub(crate) fn from_report(report: &'r Report) -> Option<Smb1InUse<'r>> {
         let speaks = |connection: &&ConnectionSummary| {
             connection.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1)
@@ -56,7 +54,7 @@ impl<'r> Smb1InUse<'r> {
         (found.connections > 0 || commands(report) > 0).then_some(found)
     }
 
-    /// `SMB1 in use: 10.0.0.7 and 10.0.0.8 (LAB\dave) on share data of 10.0.0.9:445, 2 of 5 connections`
+    /// Formats `SMB1 in use: 10.0.0.7 and 10.0.0.8 (LAB\dave) on share data of 10.0.0.9:445, 2 of 5 connections`.
     pub(crate) fn sentence(&self) -> String {
         if self.connections == 0 {
             return "SMB1 in use; who uses it was not captured".to_owned();
@@ -84,7 +82,7 @@ impl<'r> Smb1InUse<'r> {
     }
 }
 
-/// The first of some names, and how many more there are.
+/// Lists the first names and counts the rest.
 fn some_of(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -94,7 +92,7 @@ fn some_of(names: &[String]) -> String {
     }
 }
 
-/// SMB1 commands that say that it is in use.
+/// Counts the SMB1 commands that prove its use.
 pub(crate) fn commands(report: &Report) -> u64 {
     let rows = report.aggregate.commands.iter();
     rows.filter(|row| matches!(row.command, Command::Smb1(code) if code.0 != NEGOTIATE)).map(|row| row.row.count).sum()

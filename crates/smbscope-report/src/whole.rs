@@ -1,9 +1,9 @@
-//! The commands of the whole capture, which its quality is about, whether or not a filter chose some for the tables.
+//! Outcomes of all commands in the capture, regardless of the filter. The quality of the capture is based on them.
 
 use crate::Report;
 use smbscope_model::{CommandGroup, ExchangeOutcome};
 
-/// How the commands of the capture ended.
+/// Counts of all commands in the capture by outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandOutcomes {
     pub(crate) count: u64,
@@ -33,7 +33,7 @@ impl CommandOutcomes {
         }
     }
 
-    /// Commands that ended in this way.
+    /// Returns the number of commands with this outcome.
     pub(crate) fn ended(&self, wanted: ExchangeOutcome) -> u64 {
         self.outcomes.iter().find(|(outcome, _)| *outcome == wanted).map_or(0, |(_, count)| *count)
     }

@@ -1,4 +1,4 @@
-//! JSON values as an Arrow array of a type that is known.
+//! Conversion of JSON values to Arrow arrays of a given type.
 
 use super::shape::ENTRY;
 use arrow_array::{
@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The values of a column, one a row.
+/// Converts the values of a column, one per row.
 pub(super) fn column(data_type: &DataType, values: &[Option<&Value>]) -> Result<ArrayRef, ArrowError> {
     let integers = || values.iter().map(|value| value.and_then(integer));
     Ok(match data_type {
@@ -31,12 +31,12 @@ pub(super) fn column(data_type: &DataType, values: &[Option<&Value>]) -> Result<
     })
 }
 
-/// What is counted may have 64 bits, of which Arrow's integer has 63.
+/// JSON counts may have 64 bits, but Arrow's integer only has 63: larger values saturate.
 fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_u64().map(|_| i64::MAX))
 }
 
-/// A text as it is, anything else as JSON.
+/// Returns strings as they are, and formats other values as JSON.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -68,7 +68,7 @@ fn is_of_entries(fields: &Fields) -> bool {
     fields.iter().map(|field| field.name().as_str()).eq(ENTRY)
 }
 
-/// The keys and values of objects with any keys.
+/// Converts objects with arbitrary keys to lists of keys and values.
 fn entries(fields: &Fields, values: &[Option<&Value>]) -> Result<ArrayRef, ArrowError> {
     let all = || values.iter().filter_map(|value| value.and_then(Value::as_object)).flatten();
     let keys: StringArray = all().map(|(key, _)| Some(key.as_str())).collect();
@@ -91,7 +91,7 @@ fn structure(fields: &Fields, values: &[Option<&Value>]) -> Result<ArrayRef, Arr
     Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns?, present(values), values.len())?))
 }
 
-/// Which values there are.
+/// Returns the validity bitmap.
 fn present(values: &[Option<&Value>]) -> Option<NullBuffer> {
     Some(values.iter().map(|value| value.is_some_and(|value| !value.is_null())).collect())
 }

@@ -1,10 +1,10 @@
-//! The lists of a document as Arrow tables: the columns are what the document's published JSON schema says of an entry.
+//! Lists of a document as Arrow tables, with the columns derived from the document's published JSON schema.
 //!
-//! A column is called as the key is. An object within an entry becomes a column for each of its keys, with its own name before
-//! them: `response_time_p95`. A list stays a list. Points in time are timestamps in UTC, times durations, both in
-//! nanoseconds; what is null in the document is null in the table.
+//! A column has the name of its key. A nested object becomes a column per key, with the object's name as a prefix:
+//! `response_time_p95`. Lists stay lists. Timestamps are in UTC and, like durations, in nanoseconds. Null stays null.
 //!
-//! There is one way from a document to a table, for all documents and all lists: a key that a schema gains is a column.
+//! The same code converts all lists of all documents, so a key added to a schema becomes a column. Start reading at
+//! [`table`].
 
 mod column;
 mod shape;
@@ -18,43 +18,41 @@ use serde_json::Value;
 use shape::SchemaNode;
 use std::sync::{Arc, OnceLock};
 
-/// Why there is no such table.
+/// Reason why a table can't be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The document is of no kind that has tables.
+    /// The document is of a kind without tables.
     #[error("no document of smbscope: its schema is {0:?}")]
     NoDocument(String),
 
-    /// It has no such list.
+    /// The document has no such list.
     #[error("no table {name:?} in {schema}: it has {}", known.join(", "))]
     NoTable {
-        /// What was asked for.
+        /// Requested table.
         name: String,
-        /// The kind of the document.
+        /// Kind of the document.
         schema: &'static str,
-        /// The tables that there are.
+        /// Tables of this kind.
         known: Vec<String>,
     },
 
-    /// The values do not make a table.
+    /// The values don't form a table.
     #[error("the table {name:?} cannot be made: {error}")]
     Arrow {
-        /// The table.
         name: String,
-        /// Why not.
         #[source]
         error: ArrowError,
     },
 }
 
-/// A kind of document, with its published schema.
+/// A kind of document with its published schema.
 struct DocumentSchema {
     name: &'static str,
     text: &'static str,
     shape: OnceLock<SchemaNode>,
 }
 
-/// A kind whose published schema is the file of that name.
+/// Embeds the published schema of a kind.
 macro_rules! kind {
     ($name:literal, $file:literal) => {
         DocumentSchema {
@@ -78,8 +76,8 @@ impl DocumentSchema {
     }
 }
 
-/// A list of a document as a table with a row an entry; an object as a table with one row. A list within an object is named
-/// with a dot: `timeline.bins`. `causes` is short for `answer.causes`.
+/// Converts a list of a document to a table with a row per entry, or an object to a table with one row. A dot selects a
+/// list within an object: `timeline.bins`. `causes` is short for `answer.causes`.
 pub fn table(document: &Value, name: &str) -> Result<RecordBatch, TableError> {
     let kind = kind_of(document)?;
     let root = kind.shape();
@@ -97,7 +95,7 @@ pub fn table(document: &Value, name: &str) -> Result<RecordBatch, TableError> {
     batch(root, shape, &rows).map_err(|error| TableError::Arrow { name: name.to_owned(), error })
 }
 
-/// The names of a document's tables.
+/// Returns the names of a document's tables.
 pub fn tables(document: &Value) -> Result<Vec<&'static str>, TableError> {
     Ok(kind_of(document)?.shape().tables().collect())
 }
@@ -122,7 +120,7 @@ fn batch(root: &SchemaNode, shape: &SchemaNode, rows: &[&Value]) -> Result<Recor
     RecordBatch::try_new_with_options(schema, arrays?, &options)
 }
 
-/// The value below a path of keys.
+/// Returns the value at a path of keys.
 fn at<'v>(row: &'v Value, path: &[&str]) -> Option<&'v Value> {
     path.iter().try_fold(row, |value, key| value.get(key)).filter(|value| !value.is_null())
 }

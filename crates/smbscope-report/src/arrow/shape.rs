@@ -1,4 +1,4 @@
-//! What a JSON schema says of values, as Arrow types.
+//! Mapping of JSON schemas to Arrow types.
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde::de::{MapAccess, Visitor};
@@ -7,17 +7,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Points in time, in nanoseconds since the Unix epoch.
+/// Keys of timestamps in nanoseconds since the Unix epoch.
 const INSTANTS: [&str; 7] = ["first_ns", "last_ns", "start_ns", "end_ns", "time_ns", "started_ns", "request_first_ns"];
-/// Statistics and bounds of times, in nanoseconds. Statistics of anything else have fractions.
+/// Keys of statistics and bounds of times, in nanoseconds. Integers with these keys are always times: other statistics
+/// are floating-point.
 const STATISTICS: [&str; 12] =
     ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999", "low", "best", "high"];
-/// Lists within an object that are tables under a short name.
+/// Lists within an object that are also tables under a short name.
 const LIFTED: [(&str, [&str; 2]); 1] = [("causes", ["answer", "causes"])];
-/// Types within types that are followed; the schemas have five.
+/// Maximum nesting depth. The published schemas reach 5.
 const DEPTH_MAX: usize = 12;
 
-/// A JSON schema, as far as tables need it.
+/// The parts of a JSON schema that tables need.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SchemaNode {
@@ -39,7 +40,7 @@ pub(super) struct SchemaNode {
     definitions: BTreeMap<String, SchemaNode>,
 }
 
-/// One type, or several of which one is mostly null.
+/// One type, or a type and null.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Types {
@@ -47,7 +48,7 @@ enum Types {
     Several(Vec<String>),
 }
 
-/// A schema, or whether there may be anything.
+/// A schema, or a boolean that allows or forbids any value.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum OrAnything {
@@ -64,7 +65,7 @@ impl OrAnything {
     }
 }
 
-/// The keys of an object, in their order.
+/// Keys of an object, in order.
 #[derive(Debug, Default)]
 struct SchemaProperties(Vec<(String, SchemaNode)>);
 
@@ -90,16 +91,16 @@ impl<'de> Deserialize<'de> for SchemaProperties {
     }
 }
 
-/// A column: the keys that lead to it, and its type.
+/// Path of keys to a column, and its type.
 pub(super) type FlattenedColumn<'s> = (Vec<&'s str>, DataType);
 
 impl SchemaNode {
-    /// The schema of a key.
     pub(super) fn property(&self, name: &str) -> Option<&SchemaNode> {
         self.properties.0.iter().find(|(key, _)| key == name).map(|(_, shape)| shape)
     }
 
-    /// Names of the tables of a document: keys whose values are tables, each followed by the lists lifted out of it.
+    /// Returns the names of a document's tables: keys with a list of objects or an object, each followed by its lists
+    /// with a short name.
     pub(super) fn tables(&self) -> impl Iterator<Item = &str> {
         self.properties.0.iter().filter(|(_, shape)| self.has_columns(shape)).flat_map(|(key, _)| {
             let lifted = LIFTED.iter().filter(move |(_, [object, _])| object == key).map(|(name, _)| *name);
@@ -107,18 +108,18 @@ impl SchemaNode {
         })
     }
 
-    /// Keys that lead to a table: of a lifted list, an object and a key of it; otherwise the parts of a dotted name.
+    /// Returns the keys that lead to a table, from its short name or by splitting a dotted name.
     pub(super) fn keys_of<'n>(&self, name: &'n str) -> Vec<&'n str> {
         let lifted = LIFTED.iter().find(|(lifted, [object, _])| *lifted == name && self.property(object).is_some());
         lifted.map_or_else(|| name.split('.').collect(), |(_, keys)| keys.to_vec())
     }
 
-    /// Whether a value is an object with known keys, or a list of them.
+    /// Returns true if the value is an object with known keys, or a list of such objects.
     pub(super) fn has_columns(&self, shape: &SchemaNode) -> bool {
         self.properties_of(self.entry(shape)).next().is_some()
     }
 
-    /// The columns of a table.
+    /// Returns the columns of a table.
     pub(super) fn columns<'s>(&'s self, shape: &'s SchemaNode) -> Vec<FlattenedColumn<'s>> {
         let mut columns = Vec::new();
         self.add_columns(self.entry(shape), &mut Vec::new(), &mut columns);
@@ -142,14 +143,14 @@ impl SchemaNode {
         }
     }
 
-    /// What an entry of a list is; of what is no list the thing itself.
+    /// Returns the schema of a list's entries, or the schema itself if it isn't a list.
     fn entry<'s>(&'s self, shape: &'s SchemaNode) -> &'s SchemaNode {
         let shape = self.resolved(shape);
         let items = shape.items.as_ref().and_then(|items| items.shape());
         items.map_or(shape, |items| self.resolved(items))
     }
 
-    /// What a schema refers to, without the alternative of null.
+    /// Follows references, and the only alternative to null.
     pub(super) fn resolved<'s>(&'s self, shape: &'s SchemaNode) -> &'s SchemaNode {
         let mut shape = shape;
         for _ in 0..DEPTH_MAX {
@@ -164,14 +165,14 @@ impl SchemaNode {
         shape
     }
 
-    /// The keys of an object; where it is one of several, the keys of all of them.
+    /// Returns the keys of an object, including those of all its alternatives (`oneOf`).
     fn properties_of<'s>(&'s self, shape: &'s SchemaNode) -> impl Iterator<Item = (&'s str, &'s SchemaNode)> {
         let own = shape.properties.0.iter();
         let others = shape.one_of.iter().flat_map(|other| self.resolved(other).properties.0.iter());
         own.chain(others).map(|(key, shape)| (key.as_str(), shape))
     }
 
-    /// The type that is not null.
+    /// Returns the type other than null.
     fn kind(&self) -> Option<&str> {
         match self.types.as_ref()? {
             Types::One(only) => Some(only),
@@ -179,7 +180,7 @@ impl SchemaNode {
         }
     }
 
-    /// What all members of a tuple are; where they have no type in common, text.
+    /// Returns the common type of a tuple's members, or text if there is none.
     fn tuple_type(&self) -> DataType {
         let are =
             |kinds: &[&str]| self.tuple.iter().all(|member| member.kind().is_some_and(|kind| kinds.contains(&kind)));
@@ -224,10 +225,10 @@ fn list(of: DataType) -> DataType {
     DataType::List(Arc::new(Field::new("item", of, true)))
 }
 
-/// The fields of what an object with any keys becomes a list of.
+/// Field names of the entries that an object with arbitrary keys is converted to.
 pub(super) const ENTRY: [&str; 2] = ["key", "value"];
 
-/// A key of an object with any keys, and its value.
+/// Returns the type of such an entry.
 fn entries(value: DataType) -> DataType {
     let [key, of] = ENTRY;
     DataType::Struct(Fields::from(vec![Field::new(key, DataType::Utf8, true), Field::new(of, value, true)]))

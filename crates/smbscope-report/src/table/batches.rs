@@ -1,6 +1,5 @@
-//! The exchange table as Arrow record batches, a bounded number of rows at a time.
-//!
-//! Names (commands, users, shares …) are dictionaries, each batch with its own.
+//! The exchange table as Arrow record batches of bounded size. Names (commands, users, shares …) are dictionaries,
+//! separate for each batch.
 
 use super::columns::{COLUMNS, CellText, Cells, ExchangeColumnKind, ExchangeRow};
 use arrow_array::builder::{
@@ -12,12 +11,12 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use smbscope_model::Exchange;
 use std::sync::Arc;
 
-/// Rows of a batch.
+/// Maximum number of rows in a batch.
 pub const BATCH_ROWS: usize = 8 << 10;
-/// Bytes of text in the rows of a batch.
+/// Text in bytes that ends a batch.
 pub const BATCH_TEXT_BYTES: usize = 4 << 20;
 
-/// Gathers exchanges in batches of [`BATCH_ROWS`] rows, or fewer where their texts take [`BATCH_TEXT_BYTES`].
+/// Collects exchanges in batches of [`BATCH_ROWS`] rows, or fewer if their texts reach [`BATCH_TEXT_BYTES`].
 pub struct ExchangeBatches {
     schema: SchemaRef,
     batch: RecordBatchBuilder,
@@ -31,18 +30,17 @@ impl Default for ExchangeBatches {
 }
 
 impl ExchangeBatches {
-    /// The columns.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// Adds a row, and hands the batch out that is full with it.
+    /// Adds a row. Returns the batch if it is full.
     pub fn add(&mut self, exchange: &Exchange, exchange_id: u64, capture_names: &[String]) -> Option<RecordBatch> {
         self.batch.add(&ExchangeRow::new(exchange, exchange_id, capture_names));
         if self.batch.is_full() { self.rest() } else { None }
     }
 
-    /// Hands the rows out that are in no batch yet, if there are any.
+    /// Returns the remaining rows, if any.
     pub fn rest(&mut self) -> Option<RecordBatch> {
         let rows = self.batch.rows;
         (rows > 0).then(|| {
@@ -67,12 +65,12 @@ fn data_type(kind: ExchangeColumnKind) -> DataType {
     }
 }
 
-/// Rows that are not encoded yet, column by column.
+/// Rows that are not encoded yet, by column.
 struct RecordBatchBuilder {
     columns: Vec<ColumnBuilder>,
     rows: usize,
     text_bytes: usize,
-    /// The column whose turn it is.
+    /// Index of the next column.
     at: usize,
     scratch: String,
 }
@@ -103,7 +101,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// The values as an array; what follows begins a new one.
+    /// Returns the values as an array and starts a new one.
     fn take(&mut self) -> ArrayRef {
         match self {
             ColumnBuilder::Signed(values) => Arc::new(values.finish()),
@@ -151,12 +149,12 @@ impl RecordBatchBuilder {
     }
 }
 
-/// Why a value always meets a column of its kind.
+/// Panic message for a value that doesn't match its column.
 const DIFFERENT: &str = "kinds and calls are made from one list, in `columns.rs`";
 
 impl Cells for RecordBatchBuilder {
     fn ordinal(&mut self, value: Option<u64>) {
-        // Nothing that is counted one by one gets as far as 63 bits.
+        // Ordinals are counted one by one and never exceed 63 bits.
         self.signed(value.map(|value| i64::try_from(value).unwrap_or(i64::MAX)));
     }
 

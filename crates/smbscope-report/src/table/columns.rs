@@ -1,44 +1,38 @@
-//! The columns: name, kind and value of each in one place, so that no two formats can differ.
+//! Name, type and value of each column, used by all formats so that they can't differ.
 
 use smbscope_model::{Exchange, FileId, Protocol, Stamp, TimeKind};
 use std::fmt::Display;
 
-/// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExchangeColumn {
-    /// Its name.
     pub name: &'static str,
-    /// What it holds.
     pub kind: ExchangeColumnKind,
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeColumnKind {
-    /// A number that grows from row to row: of an exchange, a flow, a packet.
+    /// Number that increases from row to row: of an exchange, flow or packet.
     Ordinal,
-    /// A number of bytes.
     Bytes,
-    /// A small number of packets.
+    /// Small number of packets.
     Packets,
-    /// A TCP port.
     Port,
-    /// A number of the protocol, which may have any 64 bits.
+    /// Protocol value that may use all 64 bits.
     Wide,
-    /// A point in time, in nanoseconds since the Unix epoch.
+    /// Timestamp in nanoseconds since the Unix epoch.
     Instant,
-    /// A duration in nanoseconds; may be negative where a capture's clock stepped.
+    /// Duration in nanoseconds. Negative if the clock of the capture stepped back.
     Duration,
-    /// Yes or no.
     Flag,
-    /// One of few words, each on many rows.
+    /// One of a few words that are repeated on many rows.
     Name,
-    /// Text that may be another one on every row.
+    /// Text that differs from row to row.
     Text,
 }
 
-/// Takes the values of a row, one call a column in the order of [`COLUMNS`], each by the method of the column's kind.
-/// What is unknown is `None`; so is an empty text.
+/// Receives the values of a row, one call per column in the order of [`COLUMNS`], using the method of the column's
+/// type. Unknown values are `None`. Formats treat an empty text as unknown.
 pub(crate) trait Cells {
     fn ordinal(&mut self, value: Option<u64>);
     fn bytes(&mut self, value: u64);
@@ -52,9 +46,9 @@ pub(crate) trait Cells {
     fn text(&mut self, value: Option<impl CellText>);
 }
 
-/// A value that becomes text; that which is text already needs no formatter.
+/// A value to be written as text. Strings need no formatting.
 pub(crate) trait CellText {
-    /// The text, written to `scratch` (which is empty) unless it exists elsewhere.
+    /// Returns the text. `scratch` is an empty buffer for values that need formatting.
     fn written<'a>(&'a self, scratch: &'a mut String) -> &'a str;
 }
 
@@ -64,7 +58,7 @@ impl CellText for &str {
     }
 }
 
-/// Anything that has to be formatted.
+/// Wrapper for values that need formatting.
 struct FormattedValue<T>(T);
 
 impl<T: Display> CellText for FormattedValue<T> {
@@ -75,7 +69,7 @@ impl<T: Display> CellText for FormattedValue<T> {
     }
 }
 
-/// An exchange with what is worked out once for several columns.
+/// An exchange with values that several columns use.
 pub(crate) struct ExchangeRow<'a> {
     exchange: &'a Exchange,
     exchange_id: u64,
@@ -104,7 +98,7 @@ impl<'a> ExchangeRow<'a> {
     }
 }
 
-/// The kind that goes with a method of [`Cells`].
+/// Maps a method of [`Cells`] to the type of its columns.
 macro_rules! kind {
     (ordinal) => {
         ExchangeColumnKind::Ordinal
@@ -138,14 +132,14 @@ macro_rules! kind {
     };
 }
 
-/// The list of columns: each with its name, and the call that hands its value out, which also says its kind.
+/// Defines the columns: each with its name and the call that writes its value, which also determines the type.
 macro_rules! columns {
     ($row:ident, $exchange:ident: $($name:ident => $method:ident($value:expr);)*) => {
-        /// The columns in order.
+        /// All columns in order.
         pub const COLUMNS: [ExchangeColumn; 46] = [$(ExchangeColumn { name: stringify!($name), kind: kind!($method) },)*];
 
         impl ExchangeRow<'_> {
-            /// Hands the values out.
+            /// Writes the values of the row.
             pub(crate) fn fill(&self, cells: &mut impl Cells) {
                 let $row = self;
                 let $exchange = self.exchange;
@@ -205,7 +199,7 @@ columns! { row, exchange:
 }
 
 impl ExchangeRow<'_> {
-    /// SMB1's ids have 16 bits, SMB2's more.
+    /// Returns the number of hexadecimal digits. IDs have 16 bits in SMB1.
     fn id_digits(&self, smb2: usize) -> usize {
         match self.protocol {
             Protocol::Smb1 => 4,
@@ -226,7 +220,7 @@ fn time(stamp: Option<Stamp>) -> Option<i64> {
     stamp.map(|stamp| stamp.time.0)
 }
 
-/// A number as `0x` and at least so many digits.
+/// A number formatted as `0x` and at least `digits` digits.
 struct Hex {
     id: u64,
     digits: usize,

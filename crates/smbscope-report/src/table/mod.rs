@@ -1,8 +1,8 @@
-//! The exchange table: a row an exchange, in one of several formats.
+//! The exchange table: a row per exchange, in several formats.
 //!
-//! The columns up to `retransmitted` are those of DESIGN §5 in their order; the rest are additions. Packet numbers count
-//! from 1 in the file named by `capture`, that of the request's first packet; `response_capture` names the response's
-//! file where it is another one. What is unknown has no value: an empty field of CSV, a null of Parquet.
+//! The columns after `retransmitted` were added later. `capture` names the file of the request's first packet, and
+//! `response_capture` the response's file if it is another one. Packet numbers in a file count from 1. Unknown values
+//! are empty in CSV and null in Parquet.
 
 mod batches;
 mod columns;
@@ -15,26 +15,23 @@ use crate::Filtered;
 use smbscope_model::{CaptureInfo, Exchange, Quality, SkippedPackets};
 use std::io;
 
-/// A table that is written row by row.
 pub trait ExchangeTable {
-    /// Writes a row. `capture_names` are the files by [`CaptureId`](smbscope_model::CaptureId).
+    /// Writes a row. `capture_names` are the file names by [`CaptureId`](smbscope_model::CaptureId).
     fn write(&mut self, exchange: &Exchange, exchange_id: u64, capture_names: &[String]) -> io::Result<()>;
 
-    /// Writes what is still held back and, where the format has a place for it, what the table was made from.
+    /// Writes all buffered rows and, if the format has room for it, the provenance.
     fn finish(self, provenance: &Provenance) -> io::Result<()>;
 }
 
-/// What a table was made from: known when all rows are written.
+/// Origin of a table, known when all rows are written.
 #[derive(Debug, Clone)]
 pub struct Provenance<'a> {
-    /// Version of smbscope.
     pub version: &'a str,
-    /// The captures, in the order of their [`CaptureId`](smbscope_model::CaptureId).
+    /// Captures in the order of their [`CaptureId`](smbscope_model::CaptureId).
     pub captures: &'a [CaptureInfo],
-    /// What the captures could not show.
     pub quality: &'a Quality,
-    /// Packets that are no TCP, by protocol.
+    /// Packets other than TCP, by protocol.
     pub skipped: &'a [SkippedPackets],
-    /// The filter that chose the rows.
+    /// Filter of the rows.
     pub filter: Option<Filtered>,
 }
