@@ -15,13 +15,11 @@ pub(crate) fn name(index: usize) -> String {
     }
 }
 
-/// Formats the lower bound: `100µs`.
 pub(crate) fn from(index: usize) -> String {
     let edge = index.checked_sub(1).and_then(|index| Distribution::EDGES.get(index));
     edge.map_or_else(|| "0".to_owned(), |edge| round(&edge.to_string()).replace(' ', ""))
 }
 
-/// Formats the upper bound: `–1ms`.
 pub(crate) fn to(index: usize) -> String {
     let edge = Distribution::EDGES.get(index);
     edge.map_or_else(|| "–∞".to_owned(), |edge| format!("–{}", round(&edge.to_string()).replace(' ', "")))

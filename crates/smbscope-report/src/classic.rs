@@ -13,7 +13,6 @@ use smbscope_model::{DirectionCounts, Subcommand, TimeKind};
 use smbscope_stats::{CommandRow, CommandStatistics, Distribution};
 use std::fmt::Write;
 
-/// Names of the decades, in seconds.
 const DECADES: [&str; 10] =
     ["<0.000001", "<0.00001", "<0.0001", "<0.001", "<0.01", "<0.1", "<1", "<10", "<100", ">=100"];
 
@@ -62,7 +61,6 @@ fn packets(out: &mut String, report: &Report) {
     if counts.others() > 0 {
         counted(out, "  not SMB:", counts.others(), Some(counts.all));
     }
-    // Separated, since these do not add up with the packet types above.
     put(out, "");
     counted(out, "  retrans:", counts.retransmitted, Some(counts.all));
     put(out, &format!("{:<17}{:>10} (or more)\n", "  dropped:", counts.dropped));

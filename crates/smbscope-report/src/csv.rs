@@ -62,14 +62,12 @@ impl<W: Write> CsvExchangeWriter<W> {
         CsvExchangeWriter::with_style(out, CellStyle::default())
     }
 
-    /// Writes the header.
     pub fn with_style(out: W, style: CellStyle) -> io::Result<CsvExchangeWriter<W>> {
         let mut out = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
         out.write_record(COLUMNS.map(|column| column.name)).map_err(io_error)?;
         Ok(CsvExchangeWriter { out, record: CsvRow { style, ..CsvRow::default() } })
     }
 
-    /// Flushes the buffer and returns the output.
     pub fn into_inner(self) -> io::Result<W> {
         self.out.into_inner().map_err(|error| io::Error::new(error.error().kind(), error.to_string()))
     }

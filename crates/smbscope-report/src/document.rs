@@ -23,16 +23,13 @@ impl Generator {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentKind {
-    /// Value of the key `schema`.
     pub schema: &'static str,
     /// What the user should provide instead.
     pub(crate) advice: &'static str,
 }
 
-/// Reason why a file is not a document of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseError {
-    /// The text is not valid JSON.
     NotJson(String),
     /// The document is of another kind. Contains its `schema`, if any.
     AnotherKind(DocumentKind, Option<String>),
@@ -70,7 +67,6 @@ pub fn schema_of(text: &[u8]) -> Result<Option<String>, ParseError> {
     })
 }
 
-/// Parses a document of this kind.
 pub(crate) fn parse<T: DeserializeOwned>(kind: DocumentKind, text: &[u8]) -> Result<T, ParseError> {
     match schema_of(text)? {
         Some(schema) if schema == kind.schema => {}

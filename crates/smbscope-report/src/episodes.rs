@@ -3,7 +3,6 @@
 use crate::format::{bytes, clean, counted, shorten_path};
 use smbscope_diagnose::{Episode, EpisodeKind};
 
-/// Longest name of a file in a description.
 const NAME_MAX: usize = 40;
 
 /// Describes an episode: `start of app\office.exe`, `saved docs\report.docx`, `uploaded 40 files (12.0 MB)`.

@@ -17,10 +17,8 @@ use std::io::{self, Write};
 /// Page built by `make web`.
 const TEMPLATE: &str = include_str!("html/template.html");
 
-/// Placeholder for the title.
 const TITLE: &str = "@SMBSCOPE_TITLE@";
 
-/// Placeholder for the document.
 const DATA: &str = "@SMBSCOPE_DATA@";
 
 /// Most connections, files, shares, users, clients and servers listed on a page.
@@ -36,7 +34,6 @@ pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
     write(&ReportDocument::within(report, LISTED_MAX), &title, out)
 }
 
-/// Writes a comparison as a page. `version` is the version of smbscope.
 pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
     let title = comparison.title.as_deref().unwrap_or("SMB response times compared");
     write(&compare::ComparisonEnvelope::new(comparison, version), title, out)
@@ -61,7 +58,6 @@ pub fn write(document: &impl Serialize, title: &str, mut out: impl Write) -> io:
     out.write_all(after_data.as_bytes())
 }
 
-/// Escapes a text for the content of an element.
 fn escaped(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for c in text.chars() {

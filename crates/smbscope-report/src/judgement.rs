@@ -2,7 +2,6 @@
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// Condition as given.
     pub condition: String,
     /// Name of the capture or column.
     pub name: String,
@@ -11,7 +10,6 @@ pub struct Judgement {
     pub text: String,
 }
 
-/// Outcome of a `--fail-if` condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judged {
     /// The condition holds: exit status 3.

@@ -62,10 +62,8 @@ use smbscope_model::{
 };
 use smbscope_stats::{Aggregate, Aggregator, Census};
 
-/// Content of a report.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Title given by the user.
     pub title: Option<String>,
     /// Captures in the order of their [`CaptureId`](smbscope_model::CaptureId).
     pub captures: Vec<CaptureInfo>,
@@ -77,12 +75,9 @@ pub struct Report {
     pub connections: Vec<ConnectionSummary>,
     pub connect_attempts: ConnectAttempts,
     pub aggregate: Aggregate,
-    /// Timestamp of the first packet.
     pub first: Option<Timestamp>,
-    /// Timestamp of the last packet.
     pub last: Option<Timestamp>,
     pub version: String,
-    /// Additional warnings, one sentence each.
     pub warnings: Vec<String>,
     /// Filter of the statistics. None if they cover all exchanges.
     pub filter: Option<Filtered>,
@@ -93,7 +88,6 @@ pub struct Report {
     pub explanation: Explanation,
 }
 
-/// Diagnosis of a report.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
     /// Answer; the default if no diagnosis was made.
@@ -102,15 +96,12 @@ pub struct Explanation {
     pub episodes: Vec<Episode>,
     /// Commands of the selected episode, in time order. Empty if none was selected.
     pub waterfall: Vec<Exchange>,
-    /// What-if predictions for the selected episode.
     pub what_if: Vec<Prediction>,
 }
 
-/// Filter of a report, with its effect.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Filtered {
     pub expression: String,
-    /// Number of exchanges that match.
     pub matched: u64,
     /// Counts of all exchanges.
     pub whole: Census,

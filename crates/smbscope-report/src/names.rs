@@ -16,7 +16,6 @@ pub(crate) fn groups() -> impl Iterator<Item = (&'static str, Option<&'static st
     })
 }
 
-/// Returns the groups that occurred, in the same order.
 pub(crate) fn group_rows(
     aggregate: &Aggregate,
 ) -> impl Iterator<Item = (&'static str, Option<&'static str>, &CommandStatistics)> {

@@ -24,7 +24,6 @@ pub(crate) struct Negotiation<'r> {
     used: Used,
 }
 
-/// Usage of the negotiated features.
 #[derive(Debug, Default, Clone, Copy)]
 struct Used {
     signed: u64,
@@ -42,7 +41,6 @@ pub(crate) struct Feature {
     pub(crate) outcome: String,
 }
 
-/// Returns the negotiations of all connections, most connections first.
 pub(crate) fn negotiations(report: &Report) -> Vec<Negotiation<'_>> {
     let mut found: BTreeMap<&Offers, Negotiation<'_>> = BTreeMap::new();
     for connection in &report.connections {
@@ -72,12 +70,10 @@ impl Negotiation<'_> {
         used.compressing += u64::from(connection.compressed_frames > 0);
     }
 
-    /// Returns true if the capture contains the offer of either side.
     pub(crate) fn is_known(&self) -> bool {
         self.offers.client.is_some() || self.offers.server.is_some()
     }
 
-    /// Returns all features. Empty if neither side was captured.
     pub(crate) fn features(&self) -> Vec<Feature> {
         if !self.is_known() {
             return Vec::new();
@@ -276,7 +272,6 @@ fn capability(offers: &Offers, name: &'static str, bit: u32, since: Dialect) -> 
     Feature { feature: name, client, server: side(server), outcome }
 }
 
-/// Names the side that does not offer a capability.
 fn lacking(offers: &Offers, bit: u32) -> &'static str {
     let client = offers.client.as_ref().and_then(|client| client.capabilities).map(|known| known.has(bit));
     let server = offers.server.as_ref().and_then(|server| server.capabilities).map(|known| known.has(bit));

@@ -5,7 +5,6 @@ use smbscope_model::{DirectionCounts, Subcommand};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PacketCounts {
-    /// All packets of the captures.
     pub(crate) all: u64,
     /// TCP packets of flows that carry SMB: `data` + `acks` + `unacknowledged`.
     pub(crate) smb_flows: u64,
@@ -22,9 +21,7 @@ pub(crate) struct PacketCounts {
     pub(crate) dropped: u64,
     /// Packets that continue a message, in both directions.
     pub(crate) continuations: u64,
-    /// Packets from client to server.
     pub(crate) commands: DirectionCounts,
-    /// Packets from server to client.
     pub(crate) replies: DirectionCounts,
     /// Packets of the asynchronous part of Write_Raw commands.
     pub(crate) asynchronous: u64,
@@ -68,7 +65,6 @@ impl PacketCounts {
         self.smb_flows.saturating_sub(self.acks + self.unacknowledged)
     }
 
-    /// Returns the packets outside of flows with SMB.
     pub(crate) fn others(&self) -> u64 {
         self.all.saturating_sub(self.smb_flows)
     }

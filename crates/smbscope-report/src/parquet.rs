@@ -51,7 +51,6 @@ pub struct ParquetExchangeWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetExchangeWriter<W> {
-    /// Starts the file.
     pub fn new(out: W) -> io::Result<ParquetExchangeWriter<W>> {
         let batches = ExchangeBatches::default();
         let out = ArrowWriter::try_new(out, batches.schema(), Some(properties())).map_err(io_error)?;

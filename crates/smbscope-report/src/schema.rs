@@ -15,12 +15,10 @@ use smbscope_stats::{Dimension, SliceSortKey};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// File name.
     pub file: String,
     pub text: String,
 }
 
-/// Returns all published schemas.
 pub fn published() -> Vec<Published> {
     vec![
         document::<crate::json::ReportDocument<'_>>(crate::json::SCHEMA, "smbscope report"),
@@ -141,7 +139,6 @@ impl Serialize for OrderedProperties<'_> {
     }
 }
 
-/// Returns a schema of an enumeration.
 fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Schema {
     json_schema!({ "enum": names.into_iter().collect::<Vec<_>>() })
 }
@@ -195,7 +192,6 @@ pub(crate) fn cumulative(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Returns the schema of a distribution per column.
 pub(crate) fn cumulatives(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": cumulative(generator) })
 }

@@ -6,7 +6,6 @@ use crate::format::{counted, thousands};
 use crate::whole::CommandOutcomes;
 use smbscope_model::{Coverage, ExchangeOutcome, SkippedPackets};
 
-/// Most protocols named.
 const NAMED: usize = 4;
 /// Smallest share of timed commands that is reported as all commands with exceptions.
 const NEARLY_ALL: f64 = 0.75;
@@ -16,7 +15,6 @@ const NOTABLE_PERCENT: u64 = 1;
 /// The same threshold for unnamed protocols, which may be anything.
 const UNKNOWN_PERCENT: u64 = 5;
 
-/// Reason why commands could not be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UntimedCause {
     OneDirection,
@@ -42,7 +40,6 @@ impl UntimedCause {
     }
 }
 
-/// Returns the coverage of the capture.
 pub(crate) fn coverage(report: &Report) -> Coverage {
     let whole = CommandOutcomes::new(report);
     Coverage::new(|outcome| whole.ended(outcome), whole.untimed, &report.quality)

@@ -9,7 +9,6 @@ use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, Field, SliceFieldValue, SliceStatistics};
 use std::io::{self, Write};
 
-/// Statistics in the order of their columns.
 const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999"];
 
 /// Writes the table. Writes nothing if the report has no slices.

@@ -30,7 +30,6 @@ pub(crate) fn name(SliceEntryKey(parts): &SliceEntryKey) -> String {
     name
 }
 
-/// Formats the heading of the names: `By client, file`.
 pub(crate) fn heading(by: &[String]) -> String {
     format!("By {}", by.join(", "))
 }

@@ -6,16 +6,13 @@ use smbscope_model::{Command, ConnectionSummary, Protocol};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-/// Names per kind in the sentence.
 const NAMED: usize = 4;
-/// Names per kind in a document.
 pub(crate) const LISTED: usize = 100;
 /// NEGOTIATE, which SMB2 clients may send too.
 const NEGOTIATE: u8 = 0x72;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Smb1InUse<'r> {
-    /// Connections that use SMB1.
     pub(crate) connections: u64,
     pub(crate) of: u64,
     pub(crate) clients: BTreeSet<IpAddr>,
@@ -82,7 +79,6 @@ impl<'r> Smb1InUse<'r> {
     }
 }
 
-/// Lists the first names and counts the rest.
 fn some_of(names: &[String]) -> String {
     match names {
         [] => String::new(),

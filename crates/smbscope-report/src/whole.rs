@@ -3,7 +3,6 @@
 use crate::Report;
 use smbscope_model::{CommandGroup, ExchangeOutcome};
 
-/// Counts of all commands in the capture by outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandOutcomes {
     pub(crate) count: u64,
@@ -33,7 +32,6 @@ impl CommandOutcomes {
         }
     }
 
-    /// Returns the number of commands with this outcome.
     pub(crate) fn ended(&self, wanted: ExchangeOutcome) -> u64 {
         self.outcomes.iter().find(|(outcome, _)| *outcome == wanted).map_or(0, |(_, count)| *count)
     }

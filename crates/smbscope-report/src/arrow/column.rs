@@ -10,7 +10,6 @@ use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Converts the values of a column, one per row.
 pub(super) fn column(data_type: &DataType, values: &[Option<&Value>]) -> Result<ArrayRef, ArrowError> {
     let integers = || values.iter().map(|value| value.and_then(integer));
     Ok(match data_type {
@@ -36,7 +35,6 @@ fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_u64().map(|_| i64::MAX))
 }
 
-/// Returns strings as they are, and formats other values as JSON.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -91,7 +89,6 @@ fn structure(fields: &Fields, values: &[Option<&Value>]) -> Result<ArrayRef, Arr
     Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns?, present(values), values.len())?))
 }
 
-/// Returns the validity bitmap.
 fn present(values: &[Option<&Value>]) -> Option<NullBuffer> {
     Some(values.iter().map(|value| value.is_some_and(|value| !value.is_null())).collect())
 }

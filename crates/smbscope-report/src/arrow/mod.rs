@@ -18,7 +18,6 @@ use serde_json::Value;
 use shape::SchemaNode;
 use std::sync::{Arc, OnceLock};
 
-/// Reason why a table can't be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The document is of a kind without tables.
@@ -27,14 +26,7 @@ pub enum TableError {
 
     /// The document has no such list.
     #[error("no table {name:?} in {schema}: it has {}", known.join(", "))]
-    NoTable {
-        /// Requested table.
-        name: String,
-        /// Kind of the document.
-        schema: &'static str,
-        /// Tables of this kind.
-        known: Vec<String>,
-    },
+    NoTable { name: String, schema: &'static str, known: Vec<String> },
 
     /// The values don't form a table.
     #[error("the table {name:?} cannot be made: {error}")]
@@ -45,7 +37,6 @@ pub enum TableError {
     },
 }
 
-/// A kind of document with its published schema.
 struct DocumentSchema {
     name: &'static str,
     text: &'static str,
@@ -95,7 +86,6 @@ pub fn table(document: &Value, name: &str) -> Result<RecordBatch, TableError> {
     batch(root, shape, &rows).map_err(|error| TableError::Arrow { name: name.to_owned(), error })
 }
 
-/// Returns the names of a document's tables.
 pub fn tables(document: &Value) -> Result<Vec<&'static str>, TableError> {
     Ok(kind_of(document)?.shape().tables().collect())
 }
@@ -120,7 +110,6 @@ fn batch(root: &SchemaNode, shape: &SchemaNode, rows: &[&Value]) -> Result<Recor
     RecordBatch::try_new_with_options(schema, arrays?, &options)
 }
 
-/// Returns the value at a path of keys.
 fn at<'v>(row: &'v Value, path: &[&str]) -> Option<&'v Value> {
     path.iter().try_fold(row, |value, key| value.get(key)).filter(|value| !value.is_null())
 }

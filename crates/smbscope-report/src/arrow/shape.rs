@@ -91,7 +91,6 @@ impl<'de> Deserialize<'de> for SchemaProperties {
     }
 }
 
-/// Path of keys to a column, and its type.
 pub(super) type FlattenedColumn<'s> = (Vec<&'s str>, DataType);
 
 impl SchemaNode {
@@ -119,7 +118,6 @@ impl SchemaNode {
         self.properties_of(self.entry(shape)).next().is_some()
     }
 
-    /// Returns the columns of a table.
     pub(super) fn columns<'s>(&'s self, shape: &'s SchemaNode) -> Vec<FlattenedColumn<'s>> {
         let mut columns = Vec::new();
         self.add_columns(self.entry(shape), &mut Vec::new(), &mut columns);
@@ -172,7 +170,6 @@ impl SchemaNode {
         own.chain(others).map(|(key, shape)| (key.as_str(), shape))
     }
 
-    /// Returns the type other than null.
     fn kind(&self) -> Option<&str> {
         match self.types.as_ref()? {
             Types::One(only) => Some(only),
@@ -228,7 +225,6 @@ fn list(of: DataType) -> DataType {
 /// Field names of the entries that an object with arbitrary keys is converted to.
 pub(super) const ENTRY: [&str; 2] = ["key", "value"];
 
-/// Returns the type of such an entry.
 fn entries(value: DataType) -> DataType {
     let [key, of] = ENTRY;
     DataType::Struct(Fields::from(vec![Field::new(key, DataType::Utf8, true), Field::new(of, value, true)]))

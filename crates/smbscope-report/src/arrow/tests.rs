@@ -5,7 +5,6 @@ use arrow_array::types::{DurationNanosecondType, Float64Type, Int64Type, Timesta
 use arrow_schema::{DataType, TimeUnit};
 use serde_json::json;
 
-/// Returns a report with two commands, an episode and an answer.
 fn report() -> Value {
     json!({
         "schema": "smbscope.report/1",

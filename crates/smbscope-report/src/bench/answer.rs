@@ -7,7 +7,6 @@ use smbscope_diagnose::LoadPointFacts;
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::DurationStatistics;
 
-/// Returns the answer of a load point. None if no command was answered.
 pub(super) fn of_load_point(run: &BenchRun) -> Option<Answer> {
     let times = &run.total.client;
     let counted: Vec<&Counted> =

@@ -12,7 +12,6 @@ use smbscope_stats::DurationStatistics;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.bench/1";
 
 const KIND: DocumentKind = DocumentKind { schema: SCHEMA, advice: "give the run.json that bench wrote" };
@@ -90,7 +89,6 @@ pub struct TargetEntry {
 }
 
 impl TargetEntry {
-    /// Returns true if the target is a local folder instead of a share.
     pub(crate) fn is_local(&self) -> bool {
         self.dialect.as_deref() == Some("local")
     }
@@ -281,7 +279,6 @@ pub struct OverloadEntry {
 }
 
 impl OverloadEntry {
-    /// Returns the number of scenarios that were too slow.
     pub fn count(&self) -> u64 {
         self.late + self.exceeded + self.not_begun
     }
@@ -533,22 +530,18 @@ impl BenchRun {
         (self.duration_ns.0 > 0).then(|| self.duration_ns.as_secs_f64())
     }
 
-    /// Returns bytes read per second.
     pub fn read_per_second(&self) -> Option<f64> {
         self.seconds().map(|seconds| self.bytes_read as f64 / seconds)
     }
 
-    /// Returns bytes written per second.
     pub fn written_per_second(&self) -> Option<f64> {
         self.seconds().map(|seconds| self.bytes_written as f64 / seconds)
     }
 
-    /// Returns the number of error responses.
     pub fn error_count(&self) -> u64 {
         self.errors.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Returns the number of operations with an unexpected status.
     pub fn unexpected_count(&self) -> u64 {
         let counts = self.workload_operations.iter().flat_map(|operation| operation.unexpected.values());
         counts.fold(0, |sum, count| sum.saturating_add(*count))
@@ -564,7 +557,6 @@ impl BenchRun {
         self.rate().filter(|_| by_rate).unwrap_or_else(|| f64::from(self.users))
     }
 
-    /// Returns the requested operations per second of an open loop.
     pub fn rate(&self) -> Option<f64> {
         match self.pace {
             ScheduleAdherence::Open { rate, .. } => Some(rate),
@@ -572,12 +564,10 @@ impl BenchRun {
         }
     }
 
-    /// Returns the group with this name.
     pub fn group(&self, name: &str) -> Option<&MeasuredGroup> {
         self.groups.iter().find(|group| group.group == name)
     }
 
-    /// Returns true if the run has times from a capture.
     pub fn has_wire(&self) -> bool {
         self.total.wire.is_some()
     }
@@ -603,13 +593,11 @@ impl<'a> BenchEnvelope<'a> {
 /// Indented levels. The statistics of a load point are below them, with hundreds of numbers each.
 const LEVELS: usize = 6;
 
-/// Writes the document as indented JSON and a newline.
 pub fn write(document: &BenchDocument, out: impl Write) -> io::Result<()> {
     write_indented_above(LEVELS, &BenchEnvelope::new(document), out)
 }
 
 impl BenchDocument {
-    /// Returns true if load points differ in rate instead of users.
     pub fn is_ramp_of_rates(&self) -> bool {
         !self.settings.rates.is_empty()
     }
@@ -632,13 +620,11 @@ impl BenchDocument {
         load_name(run.users, run.rate().filter(|_| self.is_ramp_of_rates()))
     }
 
-    /// Parses the output of [`write()`].
     pub fn parse(text: &[u8]) -> Result<BenchDocument, ParseError> {
         document::parse(KIND, text)
     }
 }
 
-/// Formats a load: its rate if given, otherwise its users.
 pub(crate) fn load_name(users: u32, rate: Option<f64>) -> String {
     match rate {
         Some(rate) => format!("{}/s", crate::format::thousands(rate.round() as u64)),

@@ -18,7 +18,6 @@ impl BenchDocument {
     }
 }
 
-/// Formats the headline. If the run failed, the reason comes first.
 pub(super) fn sentence(document: &BenchDocument) -> String {
     let figures = figures(document);
     match document.failure() {

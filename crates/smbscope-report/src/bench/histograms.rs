@@ -19,9 +19,7 @@ pub const ALL: &str = "All";
 #[derive(Debug, Clone)]
 pub struct TaggedHistogram {
     pub users: u32,
-    /// Group name, or [`ALL`].
     pub group: String,
-    /// Start of the measurement.
     pub started: Timestamp,
     pub duration: Nanos,
     /// Response times in nanoseconds.
@@ -46,7 +44,6 @@ pub fn write(start: Timestamp, histograms: &[TaggedHistogram], mut out: impl Wri
     out.flush()
 }
 
-/// Divisor of the largest values.
 const NS_PER_MS: f64 = 1e6;
 
 /// Returns a tag such as `8-users/Read`. Tags must not contain blanks or commas.

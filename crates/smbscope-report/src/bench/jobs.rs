@@ -51,12 +51,10 @@ pub struct JobEntry {
 }
 
 impl JobStatistics {
-    /// Returns the files opened per second of job time. None if no time elapsed.
     pub fn files_per_second(&self) -> Option<f64> {
         self.per_second(self.files)
     }
 
-    /// Returns the bytes read and written per second of job time. None if no time elapsed.
     pub fn bytes_per_second(&self) -> Option<f64> {
         self.per_second(self.bytes_read.saturating_add(self.bytes_written))
     }

@@ -91,7 +91,6 @@ pub(super) fn answer(document: &BenchDocument, launch: &Launch) -> Answer {
     Answer { culprit, headline: headline(document, launch), next: steps(document), ..Answer::default() }
 }
 
-/// Returns the limits of the figures, one sentence each.
 pub(super) fn warnings(document: &BenchDocument) -> Vec<String> {
     let mut warnings = Vec::new();
     let Some(run) = document.runs.first() else { return warnings };
@@ -119,7 +118,6 @@ pub(super) fn warnings(document: &BenchDocument) -> Vec<String> {
     warnings
 }
 
-/// Suggests analysing the capture during the slowest launch.
 fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
     let step = || {
         let run = document.runs.first()?;

@@ -46,7 +46,6 @@ impl BenchRun {
         connects.chain(commands.map(|command| command.times.client.count)).sum()
     }
 
-    /// Counts error responses to commands of a group or name.
     fn errors_of(&self, of: &str) -> u64 {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         let is_other = |group: &str| is(OTHER) && CommandGroup::OTHER.iter().any(|other| other.name() == group);
@@ -76,7 +75,6 @@ impl BenchRun {
     }
 }
 
-/// Returns the metric's name in the document.
 fn metric(figure: ServerFigure) -> &'static str {
     match figure {
         ServerFigure::Cpu => "cpu",

@@ -46,7 +46,6 @@ pub(crate) use text::server as server_text;
 pub use text::{RampDetailLevel, RampTextOptions, render};
 
 impl BenchDocument {
-    /// Returns the heading of the report.
     pub(crate) fn heading(&self) -> String {
         match &self.title {
             Some(title) if self.launch.is_some() => format!("Launch: {title}"),

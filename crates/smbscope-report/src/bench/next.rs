@@ -4,7 +4,6 @@ use super::{BenchDocument, BenchRun, LoopModel, RunCapture};
 use smbscope_diagnose::next::{self, SuggestedCommand};
 use smbscope_model::Nanos;
 
-/// Approximate number of load points in a finer ramp.
 const POINTS: u32 = 6;
 
 /// Returns at most two commands: other load points, and one that shows who caused the wait.
@@ -15,7 +14,6 @@ pub(super) fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
     [load(document), whose(document)].into_iter().flatten().collect()
 }
 
-/// Returns the command that measures a load point again.
 pub(crate) fn again(document: &BenchDocument, run: &BenchRun) -> Option<String> {
     command(document, document.load(run))
 }
@@ -58,7 +56,6 @@ fn load(document: &BenchDocument) -> Option<SuggestedCommand> {
     is_finer.then(|| step(document, "knee", &options(document, &points)?)).flatten()
 }
 
-/// Formats the powers of two up to `last`: `1,2,4,8`.
 fn doubling(last: u32) -> String {
     let powers = std::iter::successors(Some(1u32), |load| load.checked_mul(2)).take_while(|load| *load <= last);
     powers.map(|load| load.to_string()).collect::<Vec<_>>().join(",")

@@ -4,12 +4,10 @@
 use super::BenchRun;
 use smbscope_model::Nanos;
 
-/// An operation at a load point, as seen by Samba and by the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InsideSamba {
     /// Name of Samba's counter, in words: `create`, `query info`.
     pub operation: String,
-    /// Rate counted by Samba.
     pub per_second: f64,
     /// Mean time inside smbd.
     pub inside: Nanos,

@@ -32,7 +32,6 @@ pub struct ServerSeries {
 }
 
 impl ServerSeries {
-    /// Creates a series with the mean and maximum of its values.
     pub fn new(metric: &str, unit: &str, values: Vec<Option<f64>>) -> ServerSeries {
         let known: Vec<f64> = values.iter().flatten().copied().collect();
         ServerSeries {

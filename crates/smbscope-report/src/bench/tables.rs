@@ -17,7 +17,6 @@ pub const SCHEMA_KEY: &str = "smbscope.schema";
 pub const INTERVALS_SCHEMA: &str = "smbscope.intervals/1";
 pub const SERVER_SCHEMA: &str = "smbscope.server/1";
 
-/// A sample of a server metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerMetric {
     pub time: Timestamp,
@@ -28,7 +27,6 @@ pub struct ServerMetric {
     pub unit: String,
 }
 
-/// Writes the intervals of all load points, one per row.
 pub fn write_intervals(runs: &[BenchRun], out: impl Write + Send) -> io::Result<()> {
     let rows = || runs.iter().enumerate().flat_map(|(at, run)| run.intervals.iter().map(move |i| (at, run, i)));
     let column = |value: &dyn Fn(usize, &BenchRun, &super::IntervalEntry) -> Option<i64>| -> ArrayRef {
@@ -51,7 +49,6 @@ pub fn write_intervals(runs: &[BenchRun], out: impl Write + Send) -> io::Result<
     write(INTERVALS_SCHEMA, columns.into(), out)
 }
 
-/// Writes the samples of all server metrics, one per row.
 pub fn write_server(metrics: &[ServerMetric], out: impl Write + Send) -> io::Result<()> {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("time_ns", Arc::new(metrics.iter().map(|metric| Some(metric.time.0)).collect::<Int64Array>())),

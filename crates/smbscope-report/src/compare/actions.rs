@@ -84,7 +84,6 @@ const PAIRS: [(&str, &[&str]); 17] = [
 /// A command or part of one: protocol, name, and true for expected waits.
 type ComparedCommandKey<'a> = (Protocol, &'a str, bool);
 
-/// Returns the commands of all columns as rows, with equivalent commands in one row.
 pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
     let columns: Vec<BTreeMap<ComparedCommandKey<'_>, &entries::CommandEntry>> =
         inputs.iter().map(|input| by_key(input)).collect();
@@ -190,7 +189,6 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Strips the prefix of SMB1 commands.
 fn short(name: &str) -> &str {
     name.strip_prefix("SMB_COM_").unwrap_or(name)
 }

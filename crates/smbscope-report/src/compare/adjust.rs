@@ -8,7 +8,6 @@ use smbscope_stats::replication::{benjamini_hochberg, holm};
 const LEVEL: f64 = 0.05;
 
 impl Ratios {
-    /// Returns the ratios shown in tables.
     fn judged(&mut self) -> impl Iterator<Item = &mut Ratio> {
         [&mut self.mean, &mut self.p50, &mut self.p95, &mut self.p99, &mut self.sum].into_iter().flatten()
     }

@@ -32,7 +32,6 @@ pub struct Compared {
     pub answer: Answer,
 }
 
-/// Returns an answer for each column but the first.
 pub(super) fn answers(comparison: &Comparison) -> Vec<Compared> {
     let Some((base, others)) = comparison.columns.split_first() else { return Vec::new() };
     (1..)
@@ -182,7 +181,6 @@ fn times(ratio: Ratio) -> String {
     unbroken(format!("{ratio} times"))
 }
 
-/// A command whose mean changed.
 struct LatencyChange<'a> {
     command: &'a ComparedCommand,
     ratio: Ratio,
@@ -193,7 +191,6 @@ struct LatencyChange<'a> {
     cost: i128,
 }
 
-/// Returns the changed commands, largest total change first.
 fn changes(comparison: &Comparison, column: usize) -> Vec<LatencyChange<'_>> {
     let changed = comparison.commands.iter().filter(|command| !command.waiting).filter_map(|command| {
         let (old, new) = pair(&command.cells, column).filter(|(old, new)| old.timed.min(new.timed) >= TIMED_MIN)?;
@@ -258,12 +255,10 @@ fn one(change: &LatencyChange<'_>) -> String {
     )
 }
 
-/// Returns true if the baseline or the column has several runs.
 fn is_repeated(comparison: &Comparison, column: usize) -> bool {
     [0, column].into_iter().any(|at| comparison.columns.get(at).is_some_and(|column| column.runs > 1))
 }
 
-/// Formats the caveat about the certainty of an answer.
 fn certainty(comparison: &Comparison, column: usize) -> String {
     let about = |kinds: &[NoteKind]| {
         comparison.notes.iter().any(|note| (note.column == column || note.column == 0) && kinds.contains(&note.kind))

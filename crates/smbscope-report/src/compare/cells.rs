@@ -121,7 +121,6 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// Converts a verdict. The second value is the number of repetitions that would decide it.
     pub(super) fn from_answer(answer: DifferenceVerdict) -> (Conclusion, Option<u32>) {
         match answer {
             DifferenceVerdict::Higher => (Conclusion::Higher, None),
@@ -198,7 +197,6 @@ impl ComparisonCell {
         }
     }
 
-    /// Creates a cell from slice figures, which have no distribution.
     pub(super) fn of_slice(slice: &SliceFigures) -> ComparisonCell {
         let sum = (slice.timed > 0).then_some(Nanos(slice.response_time_sum_ns));
         ComparisonCell {

@@ -19,12 +19,10 @@ use smbscope_stats::replication::Scope;
 use std::fmt;
 use std::str::FromStr;
 
-/// Hint of syntax errors.
 const EXAMPLE: &str = "write limits such as 'p95(Read) > 1.10x' or 'throughput < 0.9x'";
 /// Measures without parentheses that have ratios. Errors have none, since the baseline often has 0.
 const KNOWN: [&str; 4] = ["ops", "commands", "throughput", "elapsed"];
 
-/// A limit for a ratio to the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatioLimit {
     measure: Measure,
@@ -33,7 +31,6 @@ pub struct RatioLimit {
     times: f64,
 }
 
-/// Error: a measure that can't be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoFigure(String);
 
@@ -87,7 +84,6 @@ impl RatioLimit {
         if self.above { ratio > self.times } else { ratio < self.times }
     }
 
-    /// Judges a column's ratio.
     fn judged(&self, ratio: &Ratio, name: &str, base: &str, strict: bool) -> Judgement {
         let beyond = self.is_beyond(ratio.value);
         let nearest = ratio.interval.map(|interval| if self.above { interval.low } else { interval.high });
@@ -159,7 +155,6 @@ pub fn judge(
 }
 
 impl ComparableReport {
-    /// Returns the value of a measure, if reports have it.
     pub(crate) fn value(&self, measure: &Measure) -> Option<f64> {
         match measure {
             Measure::Time(figure, of) => figure.value_in(&self.row(of)?.response_time).map(Nanos::as_secs_f64),

@@ -44,12 +44,10 @@ use smbscope_model::{CaptureInfo, Nanos, Protocol};
 use smbscope_stats::HeatMap;
 use std::cmp::Reverse;
 
-/// A report and its name in the comparison.
 #[derive(Debug, Clone)]
 pub struct ComparisonInput {
     /// Name, unique among the inputs.
     pub name: String,
-    /// Argument as given.
     pub source: String,
     pub report: ComparableReport,
 }
@@ -215,12 +213,10 @@ pub struct ComparedCommand {
 }
 
 impl Comparison {
-    /// Compares reports with the first one.
     pub fn new(title: Option<String>, inputs: &[ComparisonInput]) -> Comparison {
         Comparison::of_inputs(title, inputs).answered()
     }
 
-    /// Builds the comparison without its answers.
     fn of_inputs(title: Option<String>, inputs: &[ComparisonInput]) -> Comparison {
         let groups = groups(inputs);
         let rows = inputs.iter().map(|input| Some(&input.report.headline));
@@ -241,7 +237,6 @@ impl Comparison {
         }
     }
 
-    /// Compares reports and ramps with the first one.
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
         let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
         let (inputs, ramps) = ramps::resolved(&singles);
@@ -301,7 +296,6 @@ impl Overview {
     }
 }
 
-/// Returns the groups of all columns in report order.
 fn groups(inputs: &[ComparisonInput]) -> Vec<ComparedGroup> {
     let of_all = crate::names::groups().map(|(name, part_of, headline)| {
         let found = || inputs.iter().map(|input| input.report.group(name));
@@ -316,7 +310,6 @@ fn groups(inputs: &[ComparisonInput]) -> Vec<ComparedGroup> {
     of_all.filter(|group| group.cells.iter().any(Option::is_some)).collect()
 }
 
-/// Returns the commands of all columns, by longest total response time in any of them.
 fn commands(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
     let mut commands = actions::rows(inputs);
     let longest = |command: &ComparedCommand| {

@@ -46,7 +46,6 @@ pub enum NoteKind {
     Warning,
 }
 
-/// Returns all caveats by column.
 pub(super) fn notes(inputs: &[ComparisonInput], groups: &[ComparedGroup]) -> Vec<ComparisonNote> {
     let mut notes = Vec::new();
     for (column, input) in inputs.iter().enumerate() {
@@ -80,7 +79,6 @@ pub(super) fn notes(inputs: &[ComparisonInput], groups: &[ComparedGroup]) -> Vec
     notes
 }
 
-/// Notes a filter different from the baseline's.
 fn filter(input: &ComparisonInput, base: &ComparisonInput) -> Option<String> {
     let (mine, bases) = (&input.report.filter, &base.report.filter);
     let named =
@@ -88,7 +86,6 @@ fn filter(input: &ComparisonInput, base: &ComparisonInput) -> Option<String> {
     (mine != bases).then(|| format!("about {}, and {} about {}", named(mine), base.name, named(bases)))
 }
 
-/// Returns the headline groups that are not sums of others.
 fn leaves(groups: &[ComparedGroup]) -> impl Iterator<Item = &ComparedGroup> {
     groups.iter().filter(|group| group.headline && group.group != crate::names::OTHER)
 }
@@ -108,7 +105,6 @@ fn few(groups: &[ComparedGroup], column: usize) -> Option<String> {
     })
 }
 
-/// Notes a workload different from the baseline's.
 fn mix(groups: &[ComparedGroup], column: usize, base: &str) -> Option<String> {
     let counts = |column: usize| -> Vec<u64> {
         leaves(groups).map(|group| group.cells[column].as_ref().map_or(0, |cell| cell.count)).collect()

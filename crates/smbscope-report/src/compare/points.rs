@@ -148,7 +148,6 @@ pub(super) fn points(ramps: &[Option<&BenchDocument>]) -> Vec<ComparedLoadPoint>
     loads.into_iter().map(point).collect()
 }
 
-/// Adds rates, and their ratios to the first column.
 fn with_rates(
     cells: Vec<Option<ComparisonCell>>,
     runs: &[Option<&BenchRun>],
@@ -176,7 +175,6 @@ fn with_rates(
     made.collect()
 }
 
-/// Returns the metrics that any of the runs has, in their order.
 fn metrics(runs: &[Option<&BenchRun>]) -> Vec<PointMetric> {
     let all = || runs.iter().flatten().flat_map(|run| &run.server).flat_map(|server| &server.metrics);
     let mut known: Vec<(&str, &str)> = Vec::new();

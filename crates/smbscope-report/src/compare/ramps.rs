@@ -14,7 +14,6 @@ use smbscope_model::{CommandGroup, Nanos, Protocol, Timestamp};
 use smbscope_stats::DurationStatistics;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A column of the comparison.
 #[derive(Debug, Clone)]
 pub struct Given {
     /// Name, unique among the columns.
@@ -23,7 +22,6 @@ pub struct Given {
     pub runs: Vec<(String, ComparableDocument)>,
 }
 
-/// One run of a column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Single<'a> {
     name: &'a str,
@@ -42,7 +40,6 @@ fn chosen(document: &BenchDocument, common: Option<u32>) -> Option<&BenchRun> {
     document.runs.iter().rfind(|run| Some(run.users) == common).or(document.runs.last())
 }
 
-/// Returns the compared load point of each ramp, and None for reports.
 pub(super) fn compared_runs<'a>(singles: &[Single<'a>]) -> Vec<Option<&'a BenchRun>> {
     let ramps: Vec<Option<&BenchDocument>> = singles.iter().map(Single::ramp).collect();
     let common = highest_common(&ramps);
@@ -61,7 +58,6 @@ impl<'a> Single<'a> {
         }
     }
 
-    /// Returns the start of a ramp. None for reports.
     pub(super) fn started(&self) -> Option<Timestamp> {
         match self.content {
             ComparableDocument::Ramp(document) => Some(document.started_ns),
@@ -77,7 +73,6 @@ pub enum ComparableDocument {
 }
 
 impl ComparableDocument {
-    /// Returns the dimensions of `--by`. Empty without it.
     pub fn by(&self) -> &[String] {
         let slices = match self {
             ComparableDocument::Report(report) => report.slices.as_ref(),
@@ -157,7 +152,6 @@ pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<ComparisonInput>, Option<Ra
     (inputs.collect(), found.then(|| Ramps { columns, points: points(&ramps) }))
 }
 
-/// Returns the highest load that all ramps have.
 fn highest_common(ramps: &[Option<&BenchDocument>]) -> Option<u32> {
     let loads =
         ramps.iter().flatten().map(|document| document.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>());
@@ -202,10 +196,8 @@ pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
     found
 }
 
-/// Effect of the place of measurement.
 const ELSEWHERE: &str = "inside the client the time of its own system and of its network counts too";
 
-/// Describes a difference in workload, schedule or load points. None if they are equal.
 fn load(ramp: &BenchDocument, base: &BenchDocument, name: &str) -> Option<String> {
     let load = |ramp: &BenchDocument| format!("{}, {}", ramp.workload.name, schedule(ramp));
     let users = |ramp: &BenchDocument| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
@@ -230,7 +222,6 @@ pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationSta
     StatisticsEntry { count, timed: times.count, errors, response_time: *times, ..StatisticsEntry::default() }
 }
 
-/// Converts a load point to the form of a capture report.
 fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableReport {
     let runs = || run.into_iter();
     let users = run.map_or(0, |run| run.users);
@@ -339,7 +330,6 @@ fn add_up<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeM
 }
 
 impl Ramps {
-    /// Returns the columns that are ramps, with their indices.
     pub(super) fn named<'a>(
         &'a self,
         columns: &'a [ComparisonColumn],

@@ -20,12 +20,10 @@ use std::ops::Range;
 pub(super) struct ColumnRuns {
     /// Range of run indices of each column.
     runs: Vec<Range<usize>>,
-    /// Start time of each run, if known.
     started: Vec<Option<Timestamp>>,
 }
 
 impl ColumnRuns {
-    /// Creates the assignment. `singles` are the runs of all columns in order.
     pub(super) fn new(given: &[Given], singles: &[Single<'_>]) -> ColumnRuns {
         let mut end = 0;
         let runs = given.iter().map(|given| {
@@ -76,7 +74,6 @@ impl ColumnRuns {
         alternate.then(|| (places(base), places(other)))
     }
 
-    /// Folds cells of runs to cells of columns.
     fn cells(&self, cells: &[Option<ComparisonCell>]) -> Vec<Option<ComparisonCell>> {
         let timed = |run: usize| cells.get(run)?.as_ref().filter(|cell| cell.timed > 0);
         let folded = self.runs.iter().enumerate().map(|(column, runs)| {
@@ -120,7 +117,6 @@ impl ColumnRuns {
         folded.collect()
     }
 
-    /// Folds a server metric of runs to columns.
     fn metrics(&self, cells: &[Option<MetricCell>]) -> Vec<Option<MetricCell>> {
         let folded = self.runs.iter().map(|runs| {
             let known: Vec<&MetricCell> = cells[runs.clone()].iter().flatten().collect();
@@ -148,7 +144,6 @@ impl ColumnRuns {
         self.runs.iter().map(middle).collect()
     }
 
-    /// Folds a comparison of runs to a comparison of columns.
     pub(super) fn folded(&self, mut runs: Comparison) -> Comparison {
         if !self.are_repeated() {
             return runs;
@@ -220,7 +215,6 @@ impl ColumnRuns {
         folded.collect()
     }
 
-    /// Folds notes to columns, without duplicates.
     fn notes(&self, notes: Vec<ComparisonNote>) -> Vec<ComparisonNote> {
         let mut kept: Vec<ComparisonNote> = Vec::new();
         for note in notes {
@@ -237,7 +231,6 @@ impl ColumnRuns {
     }
 }
 
-/// Returns the ranges of a column's runs. None for a single run.
 fn spread(points: &[Option<PointCell>]) -> Option<RepetitionRange> {
     let known: Vec<&PointCell> = points.iter().flatten().collect();
     let rates = |of: fn(&PointCell) -> Option<f64>| range(known.iter().filter_map(|point| of(point)), f64::total_cmp);

@@ -11,14 +11,11 @@ use smbscope_model::{CaptureInfo, Nanos};
 use smbscope_stats::HeatMap;
 use std::collections::BTreeMap;
 
-/// Slowest commands and files kept per column.
 pub(super) const LISTED_MAX: usize = 20;
 
-/// Input of a comparison.
 #[derive(Debug, Clone)]
 pub struct ComparableReport {
     pub(super) title: Option<String>,
-    /// Filter of the report. None if it covers all exchanges.
     pub(super) filter: Option<String>,
     pub(super) version: String,
     pub(super) captures: Vec<CaptureInfo>,
@@ -38,7 +35,6 @@ pub struct ComparableReport {
 }
 
 impl ComparableReport {
-    /// Parses a report saved as JSON (`smbscope.report/1`).
     pub fn parse(text: &[u8]) -> Result<ComparableReport, ParseError> {
         document::parse(KIND, text).map(ComparableReport::of_document)
     }
@@ -85,14 +81,12 @@ impl ComparableReport {
         }
     }
 
-    /// Finds a group or part of a group.
     pub(super) fn group(&self, name: &str) -> Option<&GroupEntry> {
         GroupEntry::find(&self.groups, name)
     }
 }
 
 impl Overview {
-    /// Derives the rates, and adds the connections of each dialect.
     pub(super) fn completed(self, dialects: BTreeMap<Option<String>, u64>) -> Overview {
         let seconds = self.elapsed_ns.filter(|elapsed| elapsed.0 > 0).map(Nanos::as_secs_f64);
         let bytes = self.bytes_read.saturating_add(self.bytes_written);
@@ -144,7 +138,6 @@ impl StatisticsEntry {
 }
 
 impl CommandEntry {
-    /// Returns true if the entry holds the expected waits of a command.
     pub(super) fn is_waiting(&self) -> bool {
         self.groups == [smbscope_model::CommandGroup::Waiting]
     }

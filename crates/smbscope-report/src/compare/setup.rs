@@ -5,12 +5,10 @@ use crate::bench::{BenchDocument, TargetEntry};
 use crate::format::{clean, shorten};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest value shown.
 const VALUE_SHOWN: usize = 40;
 /// Digits of a hash that distinguish two definitions.
 const HASH_SHOWN: usize = 8;
 
-/// Returns the conditions of a run by name.
 fn facts(document: &BenchDocument) -> BTreeMap<String, String> {
     let TargetEntry { dialect, signing, signing_algorithm, encryption, cipher, .. } = &document.target;
     let negotiated = |asked: &str, found: &Option<String>| match found {
@@ -51,7 +49,6 @@ fn side(given: &Given) -> Option<BTreeMap<String, BTreeSet<String>>> {
     Some(names.into_iter().map(|name| (clean(name), values(name))).collect())
 }
 
-/// Reports the differences of each column from the first, and between the runs of a column.
 pub(super) fn differences(given: &[Given]) -> Vec<ComparisonNote> {
     let sides: Vec<_> = given.iter().map(side).collect();
     let mut notes = Vec::new();

@@ -34,7 +34,6 @@ pub struct ComparedSlice {
     pub(crate) cells: Vec<Option<ComparisonCell>>,
 }
 
-/// Compares slices if all columns have them, grouped by the same dimensions.
 pub(super) fn compare(inputs: &[ComparisonInput]) -> Option<ComparedSlices> {
     let all: Vec<_> = inputs.iter().map(|input| input.report.slices.as_ref()).collect::<Option<_>>()?;
     let by = &all.first()?.by;

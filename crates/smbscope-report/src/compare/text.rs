@@ -23,12 +23,9 @@ const NAME_SHOWN: usize = 14;
 /// Slices shown, and the width of their name column, which holds paths.
 const SLICES_SHOWN: usize = 20;
 const SLICE_NAMES: RangeInclusive<usize> = 20..=48;
-/// Heading of ratios.
 const TIMES: &str = "×";
-/// Heading of confidence intervals.
 const INTERVAL: &str = "95%";
 
-/// Formats the comparison for a terminal that is `width` columns wide.
 pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
     let mut page = TextPage::new(width, color);
     let title = match &comparison.title {
@@ -96,12 +93,10 @@ fn overview(page: &mut TextPage, comparison: &Comparison) {
     }
 }
 
-/// Returns true if a column has several runs.
 fn is_repeated(comparison: &Comparison) -> bool {
     comparison.columns.iter().any(|column| column.runs > 1)
 }
 
-/// Explanation of figures of several runs.
 const RUNS: &str = " Times and rates of several runs are geometric means, counts are means. 95% = interval of the ratio to \
                     its left, of 3 or 4 runs its range; in parentheses where no difference is shown.";
 
@@ -169,7 +164,6 @@ fn quality(page: &mut TextPage, comparison: &Comparison) {
     }
 }
 
-/// Renders a name with wrapped text next to it.
 fn hanging(page: &mut TextPage, name: &str, text: &str, paint: Paint) {
     page.beside(paint, &format!("  {name:<NAME_MAX$}  "), &clean(text));
 }
@@ -228,7 +222,6 @@ fn ramps(page: &mut TextPage, comparison: &Comparison) {
     page.paragraph(Paint::Faint, &text);
 }
 
-/// Renders the server metrics of the load points.
 fn servers(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
@@ -251,7 +244,6 @@ fn servers(page: &mut TextPage, comparison: &Comparison) {
     }
 }
 
-/// Renders the slices, longest total wait in any column first.
 fn slices(page: &mut TextPage, comparison: &Comparison) {
     let Some(slices) = &comparison.slices else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
@@ -273,7 +265,6 @@ fn whole_name(group: &ComparedGroup) -> String {
     group.part_of.as_ref().map_or_else(|| group.group.clone(), |whole| format!("{whole}: {}", group.group))
 }
 
-/// Returns a heading with the load, and a line per column.
 fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeated: bool) -> Vec<TextTableLine> {
     let heading = counted(users.into(), "user", "users");
     let mut lines = vec![TextTableLine::new(heading, Vec::new())];
@@ -300,7 +291,6 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeat
     if lines.len() > 1 { lines } else { Vec::new() }
 }
 
-/// Renders groups and commands: a heading for each, then a line per column.
 fn tables(page: &mut TextPage, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let repeated = is_repeated(comparison);

@@ -10,10 +10,8 @@ use smbscope_stats::{HeatMap, Measure, TimeFigure};
 
 /// Number of resamples. Each reads the run's whole heat map.
 const RESAMPLES: u32 = 1_000;
-/// A statistic of response times.
 type HistogramStatistic = fn(&Histogram) -> Option<f64>;
 
-/// Adds confidence intervals to the ratios of the headline if both columns are single runs.
 pub(super) fn headline(comparison: &mut Comparison) {
     let Some((base, others)) = comparison.columns.split_first() else { return };
     for (column, other) in (1..).zip(others) {
@@ -67,12 +65,10 @@ fn judge(ratios: &mut Ratios, before: &HeatMapSeries<'_>, after: &HeatMapSeries<
     }
 }
 
-/// A heat map as a time series.
 struct HeatMapSeries<'a> {
     map: &'a HeatMap,
     /// Histogram of each interval with commands.
     histograms: Vec<&'a [(usize, u64)]>,
-    /// Mean response time of each interval.
     means: Vec<f64>,
 }
 
@@ -101,7 +97,6 @@ impl HeatMapSeries<'_> {
     }
 }
 
-/// Number of commands by bucket of response time.
 struct Histogram<'a> {
     map: &'a HeatMap,
     counts: Vec<u64>,

@@ -29,11 +29,9 @@ use std::str::FromStr;
 const EXAMPLE: &str = "write conditions such as 'answer.culprit == server' or 'READ.p95 > 20ms'";
 /// Measures other than response times that a report supports.
 const MEASURES: [&str; 4] = ["count", "errors", "commands", "throughput"];
-/// Fields of the answer that a condition can test.
 const ANSWER: [&str; 3] = ["answer.culprit", "answer.cause", "answer.lost"];
 const NOT_TIMED: &str = "not_timed";
 
-/// A condition on a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailIf {
     text: String,
@@ -65,7 +63,6 @@ impl FromStr for FailIf {
     }
 }
 
-/// Formats the condition as it was given.
 impl fmt::Display for FailIf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -142,7 +139,6 @@ fn equality(cursor: &mut Cursor<'_, '_>) -> Result<bool, LocatedProblem> {
     }
 }
 
-/// Parses the key after `==`, with or without quotes.
 fn operand(what: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usize>), LocatedProblem> {
     let (key, place) = match cursor.peek() {
         Some(Token { kind: TokenKind::Word(word), place }) => ((*word).to_owned(), place.clone()),
@@ -153,7 +149,6 @@ fn operand(what: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usi
     Ok((key, place))
 }
 
-/// Parses `>` or `<` and a limit.
 fn number(text: &str, of: Number, cursor: &mut Cursor<'_, '_>) -> Result<Check, LocatedProblem> {
     let above = cursor.sign(">");
     if !above && !cursor.sign("<") {
@@ -299,7 +294,6 @@ impl Number {
     }
 }
 
-/// Explains why there is no row with this name.
 fn absent(report: &Report, of: &str) -> String {
     let waits = report.aggregate.commands.iter().any(|row| row.waiting && is_command(row.command, of));
     match waits {

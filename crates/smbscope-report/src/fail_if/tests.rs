@@ -8,7 +8,6 @@ use smbscope_wire::{smb1, smb2};
 
 const MS: i64 = 1_000_000;
 
-/// Returns exchanges with these response times, one per second.
 fn exchanges(command: Command, group: CommandGroup, times_ms: impl IntoIterator<Item = i64>) -> Vec<Exchange> {
     let exchange = |(second, time): (i64, i64)| Exchange { command, group, ..read(second * 1_000 * MS, time * MS) };
     (0..).zip(times_ms).map(exchange).collect()

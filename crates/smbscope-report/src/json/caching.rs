@@ -65,7 +65,6 @@ struct FileRereads {
 }
 
 impl CachingEntry {
-    /// Creates the entry with at most `listed` clients and files.
     pub(super) fn new(figures: &CachingFigures, listed: usize) -> CachingEntry {
         let clients = figures.clients.iter().take(listed);
         let files = figures.files.iter().take(listed);

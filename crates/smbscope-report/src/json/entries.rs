@@ -197,7 +197,6 @@ pub(crate) struct GroupEntry {
 }
 
 impl GroupEntry {
-    /// Finds a group or part of a group by name.
     pub(crate) fn find<'a>(groups: &'a [GroupEntry], name: &str) -> Option<&'a GroupEntry> {
         groups.iter().flat_map(|group| std::iter::once(group).chain(&group.parts)).find(|group| group.group == name)
     }

@@ -7,7 +7,6 @@ use smbscope_diagnose::{Episode, EpisodeKind};
 use smbscope_model::{Nanos, Timestamp};
 use std::sync::Arc;
 
-/// Most commands of an episode listed.
 pub(super) const BARS_MAX: usize = 5_000;
 
 /// Prediction of the episode's duration under other conditions.

@@ -7,7 +7,6 @@ use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use std::io::{self, Write};
 
-/// Writes a document as indented JSON and a newline.
 pub(crate) fn write_indented(document: &impl Serialize, out: impl Write) -> io::Result<()> {
     write_indented_above(usize::MAX, document, out)
 }
@@ -25,7 +24,6 @@ pub(crate) fn write_for_html(document: &impl Serialize, out: impl Write) -> io::
     Ok(document.serialize(&mut Serializer::with_formatter(out, escaped))?)
 }
 
-/// Formats a document on one line.
 pub fn line(document: &impl Serialize) -> String {
     let mut out = Vec::new();
     let escaped = Escaped::new(0, steers_a_terminal);

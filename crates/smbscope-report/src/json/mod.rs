@@ -33,7 +33,6 @@ pub const SCHEMA: &str = "smbscope.report/1";
 pub(crate) const KIND: DocumentKind =
     DocumentKind { schema: SCHEMA, advice: "give a report made with analyze --format json" };
 
-/// Writes the report as indented JSON and a newline.
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     escaped::write_indented(&ReportDocument::within(report, usize::MAX), out)
 }

@@ -8,7 +8,6 @@ use smbscope_model::offers::{AlgorithmOffer, cipher_name, compression_name, sign
 use smbscope_model::{Capabilities, ClientOffer, Dialect, Offers, ServerOffer};
 use std::collections::HashMap;
 
-/// Most addresses listed per side of a negotiation.
 const LISTED: usize = 100;
 
 /// Usage of SMB1. At most 100 entries per list.
@@ -115,7 +114,6 @@ struct FeatureEntry {
     outcome: String,
 }
 
-/// All negotiations, and their indices by offers.
 pub(super) struct NegotiationIndex<'r> {
     pub(super) entries: Vec<NegotiationEntry>,
     places: HashMap<&'r Offers, usize>,

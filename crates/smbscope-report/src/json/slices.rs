@@ -70,7 +70,6 @@ pub(crate) struct SliceEntryKey(pub(crate) Vec<(Field, SliceEntryValue)>);
 pub(crate) enum SliceEntryValue {
     Number(u64),
     Text(String),
-    /// Not known from the capture.
     Unknown,
 }
 

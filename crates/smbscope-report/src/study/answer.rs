@@ -119,7 +119,6 @@ impl Results {
     }
 }
 
-/// Returns the distance from the baseline, regardless of direction.
 fn size(row: &StudyRow) -> f64 {
     row.factor.and_then(|factor| factor.ratio).map_or(0.0, |ratio| ratio.ln().abs())
 }
@@ -159,7 +158,6 @@ fn headline(rows: &[&StudyRow], claims: &[String]) -> String {
     format!("{}, {}: {}{more}.", first.measure, load_name(first.users, first.rate), said.join("; "))
 }
 
-/// Returns the total repetitions that would decide all undecided rows.
 fn needed(rows: &[&StudyRow]) -> Option<u32> {
     let needed = |row: &&StudyRow| match (row.verdict?, row.factor.as_ref()?.answer) {
         (StudyVerdict::TooFew, _) => u32::try_from(REPETITIONS_MIN).ok(),
@@ -190,14 +188,12 @@ fn undecided(document: &StudyDocument, rows: &[&StudyRow], needed: Option<u32>) 
     Some(format!("Undecided: {first}{others}{more}."))
 }
 
-/// Suggests the command that runs the needed repetitions.
 fn again(document: &StudyDocument, needed: u32) -> Option<SuggestedCommand> {
     let directory = format!("{}-{needed}", document.name);
     let command = document.definition.command(needed, &directory);
     document.studies.is_empty().then(|| SuggestedCommand::new("decide", command))
 }
 
-/// Formats the result of a row.
 fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
     let factor = row.factor.as_ref()?;
     let (name, baseline) = (document.name_of(row.variant), document.name_of(document.baseline_of(row)));

@@ -74,7 +74,6 @@ pub struct StudyDefinitionEntry {
 }
 
 impl StudyDefinitionEntry {
-    /// Returns the command that makes this study in a directory.
     pub fn command(&self, repetitions: u32, directory: &str) -> String {
         let repetitions = repetitions.to_string();
         let mut words = vec!["smbscope", "study", &self.source];
@@ -229,17 +228,14 @@ pub fn write(document: &StudyDocument, out: impl Write) -> io::Result<()> {
 }
 
 impl StudyDocument {
-    /// Parses the output of [`write()`].
     pub fn parse(text: &[u8]) -> Result<StudyDocument, ParseError> {
         document::parse(KIND, text)
     }
 
-    /// Returns the name of a variant.
     pub(super) fn name_of(&self, variant: usize) -> &str {
         self.variants.get(variant).map_or("", |variant| variant.name.as_str())
     }
 
-    /// Returns the baseline of a row's variant.
     pub(super) fn baseline_of(&self, row: &StudyRow) -> usize {
         self.variants.get(row.variant).map_or(0, |variant| variant.baseline)
     }

@@ -14,13 +14,11 @@ type StudyLoadKey = (u32, Option<u64>);
 
 type VariantValues = BTreeMap<usize, BTreeMap<u32, f64>>;
 
-/// Values of all runs, and everything derived from them.
 #[derive(Debug, Clone)]
 pub struct Results {
     measures: Vec<Measure>,
     repetitions: u32,
     seed: u64,
-    /// Index of each variant's baseline.
     baselines: Vec<usize>,
     /// The variants ran at different times, so repetitions with the same number are not paired.
     separate: bool,
@@ -29,7 +27,6 @@ pub struct Results {
     environments: Vec<BTreeMap<String, String>>,
     server: BTreeMap<ServerMetricKey, ServerMetricValues>,
     answers: BTreeMap<(StudyLoadKey, usize), Vec<Answer>>,
-    /// Number of load points in all runs.
     points: u64,
     /// Number of load points by weakness and variant.
     weak: BTreeMap<(usize, usize), u64>,
@@ -50,13 +47,11 @@ const WEAKNESSES: [Weakness; 2] = [
     Weakness { is_so: |run| run.unexpected_count() > 0, text: "operations ended otherwise than the workload expects." },
 ];
 
-/// Most variants named in a warning.
 const NAMED_MAX: usize = 4;
 
 /// Metric, users, bits of the rate, and variant.
 type ServerMetricKey = (String, u32, Option<u64>, usize);
 
-/// Values of a server metric at one load of one variant.
 #[derive(Debug, Clone, Default)]
 struct ServerMetricValues {
     unit: String,
@@ -91,7 +86,6 @@ impl Results {
         Results { separate: true, ..self }
     }
 
-    /// Adds a run of a variant.
     pub fn add(&mut self, variant: usize, repetition: u32, document: &bench::BenchDocument) {
         let by_rate = document.is_ramp_of_rates();
         for run in &document.runs {
@@ -115,7 +109,6 @@ impl Results {
         self.environments.push(document.environment.clone());
     }
 
-    /// Returns the answers of a variant's runs at the load of `row`.
     pub(super) fn answers_of(&self, row: &StudyRow, variant: usize) -> &[Answer] {
         self.answers.get(&((row.users, row.rate.map(f64::to_bits)), variant)).map_or(&[], Vec::as_slice)
     }
@@ -139,7 +132,6 @@ impl Results {
         replication::paired(&pairs.collect::<Vec<_>>(), &settings)
     }
 
-    /// Returns all rows by measure, load and variant. Measures without values have no rows.
     pub fn rows(&self) -> Vec<StudyRow> {
         let mut rows = Vec::new();
         for (measure, loads) in self.measures.iter().zip(&self.by_measure) {
@@ -186,7 +178,6 @@ impl Results {
         WEAKNESSES.iter().enumerate().filter_map(warning).collect()
     }
 
-    /// Returns the server metrics by metric, load and variant.
     pub fn server(&self) -> Vec<ServerRow> {
         let row = |((metric, users, rate, variant), found): (&ServerMetricKey, &ServerMetricValues)| {
             let each =

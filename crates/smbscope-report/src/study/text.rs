@@ -86,7 +86,6 @@ fn sha(document: &StudyDocument) -> &str {
     document.definition.sha256.get(..12).unwrap_or(&document.definition.sha256)
 }
 
-/// Tabulates the results in a block per measure and load.
 fn results(document: &StudyDocument) -> TextTable {
     let columns = vec![
         TextColumn::new("Mean"),

@@ -11,7 +11,6 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use smbscope_model::Exchange;
 use std::sync::Arc;
 
-/// Maximum number of rows in a batch.
 pub const BATCH_ROWS: usize = 8 << 10;
 /// Text in bytes that ends a batch.
 pub const BATCH_TEXT_BYTES: usize = 4 << 20;
@@ -40,7 +39,6 @@ impl ExchangeBatches {
         if self.batch.is_full() { self.rest() } else { None }
     }
 
-    /// Returns the remaining rows, if any.
     pub fn rest(&mut self) -> Option<RecordBatch> {
         let rows = self.batch.rows;
         (rows > 0).then(|| {
@@ -65,7 +63,6 @@ fn data_type(kind: ExchangeColumnKind) -> DataType {
     }
 }
 
-/// Rows that are not encoded yet, by column.
 struct RecordBatchBuilder {
     columns: Vec<ColumnBuilder>,
     rows: usize,

@@ -9,18 +9,15 @@ pub struct ExchangeColumn {
     pub kind: ExchangeColumnKind,
 }
 
-/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeColumnKind {
     /// Number that increases from row to row: of an exchange, flow or packet.
     Ordinal,
     Bytes,
-    /// Small number of packets.
     Packets,
     Port,
     /// Protocol value that may use all 64 bits.
     Wide,
-    /// Timestamp in nanoseconds since the Unix epoch.
     Instant,
     /// Duration in nanoseconds. Negative if the clock of the capture stepped back.
     Duration,
@@ -58,7 +55,6 @@ impl CellText for &str {
     }
 }
 
-/// Wrapper for values that need formatting.
 struct FormattedValue<T>(T);
 
 impl<T: Display> CellText for FormattedValue<T> {
@@ -69,7 +65,6 @@ impl<T: Display> CellText for FormattedValue<T> {
     }
 }
 
-/// An exchange with values that several columns use.
 pub(crate) struct ExchangeRow<'a> {
     exchange: &'a Exchange,
     exchange_id: u64,
@@ -139,7 +134,6 @@ macro_rules! columns {
         pub const COLUMNS: [ExchangeColumn; 46] = [$(ExchangeColumn { name: stringify!($name), kind: kind!($method) },)*];
 
         impl ExchangeRow<'_> {
-            /// Writes the values of the row.
             pub(crate) fn fill(&self, cells: &mut impl Cells) {
                 let $row = self;
                 let $exchange = self.exchange;

@@ -32,6 +32,5 @@ pub struct Provenance<'a> {
     pub quality: &'a Quality,
     /// Packets other than TCP, by protocol.
     pub skipped: &'a [SkippedPackets],
-    /// Filter of the rows.
     pub filter: Option<Filtered>,
 }

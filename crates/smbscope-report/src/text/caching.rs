@@ -8,7 +8,6 @@ use crate::Report;
 use crate::format::{bytes, counted, shorten_path, thousands};
 use smbscope_stats::{CachingFigures, RereadCounts};
 
-/// Files and clients listed.
 const LISTED: usize = 10;
 
 pub(super) fn render(page: &mut TextPage, report: &Report) {

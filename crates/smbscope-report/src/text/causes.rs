@@ -6,7 +6,6 @@ use crate::Report;
 use crate::format::{clean, prose_percent, span, unbroken};
 use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
 
-/// Further causes and notes in the brief report.
 const BRIEF_MAX: usize = 2;
 
 /// Renders the headline, and the first sentence of the advice.
@@ -21,7 +20,6 @@ pub(super) fn headline(page: &mut TextPage, answer: &Answer) {
     }
 }
 
-/// Renders further causes and notes, one per line.
 pub(super) fn in_brief(page: &mut TextPage, answer: &Answer) {
     let causes = answer.causes.iter().skip(usize::from(answer.stated().is_some()));
     let notes = answer.notes.iter().filter(|note| !is_told_elsewhere(note));
@@ -54,7 +52,6 @@ fn in_short(cause: &Cause) -> String {
     format!("{}: {who} lost {} ({share} of active time).", cause.title, unbroken(span(lost)))
 }
 
-/// Renders all causes and notes with their evidence.
 pub(super) fn in_full(page: &mut TextPage, report: &Report) {
     let answer = &report.explanation.answer;
     for (heading, causes) in [("Causes", &answer.causes), ("Notes", &answer.notes)] {

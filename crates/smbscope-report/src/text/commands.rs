@@ -45,7 +45,6 @@ pub(super) fn in_order(report: &Report) -> Vec<&CommandRow> {
     rows
 }
 
-/// Sorts the parts of a command by total response time.
 fn parts_in_order(parts: &[SubcommandRow]) -> Vec<&SubcommandRow> {
     let mut parts: Vec<&SubcommandRow> = parts.iter().collect();
     parts.sort_by_key(|part| (Reverse(part.row.time(TimeKind::ResponseTime).sum_ns), Reverse(part.row.count)));
@@ -165,7 +164,6 @@ fn note(page: &mut TextPage, report: &Report, left_out: &[Cow<'_, str>]) {
     page.note(&text, left_out);
 }
 
-/// Renders error responses by command and status, most frequent first.
 pub(super) fn errors(page: &mut TextPage, report: &Report) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &report.aggregate.commands {

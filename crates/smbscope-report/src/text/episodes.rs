@@ -9,7 +9,6 @@ use smbscope_diagnose::Episode;
 
 const LISTED_MAX: usize = 30;
 
-/// Tabulates the episodes with the longest waits, in time order.
 pub(super) fn render(page: &mut TextPage, report: &Report) {
     if report.explanation.episodes.is_empty() {
         return;

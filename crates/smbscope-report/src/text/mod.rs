@@ -29,13 +29,11 @@ use style::Paint;
 
 /// Lines of a brief report.
 pub(crate) const LINES: usize = 40;
-/// Most commands in a brief report.
 const COMMANDS_MAX: usize = 10;
 /// Commands listed in a brief report even if it gets longer than a screen.
 pub(crate) const COMMANDS_MIN: usize = 5;
 /// Lines reserved for evidence.
 const EVIDENCE_MIN: usize = 3;
-/// Warnings in a brief report.
 const WARNINGS_MAX: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +41,6 @@ pub struct ReportTextOptions {
     /// Width of the terminal in columns, clamped to 60–160. Lines may be longer below 80.
     pub width: usize,
     pub color: bool,
-    /// Number of slices listed.
     pub top: usize,
     /// All tables, instead of one screen.
     pub full: bool,
@@ -107,7 +104,6 @@ fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
     page
 }
 
-/// Renders the part below the commands.
 fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     waits::render(&mut page, report, !options.full);
     if options.full {
@@ -180,7 +176,6 @@ fn share_of(warning: &Warning, whole: u64) -> String {
     percent_sign(warning.count.unwrap_or(0), whole)
 }
 
-/// Formats a share, such as `36.9%`.
 fn percent_sign(part: u64, whole: u64) -> String {
     format!("{}%", visible_percent(part, whole))
 }

@@ -6,9 +6,7 @@ use crate::Report;
 use crate::format::{counted, thousands, unbroken};
 use crate::offers::{Feature, Negotiation, negotiations};
 
-/// Negotiations shown, most connections first.
 const LISTED: usize = 4;
-/// Addresses named per side.
 const NAMED: usize = 3;
 
 pub(super) fn render(page: &mut TextPage, report: &Report) {

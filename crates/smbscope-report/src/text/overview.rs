@@ -22,7 +22,6 @@ use std::sync::Arc;
 /// Names listed on one line before "and … more".
 const LISTED_MAX: usize = 4;
 
-/// Longest capture name.
 const NAME_MAX: usize = 60;
 
 /// Renders title and summary. The brief report mentions --full.
@@ -213,7 +212,6 @@ fn ranked<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<
     order.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Lists the first names, and counts the rest.
 fn busiest(names: &[impl Display], most: usize) -> String {
     if names.is_empty() {
         return "none".to_owned();

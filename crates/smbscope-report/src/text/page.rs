@@ -6,7 +6,6 @@ use smbscope_diagnose::next::SuggestedCommand;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// Range of page widths.
 const WIDTHS: RangeInclusive<usize> = 60..=160;
 
 /// Counts listed; the rest is summed up.
@@ -29,7 +28,6 @@ impl TextPage {
         self.width
     }
 
-    /// Creates an empty page with the same width and colours.
     pub(crate) fn like(&self) -> TextPage {
         TextPage { text: String::new(), ..*self }
     }
@@ -61,13 +59,11 @@ impl TextPage {
         paint.line(&mut self.text, text, self.color);
     }
 
-    /// Writes an empty line and a heading.
     pub(crate) fn heading(&mut self, text: &str) {
         self.blank();
         self.line(Paint::Heading, text);
     }
 
-    /// Writes a text, wrapped.
     pub(crate) fn paragraph(&mut self, paint: Paint, text: &str) {
         wrap(text, self.width).iter().for_each(|line| self.line(paint, line));
     }
@@ -117,14 +113,12 @@ impl TextPage {
         }
     }
 
-    /// Writes a text after its count, if there is one.
     pub(crate) fn counted(&mut self, paint: Paint, count: Option<u64>, text: &str) {
         self.beside(paint, &format!("{:>12}  ", count.map_or_else(String::new, thousands)), text);
     }
 
     /// Writes a name and its text. Only the text is coloured.
     pub(crate) fn fact(&mut self, paint: Paint, name: &str, text: &str) {
-        /// Width of the name.
         const NAME: usize = 11;
         for (at, line) in wrap(text, self.width.saturating_sub(NAME + 2)).iter().enumerate() {
             let name = if at == 0 { name } else { "" };

@@ -76,7 +76,6 @@ fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
     cells
 }
 
-/// Formats a share of the total wait.
 fn part_of(part: i64, whole: i64) -> String {
     let micros = |ns: i64| (ns.max(0) / 1_000) as u64;
     percent_sign(micros(part), micros(whole))

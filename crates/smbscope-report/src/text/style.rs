@@ -6,7 +6,6 @@ use anstyle::{AnsiColor, Style};
 /// All escape sequences in a report. A terminal may reject any other.
 pub const STYLES: [&str; 6] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[33m", "\u{1b}[35m"];
 
-/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
     Plain,
@@ -15,7 +14,6 @@ pub(crate) enum Paint {
     Faint,
     Warning,
     Alarm,
-    /// SMB1 in use.
     Smb1,
 }
 
@@ -31,7 +29,6 @@ impl Paint {
         }
     }
 
-    /// Appends the text and a newline.
     pub(crate) fn line(self, out: &mut String, text: &str, color: bool) {
         self.text(out, text, color);
         out.push('\n');

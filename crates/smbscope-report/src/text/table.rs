@@ -13,9 +13,7 @@ pub(crate) struct TextColumn {
     head: Cow<'static, str>,
     /// Order in which columns are left out if the table is too wide, highest number first. 0 is never left out.
     expendable: u8,
-    /// Minimum width.
     least: usize,
-    /// Blanks before the column.
     gap: usize,
     left_aligned: bool,
 }
@@ -26,7 +24,6 @@ impl TextColumn {
         TextColumn { head: head.into(), expendable: 0, least: 0, gap: 1, left_aligned: false }
     }
 
-    /// Creates columns from headings and `expendable`.
     pub(crate) fn list(columns: &[(&'static str, u8)]) -> Vec<TextColumn> {
         columns
             .iter()
@@ -70,7 +67,6 @@ pub(crate) struct TextTableLine {
 }
 
 impl TextTableLine {
-    /// Creates a line without indentation.
     pub(crate) fn new(name: impl Into<String>, cells: Vec<String>) -> TextTableLine {
         TextTableLine { name: name.into(), indent: 0, cells, across: None }
     }
@@ -90,7 +86,6 @@ impl TextTableLine {
     }
 }
 
-/// Lines with a heading.
 #[derive(Debug, Clone)]
 struct TextTableSection {
     heading: String,
@@ -106,11 +101,8 @@ pub(crate) struct TextTable {
     names: RangeInclusive<usize>,
 }
 
-/// Widths of a table on a page.
 struct TextTableLayout {
-    /// Width of each column.
     widths: Vec<usize>,
-    /// Indices of the columns that fit.
     kept: Vec<usize>,
     name_width: usize,
 }
@@ -123,12 +115,10 @@ impl TextTable {
         TextTable { title: None, columns, sections: Vec::new(), names: NAMES }
     }
 
-    /// Sets a heading above the table.
     pub(crate) fn titled(self, title: impl Into<String>) -> TextTable {
         TextTable { title: Some(title.into()), ..self }
     }
 
-    /// Sets the range of the width of the name column.
     pub(crate) fn names(self, names: RangeInclusive<usize>) -> TextTable {
         TextTable { names, ..self }
     }
@@ -201,7 +191,6 @@ impl TextTable {
         TextTableLayout { widths, kept, name_width }
     }
 
-    /// Returns the columns with at least one cell.
     fn used_columns(&self) -> impl Iterator<Item = usize> {
         let is_used = |column: &usize| self.lines().any(|line| line.cells.get(*column).is_some_and(|c| !c.is_empty()));
         (0..self.columns.len()).filter(is_used)
@@ -226,7 +215,6 @@ impl TextTable {
         cells.chain(head.lines().map(chars)).max().unwrap_or(0).max(*least)
     }
 
-    /// Returns the width of these columns including the blanks before.
     fn taken(&self, columns: &[usize], widths: &[usize]) -> usize {
         columns.iter().map(|column| self.columns[*column].gap + widths[*column]).sum()
     }

@@ -11,7 +11,6 @@ use smbscope_stats::TimelineCounts;
 
 const BAR_MAX: usize = 40;
 
-/// Indentation of a bin.
 const INDENT: usize = 2;
 
 /// Columns of a bin with their minimum widths.

@@ -6,7 +6,6 @@ use crate::Report;
 use crate::format::{span, thousands, unbroken};
 use smbscope_diagnose::whatif::Prediction;
 
-/// Renders one line per scenario.
 pub(super) fn render(page: &mut TextPage, report: &Report) {
     let Some(first) = report.explanation.what_if.first() else { return };
     let columns = TextColumn::list(&[("Duration", 8), ("×", 6), ("Commands", 8)]);

@@ -11,7 +11,6 @@ use smbscope_model::Quality;
 use smbscope_stats::ENTITIES_MAX;
 use std::collections::HashMap;
 
-/// Total that a count is a share of.
 #[derive(Debug, Clone, Copy)]
 enum Of {
     Nothing,
@@ -77,7 +76,6 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("evicted_names", Of::Nothing, "session, share or file name[s] evicted, too many at once"),
 ];
 
-/// Returns all warnings of a report.
 pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
     let quality = &report.quality;
     let aggregate = &report.aggregate;

@@ -25,7 +25,6 @@ const FAR_PERCENT: f64 = 90.0;
 
 const NAMED_MAX: usize = 4;
 
-/// Returns all warnings of a ramp.
 pub(crate) fn of_ramp(document: &BenchDocument) -> Vec<String> {
     let runs = document.runs.as_slice();
     let mut found = LoadWarnings { document, warnings: Vec::new() };
@@ -115,7 +114,6 @@ struct LoadWarnings<'d> {
 }
 
 impl LoadWarnings<'_> {
-    /// Adds a warning about these load points.
     fn at(&mut self, runs: &[&BenchRun], text: &str) {
         self.warnings.push(format!("{} {text}", at(self.document, runs)));
     }
@@ -157,7 +155,6 @@ impl LoadWarnings<'_> {
         }
     }
 
-    /// Warns about the longest stall.
     fn stalls(&mut self, run: &BenchRun) {
         let Some(longest) = run.stalls.iter().max_by_key(|stall| stall.duration_ns) else { return };
         let count = run.stalls.len();

@@ -5,7 +5,6 @@ use crate::format::clean;
 use crate::text::page::TextPage;
 use crate::text::style::Paint;
 
-/// Lists the loads in the order they were tried.
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
     page.heading("Loads that were tried");

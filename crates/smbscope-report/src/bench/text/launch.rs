@@ -8,7 +8,6 @@ use crate::text::style::Paint;
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_diagnose::next::quoted;
 
-/// Launches listed in the brief report.
 const LISTED: usize = 10;
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument, launch: &Launch, detail: RampDetailLevel) {

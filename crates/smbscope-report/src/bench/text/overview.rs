@@ -7,7 +7,6 @@ use crate::text::style::Paint;
 use crate::warnings::far_below_its_rate;
 use smbscope_model::Nanos;
 
-/// Warnings listed in the brief report.
 const WARNINGS_MAX: usize = 3;
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument, is_brief: bool) {
@@ -54,7 +53,6 @@ fn due(document: &BenchDocument, is_brief: bool) -> Option<String> {
     (!text.is_empty()).then(|| text.join(" "))
 }
 
-/// Formats the result of a capacity search.
 fn capacity(document: &BenchDocument) -> Option<String> {
     let capacity = document.capacity.as_ref()?;
     let criterion = clean(&capacity.criterion);

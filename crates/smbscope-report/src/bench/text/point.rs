@@ -15,12 +15,10 @@ use std::collections::BTreeMap;
 
 const STALLS_LISTED: usize = 10;
 
-/// Most commands in the brief report.
 const COMMANDS_MAX: usize = 10;
 
 const SLICES_SHOWN: usize = 20;
 
-/// Indentation of the charts over time.
 const OVER_TIME_INDENT: usize = 14;
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchRun) {
@@ -77,7 +75,6 @@ fn answer(page: &mut TextPage, run: &BenchRun, is_brief: bool) {
     answer.evidence.iter().take(shown).for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
 }
 
-/// Renders the commands by slice (`--by`).
 fn slices(page: &mut TextPage, run: &BenchRun) {
     let slices = run.counted.as_ref().and_then(|counted| counted.slices.as_ref());
     slices.iter().for_each(|slices| crate::text::slices::render(page, slices, SLICES_SHOWN));
@@ -165,7 +162,6 @@ fn over_time(page: &mut TextPage, run: &BenchRun) {
     }
 }
 
-/// Lists the periods without a response.
 fn stalls(page: &mut TextPage, run: &BenchRun) {
     if run.stalls.is_empty() {
         return;
@@ -182,7 +178,6 @@ fn stalls(page: &mut TextPage, run: &BenchRun) {
     }
 }
 
-/// Returns a command's name with its subcommand.
 pub(super) fn name_of(command: &MeasuredCommand) -> String {
     let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
     let waiting = if command.group == smbscope_model::CommandGroup::Waiting.name() { " (waiting)" } else { "" };
@@ -247,7 +242,6 @@ fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
     table.render(page);
 }
 
-/// Returns the total wait.
 fn sum(times: &DurationStatistics) -> Nanos {
     Nanos::saturating(i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).max(Nanos(0))
 }

@@ -38,7 +38,6 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     }
 }
 
-/// Renders throughput and response time in one table, a load point per line.
 pub(super) fn brief(page: &mut TextPage, document: &BenchDocument) {
     let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
     runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
@@ -131,7 +130,6 @@ fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     }
 }
 
-/// Tabulates throughput and response time by group, a section each.
 fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let found = |name: &str| runs.iter().find_map(|run| run.group(name));
     let names: Vec<(&str, Option<&str>)> = crate::names::groups()
@@ -160,7 +158,6 @@ fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     })
 }
 
-/// Returns a column of fixed width for bars.
 fn bars(width: usize) -> TextColumn {
     TextColumn::new("").at_least(width).left_aligned()
 }
@@ -176,7 +173,6 @@ fn times(times: &DurationStatistics) -> Vec<String> {
     [times.p50, times.mean, times.p90, times.p95, times.p99, times.p999, times.max].map(or_dash).into()
 }
 
-/// Returns the mean in seconds.
 fn seconds(times: &DurationStatistics) -> f64 {
     times.mean.map_or(0.0, |mean| mean.as_secs_f64())
 }

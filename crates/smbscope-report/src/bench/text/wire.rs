@@ -8,7 +8,6 @@ use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 
-/// Tabulates the load points.
 pub(super) fn ramp(page: &mut TextPage, document: &BenchDocument) {
     let seen: Vec<&BenchRun> = document.runs.iter().filter(|run| run.has_wire()).collect();
     if seen.is_empty() {
@@ -31,7 +30,6 @@ pub(super) fn ramp(page: &mut TextPage, document: &BenchDocument) {
     page.paragraph(Paint::Faint, &text);
 }
 
-/// Tabulates the commands of one load point.
 pub(super) fn commands(page: &mut TextPage, run: &BenchRun) {
     if !run.has_wire() {
         return;
