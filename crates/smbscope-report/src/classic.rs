@@ -6,8 +6,8 @@
 
 use crate::Report;
 use crate::format::{average_packets, clean, clock, percent, seconds};
-use crate::packets::{PacketCounts, control};
 use crate::text::filter_note;
+use crate::totals::{PacketCounts, control};
 use crate::{names, warnings};
 use smbscope_model::{DirectionCounts, Subcommand, TimeKind};
 use smbscope_stats::{CommandRow, CommandStatistics, Distribution};

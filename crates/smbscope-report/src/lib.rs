@@ -27,32 +27,24 @@ pub mod study;
 pub mod table;
 pub mod text;
 
-mod bands;
 mod dialects;
 mod document;
-mod episodes;
 mod fail_if;
 mod format;
-mod judgement;
-mod load;
 mod names;
 mod offers;
-mod packets;
 #[cfg(feature = "schema")]
 pub mod schema;
-mod sentence;
-mod slices;
-mod smb1;
+mod totals;
 mod warnings;
-mod whole;
 
+pub use compare::{Judged, Judgement};
 pub use document::{Generator, ParseError, schema_of};
 pub use fail_if::FailIf;
 pub use format::{clean, counted, or_dash, rate, span};
-pub use judgement::{Judged, Judgement};
 pub use smbscope_diagnose::next::{SuggestedCommand, quoted};
 pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
-pub use text::style::STYLES;
+pub use text::page::STYLES;
 pub use text::table::listed;
 
 use smbscope_diagnose::whatif::Prediction;
@@ -133,7 +125,7 @@ impl Report {
     /// Returns the coverage of the capture in one sentence: the share of commands not timed because of gaps in the
     /// capture, with the reason.
     pub fn quality_sentence(&self) -> String {
-        sentence::quality(self)
+        warnings::quality_sentence(self)
     }
 
     /// Diagnoses the exchanges of the report from the facts collected about them.
@@ -155,6 +147,6 @@ impl Report {
 
     /// Returns the share of commands not timed because of gaps in the capture.
     pub fn not_timed(&self) -> UntimedShare {
-        sentence::coverage(self).not_timed()
+        warnings::coverage(self).not_timed()
     }
 }

@@ -4,7 +4,7 @@
 //! `(none)`. The row with the sum of evicted slices has no key and `true` in `is_other`.
 
 use crate::csv::CellStyle;
-use crate::{Report, slices};
+use crate::{Report, json};
 use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, Field, SliceFieldValue, SliceStatistics};
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ fn cell(field: Field, part: &SliceFieldValue, style: CellStyle) -> String {
     let name = match (field, part) {
         (Field::Extension, SliceFieldValue::Text(text)) if text.is_empty() => "(none)".to_owned(),
         (Field::File | Field::Directory, SliceFieldValue::Text(text)) if text.is_empty() => "\\".to_owned(),
-        (_, part) => slices::text(part),
+        (_, part) => json::slices::text(part),
     };
     style.cell(&name, &mut String::new()).to_owned()
 }

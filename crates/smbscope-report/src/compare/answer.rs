@@ -1,10 +1,11 @@
 //! Conclusions of a comparison: one answer for each column other than the baseline, with the change, its cost and its
-//! certainty.
+//! certainty, and suggested commands if the column is slower.
 
-use super::{ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio, next};
+use super::{ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio};
 use crate::format::{clean, counted, unbroken};
 use crate::{Answer, Cause, Culprit};
 use serde::Serialize;
+use smbscope_diagnose::next::{SuggestedCommand, file, quoted};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::Scope;
 
@@ -59,7 +60,7 @@ fn answer(comparison: &Comparison, column: usize, base: &ComparisonColumn, other
         evidence,
         causes: causes.into_iter().cloned().collect(),
         caveats: vec![certainty(comparison, column)],
-        next: next::steps(comparison, column),
+        next: steps(comparison, column),
         ..Answer::default()
     }
 }
@@ -205,7 +206,7 @@ fn changes(comparison: &Comparison, column: usize) -> Vec<LatencyChange<'_>> {
 }
 
 /// Returns the command with the largest total increase of response time.
-pub(super) fn costliest(comparison: &Comparison, column: usize) -> Option<&ComparedCommand> {
+fn costliest(comparison: &Comparison, column: usize) -> Option<&ComparedCommand> {
     changes(comparison, column).into_iter().find(|change| change.cost > 0).map(|change| change.command)
 }
 
@@ -311,4 +312,35 @@ fn of_runs(comparison: &Comparison, column: usize) -> String {
         None => {}
     }
     text
+}
+
+/// Returns at most two commands. Empty if no command got slower.
+fn steps(comparison: &Comparison, column: usize) -> Vec<SuggestedCommand> {
+    let Some(command) = costliest(comparison, column) else { return Vec::new() };
+    let filter = condition(command).map_or_else(String::new, |filter| format!("--filter {} ", quoted(&filter)));
+    let ramp = comparison.ramps.as_ref().and_then(|ramps| ramps.columns.get(column)?.as_ref());
+    let (Some(base), Some(other)) = (comparison.columns.first(), comparison.columns.get(column)) else {
+        return Vec::new();
+    };
+    let capture = captured(other).or_else(|| file(ramp?.capture.as_deref()?));
+    let files =
+        capture.map(|capture| SuggestedCommand::new("files", format!("smbscope analyze {filter}--by file {capture}")));
+    let again = || Some(SuggestedCommand::new("again", format!("{} --full", ramp?.again.as_ref()?)));
+    let both = captured(base).zip(captured(other)).filter(|_| comparison.slices.is_none());
+    let both =
+        both.map(|(base, other)| SuggestedCommand::new("both", format!("smbscope compare --by file {base} {other}")));
+    files.or_else(again).into_iter().chain(both).collect()
+}
+
+/// Returns the column's capture if it was given as an argument. The captures of a saved report may have moved.
+fn captured(column: &ComparisonColumn) -> Option<String> {
+    match column.captures.as_slice() {
+        [only] if only.name == column.source => file(&column.source),
+        _ => None,
+    }
+}
+
+/// Returns a filter for the command. None for combined commands, which no single name selects.
+fn condition(command: &ComparedCommand) -> Option<String> {
+    command.members.is_none().then(|| format!("command == {}", command.command))
 }

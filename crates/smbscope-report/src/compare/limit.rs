@@ -1,16 +1,16 @@
-//! Limits for regressions in a pipeline: `p95(Read) > 1.10x`.
+//! Limits for regressions in a pipeline: `p95(Read) > 1.10x`, and the result of a `--fail-if` condition of `analyze` or
+//! `compare`: a line on standard error and a test in JUnit XML.
 //!
-//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded if the whole confidence interval of
-//! the ratio is beyond it. Without an interval, only `strict` judges the ratio itself.
+//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded if the whole confidence interval of the
+//! ratio is beyond it. Without an interval, only `strict` judges the ratio itself.
 
 use super::ramps::{self, Single};
 use super::repetitions::ColumnRuns;
 use super::saved::ComparableReport;
-use super::{ComparableDocument, Comparison, Given, Ratio, within};
+use super::{ComparableDocument, Comparison, Given, Ratio, significance};
 use crate::bench::BenchRun;
 use crate::format::clean;
 use crate::json::entries::StatisticsEntry;
-use crate::judgement::{Judged, Judgement};
 use smbscope_model::Nanos;
 use smbscope_stats::Measure;
 use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
@@ -146,7 +146,7 @@ pub fn judge(
             })?;
             let ratio = match ratio.interval {
                 Some(_) => ratio,
-                None => within::ratio(comparison, column, &limit.measure, &ratio).unwrap_or(ratio),
+                None => significance::ratio(comparison, column, &limit.measure, &ratio).unwrap_or(ratio),
             };
             judgements.push(limit.judged(&ratio, name, &names[0], strict));
         }
@@ -182,6 +182,25 @@ impl ComparableReport {
         let command = || self.commands.iter().find(|command| is(&command.command) && !command.is_waiting());
         group.or_else(|| Some(&command()?.row))
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    pub condition: String,
+    /// Name of the capture or column.
+    pub name: String,
+    pub judged: Judged,
+    /// Value found and its relation to the limit, on one line.
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// The condition holds: exit status 3.
+    Holds,
+    /// The value is missing, or the data does not prove that the condition holds: a warning.
+    Undecided,
+    DoesNotHold,
 }
 
 #[cfg(test)]

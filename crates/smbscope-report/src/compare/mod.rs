@@ -1,48 +1,47 @@
-//! Comparison of captures, saved reports and ramps side by side, with the certainty of each difference.
+//! Comparison of captures, saved reports and ramps side by side, with the certainty of each difference, and its document
+//! `smbscope.compare/1`, described by `schema/smbscope.compare-1.schema.json`.
 //!
 //! Every column is read from a `smbscope.report/1` document, saved or just made, so that a capture and its saved report
 //! compare as equal. The first column is the baseline. A ratio is a column's value divided by the baseline's.
 
 mod actions;
-mod adjust;
 mod answer;
 mod cells;
-mod json;
 mod limit;
-mod next;
 mod notes;
-mod points;
 mod ramps;
 mod repetitions;
 mod saved;
-mod setup;
-mod slices;
+mod significance;
 mod text;
-mod within;
 
 pub use answer::Compared;
 pub use cells::{Certainty, ComparisonCell, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
-pub(crate) use json::ComparisonEnvelope;
-pub use json::{SCHEMA, write};
-pub use limit::{NoFigure, RatioLimit, judge};
+pub use limit::{Judged, Judgement, NoFigure, RatioLimit, judge};
 pub use notes::{ComparisonNote, FEW, MIX_PERCENT, NoteKind, UNTIMED_PERCENT};
-pub use points::{ComparedLoadPoint, MetricCell, PointCell, PointGroup, PointMetric, RepetitionRange};
-pub use ramps::{ComparableDocument, Given, Ramp, Ramps};
+pub use ramps::{
+    ComparableDocument, ComparedLoadPoint, Given, MetricCell, PointCell, PointGroup, PointMetric, Ramp, Ramps,
+    RepetitionRange,
+};
 pub use saved::ComparableReport;
-pub use slices::{ComparedSlice, ComparedSlices};
 pub use text::render;
 
 use crate::Answer;
+use crate::document::Generator;
 use crate::json::FileName;
 use crate::json::entries::EntityEntry;
+use crate::json::escaped::write_indented;
+use crate::json::slices::{SliceEntryKey, SliceFigures};
 use crate::json::waits::SlowExchange;
-use cells::row_of;
+use cells::{row_of, with_ratios};
 use ramps::Single;
 use repetitions::ColumnRuns;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
 use smbscope_stats::HeatMap;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 #[derive(Debug, Clone)]
 pub struct ComparisonInput {
@@ -232,7 +231,7 @@ impl Comparison {
             notes: notes::notes(inputs, &groups),
             groups,
             commands: commands(inputs),
-            slices: slices::compare(inputs),
+            slices: compared_slices(inputs),
             ramps: None,
         }
     }
@@ -246,7 +245,7 @@ impl Comparison {
             ramps::differences(given).into_iter().map(|(column, kind, text)| ComparisonNote { kind, column, text });
         // Differences in the workload or place of measurement come before their consequences.
         comparison.notes.extend(loads);
-        comparison.notes.extend(setup::differences(given));
+        comparison.notes.extend(notes::setup_differences(given));
         comparison.notes.sort_by_key(|note| {
             let asked = matches!(note.kind, NoteKind::Mix | NoteKind::Place);
             (note.kind != NoteKind::Setup, note.column, !asked)
@@ -255,8 +254,8 @@ impl Comparison {
     }
 
     fn answered(mut self) -> Comparison {
-        within::headline(&mut self);
-        adjust::rows(&mut self);
+        significance::headline(&mut self);
+        significance::adjust(&mut self);
         Comparison { answers: answer::answers(&self), ..self }
     }
 }
@@ -323,4 +322,81 @@ fn commands(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
 /// Adds counts, saturating because the numbers of a saved file may be arbitrary.
 fn sum(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
+}
+
+pub const SCHEMA: &str = "smbscope.compare/1";
+
+/// Output of `smbscope compare --format json`: captures, saved reports and ramps side by side. Times are integers in
+/// nanoseconds, timestamps count from the Unix epoch. Null is unknown or, for a statistic, based on too few values.
+/// Cells are in the order of `columns`. The first column is the baseline, and ratios are relative to it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct ComparisonEnvelope<'a> {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    generator: Generator,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+}
+
+impl<'a> ComparisonEnvelope<'a> {
+    pub(crate) fn new(comparison: &'a Comparison, version: &str) -> ComparisonEnvelope<'a> {
+        ComparisonEnvelope { schema: SCHEMA, generator: Generator::new(version), comparison }
+    }
+}
+
+/// Writes the comparison as indented JSON and a newline. `version` is the version of smbscope.
+pub fn write(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
+    write_indented(&ComparisonEnvelope::new(comparison, version), out)
+}
+
+/// Slices kept, longest total wait in any column first.
+const SLICES_COMPARED: usize = 1_000;
+
+/// Slices of all columns, grouped by the same dimensions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedSlices"))]
+pub struct ComparedSlices {
+    /// Dimensions.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::dimensions"))]
+    pub(crate) by: Vec<String>,
+    /// Slices by longest total wait in any column, at most 1,000.
+    pub(crate) entries: Vec<ComparedSlice>,
+    /// Number of slices not listed.
+    pub(crate) left_out: u64,
+}
+
+/// Commands with the same key.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedSlice"))]
+pub struct ComparedSlice {
+    /// Values of the dimensions; null is unknown.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::slice_key"))]
+    pub(crate) key: SliceEntryKey,
+    /// One cell per column. Null if the column does not have or list the slice.
+    pub(crate) cells: Vec<Option<ComparisonCell>>,
+}
+
+fn compared_slices(inputs: &[ComparisonInput]) -> Option<ComparedSlices> {
+    let all: Vec<_> = inputs.iter().map(|input| input.report.slices.as_ref()).collect::<Option<_>>()?;
+    let by = &all.first()?.by;
+    if all.iter().any(|slices| slices.by != *by) {
+        return None;
+    }
+    let mut found: BTreeMap<&SliceEntryKey, Vec<Option<&SliceFigures>>> = BTreeMap::new();
+    for (column, slices) in all.iter().enumerate() {
+        for entry in &slices.entries {
+            found.entry(&entry.key).or_insert_with(|| vec![None; all.len()])[column] = Some(&entry.figures);
+        }
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    let longest =
+        |figures: &[Option<&SliceFigures>]| figures.iter().flatten().map(|figures| figures.response_time_sum_ns).max();
+    found.sort_by_key(|(_, figures)| Reverse(longest(figures)));
+    let left_out = found.len().saturating_sub(SLICES_COMPARED) as u64;
+    let entries = found.into_iter().take(SLICES_COMPARED).map(|(key, figures)| ComparedSlice {
+        key: key.clone(),
+        cells: with_ratios(figures.into_iter().map(|figures| figures.map(ComparisonCell::of_slice))),
+    });
+    Some(ComparedSlices { by: by.clone(), entries: entries.collect(), left_out })
 }

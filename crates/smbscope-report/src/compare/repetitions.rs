@@ -4,8 +4,8 @@
 //! geometric means of the runs (`smbscope_stats::replication` says why), counts are arithmetic means.
 
 use super::cells::{Certainty, ComparisonCell, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
-use super::points::range;
 use super::ramps::Single;
+use super::ramps::range;
 use super::{
     ComparedLoadPoint, Comparison, ComparisonColumn, ComparisonNote, Given, MetricCell, NoteKind, Overview,
     OverviewRatios,

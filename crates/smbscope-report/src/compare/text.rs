@@ -7,8 +7,7 @@ use super::{
 use crate::bench::server_text;
 use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
+use crate::text::page::{Paint, TextPage};
 use crate::text::table::{self, TextTable, TextTableLine};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
@@ -249,8 +248,9 @@ fn slices(page: &mut TextPage, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let repeated = is_repeated(comparison);
     let listed = slices.entries.iter().take(SLICES_SHOWN);
-    let lines = listed.flat_map(|slice| lines(&crate::slices::name(&slice.key), &names, &slice.cells, repeated));
-    let table = TextTable::new(columns(repeated)).names(SLICE_NAMES).section(crate::slices::heading(&slices.by), lines);
+    let lines = listed.flat_map(|slice| lines(&crate::text::slices::name(&slice.key), &names, &slice.cells, repeated));
+    let table =
+        TextTable::new(columns(repeated)).names(SLICE_NAMES).section(crate::text::slices::heading(&slices.by), lines);
     let left_out = table.with_shorter(page.width(), shorten_path).render(page);
     let more = slices.entries.len().saturating_sub(SLICES_SHOWN) as u64 + slices.left_out;
     let more = match more {

@@ -13,8 +13,8 @@
 //! Names are looked up with exact case first, then ignoring case: `READ` is the command and `Read` the group.
 
 use crate::compare::ComparableReport;
+use crate::compare::{Judged, Judgement};
 use crate::format::{clean, rate, thousands};
-use crate::judgement::{Judged, Judgement};
 use crate::{Culprit, Report, names};
 use smbscope_diagnose::Catalogue;
 use smbscope_model::prose::NO_BREAK;

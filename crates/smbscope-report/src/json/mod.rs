@@ -3,9 +3,7 @@
 //! Times are integers in nanoseconds; unknown or absent values are `null`. Keys and entries have a fixed order.
 //! Comparisons parse some parts of the document with the same types. Parts added later may be missing.
 
-mod caching;
 pub(crate) mod entries;
-pub(crate) mod episodes;
 pub(crate) mod escaped;
 mod offers;
 pub(crate) mod slices;
@@ -13,9 +11,7 @@ pub(crate) mod waits;
 
 use crate::Report;
 use crate::document::{DocumentKind, Generator};
-use caching::CachingEntry;
-use entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
-use episodes::{BARS_MAX, EpisodeEntry, WhatIf};
+use entries::{CachingEntry, CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
 pub use escaped::line;
 use offers::{NegotiationEntry, NegotiationIndex, Smb1Usage};
 use serde::{Deserialize, Serialize};
@@ -26,7 +22,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use waits::{SlowExchange, TimeSplitEntry};
+use waits::{BARS_MAX, EpisodeEntry, SlowExchange, TimeSplitEntry, WhatIf};
 
 pub const SCHEMA: &str = "smbscope.report/1";
 

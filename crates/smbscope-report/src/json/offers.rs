@@ -1,8 +1,8 @@
 //! Negotiation offers and SMB1 usage in the JSON report.
 
 use crate::Report;
+use crate::dialects::{SMB1_LISTED, Smb1InUse};
 use crate::offers::{Negotiation, negotiations};
-use crate::smb1::{self, Smb1InUse};
 use serde::Serialize;
 use smbscope_model::offers::{AlgorithmOffer, cipher_name, compression_name, signing_algorithm_name};
 use smbscope_model::{Capabilities, ClientOffer, Dialect, Offers, ServerOffer};
@@ -27,7 +27,7 @@ pub(super) struct Smb1Usage {
 impl Smb1Usage {
     pub(super) fn from_report(report: &Report) -> Option<Smb1Usage> {
         let found = Smb1InUse::from_report(report)?;
-        let texts = |names: &mut dyn Iterator<Item = String>| names.take(smb1::LISTED).collect::<Vec<_>>();
+        let texts = |names: &mut dyn Iterator<Item = String>| names.take(SMB1_LISTED).collect::<Vec<_>>();
         Some(Smb1Usage {
             connections: found.connections,
             clients: texts(&mut found.clients.iter().map(ToString::to_string)),

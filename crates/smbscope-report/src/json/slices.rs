@@ -1,6 +1,5 @@
 //! Slices in the JSON report and in load points.
 
-use crate::slices::text;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -176,5 +175,22 @@ impl SliceFigures {
         all.response_time =
             DurationStatistics { count: all.timed, mean: mean.map(smbscope_model::Nanos), ..all.response_time };
         all
+    }
+}
+
+/// Formats a value for programs. Unknown is empty.
+pub(crate) fn text(part: &SliceFieldValue) -> String {
+    match part {
+        SliceFieldValue::Address(address) => address.to_string(),
+        SliceFieldValue::Socket(address) => address.to_string(),
+        SliceFieldValue::Text(text) => text.to_string(),
+        SliceFieldValue::Command(command) => command.to_string(),
+        SliceFieldValue::Group(group) => group.to_string(),
+        SliceFieldValue::Dialect(dialect) => dialect.to_string(),
+        SliceFieldValue::Flow(flow) => flow.0.to_string(),
+        SliceFieldValue::Ends(client, server) => format!("{client} > {server}"),
+        SliceFieldValue::Status(status) => status.to_string(),
+        SliceFieldValue::Size(least) => least.to_string(),
+        SliceFieldValue::Unknown => String::new(),
     }
 }

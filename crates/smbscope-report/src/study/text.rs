@@ -3,8 +3,7 @@
 use super::{StudyDocument, StudyRow};
 use crate::bench::load_name;
 use crate::format::{bytes, clean, counted, rate, ratio};
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
+use crate::text::page::{Paint, TextPage};
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::BaselineRatio;

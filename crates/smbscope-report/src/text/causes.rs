@@ -1,7 +1,6 @@
 //! Answer and causes: the headline with advice in brief reports, the full evidence in full ones.
 
-use super::page::TextPage;
-use super::style::Paint;
+use super::page::{Paint, TextPage};
 use crate::Report;
 use crate::format::{clean, prose_percent, span, unbroken};
 use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};

@@ -1,31 +1,24 @@
 //! Terminal report. In brief, one screen: the answer, groups and commands, time by phase, and coverage. In full, also
 //! the other tables of Swartz (1997), appendix A, in readable units.
 
-pub(crate) mod bars;
-mod caching;
 mod causes;
+mod charts;
 mod commands;
-mod distribution;
-mod episodes;
-mod offers;
 mod overview;
 pub(crate) mod page;
+mod protocol;
 pub(crate) mod slices;
-pub(crate) mod style;
 pub(crate) mod table;
-mod timeline;
 mod waits;
-mod what_if;
 
 pub(crate) use overview::filter_note;
 
 use crate::format::{clean, thousands, visible_percent};
 use crate::json::slices::SliceListing;
-use crate::sentence::is_alarming;
+use crate::warnings::is_alarming;
 use crate::warnings::{self, Warning};
 use crate::{Answer, Report};
-use page::TextPage;
-use style::Paint;
+use page::{Paint, TextPage};
 
 /// Lines of a brief report.
 pub(crate) const LINES: usize = 40;
@@ -60,7 +53,7 @@ pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     let below = below_commands(report, options, page.like());
     answer.iter().for_each(|answer| causes::headline(&mut page, answer));
     overview::first_of_all(&mut page, report);
-    what_if::render(&mut page, report);
+    waits::what_if(&mut page, report);
     if !report.explanation.what_if.is_empty() {
         page.blank();
     }
@@ -99,7 +92,7 @@ fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
     if report.aggregate.count > 0 {
         let slices = report.aggregate.slices.as_ref().map(SliceListing::new);
         slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
-        timeline::render(&mut page, report);
+        charts::timeline(&mut page, report);
     }
     page
 }
@@ -107,13 +100,13 @@ fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
 fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     waits::render(&mut page, report, !options.full);
     if options.full {
-        episodes::render(&mut page, report);
+        waits::episodes(&mut page, report);
         if report.aggregate.count > 0 {
             commands::errors(&mut page, report);
-            distribution::render(&mut page, report);
+            charts::distribution(&mut page, report);
         }
-        caching::render(&mut page, report);
-        offers::render(&mut page, report);
+        protocol::caching(&mut page, report);
+        protocol::negotiation(&mut page, report);
         overview::packets(&mut page, report);
     }
     overview::quality(&mut page, report);

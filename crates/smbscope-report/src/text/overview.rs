@@ -1,16 +1,15 @@
 //! Top of the report: summary, hosts, dialects and protection, and the quality of the capture.
 
-use super::page::TextPage;
+use super::page::{Paint, TextPage};
 use super::percent_sign;
-use super::style::Paint;
 use super::table::{TextColumn, TextTable, TextTableLine};
+use crate::dialects::Smb1InUse;
 use crate::format::{
     capital, clean, clock, counted, date, median_and_p95, seconds, shorten, shorten_path, span, thousands, unbroken,
 };
-use crate::load::LoadTotals;
-use crate::packets::{PacketCounts, control};
-use crate::sentence::is_alarming;
-use crate::smb1::Smb1InUse;
+use crate::totals::LoadTotals;
+use crate::totals::{PacketCounts, control};
+use crate::warnings::is_alarming;
 use crate::{Filtered, Report, dialects, names};
 use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts, TimeKind};
 use smbscope_stats::{CommandStatistics, Entities};

@@ -1,8 +1,7 @@
 //! Aligned tables that fit a width: less important columns are left out first, then the name column shrinks.
 
 use crate::format::{clean, shorten};
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
+use crate::text::page::{Paint, TextPage};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 

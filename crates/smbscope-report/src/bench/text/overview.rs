@@ -1,10 +1,9 @@
 //! Top of the report: headline, warnings, suggested commands and test setup.
 
+use crate::bench::far_below_its_rate;
 use crate::bench::{BenchDocument, BenchRun, LoopModel, TargetEntry, load_name};
 use crate::format::{bytes, capital, clean, counted, date, median_and_p95, span, thousands, unbroken};
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
-use crate::warnings::far_below_its_rate;
+use crate::text::page::{Paint, TextPage};
 use smbscope_model::Nanos;
 
 const WARNINGS_MAX: usize = 3;

@@ -1,14 +1,13 @@
 //! Details of one load point: commands, errors, operations of the workload, and the course over time.
 
-use super::wire;
+use super::breakdown;
 use crate::bench::{
     BenchDocument, BenchRun, BenchRunOutcome, MeasuredCommand, OperationEntry, OverloadEntry, ScheduleAdherence,
 };
 use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
+use crate::text::page::{self, Paint, TextPage};
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
-use crate::text::{COMMANDS_MIN, LINES, bars};
+use crate::text::{COMMANDS_MIN, LINES};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 use std::collections::BTreeMap;
@@ -32,11 +31,11 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchR
     over_time(page, run);
     stalls(page, run);
     slices(page, run);
-    super::hosts::render(page, run);
+    breakdown::hosts(page, run);
     commands(page, run, usize::MAX);
-    super::counted::render(page, run);
-    super::samba::render(page, run);
-    wire::commands(page, run);
+    breakdown::breakdown(page, run);
+    breakdown::samba(page, run);
+    breakdown::wire_by_command(page, run);
     operations(page, run);
     errors(page, run);
 }
@@ -143,7 +142,7 @@ fn over_time(page: &mut TextPage, run: &BenchRun) {
         return;
     }
     let room = page.width().saturating_sub(OVER_TIME_INDENT + 24);
-    let line = |values: Vec<Option<f64>>, choose: fn(f64, f64) -> f64| bars::line(&values, room, choose);
+    let line = |values: Vec<Option<f64>>, choose: fn(f64, f64) -> f64| page::line(&values, room, choose);
     let commands = run.intervals.iter().map(|interval| Some(interval.operations as f64)).collect();
     let slowest = run.intervals.iter().map(|interval| interval.max.map(|max| max.as_secs_f64())).collect();
     let each = run.intervals.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).min();
@@ -176,25 +175,6 @@ fn stalls(page: &mut TextPage, run: &BenchRun) {
     if more > 0 {
         page.line(Paint::Plain, &format!("  and {} more", thousands(more as u64)));
     }
-}
-
-pub(super) fn name_of(command: &MeasuredCommand) -> String {
-    let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
-    let waiting = if command.group == smbscope_model::CommandGroup::Waiting.name() { " (waiting)" } else { "" };
-    match &command.subcommand {
-        Some(part) => clean(&format!("{name} {}{waiting}", short(part))),
-        None => clean(&format!("{name}{waiting}")),
-    }
-}
-
-/// Shortens a subcommand by the parts common to its kind.
-fn short(part: &str) -> &str {
-    let prefixes = ["FSCTL_", "NT_TRANSACT_", "TRANS2_", "TRANS_"];
-    if let Some(rest) = prefixes.iter().find_map(|prefix| part.strip_prefix(prefix)) {
-        return rest;
-    }
-    let info = part.strip_suffix("Information").and_then(|rest| rest.strip_prefix("File"));
-    info.filter(|rest| !rest.is_empty()).unwrap_or(part)
 }
 
 /// Tabulates the groups and at most `most` commands, longest total wait first.
@@ -236,7 +216,7 @@ fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
         let lines = found
             .iter()
             .filter(|command| command.protocol == protocol)
-            .map(|command| line(name_of(command), 0, command.count, &command.errors, &command.times.client));
+            .map(|command| line(command.label(), 0, command.count, &command.errors, &command.times.client));
         table = table.section(heading, lines);
     }
     table.render(page);
@@ -319,7 +299,7 @@ fn errors(page: &mut TextPage, run: &BenchRun) {
     for command in &run.commands {
         for (status, count) in &command.errors {
             let share = format!("{}%", visible_percent(*count, command.count));
-            found.push((*count, format!("{status} ({share} of {})", name_of(command))));
+            found.push((*count, format!("{status} ({share} of {})", command.label())));
         }
     }
     let heading = if ended_as_expected(run) { "Errors, all of them as the workload expects" } else { "Errors" };

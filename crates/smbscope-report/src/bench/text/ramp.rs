@@ -1,9 +1,9 @@
-//! Throughput and response time over users (or rates), in total and by group.
+//! Tables by load point: throughput and response time over users (or rates), in total and by group, jobs, and the loads
+//! tried in a capacity search.
 
-use crate::bench::{BenchDocument, BenchRun};
-use crate::format::{or_dash, percent, rate, thousands};
-use crate::text::bars::bar;
-use crate::text::page::TextPage;
+use crate::bench::{BenchDocument, BenchRun, JobStatistics, load_name};
+use crate::format::{clean, counted, or_dash, percent, rate, thousands};
+use crate::text::page::{Paint, TextPage, bar};
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_stats::DurationStatistics;
 
@@ -183,4 +183,66 @@ fn most(values: impl Iterator<Item = f64>) -> f64 {
 
 fn megabytes(per_second: Option<f64>) -> String {
     per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6))
+}
+
+pub(super) fn jobs(page: &mut TextPage, document: &BenchDocument) {
+    let found = |run: &BenchRun| run.jobs.clone().filter(|jobs| jobs.elapsed.count > 0);
+    let mut runs: Vec<(&BenchRun, JobStatistics)> =
+        document.runs.iter().filter_map(|run| Some((run, found(run)?))).collect();
+    if runs.is_empty() {
+        return;
+    }
+    runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
+    let unfinished: u64 = runs.iter().map(|(_, jobs)| jobs.unfinished).sum();
+    let lines = runs.iter().map(|(run, jobs)| TextTableLine::new(document.load_name(run), job_cells(jobs)));
+    let columns = TextColumn::list(&[
+        ("Count", 0),
+        ("Average", 0),
+        ("StdDev", 0),
+        ("Fastest", 1),
+        ("Slowest", 0),
+        ("Files/s", 3),
+        ("MB/s", 2),
+        ("Wait share", 0),
+    ]);
+    let left_out = TextTable::new(columns).section("Jobs", lines).render(page);
+    let mut text =
+        "A job is a whole pass of the workload, from its first request to its last response; rates are of one \
+                    job. Wait share: the part of its time in which a command was outstanding."
+            .to_owned();
+    if unfinished > 0 {
+        text += &format!(" {} not finished, and not counted.", counted(unfinished, "job was", "jobs were"));
+    }
+    page.note(&text, &left_out);
+}
+
+fn job_cells(jobs: &JobStatistics) -> Vec<String> {
+    let elapsed = &jobs.elapsed;
+    let figure = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(String::new, shown);
+    let nanos = |time: smbscope_model::Nanos| u64::try_from(time.0).unwrap_or(0);
+    vec![
+        thousands(elapsed.count),
+        or_dash(elapsed.mean),
+        or_dash(elapsed.stddev),
+        or_dash(elapsed.min),
+        or_dash(elapsed.max),
+        figure(jobs.files_per_second().filter(|_| jobs.files > 0), rate),
+        figure(jobs.bytes_per_second(), |bytes| format!("{:.2}", bytes / 1e6)),
+        jobs.waited_sum_ns
+            .map_or_else(String::new, |waited| format!("{}%", percent(nanos(waited), nanos(jobs.elapsed_sum_ns)))),
+    ]
+}
+
+pub(super) fn tried_loads(page: &mut TextPage, document: &BenchDocument) {
+    let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
+    page.heading("Loads that were tried");
+    let names: Vec<String> =
+        capacity.tried.iter().map(|tried| load_name(tried.users, tried.rate.map(f64::from))).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    for (tried, name) in capacity.tried.iter().zip(&names) {
+        let holds = if tried.holds { "holds" } else { "fails" };
+        let found = tried.found.as_ref().map_or_else(String::new, |found| clean(found));
+        let begin = format!("{name:<width$}  {holds}  ");
+        page.beside(Paint::Plain, &begin, &found);
+    }
 }

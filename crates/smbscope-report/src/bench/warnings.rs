@@ -1,9 +1,11 @@
-//! Warnings about a ramp, one sentence each, the most serious first.
+//! Warnings about a ramp or launches, one sentence each, the most serious first.
 
-use crate::bench::{BenchDocument, BenchRun, BenchRunOutcome, RunCapture, ScheduleAdherence};
+use super::{BenchDocument, BenchRun, BenchRunOutcome, RunCapture, ScheduleAdherence};
 use crate::format::{clean, counted, rate as per_second, share, span, thousands, visible_percent};
 use smbscope_model::Nanos;
 
+/// Launches needed to judge the spread.
+const LAUNCHES_MIN: u64 = 3;
 /// Clock error of a host, which shifts its timeline, above which there is a warning: 100 ms.
 const CLOCK_BOUND_LARGE: Nanos = Nanos(100_000_000);
 /// Delay of a host's start above which there is a warning.
@@ -25,7 +27,7 @@ const FAR_PERCENT: f64 = 90.0;
 
 const NAMED_MAX: usize = 4;
 
-pub(crate) fn of_ramp(document: &BenchDocument) -> Vec<String> {
+pub(super) fn of_ramp(document: &BenchDocument) -> Vec<String> {
     let runs = document.runs.as_slice();
     let mut found = LoadWarnings { document, warnings: Vec::new() };
     for run in runs {
@@ -250,4 +252,31 @@ fn at(document: &BenchDocument, runs: &[&BenchRun]) -> String {
 /// Cleans a message of the server or the system, for use at the end of a sentence.
 fn sentence(text: &str) -> String {
     clean(text).trim_end_matches('.').to_owned()
+}
+
+pub(super) fn of_launch(document: &BenchDocument) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let Some(run) = document.runs.first() else { return warnings };
+    match &run.ended {
+        BenchRunOutcome::Failed { why } => warnings.push(format!("The series ended early: {why}.")),
+        BenchRunOutcome::Interrupted => warnings.push("The series was interrupted.".to_owned()),
+        BenchRunOutcome::Done | BenchRunOutcome::Stopped { .. } => {}
+    }
+    let done = run.jobs.as_ref().map_or(0, |jobs| jobs.elapsed.count);
+    if (1..LAUNCHES_MIN).contains(&done) {
+        let say = if done == 1 { "says" } else { "say" };
+        let launches = counted(done, "launch", "launches");
+        warnings.push(format!("{launches} {say} little about the spread: use --repetitions 5."));
+    }
+    match &run.capture {
+        Some(RunCapture::Skipped { why }) => {
+            warnings.push(format!("What it waited for the server is not known: {why}."))
+        }
+        Some(RunCapture::Made(made)) if made.dropped_packets > 0 => warnings.push(format!(
+            "The capture lacks {}: waits may be missing.",
+            counted(made.dropped_packets, "packet", "packets")
+        )),
+        _ => {}
+    }
+    warnings
 }
