@@ -24,7 +24,7 @@ impl Generator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentKind {
     pub schema: &'static str,
-    /// What the user should provide instead.
+    /// Advice on the file to provide instead.
     pub(crate) advice: &'static str,
 }
 

@@ -127,7 +127,7 @@ fn properties() -> WriterProperties {
     properties.build()
 }
 
-/// Extracts the I/O error of the output, if there is one.
+/// Unwraps an I/O error of the output from a Parquet error.
 pub(crate) fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<io::Error>() {

@@ -158,7 +158,7 @@ pub struct RampSettings {
     pub passes: Option<u32>,
     /// Percentage of failed operations above which the run fails. Null if it never does.
     pub max_errors_percent: Option<f64>,
-    /// Packets were to be captured.
+    /// A packet capture was requested.
     pub capture: bool,
 }
 

@@ -25,13 +25,13 @@ pub struct BenchRun {
     pub duration_ns: Nanos,
     /// Actual warm-up before it, not counted.
     pub warmup_ns: Nanos,
-    /// How it ended.
+    /// Outcome of the run.
     pub ended: BenchRunOutcome,
     /// Schedule, and how far the client kept it.
     pub pace: ScheduleAdherence,
     /// Commands of all groups answered during the measurement.
     pub operations: u64,
-    /// The same, per second.
+    /// `operations` per second.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub operations_per_second: f64,
     /// Bytes read.
@@ -70,7 +70,7 @@ pub struct BenchRun {
     pub capture: Option<RunCapture>,
     /// The statistics that a capture report has.
     pub counted: Option<LoadPointBreakdown>,
-    /// Answer from what the client measured. Null if no command was answered.
+    /// Answer derived from the client's measurements. Null if no command was answered.
     pub answer: Option<Answer>,
     /// Complete passes. Null for a workload without an end.
     pub jobs: Option<JobStatistics>,
@@ -131,7 +131,7 @@ pub struct StallEntry {
     pub duration_ns: Nanos,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "lowercase")]

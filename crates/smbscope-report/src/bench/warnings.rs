@@ -269,9 +269,7 @@ pub(super) fn of_launch(document: &BenchDocument) -> Vec<String> {
         warnings.push(format!("{launches} {say} little about the spread: use --repetitions 5."));
     }
     match &run.capture {
-        Some(RunCapture::Skipped { why }) => {
-            warnings.push(format!("What it waited for the server is not known: {why}."))
-        }
+        Some(RunCapture::Skipped { why }) => warnings.push(format!("The wait for the server is unknown: {why}.")),
         Some(RunCapture::Made(made)) if made.dropped_packets > 0 => warnings.push(format!(
             "The capture lacks {}: waits may be missing.",
             counted(made.dropped_packets, "packet", "packets")

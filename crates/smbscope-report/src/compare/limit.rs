@@ -63,7 +63,7 @@ fn limit(text: &str, tokens: &[Token<'_>]) -> Result<RatioLimit, LocatedProblem>
     };
     let number = word.strip_suffix(['x', 'X', '×']).and_then(|number| number.parse().ok());
     let Some(times) = number.filter(|times: &f64| times.is_finite() && *times > 0.0) else {
-        let problem = Problem::new(format!("`{word}` is no multiple of the baseline"));
+        let problem = Problem::new(format!("`{word}` is not a multiple of the baseline"));
         return Err(with_example((problem, place.clone())));
     };
     cursor.skip();
@@ -219,9 +219,9 @@ mod tests {
         }
         assert_eq!("p50(total)>1.10X".parse::<RatioLimit>().unwrap().times, 1.1);
         for (text, expected) in [
-            ("p95(Read) > 20ms", "character 13: `20ms` is no multiple of the baseline; write limits such as"),
-            ("p95(Read) > 1.1", "character 13: `1.1` is no multiple"),
-            ("p95(Read) > -1x", "character 13: `-1x` is no multiple"),
+            ("p95(Read) > 20ms", "character 13: `20ms` is not a multiple of the baseline; write limits such as"),
+            ("p95(Read) > 1.1", "character 13: `1.1` is not a multiple"),
+            ("p95(Read) > -1x", "character 13: `-1x` is not a multiple"),
             ("p95(Read) >= 1.1x", "character 11: expected `>` or `<`, found `>=`"),
             ("p95(Read) >", "character 12: expected a multiple of the baseline, found the end"),
             ("p95(Read) > 1.1x and more", "character 18: expected the end"),

@@ -241,10 +241,8 @@ impl Comparison {
         let (inputs, ramps) = ramps::resolved(&singles);
         let sides = ColumnRuns::new(given, &singles);
         let mut comparison = sides.folded(Comparison { ramps, ..Comparison::of_inputs(title, &inputs) });
-        let loads =
-            ramps::differences(given).into_iter().map(|(column, kind, text)| ComparisonNote { kind, column, text });
         // Differences in the workload or place of measurement come before their consequences.
-        comparison.notes.extend(loads);
+        comparison.notes.extend(notes::load_differences(given));
         comparison.notes.extend(notes::setup_differences(given));
         comparison.notes.sort_by_key(|note| {
             let asked = matches!(note.kind, NoteKind::Mix | NoteKind::Place);

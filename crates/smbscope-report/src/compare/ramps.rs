@@ -5,7 +5,7 @@
 
 use super::cells::row_of;
 use super::saved::{ComparableReport, LISTED_MAX};
-use super::{ComparisonCell, ComparisonColumn, ComparisonInput, NoteKind, Overview, Ratio};
+use super::{ComparisonCell, ComparisonColumn, ComparisonInput, Overview, Ratio};
 use crate::bench::{self, BenchDocument, BenchRun, LoopModel};
 use crate::format::counted;
 use crate::json::entries::{self, StatisticsEntry};
@@ -167,54 +167,6 @@ pub(super) fn schedule(document: &BenchDocument) -> String {
         }
         LoopModel::Open { rate, per_user: true, .. } => format!("open loop, {rate} operations/s of each user"),
         LoopModel::Open { rate, .. } => format!("open loop, {rate} operations/s"),
-    }
-}
-
-/// Returns the columns whose differences may not come from the server: another workload, or times measured in another
-/// place.
-pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
-    let Some((base, others)) = given.split_first() else { return Vec::new() };
-    let mut found = Vec::new();
-    for (column, other) in (1..).zip(others) {
-        let name = &base.name;
-        let (Some((_, base)), Some((_, other))) = (base.runs.first(), other.runs.first()) else { continue };
-        match (base, other) {
-            (ComparableDocument::Ramp(base), ComparableDocument::Ramp(ramp)) => {
-                found.extend(load(ramp, base, name).map(|text| (column, NoteKind::Mix, text)));
-            }
-            (ComparableDocument::Report(_), ComparableDocument::Report(_)) => {}
-            (ComparableDocument::Report(_), ComparableDocument::Ramp(_)) => {
-                let text = format!("times taken inside the client, and those of {name} on the wire: {ELSEWHERE}");
-                found.push((column, NoteKind::Place, text));
-            }
-            (ComparableDocument::Ramp(_), ComparableDocument::Report(_)) => {
-                let text = format!("times taken on the wire, and those of {name} inside the client: {ELSEWHERE}");
-                found.push((column, NoteKind::Place, text));
-            }
-        }
-    }
-    found
-}
-
-const ELSEWHERE: &str = "inside the client the time of its own system and of its network counts too";
-
-fn load(ramp: &BenchDocument, base: &BenchDocument, name: &str) -> Option<String> {
-    let load = |ramp: &BenchDocument| format!("{}, {}", ramp.workload.name, schedule(ramp));
-    let users = |ramp: &BenchDocument| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
-    let definitions = (&ramp.workload.sha256, &base.workload.sha256);
-    if load(ramp) != load(base) {
-        Some(format!("another load than {name}: {}, and there {}", load(ramp), load(base)))
-    } else if let (Some(own), Some(bases)) = definitions
-        && own != bases
-    {
-        let workload = &ramp.workload.name;
-        Some(format!("another workload than {name}: both are called {workload}, and their definitions differ"))
-    } else if ramp.workload.seed != base.workload.seed {
-        Some(format!("another seed than {name}: the order, places and sizes of operations differ"))
-    } else if users(ramp) != users(base) {
-        Some(format!("other load points than {name}: overall response times of different ranges do not compare"))
-    } else {
-        None
     }
 }
 

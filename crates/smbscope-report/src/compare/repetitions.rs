@@ -132,7 +132,7 @@ impl ColumnRuns {
         folded.collect()
     }
 
-    /// Returns the run of each column with the median of the mean response times. Its charts and lists represent the
+    /// Returns the run of each column with the median of the mean response times. The charts and lists of that run represent the
     /// column.
     fn typical_runs(&self, comparison: &Comparison) -> Vec<usize> {
         let mean = |run: &usize| comparison.headline.cells[*run].as_ref().and_then(|cell| cell.response_time.mean);

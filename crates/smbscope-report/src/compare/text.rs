@@ -217,7 +217,7 @@ fn ramps(page: &mut TextPage, comparison: &Comparison) {
         .named(&comparison.columns)
         .map(|(at, _, ramp)| format!("{} {}", names[at], unbroken(counted(ramp.users.into(), "user", "users"))))
         .collect();
-    let text = format!("What follows, and stands above, is about one load point of each ramp: {}.", loads.join(", "));
+    let text = format!("All other figures cover one load point of each ramp: {}.", loads.join(", "));
     page.paragraph(Paint::Faint, &text);
 }
 

@@ -406,7 +406,7 @@ impl ReportTimeline {
 #[derive(Serialize, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct CachingEntry {
-    /// Successful opens by what was granted. Only values that occur.
+    /// Successful opens by oplock or lease granted. Only values that occur.
     opens: Vec<Opens>,
     /// Successful opens whose grant the capture does not show.
     unknown_opens: u64,

@@ -105,7 +105,7 @@ impl<'de> Deserialize<'de> for SliceEntryKey {
                 let mut key = Vec::new();
                 while let Some((name, value)) = map.next_entry::<String, SliceEntryValue>()? {
                     let field = Field::named(&name);
-                    key.push((field.ok_or_else(|| A::Error::custom(format!("{name} is no field")))?, value));
+                    key.push((field.ok_or_else(|| A::Error::custom(format!("{name} is not a field")))?, value));
                 }
                 Ok(SliceEntryKey(key))
             }

@@ -136,8 +136,8 @@ pub(super) fn hosts(page: &mut TextPage, run: &BenchRun) {
         TextTableLine::new(name, host_cells(host))
     });
     let left_out = TextTable::new(columns).section("Load hosts", lines).render(page);
-    let text = "Clock: by how much the clock of the host is ahead of that of the driver (behind where negative), and the most \
-                that this can be wrong by. Client CPU and its busiest thread in percent of one processor.";
+    let text = "Clock is the host's clock offset from the driver (positive: ahead) with its maximum error. Client CPU and its \
+                busiest thread are in percent of one processor.";
     page.note(text, &left_out);
 }
 
@@ -175,8 +175,8 @@ pub(super) fn samba(page: &mut TextPage, run: &BenchRun) {
     }
     let columns = TextColumn::list(&[("Per second", 1), ("Response time", 0), ("In Samba", 0), ("Outside", 0)]);
     let left_out = TextTable::new(columns).section("Inside Samba", lines).render(page);
-    let text = "Means. In Samba: from the request to the response inside smbd, by its own profile, waiting for storage \
-                included. Outside: the rest of what the client waited, in the network, in sockets' queues and in the client.";
+    let text = "Means. In Samba: from the request to the response inside smbd, by its own profile, including waits for \
+                storage. Outside: the rest of the client's response time, in the network, in socket queues and in the client.";
     page.note(text, &left_out);
 }
 
