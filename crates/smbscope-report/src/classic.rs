@@ -16,13 +16,11 @@ use std::fmt::Write;
 const DECADES: [&str; 10] =
     ["<0.000001", "<0.00001", "<0.0001", "<0.001", "<0.01", "<0.1", "<1", "<10", "<100", ">=100"];
 
-/// Counters with the wording of the paper.
 const PAPER: [(&str, &str); 2] = [
     ("request_end_missing", "final packet of SMB missing"),
     ("response_end_missing", "final packet of response missing"),
 ];
 
-/// Length of a bar of 100%.
 const STARS: f64 = 40.0;
 
 pub fn render(report: &Report) -> String {

@@ -47,7 +47,6 @@ pub struct CsvExchangeWriter<W: Write> {
     record: CsvRow,
 }
 
-/// Row buffers, reused for every row.
 #[derive(Default)]
 struct CsvRow {
     fields: ByteRecord,

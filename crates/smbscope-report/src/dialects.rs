@@ -55,7 +55,6 @@ pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
     lines
 }
 
-/// Returns the reason for an old dialect, if it is known and the same on all connections.
 fn held_back(report: &Report, dialect: Dialect) -> Option<String> {
     let mut those = report.connections.iter().filter(|connection| connection.dialect == Some(dialect));
     let reason = held_back_by(&those.next()?.offers)?;
@@ -151,7 +150,6 @@ fn some_of(names: &[String]) -> String {
     }
 }
 
-/// Counts the SMB1 commands that prove its use.
 pub(crate) fn smb1_commands(report: &Report) -> u64 {
     let rows = report.aggregate.commands.iter();
     rows.filter(|row| matches!(row.command, Command::Smb1(code) if code.0 != NEGOTIATE)).map(|row| row.row.count).sum()

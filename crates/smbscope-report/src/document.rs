@@ -24,7 +24,6 @@ impl Generator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentKind {
     pub schema: &'static str,
-    /// Advice on the file to provide instead.
     pub(crate) advice: &'static str,
 }
 
@@ -33,7 +32,6 @@ pub enum ParseError {
     NotJson(String),
     /// The document is of another kind. Contains its `schema`, if any.
     AnotherKind(DocumentKind, Option<String>),
-    /// The document claims the right kind but does not match its schema.
     NotAsDescribed(DocumentKind, String),
 }
 

@@ -29,7 +29,6 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
-/// Formats a duration, or `-` for None.
 pub fn or_dash(time: Option<Nanos>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| time.to_string())
 }
@@ -73,7 +72,6 @@ pub(crate) fn shorten_path(text: &str, width: usize) -> String {
     }
 }
 
-/// Formats a rate. Only small ones have a decimal.
 pub fn rate(per_second: f64) -> String {
     if per_second < 99.95 { format!("{per_second:.1}") } else { thousands(per_second.round() as u64) }
 }

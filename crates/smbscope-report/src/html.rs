@@ -14,7 +14,6 @@ use crate::study;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Page built by `make web`.
 const TEMPLATE: &str = include_str!("html/template.html");
 
 const TITLE: &str = "@SMBSCOPE_TITLE@";
@@ -82,7 +81,6 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// Returns the embedded document, as a browser parses it.
     fn embedded(page: &str) -> &str {
         let (_, rest) = page.split_once(r#"<script type="application/json" id="smbscope-data">"#).unwrap();
         rest.split_once("</script").unwrap().0

@@ -59,7 +59,6 @@ pub struct Report {
     pub title: Option<String>,
     /// Captures in the order of their [`CaptureId`](smbscope_model::CaptureId).
     pub captures: Vec<CaptureInfo>,
-    /// Gaps in the captures.
     pub quality: Quality,
     /// Packets other than TCP by protocol, most packets first.
     pub skipped: Vec<SkippedPackets>,
@@ -75,7 +74,6 @@ pub struct Report {
     pub filter: Option<Filtered>,
     /// Requested bin width. The timeline is only shown if there is one, and its bins may be wider.
     pub interval: Option<Nanos>,
-    /// Thresholds for slow commands.
     pub slow: Slow,
     pub explanation: Explanation,
 }
@@ -84,7 +82,6 @@ pub struct Report {
 pub struct Explanation {
     /// Answer; the default if no diagnosis was made.
     pub answer: Answer,
-    /// Bursts of work of single clients, in time order.
     pub episodes: Vec<Episode>,
     /// Commands of the selected episode, in time order. Empty if none was selected.
     pub waterfall: Vec<Exchange>,
@@ -95,7 +92,6 @@ pub struct Explanation {
 pub struct Filtered {
     pub expression: String,
     pub matched: u64,
-    /// Counts of all exchanges.
     pub whole: Census,
 }
 
@@ -145,7 +141,6 @@ impl Report {
         smbscope_diagnose::answer(collector, &context)
     }
 
-    /// Returns the share of commands not timed because of gaps in the capture.
     pub fn not_timed(&self) -> UntimedShare {
         warnings::coverage(self).not_timed()
     }

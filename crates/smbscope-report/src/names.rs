@@ -3,7 +3,6 @@
 use smbscope_model::{Command, CommandGroup, Protocol, Subcommand};
 use smbscope_stats::{Aggregate, CommandRow, CommandStatistics};
 
-/// Group that is the sum of several others.
 pub const OTHER: &str = "Other";
 
 /// Returns the groups in the order of documents: name, group that includes it, and true if it counts in the headline.

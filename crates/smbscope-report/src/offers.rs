@@ -14,7 +14,6 @@ const SMB_3_1_1: Dialect = Dialect::Smb2(0x0311);
 
 const NOT_CAPTURED: &str = "not captured";
 
-/// Connections with the same offers.
 #[derive(Debug)]
 pub(crate) struct Negotiation<'r> {
     pub(crate) offers: &'r Offers,
@@ -32,7 +31,6 @@ struct Used {
     compressing: u64,
 }
 
-/// A feature with the position of each side and the outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Feature {
     pub(crate) feature: &'static str,
@@ -376,7 +374,6 @@ mod tests {
         Offers { client: Some(Arc::new(client)), server: Some(Arc::new(server)) }
     }
 
-    /// Returns the outcomes by feature, for one connection that used none of them.
     fn outcomes(offers: &Offers) -> BTreeMap<&'static str, String> {
         let negotiation = Negotiation {
             offers,

@@ -27,7 +27,6 @@ use smbscope_model::Exchange;
 use smbscope_stats::Census;
 use std::io::{self, Write};
 
-/// Metadata key for the version of smbscope.
 pub const VERSION: &str = "smbscope.version";
 /// Metadata key for the name and version of the columns, [`SCHEMA_VALUE`].
 pub const SCHEMA: &str = "smbscope.schema";
@@ -40,13 +39,11 @@ pub const QUALITY: &str = "smbscope.quality";
 pub const FILTER: &str = "smbscope.filter";
 
 pub const GROUP_ROWS: usize = 128 << 10;
-/// Size in bytes at which a row group under construction is written.
 pub const GROUP_BYTES: usize = 32 << 20;
 
 pub struct ParquetExchangeWriter<W: Write + Send> {
     out: ArrowWriter<W>,
     batches: ExchangeBatches,
-    /// Counts for the sentence about the captures' quality.
     census: Census,
 }
 

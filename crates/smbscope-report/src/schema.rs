@@ -28,7 +28,6 @@ pub fn published() -> Vec<Published> {
     ]
 }
 
-/// Generates the schema of a document. `schema` is the value of its key `schema`.
 fn document<T: JsonSchema>(schema: &str, title: &str) -> Published {
     let file = format!("{}.schema.json", schema.replace('/', "-"));
     let mut root = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
@@ -82,7 +81,6 @@ fn flattened(schema: &mut Schema) {
 /// A schema with its keys in reading order: description before parts, and parts in the order of the type's fields.
 struct Ordered<'a>(&'a Value);
 
-/// Keys before all others, in this order.
 const FIRST: [&str; 10] = [
     "$schema",
     "$id",
@@ -204,7 +202,6 @@ pub(crate) fn sorts(_: &mut SchemaGenerator) -> Schema {
     one_of(SliceSortKey::ALL.map(SliceSortKey::name))
 }
 
-/// Returns the schema of a slice's key, an object with a value for each dimension.
 pub(crate) fn slice_key(_: &mut SchemaGenerator) -> Schema {
     let known = || json!({ "type": "string" });
     let maybe = || json!({ "type": ["string", "null"] });

@@ -11,7 +11,6 @@ use std::io::{self, Write};
 
 const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999"];
 
-/// Writes the table. Writes nothing if the report has no slices.
 pub fn write(report: &Report, style: CellStyle, out: impl Write) -> io::Result<()> {
     let Some(slices) = &report.aggregate.slices else { return Ok(()) };
     let mut table = ::csv::Writer::from_writer(out);

@@ -1,7 +1,7 @@
 //! The exchange table: a row per exchange, in several formats.
 //!
 //! [`COLUMNS`] defines name, type and value of each column, used by all formats so that they can't differ. Each format
-//! implements [`Cells`], to receive the values of a row, and [`ExchangeTable`]; [`ExchangeBatches`] builds Arrow record
+//! implements `Cells`, to receive the values of a row, and [`ExchangeTable`]; [`ExchangeBatches`] builds Arrow record
 //! batches of bounded size. The columns after `retransmitted` were added later.
 //!
 //! `capture` names the file of the request's first packet, and `response_capture` the response's file if it is another
@@ -31,10 +31,8 @@ pub trait ExchangeTable {
 #[derive(Debug, Clone)]
 pub struct Provenance<'a> {
     pub version: &'a str,
-    /// Captures in the order of their [`CaptureId`](smbscope_model::CaptureId).
     pub captures: &'a [CaptureInfo],
     pub quality: &'a Quality,
-    /// Packets other than TCP, by protocol.
     pub skipped: &'a [SkippedPackets],
     pub filter: Option<Filtered>,
 }
@@ -60,7 +58,6 @@ pub enum ExchangeColumnKind {
     Flag,
     /// One of a few words that are repeated on many rows.
     Name,
-    /// Text that differs from row to row.
     Text,
 }
 
@@ -166,7 +163,6 @@ macro_rules! kind {
 /// Defines the columns: each with its name and the call that writes its value, which also determines the type.
 macro_rules! columns {
     ($row:ident, $exchange:ident: $($name:ident => $method:ident($value:expr);)*) => {
-        /// All columns in order.
         pub const COLUMNS: [ExchangeColumn; 46] = [$(ExchangeColumn { name: stringify!($name), kind: kind!($method) },)*];
 
         impl ExchangeRow<'_> {
@@ -250,7 +246,6 @@ fn time(stamp: Option<Stamp>) -> Option<i64> {
     stamp.map(|stamp| stamp.time.0)
 }
 
-/// A number formatted as `0x` and at least `digits` digits.
 struct Hex {
     id: u64,
     digits: usize,
@@ -318,7 +313,6 @@ struct RecordBatchBuilder {
     columns: Vec<ColumnBuilder>,
     rows: usize,
     text_bytes: usize,
-    /// Index of the next column.
     at: usize,
     scratch: String,
 }
@@ -349,7 +343,6 @@ impl ColumnBuilder {
         }
     }
 
-    /// Returns the values as an array and starts a new one.
     fn take(&mut self) -> ArrayRef {
         match self {
             ColumnBuilder::Signed(values) => Arc::new(values.finish()),

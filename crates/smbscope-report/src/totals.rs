@@ -68,7 +68,6 @@ impl LoadTotals {
     }
 }
 
-/// Formats `12 MB/s` or `3.4 kB/s`.
 fn throughput(bytes_per_second: f64) -> String {
     match bytes_per_second {
         v if v >= 1e5 => format!("{} MB/s", figure(v / 1e6)),
@@ -92,7 +91,6 @@ pub(crate) struct PacketCounts {
     /// TCP packets of flows that carry SMB: `data` + `acks` + `unacknowledged`.
     pub(crate) smb_flows: u64,
     pub(crate) acks: u64,
-    /// Data segments never acknowledged.
     pub(crate) unacknowledged: u64,
     /// Retransmitted segments with both copies in the capture.
     pub(crate) retransmitted: u64,
@@ -100,9 +98,7 @@ pub(crate) struct PacketCounts {
     pub(crate) spurious: u64,
     /// Retransmitted segments with only the last copy in the capture.
     pub(crate) seen_once: u64,
-    /// Packets dropped by the capture, at least.
     pub(crate) dropped: u64,
-    /// Packets that continue a message, in both directions.
     pub(crate) continuations: u64,
     pub(crate) commands: DirectionCounts,
     pub(crate) replies: DirectionCounts,

@@ -4,7 +4,7 @@
 //! `response_time_p95`. Lists stay lists. Timestamps are in UTC and, like durations, in nanoseconds. Null stays null.
 //!
 //! The same code converts all lists of all documents, so a key added to a schema becomes a column. Start reading at
-//! [`table`]; [`SchemaNode`] maps schemas to Arrow types, and [`column`] converts values.
+//! [`table`]; `SchemaNode` maps schemas to Arrow types, and `column` converts values.
 
 #[cfg(test)]
 mod tests;
@@ -24,15 +24,12 @@ use std::sync::{Arc, OnceLock};
 
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The document is of a kind without tables.
     #[error("no document of smbscope: its schema is {0:?}")]
     NoDocument(String),
 
-    /// The document has no such list.
     #[error("no table {name:?} in {schema}: it has {}", known.join(", "))]
     NoTable { name: String, schema: &'static str, known: Vec<String> },
 
-    /// The values don't form a table.
     #[error("the table {name:?} cannot be made: {error}")]
     Arrow {
         name: String,
@@ -47,7 +44,6 @@ struct DocumentSchema {
     shape: OnceLock<SchemaNode>,
 }
 
-/// Embeds the published schema of a kind.
 macro_rules! kind {
     ($name:literal, $file:literal) => {
         DocumentSchema {
@@ -129,7 +125,6 @@ const LIFTED: [(&str, [&str; 2]); 1] = [("causes", ["answer", "causes"])];
 /// Maximum nesting depth. The published schemas reach 5.
 const DEPTH_MAX: usize = 12;
 
-/// The parts of a JSON schema that tables need.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct SchemaNode {
@@ -176,7 +171,6 @@ impl OrAnything {
     }
 }
 
-/// Keys of an object, in order.
 #[derive(Debug, Default)]
 struct SchemaProperties(Vec<(String, SchemaNode)>);
 
@@ -397,7 +391,6 @@ fn is_of_entries(fields: &Fields) -> bool {
     fields.iter().map(|field| field.name().as_str()).eq(ENTRY)
 }
 
-/// Converts objects with arbitrary keys to lists of keys and values.
 fn entries(fields: &Fields, values: &[Option<&Value>]) -> Result<ArrayRef, ArrowError> {
     let all = || values.iter().filter_map(|value| value.and_then(Value::as_object)).flatten();
     let keys: StringArray = all().map(|(key, _)| Some(key.as_str())).collect();

@@ -200,7 +200,6 @@ fn launch_headline(document: &BenchDocument, launch: &Launch) -> String {
     format!("{} took {} {of}{spread}, caches {}{waited}.", launch.program, unbroken(span(mean)), launch.caches.name())
 }
 
-/// Returns the launches that were done, and their mean. None if no launch was.
 fn done(document: &BenchDocument) -> Option<(&JobStatistics, Nanos)> {
     let jobs = document.runs.first()?.jobs.as_ref().filter(|jobs| jobs.elapsed.count > 0)?;
     Some((jobs, jobs.elapsed.mean?))

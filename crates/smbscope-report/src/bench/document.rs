@@ -282,7 +282,6 @@ impl BenchDocument {
         !self.settings.rates.is_empty()
     }
 
-    /// Returns the load of a run in users, or in operations per second.
     pub(crate) fn load(&self, run: &BenchRun) -> u32 {
         run.load(self.is_ramp_of_rates()).round() as u32
     }

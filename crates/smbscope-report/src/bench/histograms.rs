@@ -13,7 +13,6 @@ use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Tag for all headline groups together.
 pub const ALL: &str = "All";
 
 #[derive(Debug, Clone)]
@@ -22,7 +21,6 @@ pub struct TaggedHistogram {
     pub group: String,
     pub started: Timestamp,
     pub duration: Nanos,
-    /// Response times in nanoseconds.
     pub histogram: Histogram<u64>,
 }
 

@@ -346,7 +346,6 @@ impl BenchRun {
         self.due.as_ref().unwrap_or(&self.total.client)
     }
 
-    /// Returns the load in users, or in operations per second.
     pub fn load(&self, by_rate: bool) -> f64 {
         self.rate().filter(|_| by_rate).unwrap_or_else(|| f64::from(self.users))
     }
@@ -379,7 +378,6 @@ impl MeasuredCommand {
     }
 }
 
-/// Shortens a subcommand by the parts common to its kind.
 fn short(part: &str) -> &str {
     let prefixes = ["FSCTL_", "NT_TRANSACT_", "TRANS2_", "TRANS_"];
     if let Some(rest) = prefixes.iter().find_map(|prefix| part.strip_prefix(prefix)) {

@@ -124,7 +124,6 @@ pub struct InsideSamba {
     /// Name of Samba's counter, in words: `create`, `query info`.
     pub operation: String,
     pub per_second: f64,
-    /// Mean time inside smbd.
     pub inside: Nanos,
     /// Mean response time in the client. None if it had no such command.
     pub response_time: Option<Nanos>,
@@ -145,7 +144,6 @@ const COMMANDS: [(&str, &[&str]); 10] = [
 ];
 
 impl BenchRun {
-    /// Returns Samba's figures by operation, in the order of a file's life.
     pub fn inside_samba(&self) -> Vec<InsideSamba> {
         let Some(server) = &self.server else { return Vec::new() };
         let of = |(operation, commands): &(&str, &[&str])| {
@@ -158,7 +156,6 @@ impl BenchRun {
         COMMANDS.iter().filter_map(of).collect()
     }
 
-    /// Returns the mean response time of commands whose names start with one of these prefixes.
     fn mean_of(&self, beginnings: &[&str]) -> Option<Nanos> {
         let is_one = |name: &str| beginnings.iter().any(|beginning| name.starts_with(beginning));
         let times =

@@ -23,7 +23,6 @@ pub struct ServerMetric {
     /// Name: `cpu_busy`, `disk_read`, `smbd_processes` …
     pub metric: String,
     pub value: f64,
-    /// Unit: `percent`, `bytes/s`, `count` …
     pub unit: String,
 }
 

@@ -4,11 +4,9 @@ use super::{BenchDocument, BenchRun, BenchRunOutcome, RunCapture, ScheduleAdhere
 use crate::format::{clean, counted, rate as per_second, share, span, thousands, visible_percent};
 use smbscope_model::Nanos;
 
-/// Launches needed to judge the spread.
 const LAUNCHES_MIN: u64 = 3;
 /// Clock error of a host, which shifts its timeline, above which there is a warning: 100 ms.
 const CLOCK_BOUND_LARGE: Nanos = Nanos(100_000_000);
-/// Delay of a host's start above which there is a warning.
 const LATE_HOST: Nanos = Nanos(10_000_000);
 
 /// Percentage of error responses above which there is a warning. Workloads look for missing files, so some errors are
@@ -128,7 +126,6 @@ impl LoadWarnings<'_> {
         }
     }
 
-    /// Warns about load hosts that were lost, started late, or have inaccurate clocks.
     fn hosts(&mut self, run: &BenchRun) {
         for (host, lost) in run.lost_hosts() {
             let sessions = counted(host.sessions.into(), "session", "sessions");

@@ -138,7 +138,6 @@ fn by_key(input: &ComparisonInput) -> BTreeMap<ComparedCommandKey<'_>, &entries:
     commands.map(|command| ((command.protocol, command.command.as_str(), command.is_waiting()), command)).collect()
 }
 
-/// Commands of a column that belong to a paired row.
 struct Members<'a> {
     /// Commands and subcommands of SMB1: parent command, name and figures.
     smb1: Vec<(ComparedCommandKey<'a>, &'a str, &'a StatisticsEntry)>,

@@ -11,7 +11,6 @@ use smbscope_stats::replication::Scope;
 
 /// Smallest ratio reported as a change: 5%.
 const CHANGE: f64 = 1.05;
-/// Commands named per direction.
 const NAMED_MAX: usize = 3;
 /// A cause counts as risen if its share of the active time grew by at least this factor and by at least `SHARE`.
 const RISEN: f64 = 1.25;
@@ -138,7 +137,6 @@ fn claim(ratio: &Ratio, name: &str, base: &str) -> String {
     }
 }
 
-/// Names the load point of a comparison of ramps and its throughput.
 fn load(comparison: &Comparison, column: usize) -> String {
     let Some(ramps) = &comparison.ramps else { return String::new() };
     let users = ramps.columns.get(column).and_then(|ramp| Some(ramp.as_ref()?.users));

@@ -68,7 +68,6 @@ fn judge(ratios: &mut Ratios, before: &HeatMapSeries<'_>, after: &HeatMapSeries<
 
 struct HeatMapSeries<'a> {
     map: &'a HeatMap,
-    /// Histogram of each interval with commands.
     histograms: Vec<&'a [(usize, u64)]>,
     means: Vec<f64>,
 }
@@ -158,7 +157,6 @@ impl Ratios {
     }
 }
 
-/// Decides which differences of each column are shown as significant.
 pub(super) fn adjust(comparison: &mut Comparison) {
     for column in 1..comparison.columns.len() {
         let headline = ratios_of(comparison.headline.cells.get_mut(column));

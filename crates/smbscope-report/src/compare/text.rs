@@ -71,7 +71,6 @@ fn labels(columns: &[ComparisonColumn]) -> Vec<String> {
     names.iter().enumerate().map(|(at, name)| format!("{} {name}", at + 1)).collect()
 }
 
-/// Tabulates facts of the captures, several captures side by side if they fit.
 fn overview(page: &mut TextPage, comparison: &Comparison) {
     let repeated = is_repeated(comparison);
     let job = comparison.columns.iter().any(|column| column.overview.job_elapsed_ns.is_some());
@@ -99,7 +98,6 @@ fn is_repeated(comparison: &Comparison) -> bool {
 const RUNS: &str = " Times and rates of several runs are geometric means, counts are means. 95% = interval of the ratio to \
                     its left, of 3 or 4 runs its range; in parentheses where no difference is shown.";
 
-/// Returns the facts of a column, in the same order for all columns.
 fn facts(column: &ComparisonColumn, repeated: bool, job: bool) -> Vec<(&'static str, String)> {
     let overview = &column.overview;
     let ratios = overview.ratios.as_ref();
@@ -260,7 +258,6 @@ fn slices(page: &mut TextPage, comparison: &Comparison) {
     page.note(&format!("Sorted by the longest total wait in any column.{more}"), &left_out);
 }
 
-/// Formats `Other: Locking` for a part of a group.
 fn whole_name(group: &ComparedGroup) -> String {
     group.part_of.as_ref().map_or_else(|| group.group.clone(), |whole| format!("{whole}: {}", group.group))
 }
@@ -356,7 +353,6 @@ fn paired_name(command: &ComparedCommand) -> String {
     }
 }
 
-/// Formats a command in the section of this protocol.
 fn name_of(command: &ComparedCommand, section: Protocol) -> String {
     let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
     match command.waiting {

@@ -130,7 +130,6 @@ fn answer(text: &str, word: &str, place: &Range<usize>, cursor: &mut Cursor<'_, 
     }
 }
 
-/// Returns true for `==` and false for `!=`.
 fn equality(cursor: &mut Cursor<'_, '_>) -> Result<bool, LocatedProblem> {
     match (cursor.sign("=="), cursor.sign("!=")) {
         (true, _) => Ok(true),
@@ -233,7 +232,6 @@ fn holds(holds: bool) -> Judged {
     if holds { Judged::Holds } else { Judged::DoesNotHold }
 }
 
-/// Returns the title of the report, or the name of its first capture.
 fn name(report: &Report) -> String {
     let capture = || report.captures.first().map(|capture| capture.name.clone());
     clean(&report.title.clone().or_else(capture).unwrap_or_default())
@@ -263,7 +261,6 @@ impl Number {
         }
     }
 
-    /// Returns the value in a report, or the reason why there is none.
     fn value(&self, report: &Report) -> Result<f64, String> {
         match self {
             Number::NotTimed => Ok(report.not_timed().percent),

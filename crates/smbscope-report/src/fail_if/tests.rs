@@ -50,7 +50,6 @@ fn report_on(exchanges: &[Exchange]) -> Report {
     Report { captures: vec![capture], aggregate, first, last, ..Report::default() }
 }
 
-/// Returns the same report with causes, each with its lost time in milliseconds.
 fn with_causes(causes: &[(&str, Option<i64>)]) -> Report {
     let cause = |(id, lost): &(&str, Option<i64>)| {
         let text = format!(

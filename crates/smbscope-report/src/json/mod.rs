@@ -33,12 +33,10 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     escaped::write_indented(&ReportDocument::within(report, usize::MAX), out)
 }
 
-/// Formats the array `captures` on one line.
 pub(crate) fn captures(report: &Report) -> serde_json::Result<String> {
     serde_json::to_string(&report.captures)
 }
 
-/// Formats the object `quality` on one line.
 pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
     serde_json::to_string(&QualityEntry::new(report))
 }
@@ -209,7 +207,6 @@ impl QualityEntry<'_> {
     }
 }
 
-/// Name of the entry that is the sum of names not listed.
 const OTHER: &str = "(other)";
 
 #[derive(Serialize)]

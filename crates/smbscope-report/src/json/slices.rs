@@ -60,7 +60,6 @@ pub(crate) struct SliceFigures {
     pub(crate) service_time: DurationStatistics,
 }
 
-/// Values by field, serialised as an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SliceEntryKey(pub(crate) Vec<(Field, SliceEntryValue)>);
 

@@ -110,7 +110,6 @@ pub(crate) struct SlowExchange {
 }
 
 impl SlowExchange {
-    /// Creates an entry. `captures` are the file names by [`CaptureId`](smbscope_model::CaptureId).
     pub(crate) fn new(exchange: &Exchange, captures: &[Arc<str>]) -> SlowExchange {
         let Exchange { endpoints, request, response, .. } = exchange;
         let packet = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.packet.number());

@@ -30,8 +30,8 @@ pub struct StudyDocument {
     pub name: String,
     /// Question of the study. Empty if the file has none.
     pub question: String,
-    /// Answer to the question. `evidence` lists differences beyond those in the headline; `culprit` and `causes` are
-    /// those of most runs of the worst variant; `caveats` repeat the warnings and name what is undecided.
+    /// Answer to the question. `evidence` lists differences beyond those in the headline; `culprit` and `causes`
+    /// come from most runs of the worst variant; `caveats` repeat the warnings and name undecided comparisons.
     pub answer: Answer,
     /// Study file.
     pub definition: StudyDefinitionEntry,

@@ -24,20 +24,17 @@ pub struct Results {
     baselines: Vec<usize>,
     /// The variants ran at different times, so repetitions with the same number are not paired.
     separate: bool,
-    /// Values in the order of `measures`.
     by_measure: Vec<BTreeMap<StudyLoadKey, VariantValues>>,
     environments: Vec<BTreeMap<String, String>>,
     server: BTreeMap<ServerMetricKey, ServerMetricValues>,
     answers: BTreeMap<(StudyLoadKey, usize), Vec<Answer>>,
     points: u64,
-    /// Number of load points by weakness and variant.
     weak: BTreeMap<(usize, usize), u64>,
 }
 
 /// A condition under which figures of a load point say little about the server.
 struct Weakness {
     is_so: fn(&BenchRun) -> bool,
-    /// Consequence, as the end of a sentence.
     text: &'static str,
 }
 
@@ -57,7 +54,6 @@ type ServerMetricKey = (String, u32, Option<u64>, usize);
 #[derive(Debug, Clone, Default)]
 struct ServerMetricValues {
     unit: String,
-    /// Mean and maximum by repetition.
     values: BTreeMap<u32, (f64, f64)>,
 }
 
@@ -115,7 +111,6 @@ impl Results {
         self.answers.get(&((row.users, row.rate.map(f64::to_bits)), variant)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the parts of the environment that are the same in all runs.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let Some((first, others)) = self.environments.split_first() else { return BTreeMap::new() };
         let is_common =
@@ -164,7 +159,6 @@ impl Results {
         rows
     }
 
-    /// Returns the limits of the results, one sentence each. `names` are the names of the variants.
     pub fn warnings(&self, names: &[&str]) -> Vec<String> {
         let warning = |(at, Weakness { text, .. }): (usize, &Weakness)| {
             let found: Vec<(usize, u64)> =
@@ -231,14 +225,12 @@ fn adjust(rows: &mut [StudyRow]) {
     }
 }
 
-/// Variants named in the headline, largest difference first.
 const CLAIMS: usize = 2;
 
 /// Significance level, applied to adjusted p-values.
 const CHANCE: f64 = 0.05;
 
 impl StudyRow {
-    /// Returns the verdict of the row. Needs the adjusted p-value.
     fn judged(&self) -> Option<StudyVerdict> {
         let factor = self.factor.as_ref()?;
         Some(match factor.answer {
@@ -263,7 +255,6 @@ impl StudyRow {
         }
     }
 
-    /// Returns the meaning of a ratio other than 1 for a user.
     fn direction(&self, factor: &BaselineRatio) -> StudyVerdict {
         let higher = factor.ratio.is_some_and(|ratio| ratio > 1.0);
         match self.measure.parse() {
@@ -355,7 +346,6 @@ fn worse_side(document: &StudyDocument, row: &StudyRow) -> Option<usize> {
     }
 }
 
-/// Returns true if `holds` is true for more than half of the answers.
 fn most(answers: &[Answer], holds: impl Fn(&Answer) -> bool) -> bool {
     2 * answers.iter().filter(|answer| holds(answer)).count() > answers.len()
 }

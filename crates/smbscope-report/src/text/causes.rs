@@ -7,7 +7,6 @@ use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
 
 const BRIEF_MAX: usize = 2;
 
-/// Renders the headline, and the first sentence of the advice.
 pub(super) fn headline(page: &mut TextPage, answer: &Answer) {
     let paint = match answer.culprit {
         Culprit::Nothing => Paint::Heading,
@@ -91,7 +90,6 @@ fn one_in_full(page: &mut TextPage, report: &Report, number: usize, cause: &Caus
     }
 }
 
-/// Returns the text up to the first full stop before a blank.
 fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
 }

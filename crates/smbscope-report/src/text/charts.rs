@@ -17,7 +17,6 @@ const BANDS: &str = "    Band         ";
 const BAR_MAX: usize = 50;
 const BAR_INDENT: usize = 50;
 
-/// Heading of the distribution by command. The two lines of a column's heading are the bounds of its band.
 const HEADING: &str = "Share by band, %\n(from, to)";
 
 const NAME_MIN: usize = 18;
@@ -30,7 +29,6 @@ pub(super) fn distribution(page: &mut TextPage, report: &Report) {
     commands(page, report);
 }
 
-/// Renders a block per group: for each band the count, share, cumulative share and a bar.
 fn groups(page: &mut TextPage, report: &Report) {
     let width = page.width().saturating_sub(BAR_INDENT).min(BAR_MAX);
     let mut lines = Vec::new();
@@ -57,7 +55,6 @@ fn groups(page: &mut TextPage, report: &Report) {
     TextTable::new(columns).titled("Latency distribution by group").section(BANDS, lines).render(page);
 }
 
-/// Renders a line per command with the percentage per decade and a histogram.
 fn commands(page: &mut TextPage, report: &Report) {
     let rows: Vec<(String, &CommandStatistics)> = in_order(report)
         .into_iter()
@@ -111,7 +108,6 @@ fn band_to(index: usize) -> String {
     edge.map_or_else(|| "–∞".to_owned(), |edge| format!("–{}", round(&edge.to_string()).replace(' ', "")))
 }
 
-/// Shortens `1.00 ms` to `1 ms`.
 fn round(time: &str) -> String {
     let (number, unit) = time.split_once(' ').unwrap_or((time, ""));
     let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };

@@ -20,12 +20,10 @@ use crate::warnings::{self, Warning};
 use crate::{Answer, Report};
 use page::{Paint, TextPage};
 
-/// Lines of a brief report.
 pub(crate) const LINES: usize = 40;
 const COMMANDS_MAX: usize = 10;
 /// Commands listed in a brief report even if it gets longer than a screen.
 pub(crate) const COMMANDS_MIN: usize = 5;
-/// Lines reserved for evidence.
 const EVIDENCE_MIN: usize = 3;
 const WARNINGS_MAX: usize = 2;
 
@@ -35,7 +33,6 @@ pub struct ReportTextOptions {
     pub width: usize,
     pub color: bool,
     pub top: usize,
-    /// All tables, instead of one screen.
     pub full: bool,
 }
 
@@ -84,7 +81,6 @@ pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     page.into_text()
 }
 
-/// Renders the part between the answer and the commands.
 fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     page.blank();
     overview::title(&mut page, report, !options.full);

@@ -10,7 +10,6 @@ use std::ops::RangeInclusive;
 
 const WIDTHS: RangeInclusive<usize> = 60..=160;
 
-/// Counts listed; the rest is summed up.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug)]
@@ -50,7 +49,6 @@ impl TextPage {
         self.text.push('\n');
     }
 
-    /// Writes the title. The brief report mentions --full.
     pub(crate) fn title(&mut self, text: &str, is_brief: bool) {
         let more = if is_brief { " (--full adds all tables)" } else { "" };
         let room = self.width.saturating_sub(more.len());
@@ -137,7 +135,6 @@ pub const STYLES: [&str; 6] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31
 pub(crate) enum Paint {
     Plain,
     Heading,
-    /// Less important text.
     Faint,
     Warning,
     Alarm,

@@ -80,7 +80,6 @@ fn opens(page: &mut TextPage, figures: &CachingFigures) {
     page.counts("Opens by the oplock or lease that was granted", counts);
 }
 
-/// Tabulates repeated reads by client and file.
 fn rereads(page: &mut TextPage, figures: &CachingFigures) {
     let repeated = &figures.repeated;
     if repeated.all.reads == 0 {

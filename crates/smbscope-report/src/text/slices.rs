@@ -10,7 +10,6 @@ use smbscope_stats::{DurationStatistics, Field, SLICES_MAX};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// Width of the name column, which holds paths and pairs of addresses.
 const NAMES: RangeInclusive<usize> = 32..=80;
 
 pub(crate) fn render(page: &mut TextPage, slices: &SliceListing, top: usize) {

@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 /// A column to the right of the name column.
 #[derive(Debug, Clone)]
 pub(crate) struct TextColumn {
-    /// Heading, of one or several lines.
     head: Cow<'static, str>,
     /// Order in which columns are left out if the table is too wide, highest number first. 0 is never left out.
     expendable: u8,
@@ -59,7 +58,6 @@ impl TextColumn {
 pub(crate) struct TextTableLine {
     name: String,
     indent: usize,
-    /// Cell of each column. Empty for a line with only a name.
     cells: Vec<String>,
     /// Style of a text that runs across all columns, if the line is one.
     across: Option<Paint>,
@@ -70,12 +68,10 @@ impl TextTableLine {
         TextTableLine { name: name.into(), indent: 0, cells, across: None }
     }
 
-    /// Creates an indented line, for a part of the line above.
     pub(crate) fn part(name: impl Into<String>, cells: Vec<String>) -> TextTableLine {
         TextTableLine::new(name, cells).indented(2)
     }
 
-    /// Creates a text line that ignores the columns.
     pub(crate) fn across(paint: Paint, text: impl Into<String>) -> TextTableLine {
         TextTableLine { across: Some(paint), ..TextTableLine::new(text, Vec::new()) }
     }
@@ -171,7 +167,6 @@ impl TextTable {
         left_out.map(|column| self.columns[column].head.clone()).collect()
     }
 
-    /// Shortens the names with `shorter`, which takes the width of the name column.
     pub(crate) fn with_shorter(mut self, width: usize, shorter: fn(&str, usize) -> String) -> TextTable {
         let room = self.layout(width).name_width;
         for line in self.sections.iter_mut().flat_map(|section| &mut section.lines) {

@@ -13,7 +13,6 @@ use smbscope_stats::{TimePart, TimeSplit};
 
 const LISTED_MAX: usize = 5;
 
-/// Tabulates the total, and in the full report also clients and connections.
 pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
     let splits = &report.aggregate.splits;
     if splits.whole.elapsed().0 == 0 {

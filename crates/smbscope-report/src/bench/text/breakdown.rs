@@ -16,7 +16,6 @@ use std::ops::RangeInclusive;
 
 const SHOWN: usize = 5;
 
-/// Width of the name column, which holds paths.
 const NAMES: RangeInclusive<usize> = 24..=48;
 
 pub(super) fn breakdown(page: &mut TextPage, run: &BenchRun) {
@@ -242,7 +241,6 @@ fn wire_figures(times: &ClientWireTimes) -> Vec<String> {
     [of(|times| times.p50), of(|times| times.p95)].concat()
 }
 
-/// Summarises the quality of the captures, each sentence once.
 fn captures_quality(runs: &[&BenchRun]) -> String {
     let mut said: Vec<String> = Vec::new();
     for run in runs {

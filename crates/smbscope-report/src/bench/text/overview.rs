@@ -178,7 +178,6 @@ pub(super) fn protocol(target: &TargetEntry) -> String {
     format!("{dialect}, signing {signing}, encryption {}", with(&target.encryption, &target.cipher))
 }
 
-/// Formats a rate without a meaningless `.0`.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 { thousands(value as u64) } else { format!("{value:.1}") }
 }

@@ -293,7 +293,6 @@ fn operations(page: &mut TextPage, run: &BenchRun) {
     page.paragraph(Paint::Faint, &text);
 }
 
-/// Lists error responses by command and status, unexpected results, and failed sessions.
 fn errors(page: &mut TextPage, run: &BenchRun) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &run.commands {

@@ -7,7 +7,6 @@ use crate::text::page::{Paint, TextPage, bar};
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_stats::DurationStatistics;
 
-/// Widths of a bar: normal and narrow.
 const BAR: (usize, usize) = (24, 10);
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {

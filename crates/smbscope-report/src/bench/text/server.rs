@@ -43,7 +43,6 @@ pub(crate) fn columns() -> Vec<TextColumn> {
     ])
 }
 
-/// Summarises the metrics of a load point in one sentence, for the brief report.
 pub(super) fn sentence(server: &ServerLoad) -> Option<String> {
     let mean = |name: &str| server.metric(name).map(|series| series.mean);
     let mut text = format!("Server ({}): CPU {:.0}%", clean(&server.source), mean("cpu")?);
