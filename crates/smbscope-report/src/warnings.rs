@@ -8,15 +8,13 @@ use crate::Report;
 use crate::format::{counted, thousands};
 use crate::totals::CommandOutcomes;
 use smbscope_model::{Coverage, ExchangeOutcome, SkippedPackets};
-use smbscope_stats::ENTITIES_MAX;
+use smbscope_stats::{Aggregate, ENTITIES_MAX};
 use std::collections::HashMap;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Warning {
     pub(crate) text: String,
-    /// Counter of `Quality`, if the warning comes from one.
     pub(crate) counter: Option<&'static str>,
-    /// Number of occurrences, if it can be counted.
     pub(crate) count: Option<u64>,
     /// Total that `count` is a share of, and its name.
     pub(crate) share: Option<(u64, &'static str)>,
@@ -117,7 +115,6 @@ const COUNTERS: &[(&str, Of, &str)] = &[
 
 pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
     let quality = &report.quality;
-    let aggregate = &report.aggregate;
     let whole = CommandOutcomes::new(report);
     let counters: HashMap<&str, u64> = quality.entries().into_iter().collect();
     let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
@@ -158,9 +155,25 @@ pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
         whole.ended(ExchangeOutcome::NotPairable),
         Of::Commands,
     ));
+    warnings.extend(merged(&report.aggregate).into_iter().map(plain));
+    for capture in &report.captures {
+        let prefix = format!("{}: ", capture.name);
+        let named = |warning: &String| match warning.starts_with(&prefix) {
+            true => warning.clone(),
+            false => format!("{prefix}{warning}"),
+        };
+        warnings.extend(capture.warnings.iter().map(named).map(plain));
+    }
+    warnings.extend(report.warnings.iter().cloned().map(plain));
+    warnings
+}
+
+/// Notes commands, shares, files and other names that were merged because there were too many.
+fn merged(aggregate: &Aggregate) -> Vec<String> {
+    let mut found = Vec::new();
     if aggregate.folded > 0 {
         let commands = counted(aggregate.folded, "command is", "commands are");
-        warnings.push(plain(format!("{commands} counted in their groups only: too many different commands")));
+        found.push(format!("{commands} counted in their groups only: too many different commands"));
     }
     let tables = [
         ("shares", aggregate.shares.other.as_ref()),
@@ -172,20 +185,10 @@ pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
     for (name, other) in tables {
         if let Some(other) = other {
             let commands = counted(other.count, "command is", "commands are");
-            let text = format!("more than {} {name}: {commands} not listed", thousands(ENTITIES_MAX as u64));
-            warnings.push(plain(text));
+            found.push(format!("more than {} {name}: {commands} not listed", thousands(ENTITIES_MAX as u64)));
         }
     }
-    for capture in &report.captures {
-        let prefix = format!("{}: ", capture.name);
-        let named = |warning: &String| match warning.starts_with(&prefix) {
-            true => warning.clone(),
-            false => format!("{prefix}{warning}"),
-        };
-        warnings.extend(capture.warnings.iter().map(named).map(plain));
-    }
-    warnings.extend(report.warnings.iter().cloned().map(plain));
-    warnings
+    found
 }
 
 fn one_way(report: &Report) -> Option<String> {
@@ -241,7 +244,6 @@ pub(crate) fn coverage(report: &Report) -> Coverage {
     Coverage::new(|outcome| whole.ended(outcome), whole.untimed, &report.quality)
 }
 
-/// Returns the reasons found in the capture, strongest evidence first.
 fn main_causes(report: &Report) -> Vec<UntimedCause> {
     let quality = &report.quality;
     let gaps = quality.capture_gaps.max(u64::from(quality.dropped_packets + quality.missing_unacknowledged_bytes > 0));
@@ -273,7 +275,6 @@ pub(crate) fn is_alarming(report: &Report) -> bool {
     coverage(report).missed() > 0 || hidden(report).is_some()
 }
 
-/// Formats the sentence, with another one about packets that could not be read.
 pub(crate) fn quality_sentence(report: &Report) -> String {
     let of_commands = of_commands(report);
     match hidden(report) {
@@ -307,7 +308,6 @@ fn of_commands(report: &Report) -> String {
     format!("{how_many} were not timed{mainly}: {why}.")
 }
 
-/// Formats the sentence for a capture in which damage left no command untimed.
 fn undamaged(report: &Report, coverage: &Coverage) -> String {
     let whole = CommandOutcomes::new(report);
     let count = whole.count;

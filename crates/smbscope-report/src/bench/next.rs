@@ -11,7 +11,7 @@ pub(super) fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
     if document.runs.iter().all(|run| run.operations == 0) {
         return Vec::new();
     }
-    [load(document), whose(document)].into_iter().flatten().collect()
+    [load(document), packets_or_files(document)].into_iter().flatten().collect()
 }
 
 pub(crate) fn again(document: &BenchDocument, run: &BenchRun) -> Option<String> {
@@ -62,7 +62,7 @@ fn doubling(last: u32) -> String {
 }
 
 /// Suggests what the client can't measure: the capture of the load point shown in detail, or how to take one.
-fn whose(document: &BenchDocument) -> Option<SuggestedCommand> {
+fn packets_or_files(document: &BenchDocument) -> Option<SuggestedCommand> {
     let run = document.shown()?;
     match &run.capture {
         Some(RunCapture::Made(_)) => {
@@ -83,7 +83,6 @@ fn whose(document: &BenchDocument) -> Option<SuggestedCommand> {
     }
 }
 
-/// Returns the path of a load point's capture in its run directory.
 pub(crate) fn capture(directory: &str, run: &BenchRun) -> Option<String> {
     match &run.capture {
         Some(RunCapture::Made(made)) => Some(format!("{}/{}", directory.trim_end_matches('/'), made.file.as_ref()?)),
@@ -101,7 +100,6 @@ fn command(document: &BenchDocument, load: u32) -> Option<String> {
     Some(format!("{command} {}", options(document, &load.to_string())?))
 }
 
-/// Formats the options for these load points with the schedule of the ramp.
 fn options(document: &BenchDocument, points: &str) -> Option<String> {
     Some(match document.settings.schedule {
         LoopModel::Closed { think_ns: Nanos(0) } => format!("--users {points}"),

@@ -18,12 +18,10 @@ use std::fmt::Display;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Names listed on one line before "and … more".
 const LISTED_MAX: usize = 4;
 
 const NAME_MAX: usize = 60;
 
-/// Renders title and summary. The brief report mentions --full.
 pub(super) fn title(page: &mut TextPage, report: &Report, is_brief: bool) {
     if let Some(smb1) = Smb1InUse::from_report(report) {
         page.paragraph(Paint::Smb1, &smb1.sentence());
@@ -43,7 +41,6 @@ pub(super) fn first_of_all(page: &mut TextPage, report: &Report) {
     }
 }
 
-/// Formats the note that the figures cover only exchanges that match the filter.
 pub(crate) fn filter_note(report: &Report) -> Option<String> {
     let Filtered { expression, matched, whole } = report.filter.as_ref()?;
     let exchanges = counted(whole.exchanges, "exchange matches", "exchanges match");
@@ -131,39 +128,10 @@ pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
             fact(label, Paint::Plain, &names);
         }
     }
-    let connections = report.connections.len() as u64;
-    if connections > 0 {
-        let required = report.connections.iter().filter(|connection| connection.signing_required).count() as u64;
-        let (signed, messages) = report.connections.iter().fold((0, 0), |(signed, messages), connection| {
-            (signed + connection.signed_messages, messages + connection.messages)
-        });
-        let negotiated = report.connections.iter().filter(|connection| connection.dialect.is_some()).count() as u64;
-        let signing = match required {
-            0 if negotiated == 0 => "negotiation not captured".to_owned(),
-            0 => "not required by the server".to_owned(),
-            n if n == connections => "required by the server".to_owned(),
-            n => format!("required on {} of {connections} connections", thousands(n)),
-        };
-        let share = match signed {
-            0 => "no message signed".to_owned(),
-            n if n == messages => "every message signed".to_owned(),
-            n => format!("{} of messages signed", percent_sign(n, messages)),
-        };
-        fact("Signing", Paint::Plain, &format!("{signing}, {share}"));
-        let encrypted: u64 = report.connections.iter().map(|connection| connection.encrypted_frames).sum();
-        let encrypting = report.connections.iter().filter(|connection| connection.encrypted_frames > 0).count() as u64;
-        let encryption = match encrypted {
-            0 => "none".to_owned(),
-            n => {
-                let frames = counted(n, "encrypted frame", "encrypted frames");
-                format!(
-                    "{frames} on {} of {}",
-                    thousands(encrypting),
-                    counted(connections, "connection", "connections")
-                )
-            }
-        };
-        fact("Encryption", if encrypted > 0 { Paint::Warning } else { Paint::Plain }, &encryption);
+    if !report.connections.is_empty() {
+        fact("Signing", Paint::Plain, &signing(report));
+        let is_encrypted = report.connections.iter().any(|connection| connection.encrypted_frames > 0);
+        fact("Encryption", if is_encrypted { Paint::Warning } else { Paint::Plain }, &encryption(report));
     }
     for (i, capture) in report.captures.iter().take(LISTED_MAX).enumerate() {
         let label = match (i, report.captures.len()) {
@@ -177,6 +145,40 @@ pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
         let more = report.captures.len() - LISTED_MAX;
         fact("", Paint::Plain, &format!("and {}", counted(more as u64, "more file", "more files")));
     }
+}
+
+/// Formats `required by the server, 98.2% of messages signed`.
+fn signing(report: &Report) -> String {
+    let connections = report.connections.len() as u64;
+    let required = report.connections.iter().filter(|connection| connection.signing_required).count() as u64;
+    let (signed, messages) = report.connections.iter().fold((0, 0), |(signed, messages), connection| {
+        (signed + connection.signed_messages, messages + connection.messages)
+    });
+    let negotiated = report.connections.iter().filter(|connection| connection.dialect.is_some()).count() as u64;
+    let signing = match required {
+        0 if negotiated == 0 => "negotiation not captured".to_owned(),
+        0 => "not required by the server".to_owned(),
+        n if n == connections => "required by the server".to_owned(),
+        n => format!("required on {} of {connections} connections", thousands(n)),
+    };
+    let share = match signed {
+        0 => "no message signed".to_owned(),
+        n if n == messages => "every message signed".to_owned(),
+        n => format!("{} of messages signed", percent_sign(n, messages)),
+    };
+    format!("{signing}, {share}")
+}
+
+/// Formats `12 encrypted frames on 1 of 3 connections`, or `none`.
+fn encryption(report: &Report) -> String {
+    let encrypted: u64 = report.connections.iter().map(|connection| connection.encrypted_frames).sum();
+    if encrypted == 0 {
+        return "none".to_owned();
+    }
+    let encrypting = report.connections.iter().filter(|connection| connection.encrypted_frames > 0).count() as u64;
+    let frames = counted(encrypted, "encrypted frame", "encrypted frames");
+    let connections = counted(report.connections.len() as u64, "connection", "connections");
+    format!("{frames} on {} of {connections}", thousands(encrypting))
 }
 
 /// Renders the quality of the capture, unless it is at the top because it is bad.
@@ -202,7 +204,6 @@ fn hosts(names: &[impl Display], one: &str, many: &str) -> String {
     format!("{} ({})", counted(names.len() as u64, one, many), unbroken(busiest(names, 1)))
 }
 
-/// Returns each name once, most commands first.
 fn ranked<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<T> {
     let mut weights: HashMap<T, u64> = HashMap::new();
     names.into_iter().for_each(|(name, weight)| *weights.entry(name).or_default() += weight);
@@ -222,7 +223,6 @@ fn busiest(names: &[impl Display], most: usize) -> String {
     }
 }
 
-/// Lists users or shares with their commands, most commands first.
 fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
     let mut order: Vec<(&str, u64)> = names.entries.iter().map(|(name, entity)| (&**name, entity.count)).collect();
     order.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
@@ -270,7 +270,15 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
         TextColumn::new("").set_off().left_aligned(),
     ];
     TextTable::new(columns).section("Packets", std::iter::once(first).chain(lines).chain([last])).render(page);
+    packets_by_direction(page, &counts);
+    if let (Some(first), Some(last)) = (report.first, report.last) {
+        let elapsed = last - first;
+        page.blank();
+        page.line(Paint::Plain, &format!("  Elapsed time {} ({} seconds)", clock(elapsed), seconds(elapsed, 5)));
+    }
+}
 
+fn packets_by_direction(page: &mut TextPage, counts: &PacketCounts) {
     let (to, from) = (&counts.commands, &counts.replies);
     let line = |name: &str, of: fn(&DirectionCounts) -> u64| {
         let cells = [to, from].map(|counts| [thousands(of(counts)), percent_sign(of(counts), counts.packets)]);
@@ -297,10 +305,5 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
         let share = percent_sign(counts.asynchronous, to.continuation_packets);
         let text = format!("  {count} ({share}) of the commands' continue are the async portion of Write_Raw");
         page.line(Paint::Plain, &text);
-    }
-    if let (Some(first), Some(last)) = (report.first, report.last) {
-        let elapsed = last - first;
-        page.blank();
-        page.line(Paint::Plain, &format!("  Elapsed time {} ({} seconds)", clock(elapsed), seconds(elapsed, 5)));
     }
 }
