@@ -1,32 +1,28 @@
-//! The layout of 1997: Swartz, *Adding Response Time Measurement of CIFS File Server Performance to NetBench*,
-//! appendix A, with its names, its columns in seconds and its order.
+//! Report in the layout of 1997: Swartz, *Adding Response Time Measurement of CIFS File Server Performance to
+//! NetBench*, appendix A, with its names and order, and columns in seconds.
 //!
-//! As in the paper, *Count* counts the commands whose packets are known from first to last (the timed ones, and
-//! messages that have no answer by design), while *% Tot* is the share of all SMB commands.
+//! As in the paper, *Count* is the number of commands whose packets are all known (timed commands, and messages without
+//! a response by design), while *% Tot* is the share of all SMB commands.
 
 use crate::Report;
 use crate::format::{average_packets, clean, clock, percent, seconds};
-use crate::packets::{PacketCounts, control};
 use crate::text::filter_note;
+use crate::totals::{PacketCounts, control};
 use crate::{names, warnings};
 use smbscope_model::{DirectionCounts, Subcommand, TimeKind};
 use smbscope_stats::{CommandRow, CommandStatistics, Distribution};
 use std::fmt::Write;
 
-/// Names of the decades, by index.
 const DECADES: [&str; 10] =
     ["<0.000001", "<0.00001", "<0.0001", "<0.001", "<0.01", "<0.1", "<1", "<10", "<100", ">=100"];
 
-/// What the paper calls a counter.
 const PAPER: [(&str, &str); 2] = [
     ("request_end_missing", "final packet of SMB missing"),
     ("response_end_missing", "final packet of response missing"),
 ];
 
-/// Stars of a bar of 100%.
 const STARS: f64 = 40.0;
 
-/// The whole report.
 pub fn render(report: &Report) -> String {
     let mut out = String::new();
     banner(&mut out, report);
@@ -63,7 +59,6 @@ fn packets(out: &mut String, report: &Report) {
     if counts.others() > 0 {
         counted(out, "  not SMB:", counts.others(), Some(counts.all));
     }
-    // Set off, because they do not add up with the kinds of packets above.
     put(out, "");
     counted(out, "  retrans:", counts.retransmitted, Some(counts.all));
     put(out, &format!("{:<17}{:>10} (or more)\n", "  dropped:", counts.dropped));
@@ -102,7 +97,7 @@ fn direction(out: &mut String, label: &str, counts: &DirectionCounts, all: u64, 
     put(out, "");
 }
 
-/// Commands in the order of their names, as in the paper; SMB1 before SMB2.
+/// Returns the commands by name, as in the paper, SMB1 before SMB2.
 fn by_name(report: &Report) -> Vec<(String, &CommandRow)> {
     let all = &report.aggregate.commands;
     let mut commands: Vec<(String, &CommandRow)> = all
@@ -165,7 +160,7 @@ fn table_line(name: &str, row: &CommandStatistics, whole: u64) -> String {
     line
 }
 
-/// Groups that occurred, *Other* before its parts, whose names get a prefix.
+/// Returns the groups that occurred. *Other* comes before its parts, which get a prefix.
 fn groups<'a>(report: &'a Report, part_prefix: &str) -> impl Iterator<Item = (String, &'a CommandStatistics)> {
     names::group_rows(&report.aggregate)
         .map(move |(name, part_of, row)| (format!("{}{name}", part_of.map_or("", |_| part_prefix)), row))

@@ -1,7 +1,5 @@
-//! The exchange table as CSV (RFC 4180): a row an exchange, written as it comes.
-//!
-//! The columns are those of [`table`](crate::table). What is unknown is an empty field. Names are written as [`CellStyle`]
-//! says.
+//! The exchange table as CSV (RFC 4180), one row per exchange, written as a stream. The columns are described in
+//! [`table`](crate::table). Unknown values are empty. [`CellStyle`] controls the escaping of names.
 
 use crate::format::clean;
 use crate::table::{COLUMNS, CellText, Cells, ExchangeRow, ExchangeTable, Provenance};
@@ -9,25 +7,25 @@ use csv::ByteRecord;
 use smbscope_model::Exchange;
 use std::io::{self, Write};
 
-/// How names that come from outside are written into cells.
+/// Escaping of names that come from a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CellStyle {
-    /// As they are. Otherwise an apostrophe goes before a name that begins as a formula does, or with an apostrophe: who
-    /// takes one apostrophe off the beginning has the name.
+    /// Writes names unchanged. Otherwise an apostrophe is prepended if a name starts like a formula or with an
+    /// apostrophe, so that removing one leading apostrophe restores the name.
     pub raw: bool,
-    /// For a terminal: without control characters, line ends and marks of direction.
+    /// Replaces control characters, line breaks and bidirectional marks, for output on a terminal.
     pub terminal: bool,
 }
 
-/// What spreadsheets take for the beginning of a formula, in either width, and what they skip before it.
+/// Characters that start a formula in spreadsheets, in both widths, and characters that they skip before it.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
 
 impl CellStyle {
-    /// The name as it is written; `scratch` is empty.
+    /// Returns the escaped name. `scratch` must be empty.
     pub(crate) fn cell<'a>(self, name: &'a str, scratch: &'a mut String) -> &'a str {
         let mut chars = name.chars();
         let first = chars.next();
-        // A sign alone is none: `-` is the name of standard input.
+        // A sign alone is not a formula: `-` is the name of standard input.
         let is_formula = first.is_some_and(|first| FORMULA.contains(&first)) && chars.next().is_some();
         let quoted = !self.raw && (is_formula || first == Some('\''));
         if !quoted && !self.terminal {
@@ -44,13 +42,11 @@ impl CellStyle {
     }
 }
 
-/// Writes exchanges as rows.
 pub struct CsvExchangeWriter<W: Write> {
     out: csv::Writer<W>,
     record: CsvRow,
 }
 
-/// A row under construction; its buffers are used again for each.
 #[derive(Default)]
 struct CsvRow {
     fields: ByteRecord,
@@ -60,19 +56,17 @@ struct CsvRow {
 }
 
 impl<W: Write> CsvExchangeWriter<W> {
-    /// Writes the header; names as spreadsheets take them for names.
+    /// Writes the header. Names are escaped for spreadsheets.
     pub fn new(out: W) -> io::Result<CsvExchangeWriter<W>> {
         CsvExchangeWriter::with_style(out, CellStyle::default())
     }
 
-    /// Writes the header; names as the style says.
     pub fn with_style(out: W, style: CellStyle) -> io::Result<CsvExchangeWriter<W>> {
         let mut out = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
         out.write_record(COLUMNS.map(|column| column.name)).map_err(io_error)?;
         Ok(CsvExchangeWriter { out, record: CsvRow { style, ..CsvRow::default() } })
     }
 
-    /// Writes what is still buffered and gives the output back.
     pub fn into_inner(self) -> io::Result<W> {
         self.out.into_inner().map_err(|error| io::Error::new(error.error().kind(), error.to_string()))
     }
@@ -85,7 +79,7 @@ impl<W: Write> ExchangeTable for CsvExchangeWriter<W> {
         self.out.write_byte_record(&self.record.fields).map_err(io_error)
     }
 
-    /// CSV has no place for where it comes from.
+    /// Flushes the output. CSV has no place for the provenance.
     fn finish(mut self, _: &Provenance) -> io::Result<()> {
         self.out.flush()
     }
@@ -96,7 +90,7 @@ impl CsvRow {
         self.fields.push_field(b"");
     }
 
-    /// Decimal digits without going through a formatter: a row has twenty numbers.
+    /// Appends decimal digits without a formatter, because a row has twenty numbers.
     fn number(&mut self, mut rest: u64, is_negative: bool) {
         let mut digits = [0; 21];
         let mut at = digits.len();
@@ -186,7 +180,7 @@ mod tests {
     #[test]
     fn a_name_that_begins_as_a_formula_is_no_formula() {
         let style = CellStyle::default();
-        // As OWASP lists them for CSV injection.
+        // OWASP's list for CSV injection.
         for name in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\u{ff1d}1", "'=1"] {
             assert_eq!(cell(style, name), format!("'{name}"));
             assert_eq!(cell(CellStyle { raw: true, ..style }, name), name);

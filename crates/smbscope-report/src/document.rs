@@ -1,44 +1,37 @@
-//! What all documents have in common: who wrote them, what they say that they are, and why a file is none.
+//! Common parts of all documents: generator, schema identifier, and parse errors.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The program that made a document.
+/// Program that wrote a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Generator {
-    /// `smbscope`
+    /// Always `smbscope`.
     #[cfg_attr(feature = "schema", schemars(extend("const" = "smbscope")))]
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
 }
 
 impl Generator {
-    /// This program, of that version.
     pub fn new(version: &str) -> Generator {
         Generator { name: "smbscope".to_owned(), version: version.to_owned() }
     }
 }
 
-/// A kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentKind {
-    /// The value of its key `schema`.
     pub schema: &'static str,
-    /// What to give where one is expected.
     pub(crate) advice: &'static str,
 }
 
-/// Why a file is no document of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseError {
-    /// It is no JSON.
     NotJson(String),
-    /// It is JSON of another kind than this one, and says this of itself.
+    /// The document is of another kind. Contains its `schema`, if any.
     AnotherKind(DocumentKind, Option<String>),
-    /// It says that it is one, and is not as one is.
     NotAsDescribed(DocumentKind, String),
 }
 
@@ -59,9 +52,8 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What the text says that it is: the value of its key `schema`, if it is JSON and has one.
+/// Returns the value of the key `schema`. None if there is none or it isn't a string.
 pub fn schema_of(text: &[u8]) -> Result<Option<String>, ParseError> {
-    /// What every document of smbscope begins with.
     #[derive(Deserialize)]
     struct Head {
         schema: Option<serde_json::Value>,
@@ -73,7 +65,6 @@ pub fn schema_of(text: &[u8]) -> Result<Option<String>, ParseError> {
     })
 }
 
-/// Reads a document of this kind.
 pub(crate) fn parse<T: DeserializeOwned>(kind: DocumentKind, text: &[u8]) -> Result<T, ParseError> {
     match schema_of(text)? {
         Some(schema) if schema == kind.schema => {}

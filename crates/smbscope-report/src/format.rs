@@ -1,4 +1,4 @@
-//! Numbers and names as text: thousands, percent, durations in a fixed width, and nothing that moves the cursor.
+//! Formatting of numbers, durations and names.
 
 pub(crate) use smbscope_model::prose::{
     NO_BREAK, capital, is_invisible, prose_percent, share, shorten, thousands, time_of_day, unbroken,
@@ -8,17 +8,17 @@ use smbscope_model::units;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::DurationStatistics;
 
-/// A share in percent with one decimal: `36.9`. Nothing of nothing is 0.
+/// Formats a percentage with one decimal: `36.9`. Returns `0.0` if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}", share(part, whole))
 }
 
-/// As [`percent`], but what exists is never shown as nothing: `<0.1`.
+/// Like [`percent`], but small shares above 0 are formatted as `<0.1`.
 pub(crate) fn visible_percent(part: u64, whole: u64) -> String {
     if part > 0 && share(part, whole) < 0.05 { "<0.1".to_owned() } else { percent(part, whole) }
 }
 
-/// A ratio in three digits or so.
+/// Formats a ratio with about three digits.
 pub(crate) fn ratio(value: f64) -> String {
     match value {
         value if value > 0.0 && value < 0.005 => "<0.01".to_owned(),
@@ -29,12 +29,11 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
-/// A duration, or `-`.
 pub fn or_dash(time: Option<Nanos>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| time.to_string())
 }
 
-/// Seconds with a fixed number of decimals (at most 9), halves rounded away from zero.
+/// Formats seconds with a fixed number of decimals (at most 9), rounding halves away from zero.
 pub(crate) fn seconds(time: Nanos, decimals: u32) -> String {
     let unit = 10u64.pow(9 - decimals);
     let rounded = (time.0.unsigned_abs() + unit / 2) / unit;
@@ -43,14 +42,14 @@ pub(crate) fn seconds(time: Nanos, decimals: u32) -> String {
     format!("{sign}{}.{:0width$}", rounded / scale, rounded % scale, width = decimals as usize)
 }
 
-/// `hhh:mm:ss.fffff`, as in the paper.
+/// Formats `hhh:mm:ss.fffff`, as in Swartz (1997).
 pub(crate) fn clock(time: Nanos) -> String {
     let hundred_thousandths = (time.0.unsigned_abs() + 5_000) / 10_000;
     let (total, fraction) = (hundred_thousandths / 100_000, hundred_thousandths % 100_000);
     format!("{:03}:{:02}:{:02}.{fraction:05}", total / 3_600, total / 60 % 60, total % 60)
 }
 
-/// A number of packets an exchange, as in the paper: `2` when every exchange had two, `2.0` when rounded.
+/// Formats the mean number of packets, as in Swartz (1997): `2` if it is exact, `2.0` if rounded.
 pub(crate) fn average_packets(packets: u64, exchanges: u64) -> String {
     match exchanges {
         0 => String::new(),
@@ -59,13 +58,13 @@ pub(crate) fn average_packets(packets: u64, exchanges: u64) -> String {
     }
 }
 
-/// A point in time in UTC to the second: `1997-08-11 09:30:00`.
+/// Formats a timestamp in UTC with seconds: `1997-08-11 09:30:00`.
 pub(crate) fn date(time: Timestamp) -> Option<String> {
     let time = jiff::Timestamp::from_second(time.0.div_euclid(1_000_000_000)).ok()?;
     Some(time.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// At most `width` characters, the beginning replaced by `…` where it does not fit: the end of a path tells more.
+/// Shortens to `width` characters by replacing the beginning with `…`, since the end of a path says more.
 pub(crate) fn shorten_path(text: &str, width: usize) -> String {
     match text.chars().count().saturating_sub(width) {
         0 => text.to_owned(),
@@ -73,24 +72,23 @@ pub(crate) fn shorten_path(text: &str, width: usize) -> String {
     }
 }
 
-/// As many decimals as a small number needs.
 pub fn rate(per_second: f64) -> String {
     if per_second < 99.95 { format!("{per_second:.1}") } else { thousands(per_second.round() as u64) }
 }
 
-/// Bytes in three digits: `842 B`, `1.43 kB`, `14.3 MB`.
+/// Formats bytes with three digits: `842 B`, `1.43 kB`, `14.3 MB`.
 pub(crate) fn bytes(n: u64) -> String {
     units::short_bytes(n as f64)
 }
 
-/// `median 59 µs, p95 310 µs`; without p95 where there are too few values for it.
+/// Formats `median 59 µs, p95 310 µs`. Omits p95 if there are too few values.
 pub(crate) fn median_and_p95(times: &DurationStatistics) -> Option<String> {
     let named = [("median", times.p50), ("p95", times.p95)];
     let told = named.into_iter().filter_map(|(name, time)| Some(format!("{name} {}", unbroken(time?))));
     Some(told.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
 }
 
-/// The text in lines of at most `width` characters, broken at blanks.
+/// Wraps a text at blanks to lines of at most `width` characters.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut length = 0;
@@ -118,7 +116,7 @@ mod tests {
 
     #[test]
     fn seconds_round_half_away_from_zero() {
-        // 0.000005 s is half of the fifth decimal.
+        // 0.000005 s is half a unit of the fifth decimal.
         assert_eq!(
             [0, 4_999, 5_000, 320_000, 1_645_180_000].map(|n| seconds(Nanos(n), 5)),
             ["0.00000", "0.00000", "0.00001", "0.00032", "1.64518"]

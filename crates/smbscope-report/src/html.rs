@@ -1,8 +1,8 @@
-//! A JSON document as one HTML file that shows it: nothing else is needed, and nothing is loaded.
+//! A self-contained HTML page that shows a JSON document, and loads nothing.
 //!
-//! The page is made from `web/` and kept beside this file, so that building the crate needs no Node. It shows every
-//! document whose `schema` it knows. The document goes into a `<script type="application/json">`, which a browser takes
-//! for text up to the next `</script`: hence no `<` may be in it. JSON writes it as `\u003c`.
+//! The page is built from `web/` and checked in next to this file, so that building the crate does not need Node. It
+//! shows every document with a known `schema`. The document is embedded in a `<script type="application/json">`, which
+//! ends at the next `</script`, so `<` is escaped as `\u003c`.
 
 use crate::Report;
 use crate::bench;
@@ -14,19 +14,16 @@ use crate::study;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The page; `make web` builds it.
 const TEMPLATE: &str = include_str!("html/template.html");
 
-/// Where the title goes.
 const TITLE: &str = "@SMBSCOPE_TITLE@";
 
-/// Where the document goes.
 const DATA: &str = "@SMBSCOPE_DATA@";
 
-/// Connections, files, shares, users, clients and servers each that a page lists.
+/// Most connections, files, shares, users, clients and servers listed on a page.
 pub const LISTED_MAX: usize = 2_000;
 
-/// Writes a report as a page. Long lists are cut to [`LISTED_MAX`] entries, those that took longest; the page says so.
+/// Writes a report as a page. Lists are limited to the [`LISTED_MAX`] entries that took longest, as the page states.
 pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
     let title = match (&report.title, report.captures.as_slice()) {
         (Some(title), _) => title.clone(),
@@ -36,23 +33,20 @@ pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
     write(&ReportDocument::within(report, LISTED_MAX), &title, out)
 }
 
-/// Writes a comparison as a page. `version` is that of smbscope.
 pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
     let title = comparison.title.as_deref().unwrap_or("SMB response times compared");
     write(&compare::ComparisonEnvelope::new(comparison, version), title, out)
 }
 
-/// Writes a ramp as a page.
 pub fn write_bench(document: &bench::BenchDocument, out: impl Write) -> io::Result<()> {
     write(&bench::BenchEnvelope::new(document), &document.heading(), out)
 }
 
-/// Writes a study as a page.
 pub fn write_study(document: &study::StudyDocument, out: impl Write) -> io::Result<()> {
     write(&study::StudyEnvelope::new(document), &format!("SMB study: {}", document.name), out)
 }
 
-/// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.
+/// Writes a page that shows the document, which must serialise to a JSON object with a key `schema`.
 pub fn write(document: &impl Serialize, title: &str, mut out: impl Write) -> io::Result<()> {
     let (before_title, rest) = TEMPLATE.split_once(TITLE).expect("a test holds the template to its places");
     let (before_data, after_data) = rest.split_once(DATA).expect("a test holds the template to its places");
@@ -63,7 +57,6 @@ pub fn write(document: &impl Serialize, title: &str, mut out: impl Write) -> io:
     out.write_all(after_data.as_bytes())
 }
 
-/// Text for the inside of an element.
 fn escaped(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for c in text.chars() {
@@ -88,7 +81,6 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// What a browser takes for the content of the element with the document.
     fn embedded(page: &str) -> &str {
         let (_, rest) = page.split_once(r#"<script type="application/json" id="smbscope-data">"#).unwrap();
         rest.split_once("</script").unwrap().0
@@ -102,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_template_loads_nothing() {
-        // The policy forbids it, and no element asks for it.
+        // The content security policy forbids loading, and no element tries to.
         assert!(TEMPLATE.contains("default-src 'none'; script-src 'sha256-"));
         assert!(!TEMPLATE.contains("script-src 'unsafe-inline'"));
         for element in ["<link", "<iframe", "<object", "<embed", "<base", "src=\"http", "@import", "url(http"] {

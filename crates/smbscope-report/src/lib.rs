@@ -1,18 +1,18 @@
-//! One [`Report`] value as text, in the layout of 1997, as JSON; and the exchange table as CSV or Parquet.
+//! Reports: a [`Report`] and the documents of other commands as text, JSON, HTML and tables.
 //!
 //! | module | output | for |
 //! |---|---|---|
-//! | [`text`] | the report for a terminal | people |
-//! | [`classic`] | the layout of Swartz (1997), appendix A | comparison with reports of that kind |
-//! | [`json`] | one object, `smbscope.report/1` | programs |
-//! | [`html`] | one self-contained page that shows a JSON document | people |
-//! | [`mod@bench`] | a ramp of load points as text and JSON, `smbscope.bench/1` | people and programs |
-//! | [`compare`] | several of them side by side, `smbscope.compare/1` | people and programs |
-//! | [`study`] | the runs of a study and their results, `smbscope.study/1` | people and programs |
-//! | [`csv`] | a row an exchange, streamed | checking every match from outside |
-//! | [`parquet`] | the same rows, typed and compressed | data frames, SQL |
-//! | [`mod@arrow`] | the lists of a document, typed | data frames in the same process |
-//! | [`slice_table`] | a row a slice, as CSV | spreadsheets |
+//! | [`text`] | report for a terminal | people |
+//! | [`classic`] | layout of Swartz (1997), appendix A | comparison with such reports |
+//! | [`json`] | `smbscope.report/1` | programs |
+//! | [`html`] | self-contained page that shows a JSON document | people |
+//! | [`mod@bench`] | a ramp of load points, as text and `smbscope.bench/1` | people and programs |
+//! | [`compare`] | documents side by side, as text and `smbscope.compare/1` | people and programs |
+//! | [`study`] | runs and results of a study, as text and `smbscope.study/1` | people and programs |
+//! | [`csv`] | exchanges, one per row, streamed | checking results independently |
+//! | [`parquet`] | exchanges, typed and compressed | data frames, SQL |
+//! | [`mod@arrow`] | lists of a document, typed | data frames in the same process |
+//! | [`slice_table`] | slices as CSV, one per row | spreadsheets |
 
 pub mod arrow;
 pub mod bench;
@@ -27,32 +27,24 @@ pub mod study;
 pub mod table;
 pub mod text;
 
-mod bands;
 mod dialects;
 mod document;
-mod episodes;
 mod fail_if;
 mod format;
-mod judgement;
-mod load;
 mod names;
 mod offers;
-mod packets;
 #[cfg(feature = "schema")]
 pub mod schema;
-mod sentence;
-mod slices;
-mod smb1;
+mod totals;
 mod warnings;
-mod whole;
 
+pub use compare::{Judged, Judgement};
 pub use document::{Generator, ParseError, schema_of};
 pub use fail_if::FailIf;
 pub use format::{clean, counted, or_dash, rate, span};
-pub use judgement::{Judged, Judgement};
 pub use smbscope_diagnose::next::{SuggestedCommand, quoted};
 pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
-pub use text::style::STYLES;
+pub use text::page::STYLES;
 pub use text::table::listed;
 
 use smbscope_diagnose::whatif::Prediction;
@@ -62,66 +54,47 @@ use smbscope_model::{
 };
 use smbscope_stats::{Aggregate, Aggregator, Census};
 
-/// Everything that a report says.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// A title given by the user.
     pub title: Option<String>,
-    /// The captures, in the order of their [`CaptureId`](smbscope_model::CaptureId).
+    /// Captures in the order of their [`CaptureId`](smbscope_model::CaptureId).
     pub captures: Vec<CaptureInfo>,
-    /// What the captures could not show.
     pub quality: Quality,
-    /// Packets that are no TCP, by protocol, most packets first.
+    /// Packets other than TCP by protocol, most packets first.
     pub skipped: Vec<SkippedPackets>,
-    /// The connections that carried SMB, in the order of their first packet.
+    /// Connections that carried SMB, in the order of their first packet.
     pub connections: Vec<ConnectionSummary>,
-    /// Failed attempts to connect to SMB servers.
     pub connect_attempts: ConnectAttempts,
-    /// The statistics.
     pub aggregate: Aggregate,
-    /// First packet of the captures.
     pub first: Option<Timestamp>,
-    /// Last packet of the captures.
     pub last: Option<Timestamp>,
-    /// Version of smbscope.
     pub version: String,
-    /// Further warnings, a sentence each.
     pub warnings: Vec<String>,
-    /// The filter, where the statistics are about chosen exchanges only.
+    /// Filter of the statistics. None if they cover all exchanges.
     pub filter: Option<Filtered>,
-    /// The width of bins that was asked for; the time line is shown only then, and its bins may be wider.
+    /// Requested bin width. The timeline is only shown if there is one, and its bins may be wider.
     pub interval: Option<Nanos>,
-    /// What counts as slow.
     pub slow: Slow,
-    /// Why users waited.
     pub explanation: Explanation,
 }
 
-/// Why users waited, and in what.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
-    /// The answer; the default one if nobody looked for causes.
+    /// Answer; the default if no diagnosis was made.
     pub answer: Answer,
-    /// Bursts of work of single clients, in the order of time.
     pub episodes: Vec<Episode>,
-    /// The commands of the episode that was chosen, in the order of time; none where none was.
+    /// Commands of the selected episode, in time order. Empty if none was selected.
     pub waterfall: Vec<Exchange>,
-    /// How long that episode would take otherwise.
     pub what_if: Vec<Prediction>,
 }
 
-/// What a filter chose.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Filtered {
-    /// The filter's expression.
     pub expression: String,
-    /// Exchanges that it lets pass.
     pub matched: u64,
-    /// The exchanges of the whole capture.
     pub whole: Census,
 }
 
-/// A report on nothing.
 impl Default for Report {
     fn default() -> Report {
         Report {
@@ -145,13 +118,13 @@ impl Default for Report {
 }
 
 impl Report {
-    /// How far the figures cover the capture, in one plain sentence: which share of the commands were not timed
-    /// because the capture is damaged, and why.
+    /// Returns the coverage of the capture in one sentence: the share of commands not timed because of gaps in the
+    /// capture, with the reason.
     pub fn quality_sentence(&self) -> String {
-        sentence::quality(self)
+        warnings::quality_sentence(self)
     }
 
-    /// The answer to why users wait, from what was collected of the exchanges that the report is about.
+    /// Diagnoses the exchanges of the report from the facts collected about them.
     pub fn diagnosed(&self, collector: &Collector, catalogue: &Catalogue) -> Answer {
         let context = DiagnosisContext {
             catalogue,
@@ -168,8 +141,7 @@ impl Report {
         smbscope_diagnose::answer(collector, &context)
     }
 
-    /// Which share of the commands were not timed because the capture is damaged.
     pub fn not_timed(&self) -> UntimedShare {
-        sentence::coverage(self).not_timed()
+        warnings::coverage(self).not_timed()
     }
 }

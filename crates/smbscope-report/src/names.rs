@@ -1,13 +1,12 @@
-//! Names of commands and subcommands: short ones for tables, and those of classic response time reports.
+//! Names of commands, subcommands and groups, for tables and for the classic report.
 
 use smbscope_model::{Command, CommandGroup, Protocol, Subcommand};
 use smbscope_stats::{Aggregate, CommandRow, CommandStatistics};
 
-/// The group that is the sum of several.
 pub const OTHER: &str = "Other";
 
-/// Groups as documents list them: name, the group that it is a part of, and whether it counts in the headline. *Other* is
-/// followed by its parts.
+/// Returns the groups in the order of documents: name, group that includes it, and true if it counts in the headline.
+/// `Other` is followed by its parts.
 pub(crate) fn groups() -> impl Iterator<Item = (&'static str, Option<&'static str>, bool)> {
     CommandGroup::ALL.into_iter().flat_map(|group| {
         let other = (group == CommandGroup::OTHER[0]).then_some((OTHER, None, true));
@@ -16,7 +15,6 @@ pub(crate) fn groups() -> impl Iterator<Item = (&'static str, Option<&'static st
     })
 }
 
-/// Groups that occurred, in the same order.
 pub(crate) fn group_rows(
     aggregate: &Aggregate,
 ) -> impl Iterator<Item = (&'static str, Option<&'static str>, &CommandStatistics)> {
@@ -27,13 +25,13 @@ pub(crate) fn group_rows(
     groups().filter_map(move |(name, part_of, _)| Some((name, part_of, row(name)?)))
 }
 
-/// Name of a command in a table whose heading says the protocol: `READ_ANDX`, `QUERY_DIRECTORY`.
+/// Returns the name for a table whose heading states the protocol: `READ_ANDX`, `QUERY_DIRECTORY`.
 pub(crate) fn command(command: Command) -> String {
     let name = command.to_string();
     name.strip_prefix("SMB_COM_").unwrap_or(&name).to_owned()
 }
 
-/// Name of a subcommand below its command: `FIND_FIRST2`, `PIPE_TRANSCEIVE`, `FsSize`.
+/// Returns the name of a subcommand below its command: `FIND_FIRST2`, `PIPE_TRANSCEIVE`, `FsSize`.
 pub(crate) fn subcommand(subcommand: Subcommand) -> String {
     let name = subcommand.to_string();
     match subcommand {
@@ -47,8 +45,7 @@ pub(crate) fn subcommand(subcommand: Subcommand) -> String {
     }
 }
 
-/// The command's name in classic reports: `Read+X`; of SMB2, where no such reports exist, in their style:
-/// `Query_Directory`.
+/// Returns the name in the classic report: `Read+X`. SMB2 names follow the same style: `Query_Directory`.
 pub(crate) fn classic_command(command: Command) -> String {
     match command {
         Command::Smb1(code) => code.short_name().map_or_else(|| command.to_string(), str::to_owned),
@@ -56,7 +53,7 @@ pub(crate) fn classic_command(command: Command) -> String {
     }
 }
 
-/// The subcommand's name in classic reports: `Find_First2`.
+/// Returns the name in the classic report: `Find_First2`.
 pub(crate) fn classic_subcommand(subcommand: Subcommand) -> String {
     let known = match subcommand {
         Subcommand::Trans2(code) => code.short_name(),
@@ -76,7 +73,7 @@ pub(crate) fn classic_subcommand(subcommand: Subcommand) -> String {
     }
 }
 
-/// Whether the rows below a command tell more than the command's own: several of them, or one whose name does.
+/// Returns true if the subcommands add information: several of them, or one with a meaningful name.
 pub(crate) fn shows_subcommands(row: &CommandRow) -> bool {
     match row.subcommands.as_slice() {
         [] => false,
@@ -85,7 +82,6 @@ pub(crate) fn shows_subcommands(row: &CommandRow) -> bool {
     }
 }
 
-/// The heading of a protocol's commands.
 pub(crate) fn protocol(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Smb1 => "SMB1",
@@ -93,7 +89,7 @@ pub(crate) fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
-/// `QUERY_DIRECTORY` as `Query_Directory`; numbers stay as they are.
+/// Converts `QUERY_DIRECTORY` to `Query_Directory`. Hexadecimal codes are kept.
 fn title_case(name: &str) -> String {
     if name.starts_with("0x") {
         return name.to_owned();

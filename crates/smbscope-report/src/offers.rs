@@ -1,4 +1,4 @@
-//! What both sides of the connections offered, what came of it, and why it was no more: a line a feature.
+//! Negotiation: offers of both sides by feature, with the outcome and its reason.
 
 use crate::Report;
 use crate::format::{counted, visible_percent};
@@ -12,10 +12,8 @@ const SMB_2_1: Dialect = Dialect::Smb2(0x0210);
 const SMB_3_0: Dialect = Dialect::Smb2(0x0300);
 const SMB_3_1_1: Dialect = Dialect::Smb2(0x0311);
 
-/// What is said of what the capture does not hold.
 const NOT_CAPTURED: &str = "not captured";
 
-/// Connections on which both sides offered the same.
 #[derive(Debug)]
 pub(crate) struct Negotiation<'r> {
     pub(crate) offers: &'r Offers,
@@ -25,7 +23,6 @@ pub(crate) struct Negotiation<'r> {
     used: Used,
 }
 
-/// What was used of it.
 #[derive(Debug, Default, Clone, Copy)]
 struct Used {
     signed: u64,
@@ -34,7 +31,6 @@ struct Used {
     compressing: u64,
 }
 
-/// A feature: what either side says of it, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Feature {
     pub(crate) feature: &'static str,
@@ -43,7 +39,6 @@ pub(crate) struct Feature {
     pub(crate) outcome: String,
 }
 
-/// The negotiations of all connections, the one of most connections first.
 pub(crate) fn negotiations(report: &Report) -> Vec<Negotiation<'_>> {
     let mut found: BTreeMap<&Offers, Negotiation<'_>> = BTreeMap::new();
     for connection in &report.connections {
@@ -73,12 +68,10 @@ impl Negotiation<'_> {
         used.compressing += u64::from(connection.compressed_frames > 0);
     }
 
-    /// Whether the capture holds either side.
     pub(crate) fn is_known(&self) -> bool {
         self.offers.client.is_some() || self.offers.server.is_some()
     }
 
-    /// All features; none where nothing was captured.
     pub(crate) fn features(&self) -> Vec<Feature> {
         if !self.is_known() {
             return Vec::new();
@@ -210,7 +203,7 @@ impl Negotiation<'_> {
     }
 }
 
-/// Which dialect it came to, and why it is no newer one.
+/// Describes the negotiated dialect, and why it is not a newer one.
 pub(crate) fn dialect_outcome(Offers { client, server }: &Offers) -> String {
     let best = client.as_deref().and_then(ClientOffer::best);
     let Some(server) = server else { return "the answer was not captured".to_owned() };
@@ -243,7 +236,7 @@ pub(crate) fn dialect_outcome(Offers { client, server }: &Offers) -> String {
     }
 }
 
-/// In a few words why a dialect older than the client's best was chosen; absent where it was not.
+/// Describes briefly why the dialect is older than the client's best. None if it isn't.
 pub(crate) fn held_back_by(offers: &Offers) -> Option<String> {
     let best = offers.client.as_deref()?.best()?;
     let chosen = offers.chosen()?;
@@ -261,7 +254,7 @@ fn capability(offers: &Offers, name: &'static str, bit: u32, since: Dialect) -> 
     let outcome = match offers.chosen() {
         None => NOT_CAPTURED.to_owned(),
         Some(dialect) if dialect < since => format!("not possible: {since} and later have it"),
-        // Before SMB 3 a client does not say what it can do (2.2.3).
+        // Before SMB 3.0, clients don't send capabilities (MS-SMB2 2.2.3).
         Some(dialect) => match (client.flatten(), server) {
             (_, None) => NOT_CAPTURED.to_owned(),
             (Some(true), Some(true)) => "available".to_owned(),
@@ -277,7 +270,6 @@ fn capability(offers: &Offers, name: &'static str, bit: u32, since: Dialect) -> 
     Feature { feature: name, client, server: side(server), outcome }
 }
 
-/// Which side does not offer a capability.
 fn lacking(offers: &Offers, bit: u32) -> &'static str {
     let client = offers.client.as_ref().and_then(|client| client.capabilities).map(|known| known.has(bit));
     let server = offers.server.as_ref().and_then(|server| server.capabilities).map(|known| known.has(bit));
@@ -303,7 +295,7 @@ fn dialects(client: &ClientOffer) -> String {
     let names: Vec<String> = client.dialects.iter().map(Dialect::to_string).collect();
     match names.as_slice() {
         [] => "none".to_owned(),
-        // All of SMB2, without the names in between.
+        // All dialects of SMB2 and 3, shortened to a range.
         _ if client.dialects == ALL_SMB2 => format!("{SMB_2_0_2} to {SMB_3_1_1}"),
         _ => names.join(", "),
     }
@@ -382,7 +374,6 @@ mod tests {
         Offers { client: Some(Arc::new(client)), server: Some(Arc::new(server)) }
     }
 
-    /// The outcomes by their features, of one connection that used nothing.
     fn outcomes(offers: &Offers) -> BTreeMap<&'static str, String> {
         let negotiation = Negotiation {
             offers,

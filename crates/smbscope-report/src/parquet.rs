@@ -1,15 +1,16 @@
-//! The exchange table as Apache Parquet: the columns of [`table`](crate::table), typed, compressed with zstd.
+//! The exchange table as Apache Parquet: the columns of [`table`](crate::table), typed and compressed with zstd.
 //!
-//! Points in time are integers of nanoseconds, as in CSV, and not timestamps: every reader takes those, while Spark
-//! refuses timestamps of nanoseconds and others round them. What is unknown is null. Names (commands, users, shares …)
-//! are dictionaries in Arrow, which pandas and Polars read as categories; in the file, every text is encoded with a
-//! dictionary as long as that is small.
+//! Timestamps are integers in nanoseconds, as in CSV, because every reader supports those: Spark rejects nanosecond
+//! timestamps, and others round them. Unknown values are null. Names (commands, users, shares …) are dictionaries in
+//! Arrow, which pandas and Polars read as categories. In the file, texts are dictionary-encoded while the dictionary is
+//! small.
 //!
-//! The file's key-value metadata say where it comes from: [`VERSION`], [`SCHEMA`], [`CAPTURES`] and [`QUALITY`].
+//! The key-value metadata state the origin of the file: [`VERSION`], [`SCHEMA`], [`CAPTURES`], [`QUALITY`] and
+//! [`FILTER`].
 //!
-//! Memory is bounded: rows are gathered in batches of [`BATCH_ROWS`], or fewer where their texts take
-//! [`BATCH_TEXT_BYTES`], and encoded in row groups of [`GROUP_ROWS`], or fewer where these take [`GROUP_BYTES`]. Only
-//! the footer grows with the file: by 5 KB for each row group.
+//! Memory is bounded: rows are collected in batches of [`BATCH_ROWS`], or fewer if their texts reach
+//! [`BATCH_TEXT_BYTES`], and encoded in row groups of [`GROUP_ROWS`], or fewer if they reach [`GROUP_BYTES`]. Only the
+//! footer grows with the file, by 5 KB per row group.
 
 pub use crate::table::{BATCH_ROWS, BATCH_TEXT_BYTES};
 
@@ -26,34 +27,27 @@ use smbscope_model::Exchange;
 use smbscope_stats::Census;
 use std::io::{self, Write};
 
-/// Metadata key: version of smbscope.
 pub const VERSION: &str = "smbscope.version";
-/// Metadata key: name and version of the columns, [`SCHEMA_VALUE`].
+/// Metadata key for the name and version of the columns, [`SCHEMA_VALUE`].
 pub const SCHEMA: &str = "smbscope.schema";
-/// What [`SCHEMA`] says.
 pub const SCHEMA_VALUE: &str = "smbscope.exchanges/1";
-/// Metadata key: the captures, as the array `captures` of the JSON report.
+/// Metadata key for the captures, in the form of `captures` in the JSON report.
 pub const CAPTURES: &str = "smbscope.captures";
-/// Metadata key: what the captures could not show, as the object `quality` of the JSON report.
+/// Metadata key for gaps in the captures, in the form of `quality` in the JSON report.
 pub const QUALITY: &str = "smbscope.quality";
-/// Metadata key: the filter that chose the rows; absent where there was none.
+/// Metadata key for the filter of the rows. Missing if there was none.
 pub const FILTER: &str = "smbscope.filter";
 
-/// Rows of a row group.
 pub const GROUP_ROWS: usize = 128 << 10;
-/// Bytes of a row group under construction.
 pub const GROUP_BYTES: usize = 32 << 20;
 
-/// Writes exchanges in row groups.
 pub struct ParquetExchangeWriter<W: Write + Send> {
     out: ArrowWriter<W>,
     batches: ExchangeBatches,
-    /// For the sentence about the captures' quality.
     census: Census,
 }
 
 impl<W: Write + Send> ParquetExchangeWriter<W> {
-    /// Begins the file.
     pub fn new(out: W) -> io::Result<ParquetExchangeWriter<W>> {
         let batches = ExchangeBatches::default();
         let out = ArrowWriter::try_new(out, batches.schema(), Some(properties())).map_err(io_error)?;
@@ -85,7 +79,7 @@ impl<W: Write + Send> ExchangeTable for ParquetExchangeWriter<W> {
         let rest = self.batches.rest();
         self.write_batch(rest)?;
         let whole = std::mem::take(&mut self.census);
-        // Without a filter, all exchanges are rows.
+        // Without a filter, every exchange is a row.
         let every = || Filtered { expression: String::new(), matched: whole.exchanges, whole };
         let report = Report {
             captures: provenance.captures.to_vec(),
@@ -102,7 +96,7 @@ impl<W: Write + Send> ExchangeTable for ParquetExchangeWriter<W> {
         if let Some(filter) = &provenance.filter {
             self.describe(FILTER, filter.expression.clone());
         }
-        // Closing would take the output along, and with it whatever went wrong when its buffer is written.
+        // `finish` instead of `close`, which consumes the output and loses errors of its final flush.
         self.out.finish().map_err(io_error)?;
         self.out.inner_mut().flush()
     }
@@ -116,7 +110,7 @@ fn properties() -> WriterProperties {
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
     for column in COLUMNS {
-        // Numbers that differ from row to row, and of which each is near the one before.
+        // These numbers differ from row to row, but only slightly.
         if matches!(
             column.kind,
             ExchangeColumnKind::Ordinal | ExchangeColumnKind::Instant | ExchangeColumnKind::Duration
@@ -130,7 +124,7 @@ fn properties() -> WriterProperties {
     properties.build()
 }
 
-/// What the output said, where it was that.
+/// Unwraps an I/O error of the output from a Parquet error.
 pub(crate) fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<io::Error>() {

@@ -1,8 +1,8 @@
-//! The published JSON Schemas, made from the types of the documents: `make schemas` writes them into `schema/`, and a test
-//! fails where they are not what the types say.
+//! Published JSON Schemas, generated from the document types. `make schemas` writes them to `schema/`, and a test fails
+//! if they are outdated.
 //!
-//! They describe what is written: every key is there, and no other. What the types can't say is in the functions below:
-//! names that the types hold as text.
+//! They describe documents as written: every key is present, and no others. The functions below add what the types
+//! can't express, such as the possible values of names held as text.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
@@ -13,16 +13,12 @@ use serde_json::{Map, Value, json};
 use smbscope_model::{ExchangeOutcome, SkippedProtocol};
 use smbscope_stats::{Dimension, SliceSortKey};
 
-/// A published schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// The name of its file.
     pub file: String,
-    /// What stands in it.
     pub text: String,
 }
 
-/// All of them.
 pub fn published() -> Vec<Published> {
     vec![
         document::<crate::json::ReportDocument<'_>>(crate::json::SCHEMA, "smbscope report"),
@@ -32,7 +28,6 @@ pub fn published() -> Vec<Published> {
     ]
 }
 
-/// The schema of a document whose key `schema` has that value.
 fn document<T: JsonSchema>(schema: &str, title: &str) -> Published {
     let file = format!("{}.schema.json", schema.replace('/', "-"));
     let mut root = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
@@ -45,22 +40,22 @@ fn document<T: JsonSchema>(schema: &str, title: &str) -> Published {
     Published { file, text }
 }
 
-/// Says what holds for all documents: no further keys, and what numbers can be.
+/// Adds rules for all documents: no additional keys, and ranges of numbers.
 fn exact(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
-    // What an older document may lack, and what is not read back, is no matter of those who read this one.
+    // Defaults and read-only keys only matter to our own parser, not to readers of the document.
     schema.remove("default");
     schema.remove("readOnly");
     if schema.contains_key("properties") {
         schema.entry("additionalProperties").or_insert(json!(false));
     }
-    // What is counted by name is there because it occurred.
+    // Names are only counted if they occurred.
     if let Some(Value::Object(counts)) = schema.get_mut("additionalProperties")
         && counts.get("minimum") == Some(&json!(0))
     {
         counts.insert("minimum".to_owned(), json!(1));
     }
-    // A time that is always known is a length of time; one that may be absent may be a difference, and so below zero.
+    // A time that is always known is a duration. One that may be null may be a difference, and so negative.
     if schema.remove("format").is_some_and(|format| format == "nanoseconds") && schema["type"] == "integer" {
         schema.entry("minimum").or_insert(json!(0));
     }
@@ -69,7 +64,7 @@ fn exact(schema: &mut Schema) {
     }
 }
 
-/// Says of an object with alternatives among its keys that it has no further ones: it and its alternatives together.
+/// Forbids additional keys for an object with alternatives, across the object and its alternatives.
 fn flattened(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
     if !schema.contains_key("properties") {
@@ -83,10 +78,9 @@ fn flattened(schema: &mut Schema) {
     schema.insert("unevaluatedProperties".to_owned(), json!(false));
 }
 
-/// A schema in the order in which people read: what something is before its parts, and these as the type has them.
+/// A schema with its keys in reading order: description before parts, and parts in the order of the type's fields.
 struct Ordered<'a>(&'a Value);
 
-/// Keys that stand before all others, in this order.
 const FIRST: [&str; 10] = [
     "$schema",
     "$id",
@@ -128,7 +122,7 @@ impl Serialize for Ordered<'_> {
     }
 }
 
-/// Properties in the order of the type's fields, which is that of the required ones.
+/// Properties in the order of the type's fields, which is the order of `required`.
 struct OrderedProperties<'a> {
     properties: &'a Map<String, Value>,
     required: &'a [Value],
@@ -143,12 +137,11 @@ impl Serialize for OrderedProperties<'_> {
     }
 }
 
-/// One of these names.
 fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Schema {
     json_schema!({ "enum": names.into_iter().collect::<Vec<_>>() })
 }
 
-/// Groups as reports list them: those of the model, and the one that is the sum of several.
+/// Returns the schema of group names, including `Other`, which the model does not have.
 pub(crate) fn group(_: &mut SchemaGenerator) -> Schema {
     one_of(crate::names::groups().map(|(name, ..)| name))
 }
@@ -188,7 +181,7 @@ pub(crate) fn layers(_: &mut SchemaGenerator) -> Schema {
     one_of(one_each.map(P::layer))
 }
 
-/// Pairs of a time and the fraction of commands that took no longer.
+/// Returns the schema of pairs of a time and the fraction of commands that took no longer.
 pub(crate) fn cumulative(_: &mut SchemaGenerator) -> Schema {
     let pair = json!([{ "type": "integer" }, { "type": "number", "minimum": 0, "maximum": 1 }]);
     json_schema!({
@@ -197,7 +190,6 @@ pub(crate) fn cumulative(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// One for each column.
 pub(crate) fn cumulatives(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": cumulative(generator) })
 }
@@ -210,7 +202,6 @@ pub(crate) fn sorts(_: &mut SchemaGenerator) -> Schema {
     one_of(SliceSortKey::ALL.map(SliceSortKey::name))
 }
 
-/// A value for each field that the commands are divided by.
 pub(crate) fn slice_key(_: &mut SchemaGenerator) -> Schema {
     let known = || json!({ "type": "string" });
     let maybe = || json!({ "type": ["string", "null"] });

@@ -1,18 +1,16 @@
-//! The slices as CSV (RFC 4180): a row a slice, in the order asked for, with every figure; times in nanoseconds.
+//! Slices as CSV (RFC 4180): one row per slice, in the requested order, with all figures; times in nanoseconds.
 //!
-//! What is unknown or has too few values is an empty field; the share's root is `\`, and `(none)` is no extension. The
-//! row that adds up what was evicted has no key and `true` in `is_other`.
+//! Unknown values and statistics of too few values are empty. The root of a share is `\`, and a missing extension
+//! `(none)`. The row with the sum of evicted slices has no key and `true` in `is_other`.
 
 use crate::csv::CellStyle;
-use crate::{Report, slices};
+use crate::{Report, json};
 use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, Field, SliceFieldValue, SliceStatistics};
 use std::io::{self, Write};
 
-/// The statistics of a time, in the order of their columns.
 const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999"];
 
-/// Writes the table; nothing for a report without slices.
 pub fn write(report: &Report, style: CellStyle, out: impl Write) -> io::Result<()> {
     let Some(slices) = &report.aggregate.slices else { return Ok(()) };
     let mut table = ::csv::Writer::from_writer(out);
@@ -40,7 +38,7 @@ fn cell(field: Field, part: &SliceFieldValue, style: CellStyle) -> String {
     let name = match (field, part) {
         (Field::Extension, SliceFieldValue::Text(text)) if text.is_empty() => "(none)".to_owned(),
         (Field::File | Field::Directory, SliceFieldValue::Text(text)) if text.is_empty() => "\\".to_owned(),
-        (_, part) => slices::text(part),
+        (_, part) => json::slices::text(part),
     };
     style.cell(&name, &mut String::new()).to_owned()
 }

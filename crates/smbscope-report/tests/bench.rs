@@ -1,4 +1,4 @@
-//! Ramps: against their schema, against hand-computed figures, and as text to look at.
+//! Ramps: checked against their schema and hand-computed figures, with snapshots of the text.
 
 use crate::common;
 use crate::common::bench::{nothing, ramp, run, trouble};
@@ -74,7 +74,7 @@ fn mangled_ramps_do_not_follow_the_schema() {
 #[test]
 fn what_is_written_is_read_again() {
     for document in [ramp(), trouble(), nothing()] {
-        // The text: sums of times are not written, so the figures themselves differ in them.
+        // Compare as text: sums of times are not serialised, so parsed statistics differ from the originals.
         let text = written(&document);
         assert_eq!(written(&BenchDocument::parse(&text).expect("it is a ramp")), text);
     }
@@ -90,7 +90,7 @@ fn overall_response_time_is_the_area_under_the_curve_over_the_range() {
     // From 1 to 3 users (10 + 20) / 2 × 2 = 30, from 3 to 5 (20 + 60) / 2 × 2 = 80: 110 over a range of 4.
     let runs = [at(5, 60), at(1, 10), at(3, 20)];
     assert_eq!(overall_response_time(&runs, false), Some(Nanos(28)));
-    // Twice the same load counts once, with its average: (10 + 20) / 2 = 15 over 2 users.
+    // A repeated load counts once, with its average: (10 + 20) / 2 = 15 over 2 users.
     assert_eq!(overall_response_time(&[at(1, 10), at(3, 10), at(3, 30)], false), Some(Nanos(15)));
     assert_eq!(overall_response_time(&[at(4, 7)], false), Some(Nanos(7)));
     assert_eq!(overall_response_time(&[], false), None);
@@ -139,7 +139,7 @@ fn a_capture_that_disagrees_is_warned_of() {
     assert_eq!(warnings[1], "At 1 user the client counted 12,000 commands, and the capture 11,000.");
 }
 
-/// The rows of a Parquet file, and the names of its columns.
+/// Returns the rows of a Parquet file and the names of its columns.
 fn rows(file: Vec<u8>) -> (usize, Vec<String>, arrow_array::RecordBatch) {
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(file)).expect("it is Parquet");
     let batch = reader.build().expect("it has rows").next().expect("a batch").expect("it is whole");
@@ -170,7 +170,7 @@ fn intervals_of_all_load_points_are_rows() {
     assert_eq!(names, expected);
     let column = |name: &str| batch.column_by_name(name).expect("the column").as_primitive::<Int64Type>().clone();
     assert_eq!((column("run").value(0), column("run").value(10), column("users").value(10)), (1, 2, 8));
-    // The server stands still from the fifth second on.
+    // The server stalls from the fifth second on.
     assert_eq!((column("operations").value(14), column("p50_ns").is_null(14)), (0, true));
     assert_eq!(column("max_ns").value(16), 2_100_000_000);
 }
@@ -219,7 +219,7 @@ fn no_line_is_wider_than_the_page() {
                 &document,
                 &RampTextOptions { width, detail: RampDetailLevel::All, ..RampTextOptions::default() },
             );
-            // But for commands, which are pasted.
+            // Suggested commands may be wider, so that they can be pasted.
             let lines = text.lines().filter(|line| !line.contains(" smbscope bench "));
             let wide: Vec<&str> = lines.filter(|line| line.chars().count() > width).collect();
             assert_eq!(wide, Vec::<&str>::new(), "at {width}");
@@ -231,7 +231,7 @@ fn no_line_is_wider_than_the_page() {
 fn all_load_points_are_detailed_where_that_is_asked_for() {
     let text = bench::render(&ramp(), &RampTextOptions { detail: RampDetailLevel::All, ..RampTextOptions::default() });
     assert_eq!(text.lines().filter(|line| line.starts_with("At ")).count(), 4);
-    // Otherwise the one of the capacity.
+    // By default, the load point at the capacity is shown.
     assert!(self::text(&ramp(), 100).contains("\nAt 16 users\n"));
 }
 
@@ -269,8 +269,8 @@ fn a_rate_that_was_far_from_reached_is_at_the_top_of_the_report() {
 
 #[test]
 fn the_headline_says_where_throughput_peaks_and_what_more_users_pay() {
-    // 16 users give 7,800/s, 32 give 7,900: within a twentieth, so 16 are enough; 100/7,800 is 1.3%, and the times of the
-    // two are as 5.79 to 2.33 ms.
+    // 16 users reach 7,800/s and 32 users 7,900/s. That is within 5%, so 16 are enough; 100/7,800 is 1.3%, and the p95
+    // ratio is 5.79 ms / 2.33 ms.
     let expected = "Peaks at 7,800 commands/s with 16 users, median 1.56 ms, p95 2.33 ms; at 32 users p95 is 2.5 times as \
                     long for 1.3% more throughput.";
     assert_eq!(plain(&ramp().answer.headline), expected);
@@ -283,7 +283,7 @@ fn the_headline_says_where_throughput_peaks_and_what_more_users_pay() {
     let expected = "4,100 commands/s with 4 users, still rising, median 548 µs, p95 820 µs; p95 is 1.2 times as long as with \
                     1 user.";
     assert_eq!(upto(2), expected);
-    // After a dip nothing is known of more users.
+    // After a dip, higher loads can't be predicted.
     let mut dipped = ramp();
     dipped.runs.truncate(3);
     dipped.runs[1].operations_per_second = 900.0;
@@ -291,7 +291,7 @@ fn the_headline_says_where_throughput_peaks_and_what_more_users_pay() {
     assert_eq!(upto(0), "No command was answered.");
 }
 
-/// With plain blanks.
+/// Replaces non-breaking spaces.
 fn plain(text: &str) -> String {
     text.replace('\u{a0}', " ")
 }
@@ -373,7 +373,7 @@ fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
     let last = document.runs.last_mut().expect("a load point");
     last.counted = Some(common::bench::counted(0, 1_000_000, &[Dimension::File]));
     document.capacity = None;
-    // The reads 0, 3, … 18 take 1, 4, 7, 3, 6, 2 and 5 ms: 28 of the 77 ms of all, which take 1 to 7 ms in turn.
+    // Reads 0, 3, … 18 take 1, 4, 7, 3, 6, 2 and 5 ms: 28 of 77 ms in total, as response times cycle through 1 to 7 ms.
     let expected = [
         "By file Count Total wait Share",
         r"(unknown)\docs\report.docx 13 49.0 ms 63.6%",
@@ -392,7 +392,7 @@ fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
     assert_eq!(value(&read), value(&document));
 }
 
-/// What the ramp proposes to look at next.
+/// Returns the commands that the ramp suggests.
 fn next(document: BenchDocument) -> Vec<String> {
     document.completed().answer.next.iter().map(|next| format!("{}: {}", next.label, next.command)).collect()
 }
@@ -402,7 +402,7 @@ const BENCH: &str = "smbscope bench smb://bench@127.0.0.1:14450/share --duration
 #[test]
 fn what_next_looks_closer_at_the_knee_and_whose_the_time_is() {
     let peaked = BenchDocument { capacity: None, ..ramp() };
-    // Between the load points beside the peak at 16 users, in sixths of the range.
+    // Between the load points on both sides of the peak at 16 users, in sixths of the range.
     assert_eq!(next(peaked.clone()), [format!("knee: {BENCH} --users 4..32:4")]);
     let mut rising = peaked.clone();
     rising.runs.truncate(2);
@@ -434,7 +434,7 @@ fn what_next_has_the_capture_that_was_kept_and_a_rate_where_the_server_stalled()
     // 79,000 commands are 15,800 operations in 10 s.
     let packets = r"packets: smbscope analyze --by file 'runs/it'\''s/point-04-32-users.pcap'";
     assert_eq!(next(stalled.clone()), [format!("stalls: {BENCH} --users 32 --rate 1580"), packets.to_owned()]);
-    // Where the client is the limit, more load says nothing.
+    // If the client is the bottleneck, more load says nothing.
     let last = stalled.runs.last_mut().expect("a load point");
     last.client_cpu.as_mut().expect("it is known").limited = true;
     assert_eq!(next(stalled.clone()), [packets]);
@@ -464,7 +464,7 @@ fn the_answer_on_a_load_point_goes_by_percentiles_and_the_clients_processor() {
     assert_eq!(answer(21, true).culprit, Culprit::Client);
 }
 
-/// Against what the tables of the same document show.
+/// The expected values come from the tables of the same document.
 #[test]
 fn a_measure_has_the_value_that_the_tables_show() {
     let document = ramp();
@@ -478,7 +478,7 @@ fn a_measure_has_the_value_that_the_tables_show() {
     let bytes = (run.bytes_read + run.bytes_written) as f64;
     assert_eq!(value("throughput"), Some(bytes / run.duration_ns.as_secs_f64()));
     assert_eq!(value("count(read)"), Some(read.times.client.count as f64));
-    // In the table of commands there is none: these are of connects.
+    // The command table has none; these belong to connects.
     assert_eq!([value("count(NEGOTIATE)"), value("count(LOGOFF)")], [Some(f64::from(run.users)), Some(0.0)]);
     assert_eq!([value("p50(nothing of that name)"), value("elapsed")], [None, None]);
 }
@@ -512,7 +512,7 @@ fn overload_stands_in_the_load_curve_and_is_explained_at_the_load_point() {
     assert_eq!(document.runs[1].value(&"overload".parse().unwrap()), None);
 }
 
-/// A ramp of one load point on two hosts, of which one was lost.
+/// Returns a ramp with one load point on two hosts, one of them lost.
 fn on_hosts() -> BenchDocument {
     let mut document = ramp();
     document.capacity = None;
@@ -559,6 +559,6 @@ fn hosts_are_listed_and_what_became_of_them_is_said() {
     ] {
         assert!(warnings.contains(part), "{part}\n{warnings}");
     }
-    // What another host sends can't be captured here.
+    // Packets of another host can't be captured on this machine.
     assert!(document.answer.next.iter().all(|next| !next.command.contains("--capture")), "{:?}", document.answer.next);
 }

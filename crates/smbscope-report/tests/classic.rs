@@ -1,4 +1,4 @@
-//! The layout of 1997, to the digit.
+//! The layout of 1997, checked to the digit.
 
 use crate::common;
 use smbscope_model::{CommandGroup, Exchange, Nanos, Quality};
@@ -19,18 +19,18 @@ fn small_report() {
 fn every_column_of_the_command_table_is_right_to_the_digit() {
     let text = render(&common::small());
     assert_eq!(line(&text, "SMB Command"), "SMB Command Count % Tot Pkts Fastest Slowest Median Average StdDev");
-    // Four timed reads of ten commands; 11 packets; 0.00032, 0.001, 0.00724, 0.009999999 s: the median
-    // 0.00412, the mean 0.00464, the deviation 0.00474.
+    // Four timed reads among ten commands; 11 packets; 0.00032, 0.001, 0.00724, 0.009999999 s: median 0.00412, mean
+    // 0.00464, standard deviation 0.00474.
     assert_eq!(line(&text, "Read+X"), "Read+X 4 40.0% 2.8 0.00032 0.01000 0.00412 0.00464 0.0047");
-    // 2, 4 and 12 ms: mean 6, deviation √((16 + 4 + 36) / 2) = √28 = 5.2915 ms. Two packets each: "2".
+    // 2, 4 and 12 ms: mean 6, standard deviation √((16 + 4 + 36) / 2) = √28 = 5.2915 ms. Two packets each: "2".
     assert_eq!(line(&text, "Transaction2"), "Transaction2 3 30.0% 2 0.00200 0.01200 0.00400 0.00600 0.0053");
-    // 2 and 4 ms: mean and median 3, deviation √2 = 1.4142 ms.
+    // 2 and 4 ms: mean and median 3, standard deviation √2 = 1.4142 ms.
     assert_eq!(line(&text, "Find_First2"), "Find_First2 2 20.0% 2 0.00200 0.00400 0.00300 0.00300 0.0014");
     assert_eq!(line(&text, "Locking+X"), "Locking+X 1 10.0% 2 0.00050 0.00050 0.00050 0.00050");
     assert_eq!(line(&text, "Write_Raw"), "Write_Raw 1 10.0% 2 0.02325 0.02325 0.02325 0.02325");
     assert_eq!(line(&text, "async portion"), "async portion 25");
-    // Directory (2, 4, 12 ms) and Locking (0.5 ms): mean 18.5 / 4 = 4.625, median (2 + 4) / 2 = 3 ms;
-    // squares of deviations 6.890625 + 0.390625 + 54.390625 + 17.015625 = 78.6875, a third 26.229, root 5.1214 ms.
+    // Directory (2, 4, 12 ms) and Locking (0.5 ms): mean 18.5 / 4 = 4.625, median (2 + 4) / 2 = 3 ms; squared
+    // deviations 6.890625 + 0.390625 + 54.390625 + 17.015625 = 78.6875, a third of it 26.229, its root 5.1214 ms.
     assert_eq!(line(&text, "Other"), "Other 4 40.0% 2 0.00050 0.01200 0.00300 0.00463 0.0051");
 }
 
@@ -43,7 +43,8 @@ fn the_packets_block_adds_up() {
     assert_eq!(line(&text, "dropped:"), "dropped: 2 (or more)");
     // 26 + 3.
     assert_eq!(line(&text, "Continue:"), "Continue: 29 36.2%");
-    // 40 packets of commands: 10 + 26 + 2 + 1, and one that opens the connection; 25 of the 26 are a Write_Raw's data.
+    // 40 packets of commands: 10 + 26 + 2 + 1, and one that opens the connection; 25 of the 26 carry a Write_Raw's
+    // data.
     assert_eq!(line(&text, "Commands:"), "Commands: 40 50.0%");
     assert_eq!(line(&text, "async:"), "async: 25 96.2%");
     assert_eq!(line(&text, "TCP control:"), "TCP control: 1 2.5%");
@@ -61,7 +62,7 @@ fn the_elapsed_time_is_that_of_the_capture() {
 fn decade_edges_belong_to_the_decade_above() {
     let text = render(&common::small());
     let block = text.split("Read+X:\n").nth(1).expect("the distribution of Read+X");
-    // 0.00032 s; then exactly 0.001 s with 0.00724 and 0.009999999 s.
+    // 0.00032 s; then exactly 0.001 s, with 0.00724 and 0.009999999 s.
     let lines: Vec<&str> = block.lines().take(2).collect();
     assert_eq!(lines[0], "  <0.001            1   25.0%    25.0%  **********");
     assert_eq!(lines[1], "  <0.01             3   75.0%   100.0%  ******************************");

@@ -1,4 +1,4 @@
-//! Comparisons of reports: against their schema, against hand-computed figures, and as text to look at.
+//! Comparisons: checked against their schema and hand-computed figures, with snapshots of the text.
 
 use crate::common;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn problems(document: &Value) -> Vec<String> {
     validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
-/// Reads that take these times, one a second, over one connection.
+/// Returns reads with these response times, one per second, on one connection.
 fn reads(times: &[i64]) -> Vec<Exchange> {
     let read = |(at, time): (usize, &i64)| {
         common::exchange(common::smb2_command(8), CommandGroup::Read, common::START + at as i64 * 1_000_000_000, *time)
@@ -98,7 +98,7 @@ fn ramp(name: &str, document: bench::BenchDocument) -> Given {
     given(name, ComparableDocument::Ramp(Box::new(document)))
 }
 
-/// The same server, twice as slow, without its load point of 32 users.
+/// Returns the ramp with doubled response times, without its load point of 32 users.
 fn slower() -> bench::BenchDocument {
     let mut slower = common::bench::ramp();
     slower.runs = [(1, 600, 840_000), (4, 2_050, 1_020_000), (16, 3_900, 2_900_000)]
@@ -115,13 +115,13 @@ fn ramps_are_compared_load_point_by_load_point() {
     let ramps = comparison.ramps.as_ref().expect("there are ramps");
     assert_eq!(ramps.points.iter().map(|point| point.users).collect::<Vec<_>>(), [1, 4, 16, 32]);
     let slow = ramps.points[0].total[1].as_ref().expect("both have one user");
-    // 600 commands a second against 1,200; every value is twice as large.
+    // 600 commands per second instead of 1,200; every time is doubled.
     assert_eq!((slow.per_second, slow.per_second_ratio.map(|ratio| ratio.value)), (Some(600.0), Some(0.5)));
     let p95 = slow.cell.ratios.as_ref().and_then(|ratios| ratios.p95).expect("both have a p95").value;
     assert!((1.9..2.1).contains(&p95), "{p95}");
     let read = ramps.points[1].groups.iter().find(|group| group.group == "Read").expect("there are reads");
     assert_eq!(read.cells[1].as_ref().and_then(|cell| cell.per_second), Some(615.0));
-    // Reads move what was read, and all groups what was read and written: 9,000 and 2,500 bytes a command.
+    // Read moves bytes read, and the total bytes read and written: 9,000 and 2,500 bytes per command.
     let bytes = |cell: &Option<PointCell>| cell.as_ref().and_then(|cell| cell.bytes_per_second);
     assert_eq!(
         (bytes(&read.cells[1]), bytes(&ramps.points[1].total[1])),
@@ -131,7 +131,7 @@ fn ramps_are_compared_load_point_by_load_point() {
     assert_eq!(bytes(&open.cells[1]), None);
     let of_base = slow.bytes_per_second_ratio.map(|ratio| ratio.value);
     assert_eq!((of_base, slow.spread.as_ref()), (Some(0.5), None));
-    // 32 users are in one of them only; the rest is about 16, the most that both have.
+    // Only one ramp has 32 users. The rest covers 16, the highest load of both.
     assert!(ramps.points[3].total[1].is_none());
     assert!(ramps.columns.iter().flatten().all(|ramp| ramp.users == 16));
     assert_eq!(comparison.columns[0].overview.commands, 78_000);
@@ -194,14 +194,14 @@ fn commands_of_smb1_and_smb2_that_do_the_same_stand_in_one_row() {
     assert_eq!(ratio(read, |ratios| ratios.p50), Some(2.0));
     let write = found("WRITE").expect("a row for both");
     let [Some(base), Some(_)] = write.cells.as_slice() else { panic!("{write:?}") };
-    // 1, 2 and 6 µs in two commands: mean 3, maximum 6; their medians cannot be put together.
+    // 1, 2 and 6 µs in two commands: mean 3, maximum 6. Their medians can't be combined.
     let times = base.response_time;
     assert_eq!((base.count, times.mean, times.max, times.p50), (3, Some(Nanos(3_000)), Some(Nanos(6_000)), None));
     assert_eq!(ratio(write, |ratios| ratios.mean), Some(2.0));
     let listing = found("QUERY_DIRECTORY").expect("a row for both");
     assert_eq!(listing.members.as_ref().map(|members| members[0].clone()), Some(vec!["TRANS2_FIND_FIRST2".to_owned()]));
     assert_eq!(ratio(listing, |ratios| ratios.p50), Some(0.5));
-    // All of the transactions stand in that row; what has no pair stands by itself.
+    // All transactions are in that row. Commands without a pair have their own rows.
     assert!(
         ["SMB_COM_TRANSACTION2", "SMB_COM_READ_ANDX", "SMB_COM_WRITE_RAW"]
             .into_iter()
@@ -212,7 +212,7 @@ fn commands_of_smb1_and_smb2_that_do_the_same_stand_in_one_row() {
     }
     let text = compare::render(&comparison, 100, false);
     assert!(text.lines().any(|line| line == "READ = READ_ANDX"), "{text}");
-    // Where all columns speak one protocol, nothing is put together.
+    // If all columns use one protocol, no commands are combined.
     let same = compared(&[("a", old.clone()), ("b", old)]);
     assert!(same.commands.iter().all(|command| command.members.is_none()));
     assert!(same.commands.iter().any(|command| command.command == "SMB_COM_WRITE_RAW"));
@@ -255,7 +255,7 @@ fn a_ramp_stands_beside_a_capture() {
     assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
     let ramps = comparison.ramps.as_ref().expect("there is one");
     assert!(ramps.columns[0].is_none());
-    // Alone, a ramp is shown at its last load point.
+    // Without another ramp, the last load point is shown.
     assert_eq!(ramps.columns[1].as_ref().map(|ramp| ramp.users), Some(32));
     let read =
         comparison.commands.iter().find(|command| command.command == "READ" && !command.waiting).expect("both read");
@@ -319,7 +319,7 @@ fn figures_and_ratios_are_those_computed_by_hand() {
     assert_eq!(comparison.headline.cells, read.cells);
     assert_eq!(comparison.commands.len(), 1);
     assert_eq!((comparison.commands[0].command.as_str(), &comparison.commands[0].cells), ("READ", &read.cells));
-    // The first packet at 0 s, the last one 2 s and 3 or 3 µs later: three commands in it.
+    // From the first packet at 0 s to the last at 2 s plus 3 µs: three commands.
     let rate = comparison.columns[0].overview.commands_per_second.expect("time passed");
     assert!((rate - 3.0 / 2.000_003).abs() < 1e-9, "{rate}");
     let rates = comparison.columns[1].overview.ratios.as_ref().expect("not the base");
@@ -333,7 +333,7 @@ fn what_a_capture_does_not_have_is_absent_and_not_zero() {
     let [read, write] = [group(&comparison, "Read"), group(&comparison, "Write")];
     assert!(read.cells[0].is_some() && read.cells[1].is_none() && write.cells[0].is_none());
     assert_eq!(write.cells[1].as_ref().and_then(|cell| cell.ratios), None);
-    // The longest wait comes first.
+    // Longest total wait first.
     let commands: Vec<&str> = comparison.commands.iter().map(|command| command.command.as_str()).collect();
     assert_eq!(commands, ["WRITE", "READ"]);
     assert_eq!(document(&comparison)["groups"][0]["cells"][1], Value::Null);
@@ -375,7 +375,7 @@ fn weaknesses_are_named() {
     assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", few)])), [(NoteKind::Few, 1)]);
     assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", enough.clone())])), []);
 
-    // 100 reads; beside them so many writes that 10% of the commands would have to be others, or a little more.
+    // 100 reads, and enough writes that 10% of the commands, or slightly more, are in another group.
     let with_writes = |writes: usize| {
         let write = common::exchange(common::smb2_command(9), CommandGroup::Write, common::START, 1_000);
         report(&[reads(&[1_000; 900]), vec![write; writes]].concat())
@@ -482,7 +482,7 @@ fn names_that_begin_alike_stay_apart_on_the_page() {
     let long = ["file server, monday, before", "file server, monday, after"];
     let text = compare::render(&compared(&long.map(|name| (name, common::small()))), 100, false);
     let named = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
-    // The head of the facts names both, and begins with the first.
+    // The heading of the facts names both, starting with the first.
     let (first, second) = (named("1 file server"), named("2 file server"));
     assert!(second > 2 && first == second + 1, "{first} and {second} of\n{text}");
     let short = compare::render(&compared(&["before", "after"].map(|name| (name, common::small()))), 100, false);
@@ -526,7 +526,7 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
         let [Compared { answer, .. }] = comparison.answers.as_slice() else { panic!("one answer") };
         (answer.headline.replace('\u{a0}', " "), sentences_of(answer))
     };
-    // 200 READs of 5 instead of 2 ms: 3 ms more each. The median of all lies between those of CLOSE and READ.
+    // 200 READs of 5 ms instead of 2 ms: 3 ms more each. The overall median is between those of CLOSE and READ.
     let (headline, sentences) = answer(5_000_000);
     let expected = "after was slower than before in these runs: p95 2.50 times (2.00 ms → 5.00 ms; 2.50 to 2.50)";
     assert!(headline.starts_with(expected), "{headline}");
@@ -537,7 +537,7 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
         sentences.ends_with("One run each says nothing about the next: repeat both, at least 5 times."),
         "{sentences}"
     );
-    // A fortieth is no change.
+    // 2.5% does not count as a change.
     let (headline, sentences) = answer(2_050_000);
     assert!(headline.starts_with("after was as fast as before within 5% in these runs: p95 1.02 times"), "{headline}");
     assert!(
@@ -546,7 +546,7 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
     );
 }
 
-/// A ramp of one load point whose response times are so many times those of the example's.
+/// Returns a ramp of one load point whose response times are `times` the example's.
 fn run_of(times: f64, minute: i64) -> (String, ComparableDocument) {
     let mut ramp = common::bench::ramp();
     let typical = (1_000_000.0 * times) as i64;
@@ -556,7 +556,7 @@ fn run_of(times: f64, minute: i64) -> (String, ComparableDocument) {
     (format!("runs/{minute}"), ComparableDocument::Ramp(Box::new(ramp.completed())))
 }
 
-/// With what it cost the server, a second of each.
+/// Adds server metrics of one second.
 fn with_cpu((source, content): (String, ComparableDocument), percent: f64) -> (String, ComparableDocument) {
     let ComparableDocument::Ramp(mut ramp) = content else { panic!("it is a ramp") };
     ramp.runs[0].server = Some(ServerLoad {
@@ -579,7 +579,7 @@ fn load_points_of_several_runs_say_from_where_to_where_they_go_and_what_they_cos
     let [Some(a), Some(b)] = point.total.as_slice() else { panic!("both have the load point") };
     let spread = a.spread.as_ref().expect("three runs");
     assert_eq!((spread.per_second, spread.bytes_per_second), (Some((2_000.0, 2_000.0)), Some((23e6, 23e6))));
-    // The slowest run takes twice as long as the fastest, and the typical one is between them.
+    // The slowest run takes twice as long as the fastest. The typical one is between them.
     let (low, high) = spread.mean.expect("three means");
     let mean = a.cell.response_time.mean.expect("a mean");
     assert!((low.0 * 2 - high.0).abs() <= 2 && low < mean && mean < high, "{low} {mean} {high}");
@@ -595,11 +595,11 @@ fn load_points_of_several_runs_say_from_where_to_where_they_go_and_what_they_cos
     assert!(servers[0].contains("Server CPU"), "{servers:?}");
     let figures: Vec<&str> = servers[2].split_whitespace().collect();
     assert_eq!((servers[1], figures), ("4 users", vec!["a", "35%", "40%"]), "{text}");
-    // The other side's server was not looked at.
+    // The other side has no server metrics.
     assert!(servers[3].starts_with("Means of a sample a second. Server CPU: all processors"), "{text}");
 }
 
-/// Runs that alternate, base first; each pair shares a disturbance.
+/// Compares runs that alternate, baseline first. Both runs of a pair share a disturbance.
 fn alternating(count: usize, ratio: f64, noise: f64) -> Comparison {
     let mut random = smbscope_stats::Random::new(&[5]);
     let mut sides = [Vec::new(), Vec::new()];
@@ -614,7 +614,7 @@ fn alternating(count: usize, ratio: f64, noise: f64) -> Comparison {
     Comparison::of_all(None, &[Given { name: "a".into(), runs: base }, Given { name: "b".into(), runs: other }])
 }
 
-/// Evidence and caveats.
+/// Joins evidence and caveats.
 fn sentences_of(answer: &Answer) -> String {
     let sentences: Vec<&str> = answer.evidence.iter().chain(&answer.caveats).map(String::as_str).collect();
     sentences.join(" ").replace('\u{a0}', " ")
@@ -645,7 +645,7 @@ fn causes_that_came_or_went_are_told() {
     assert_eq!(both.causes, [storage]);
     assert_eq!(both.evidence[0], "Not in before: Server: The server did slow-storage.");
     assert_eq!(both.evidence[1], "Not in after: Server: The server did filter-delay.");
-    // A cause that both have counts where its share grew; where nothing got slower, nobody is blamed for it.
+    // A cause on both sides is reported if its share grew. If nothing got slower, there is no culprit.
     let grown = answer(from_ref(&filter), &[cause("filter-delay", 0.6)], 5_000_000);
     assert_eq!(grown.evidence[0], "More than in before: Server: The server did filter-delay.");
     let alike = answer(from_ref(&filter), from_ref(&filter), 5_000_000);
@@ -659,7 +659,7 @@ fn first_line(comparison: &Comparison) -> String {
 
 #[test]
 fn repeated_runs_have_intervals_and_one_of_three_answers() {
-    // Drift by up to a factor of two in common, and 2% of noise: only pairs show a tenth.
+    // Common drift by up to a factor of two, and 2% noise: only paired runs can show 10%.
     let slower = alternating(8, 1.1, 0.04);
     assert!(first_line(&slower).starts_with("b is slower than a: p95 1.1"), "{}", first_line(&slower));
     let ratio = slower.headline.cells[1].as_ref().and_then(|cell| cell.ratios?.p95).expect("a ratio");
@@ -775,7 +775,7 @@ fn runs_one_side_after_the_other_are_no_pairs() {
         let comparison = Comparison::of_all(None, given);
         comparison.headline.cells[1].as_ref().and_then(|cell| cell.ratios?.p95?.interval).expect("six have one")
     };
-    // The same runs in the same order within each side: as pairs they have exactly the same ratio.
+    // The same runs, one side after the other. In pairs they would have exactly the same ratio.
     let apart = p95(&[side("a", 0, 1.0), side("b", 100, 1.5)]);
     assert!(apart.high - apart.low > 0.02, "{apart:?}");
     let interleaved = |name: &str, first: i64, times: f64| {

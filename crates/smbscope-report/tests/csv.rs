@@ -1,4 +1,4 @@
-//! The exchange table, column by column.
+//! Columns of the exchange table as CSV.
 
 use crate::common;
 use smbscope_model::{
@@ -18,7 +18,7 @@ fn table(exchanges: &[Exchange]) -> String {
     String::from_utf8(writer.into_inner().expect("writing to memory does not fail")).expect("UTF-8")
 }
 
-/// The value of a column in the table's only row, read back by a CSV reader.
+/// Parses a value from the table's only row.
 fn column(exchange: &Exchange, name: &str) -> String {
     let table = table(std::slice::from_ref(exchange));
     let mut reader = csv::Reader::from_reader(table.as_bytes());
@@ -51,8 +51,8 @@ fn full() -> Exchange {
 
 #[test]
 fn every_column_has_its_value_in_its_place() {
-    // Response time 5,000 ns from 1,000: the request ends a fifth later, the response begins a fifth earlier.
-    // Service time 3,000; less the round trip of 1,000: server time 2,000.
+    // Response time 5,000 ns from 1,000: the request ends a fifth later, the response starts a fifth earlier. Service
+    // time 3,000 ns; server time 2,000 ns, as the round-trip time is 1,000 ns.
     let expected = "0,0,192.168.1.1,1001,192.168.1.100,139,SMB2,3.1.1,READ,,77,0x0000000100000041,CORP\\ann,0x00000005,\
                     home,0000000000000001:00000000000000ff,\"a,\"\"b\"\".txt\",STATUS_SUCCESS,a.pcap,1,2,3,4,\
                     1000,2000,2500,5000,6000,100,200,18446744073709551615,4096,true,true,false,complete,1,1,2,\
@@ -100,7 +100,7 @@ fn a_response_in_another_file_is_named() {
         stamp.packet = PacketRef::new(CaptureId(1), stamp.packet.number());
     }
     assert_eq!([column(&split, "capture"), column(&split, "response_capture")], ["a.pcap", "b.pcap"]);
-    // Without a request, the response's file is the one.
+    // Without a request, `capture` is the response's file.
     split.request = Default::default();
     assert_eq!([column(&split, "capture"), column(&split, "response_capture")], ["b.pcap", ""]);
 }
@@ -109,6 +109,6 @@ fn a_response_in_another_file_is_named() {
 fn a_response_that_begins_before_the_end_of_its_request_has_no_service_time() {
     let mut odd = full();
     odd.request.last = Some(Stamp { time: Timestamp(9_000), ..Stamp::default() });
-    // Response first at 5,000, request last at 9,000.
+    // The response starts at 5,000 ns, before the request ends at 9,000 ns.
     assert_eq!(column(&odd, "service_time_ns"), "");
 }

@@ -1,4 +1,4 @@
-//! The JSON report against its schema, and its figures against hand-computed ones.
+//! The JSON report: checked against its schema and hand-computed figures.
 
 use crate::common;
 use serde_json::{Value, json};
@@ -77,27 +77,27 @@ fn whether_signing_is_required_is_not_guessed() {
 fn figures_of_a_command_are_those_computed_by_hand() {
     let document = document(&common::small());
     let read = command(&document, "SMB_COM_READ_ANDX");
-    // Timed: 320,000, 1,000,000, 7,240,000 and 9,999,999 ns; a fifth read lost the end of its response.
+    // Timed: 320,000, 1,000,000, 7,240,000 and 9,999,999 ns. The end of a fifth read's response is missing.
     assert_eq!((&read["protocol"], &read["count"], &read["timed"]), (&json!("SMB1"), &json!(5), &json!(4)));
     assert_eq!(read["outcomes"], json!({"complete": 4, "response_end_missing": 1}));
-    // Σ = 18,559,999, mean 4,639,999.75; deviations −4,319,999.75, −3,639,999.75, 2,600,000.25, 5,359,999.25:
-    // their squares 18,662,397,840,000.06 + 13,249,598,180,000.06 + 6,760,001,300,000.06 + 28,729,591,960,000.56
-    // add up to 67,401,589,280,000.75; a third is 22,467,196,426,666.9, its root 4,739,957.4 ns.
-    // p50 = (1,000,000 + 7,240,000) / 2. Four values support no higher percentile.
+    // Σ = 18,559,999, mean 4,639,999.75; deviations −4,319,999.75, −3,639,999.75, 2,600,000.25, 5,359,999.25: their
+    // squares 18,662,397,840,000.06 + 13,249,598,180,000.06 + 6,760,001,300,000.06 + 28,729,591,960,000.56 add up to
+    // 67,401,589,280,000.75; a third of it is 22,467,196,426,666.9, its root 4,739,957.4 ns. p50 = (1,000,000 +
+    // 7,240,000) / 2. Four values are too few for higher percentiles.
     let expected = json!({
         "count": 4, "min": 320_000, "max": 9_999_999, "mean": 4_640_000, "stddev": 4_739_957,
         "p50": 4_120_000, "p90": null, "p95": null, "p99": null, "p999": null,
     });
     assert_eq!(read["response_time"], expected);
-    // The request takes a fifth, the response a fifth: service time is 3/5, of 320,000 ns 192,000.
+    // Request and response take a fifth each, so service time is 3/5 of 320,000 ns = 192,000 ns.
     assert_eq!(read["service_time"]["min"], 192_000);
     assert_eq!(read["request_transfer"]["min"], 64_000);
     // srt is 4/5: 256,000.
     assert_eq!(read["srt"]["min"], 256_000);
     assert_eq!((&read["server_time"]["count"], &read["server_time"]["min"]), (&json!(0), &Value::Null));
-    // Packets 2 + 2 + 2 + 5 = 11 of 4 exchanges.
+    // 2 + 2 + 2 + 5 = 11 packets in 4 exchanges.
     assert_eq!(read["average_packets"], 2.75);
-    // Below 1 ms: 320 µs. Exactly 1 ms, 7.24 ms and 9.999999 ms: below 10 ms.
+    // 320 µs is below 1 ms. Exactly 1 ms, 7.24 ms and 9.999999 ms are below 10 ms.
     assert_eq!(read["distribution"], json!([0, 0, 0, 1, 3, 0, 0, 0, 0, 0]));
 }
 
@@ -147,12 +147,12 @@ fn a_figure_that_appears_twice_is_the_same_in_text_and_json() {
     let load = &document["totals"]["load"];
     let options = smbscope_report::text::ReportTextOptions { full: true, ..Default::default() };
     let text = smbscope_report::text::render(&report, &options);
-    // The office has fewer than ten commands a second, which the sentence says with one decimal.
+    // The office report has fewer than ten commands per second, which the sentence states with one decimal.
     let rate = load["commands_per_second"].as_f64().expect("time went by");
     assert!(text.contains(&format!("{rate:.1} commands/s")), "{rate}: {text}");
     let elapsed = report.aggregate.elapsed().expect("time went by").as_secs_f64();
     assert!((rate - report.aggregate.count as f64 / elapsed).abs() < 1e-9);
-    // Errors of all commands: the sum over the rows of the table, those of expected waits too.
+    // Errors of all commands: the sum over the rows of the table, including expected waits.
     let of_rows = |key: &str| -> u64 {
         let rows = document[key].as_array().expect("a list");
         rows.iter()

@@ -1,5 +1,5 @@
-//! The exchange table as Parquet: types, nulls, bounds and errors. That its values are those of the CSV is tested on
-//! captures, where the command line is.
+//! The exchange table as Parquet: types, nulls, bounds and errors. The command line's tests check on captures that its
+//! values equal the CSV's.
 
 use crate::common;
 use arrow_array::cast::AsArray;
@@ -15,7 +15,7 @@ fn exchange() -> Exchange {
     common::exchange(common::smb2_command(8), CommandGroup::Read, 1_000, 5_000)
 }
 
-/// Writes a table; `exchange` makes each of its rows.
+/// Writes a table. `exchange` creates its rows.
 fn write(out: impl Write + Send, rows: usize, exchange: impl Fn(usize) -> Exchange) -> io::Result<()> {
     let mut table = ParquetExchangeWriter::new(out)?;
     let names = ["a.pcap".to_owned()];
@@ -57,7 +57,7 @@ fn columns_have_the_names_and_order_of_the_table_and_types_that_every_reader_tak
     assert_eq!(of_type("UInt64"), ["message_id", "offset", "length"]);
     assert_eq!(of_type("Boolean"), ["compounded", "signed", "encrypted"]);
     assert_eq!(of_type("Utf8"), ["session_id", "tree_id", "file_id", "path"]);
-    // Names, so that a data frame holds each once.
+    // Names are dictionary-encoded, so that a data frame holds each once.
     assert_eq!(of_type("Dictionary(Int32, Utf8)").len(), 13);
     let integers = of_type("Int64");
     assert!(fields.iter().filter(|field| field.name().ends_with("_ns")).all(|f| integers.contains(&f.name().as_str())));
@@ -98,7 +98,7 @@ fn row_groups_are_bounded_by_rows() {
 
 #[test]
 fn row_groups_are_bounded_by_bytes() {
-    // 800 paths of 60,000 characters that no two rows share and zstd cannot shorten by half: 48 MB.
+    // 800 distinct paths of 60,000 characters, which zstd can't halve: 48 MB.
     let path = |id: usize| {
         let mut state = id as u64 + 1;
         let mut next = move || {
@@ -111,12 +111,12 @@ fn row_groups_are_bounded_by_bytes() {
     let builder = table(800, |id| Exchange { path: Some(path(id).into()), ..exchange() });
     let groups = builder.metadata().row_groups();
     assert!(groups.len() > 1);
-    // A batch more than the bound, at most.
+    // A row group may exceed the bound by one batch.
     assert!(groups.iter().all(|group| group.compressed_size() < (GROUP_BYTES + GROUP_BYTES / 4) as i64));
     assert_eq!(groups.iter().map(|group| group.num_rows()).sum::<i64>(), 800);
 }
 
-/// Takes so many bytes, then says that the disk is full.
+/// Accepts this many bytes, then reports a full disk.
 struct Disk(usize);
 
 impl Write for Disk {

@@ -1,4 +1,4 @@
-//! The published schemas are what the types of the documents say.
+//! The published schemas match the document types.
 
 use smbscope_report::schema::published;
 
@@ -25,11 +25,11 @@ fn every_object_of_a_schema_is_closed() {
     }
 }
 
-/// Objects that allow keys that they do not name; and those that another schema closes before they add keys of their own.
+/// Finds objects that allow additional keys, and objects that another schema closes before they add keys of their own.
 fn find_open(node: &serde_json::Value, path: &str, open: &mut Vec<String>) {
     if let Some(keys) = node.as_object() {
         let named = keys.get("properties").is_some_and(serde_json::Value::is_object);
-        // Alternatives among the keys of an object are closed together with it.
+        // Alternatives among the keys of an object are closed together with the object.
         if keys.get("unevaluatedProperties") == Some(&false.into()) {
             return keys.iter().filter(|(key, _)| *key != "oneOf").for_each(|(key, value)| {
                 find_open(value, &format!("{path}/{key}"), open);

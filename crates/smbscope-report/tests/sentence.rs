@@ -1,11 +1,10 @@
-//! What the report says first about the capture: a sentence that is true, for every kind of damage. Expected
-//! percentages are computed by hand in the comments.
+//! The sentence about the quality of a capture, for all kinds of damage. The comments derive the expected percentages.
 
 use crate::common;
 use smbscope_model::{CommandGroup, Exchange, ExchangeOutcome, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::Report;
 
-/// A report of this many exchanges with each outcome.
+/// Returns a report with this many exchanges per outcome.
 fn report(outcomes: &[(ExchangeOutcome, usize)], quality: Quality) -> Report {
     let read = common::exchange(common::smb2_command(8), CommandGroup::Read, 0, 1_000);
     let of = |(outcome, count): &(ExchangeOutcome, usize)| vec![Exchange { outcome: *outcome, ..read.clone() }; *count];
@@ -17,7 +16,7 @@ fn sentence(outcomes: &[(ExchangeOutcome, usize)], quality: Quality) -> String {
     report(outcomes, quality).quality_sentence()
 }
 
-/// Counters of a capture that lost packets.
+/// Returns the counters of a capture that lost packets.
 fn lossy() -> Quality {
     Quality { dropped_packets: 9, capture_gaps: 8, ..Quality::default() }
 }
@@ -28,7 +27,7 @@ fn a_whole_capture() {
         sentence(&[(ExchangeOutcome::Complete, 3)], Quality::default()),
         "All commands in the capture were timed."
     );
-    // Neither CANCEL nor a break has an answer.
+    // CANCEL and oplock breaks have no response.
     let outcomes = [
         (ExchangeOutcome::Complete, 3),
         (ExchangeOutcome::NoResponseByDesign, 1),
@@ -59,17 +58,18 @@ fn packets_that_the_capture_lost() {
     ];
     let expected = "About 9.1% of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, lossy()), expected);
-    // A burst hid 60 commands: 69 of 159.
+    // A burst of loss hid 60 commands: 69 of 159.
     let burst =
         |commands_unseen, commands_unseen_variance| Quality { commands_unseen, commands_unseen_variance, ..lossy() };
     let expected = "About 43.4% of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, burst(60, 0)), expected);
-    // Three standard errors of 2 make 54 to 66: 63 of 153 to 75 of 165, less than a tenth from 43.4.
+    // A standard error of 2: 54 to 66 are hidden (±3 standard errors), 63 of 153 to 75 of 165, each less than 10% from
+    // 43.4%.
     assert_eq!(sentence(&outcomes, burst(60, 4)), expected);
-    // Of 15 they make 15 to 105: 24 of 114 to 114 of 204.
+    // A standard error of 15: 15 to 105 are hidden, 24 of 114 to 114 of 204.
     let expected = "An estimated 21.1 to 55.9% of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, burst(60, 225)), expected);
-    // Nothing was seen in part: 10 of 100.
+    // No command was seen in part: 10 of 100.
     let expected = "About 10.0% of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&[(ExchangeOutcome::Complete, 90)], burst(10, 0)), expected);
     // 1 of 5,001.
@@ -94,23 +94,23 @@ fn a_beginning_in_the_middle_is_not_called_a_loss() {
     let middle = Quality { midstream_flows: 3, responses_without_request: 2, ..Quality::default() };
     let expected = "About 5.0% of commands were not timed: the capture began in the middle of connections.";
     assert_eq!(sentence(&outcomes, middle.clone()), expected);
-    // More gaps than beginnings.
+    // More gaps than connections that started before the capture.
     let both = Quality { midstream_flows: 3, responses_without_request: 2, ..lossy() };
     let expected = "About 5.0% of commands were not timed, mainly: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, both), expected);
-    // Nothing began before a capture whose every response has its request.
+    // Connections started before the capture, but no response lacks its request.
     let harmless = Quality { midstream_flows: 3, ..Quality::default() };
     assert_eq!(sentence(&[(ExchangeOutcome::Complete, 3)], harmless), "All commands in the capture were timed.");
 }
 
 #[test]
 fn a_snap_length_that_is_too_short() {
-    // Of 4 commands the answer is cut, and the request lacks it: the same 4 commands, of 40.
+    // Of 4 commands, the response's header is cut off and the request lacks its response: 4 of 40 commands, not 8.
     let outcomes = [(ExchangeOutcome::Complete, 36), (ExchangeOutcome::ResponseNotCaptured, 4)];
     let snapped = Quality { snapped_packets: 70, headers_truncated: 4, ..Quality::default() };
     let expected = "About 10.0% of commands were not timed: the snap length cut off their headers.";
     assert_eq!(sentence(&outcomes, snapped), expected);
-    // Both headers of 10 commands are cut, 30 were timed.
+    // Both headers of 10 commands are cut off, and 30 were timed.
     let snapped = Quality { snapped_packets: 70, headers_truncated: 20, ..Quality::default() };
     let expected = "About 25.0% of commands were not timed: the snap length cut off their headers.";
     assert_eq!(sentence(&[(ExchangeOutcome::Complete, 30)], snapped), expected);
@@ -179,7 +179,7 @@ fn packets_that_nobody_can_read_are_told_from_5_percent_on_and_from_1_percent_wh
     let expected = "All commands in the capture were timed. 50 of 1,000 packets were not read: EtherType 0x892f 50.";
     assert_eq!(with(hsr, 50), expected);
     assert!(with(SkippedProtocol::UdpPort(12_345), 50).ends_with("UDP port 12345 50."));
-    // DNS hides nothing; a VPN may.
+    // DNS can't hide SMB, a VPN can.
     assert_eq!(with(SkippedProtocol::UdpPort(53), 400), "All commands in the capture were timed.");
     assert!(with(SkippedProtocol::UdpPort(51_820), 10).contains("10 of 1,000 packets were not read"));
 }

@@ -1,4 +1,4 @@
-//! Filter, slices and time line in every format, with figures added up by hand.
+//! Filter, slices and timeline in all formats, with figures added up by hand.
 
 use crate::common;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use smbscope_report::text::{ReportTextOptions, render};
 use smbscope_report::{Filtered, Report, classic, json, slice_table};
 use smbscope_stats::{Aggregator, Census, Dimension, SliceSortKey, Slicer};
 
-/// Three clients: one with two reads of a document, one with one, one that does not say on what.
+/// Returns exchanges of three clients: two reads of a document, one read of it, and one read of an unknown file.
 fn exchanges() -> Vec<Exchange> {
     let read = |client, path: Option<&str>, second: i64, ns| {
         let start = common::START + second * 1_000_000_000;
@@ -46,7 +46,7 @@ fn text(report: &Report, top: usize) -> String {
     render(report, &ReportTextOptions { top, ..ReportTextOptions::default() })
 }
 
-/// The lines from one that begins in this way to the next empty one.
+/// Returns the lines from the one with this beginning up to the next empty line.
 fn block(text: &str, beginning: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with(beginning));
     lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
@@ -65,7 +65,7 @@ fn json_has_a_key_and_figures_for_each_slice() {
     ];
     assert_eq!(keys, expected.iter().collect::<Vec<_>>());
     let first = &slices["entries"][0];
-    // 5 and 15 ms; the server has three fifths of each: 3 and 9 ms.
+    // 5 and 15 ms, three fifths of which are service time: 3 and 9 ms.
     assert_eq!(first["response_time_sum_ns"], 20_000_000);
     assert_eq!(
         (&first["response_time"]["p50"], &first["service_time"]["mean"]),
@@ -100,7 +100,7 @@ fn a_table_has_a_row_a_slice_and_empty_fields_for_the_unknown() {
 #[test]
 fn the_text_lists_the_top_and_adds_up_the_rest() {
     let text = text(&sliced(&[Dimension::File], SliceSortKey::ResponseTime), 2);
-    // 15 of 32 ms are 46.9%; the two others are the first read of client 1 and that of client 3, 5 and 2 ms.
+    // 15 of 32 ms are 46.9%. The two others are client 1's first read and client 3's read, 5 and 2 ms.
     let expected = [
         r"By file             Count Total wait Share   Read Median Average p95 p99 Slowest Service",
         r"home\docs\a.txt         1 15.0 ms 46.9% 4.10 kB 15.0 ms  15.0 ms   -   -  15.0 ms  9.00 ms",
@@ -126,10 +126,10 @@ fn the_time_line_has_a_line_a_bin_and_skips_what_is_empty() {
     assert_eq!(starts[..2], ["Time", "Commands"]);
     assert_eq!(starts[2..], ["1997-08-11", "09:30:00", "09:30:01", "…", "09:30:04", "MB/s"]);
     assert_eq!(lines[5], "  … 2.00 s without a command");
-    // Two reads, of 10 and 2 ms, of 200 bytes up and 8,360 down: 0.00836 MB.
+    // Two reads of 10 and 2 ms, with 200 bytes up and 8,360 down: 0.00836 MB.
     let last: Vec<&str> = lines[6].split_whitespace().take(9).collect();
     assert_eq!(last, ["09:30:04", "2", "2.0", "0.00", "0.01", "6.00", "ms", "10.0", "ms"]);
-    // 82 columns have no room for bars of six columns: there is none, and no heading. 100 have.
+    // 82 columns leave less room than the bars' heading needs, so there are none; 100 are enough.
     let bars = |width| {
         let rendered = render(&report, &ReportTextOptions { width, ..ReportTextOptions::default() });
         let lines = block(&rendered, "Time line");

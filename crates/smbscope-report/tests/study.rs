@@ -1,4 +1,4 @@
-//! The text of a study.
+//! Terminal report of a study.
 
 use crate::common::bench::ramp;
 use smbscope_model::{Nanos, Timestamp};
@@ -8,14 +8,14 @@ use smbscope_report::study::{
 };
 use smbscope_report::{Answer, Cause, Culprit};
 
-/// Two variants, five times each, at one and four users: the second takes half as long again at four users, and about as
-/// long as the first with one.
+/// Returns a study of two variants with five repetitions, at one and four users: the second variant takes 1.5 times as
+/// long at four users, and about as long at one.
 fn document() -> StudyDocument {
     of([1.01, 1.5], &[0.97, 1.02, 1.0, 1.04, 0.98], Culprit::Server)
 }
 
-/// The second variant takes `factors` times as long, and has as many repetitions as `noises`. Runs of the second variant
-/// blame `culprit`, but for the first.
+/// Returns a study whose second variant takes `factors` times as long, with a repetition per value in `noises`. All
+/// runs of the second variant except the first name `culprit`.
 fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
     let repetitions = noises.len() as u32;
     let measures = ["mean(total)", "throughput"].map(|name| name.parse().expect("a measure"));
@@ -29,7 +29,7 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
             made.runs.truncate(2);
             for (run, factor) in made.runs.iter_mut().zip(factors) {
                 let mean = run.total.client.mean.map_or(0, |mean| mean.0) as f64;
-                // What drifts hits both; the rest of the noise is that of the variant.
+                // The noise affects both variants, plus a quarter of it only the second.
                 let own = if variant == 0 { 1.0 } else { 1.0 + (noise - 1.0) / 4.0 };
                 run.total.client.mean = Some(Nanos((mean * noise * factor * own) as i64));
                 run.due = None;
@@ -104,7 +104,7 @@ fn the_culprit_is_the_one_that_most_runs_of_the_worse_variant_name() {
     assert_eq!(answer.evidence, ["ClamAV on access: Whose it is: the scanner's."]);
     assert_eq!(answer.causes.iter().map(|cause| cause.id.as_str()).collect::<Vec<_>>(), ["filter-delay"]);
     assert!(answer.caveats.is_empty() && answer.next.is_empty(), "{answer:?}");
-    // The baseline is the worse one: its runs blame nobody.
+    // The baseline is worse, and its runs name no culprit.
     let answer = of([0.99, 0.5], &[0.97, 1.02, 1.0, 1.04, 0.98], Culprit::Server).answer;
     assert!(answer.headline.contains("is faster than no scanner"), "{}", answer.headline);
     assert_eq!((answer.culprit, answer.causes.len()), (Culprit::Nothing, 0));
@@ -170,7 +170,7 @@ fn the_verdict_of_a_row_is_what_its_factor_means_once_all_rows_are_judged() {
     let verdicts = |measure: &str| -> Vec<Option<StudyVerdict>> {
         document.results.iter().filter(|row| row.measure == measure).map(|row| row.verdict).collect()
     };
-    // Baseline and variant with one user, and with four.
+    // Baseline and variant with one user, then with four.
     assert_eq!(verdicts("mean(total)"), [None, Some(StudyVerdict::Equal), None, Some(StudyVerdict::Slower)]);
 }
 

@@ -1,4 +1,4 @@
-//! The text report: its figures, its alignment, and what it says first.
+//! The text report: figures, alignment and order.
 
 use crate::common;
 use smbscope_model::{Command, CommandGroup, Dialect, Quality};
@@ -9,7 +9,7 @@ fn at(report: &Report, width: usize) -> String {
     render(report, &ReportTextOptions { width, full: true, ..ReportTextOptions::default() })
 }
 
-/// The first line that begins with `start` once its indentation is gone.
+/// Returns the first line that starts with `start` after its indentation.
 fn line(text: &str, start: &str) -> String {
     let found = text.lines().find(|line| line.trim_start().starts_with(start));
     found.unwrap_or_else(|| panic!("no line {start:?} in\n{text}")).trim_end().to_owned()
@@ -38,7 +38,7 @@ fn without_full_the_report_fits_a_screen_and_begins_with_the_answer() {
         for width in [80, 100, 132] {
             let text = brief(&report, width);
             assert!(text.lines().count() <= 40, "{text}");
-            // The paths of captures and with them the commands to paste stay whole.
+            // Paths of captures and suggested commands are never shortened.
             let wide = |line: &&str| line.chars().count() > width && !line.contains(" smbscope analyze ");
             assert_eq!(text.lines().find(wide), None);
             let at = |beginning: &str| text.lines().position(|line| line.starts_with(beginning)).unwrap_or(usize::MAX);
@@ -54,11 +54,12 @@ fn every_column_of_the_command_table_is_right_to_the_digit() {
     let head: Vec<String> = line(&text, "SMB1 commands").split_whitespace().skip(2).map(str::to_owned).collect();
     let expected = "Count Share Untimed Pkts Total wait Fastest Median Average p95 p99 Slowest StdDev Service";
     assert_eq!(head.join(" "), expected);
-    // 5 of 10 commands, one without the end of its response; 11 packets in 4 exchanges: 2.75; times as in the test of
-    // the JSON report, the wait is 4 · 4.64 ms; service time is 3/5 of the response time, 3/5 · 4.12 ms = 2.47 ms.
+    // 5 of 10 commands, one without the end of its response; 11 packets in 4 exchanges: 2.75. Times are derived in the
+    // test of the JSON report. Total wait is 4 · 4.64 ms, and service time 3/5 of the response time: 3/5 · 4.12 ms =
+    // 2.47 ms.
     let row: Vec<String> = line(&text, "READ_ANDX").split_whitespace().map(str::to_owned).collect();
     assert_eq!(row.join(" "), "READ_ANDX 5 50.0% 1 2.8 18.6 ms 320 µs 4.12 ms 4.64 ms - - 10.0 ms 4.74 ms 2.47 ms");
-    // One value has no standard deviation.
+    // A single value has no standard deviation.
     let row: Vec<String> = line(&text, "LOCKING_ANDX").split_whitespace().map(str::to_owned).collect();
     assert_eq!(row.join(" "), "LOCKING_ANDX 1 10.0% 2 500 µs 500 µs 500 µs 500 µs - - 500 µs - 300 µs");
 }
@@ -79,7 +80,7 @@ fn nothing_is_wider_than_the_page() {
 fn colour_only_when_asked_for() {
     let plain = at(&common::office(), 100);
     assert!(!plain.contains('\u{1b}'));
-    // SMB1 in use stands below the answer and above all figures.
+    // SMB1 in use is below the answer and above all figures.
     let smb1 =
         plain.lines().position(|line| line == "SMB1 in use: 192.168.1.7 of 192.168.1.100:139, 1 of 8 connections");
     let figures = plain.lines().position(|line| line.starts_with("SMB response times"));
@@ -87,7 +88,7 @@ fn colour_only_when_asked_for() {
     let options = ReportTextOptions { width: 100, color: true, full: true, ..ReportTextOptions::default() };
     let coloured = render(&common::office(), &options);
     assert!(coloured.contains("\u{1b}[1m\u{1b}[35mSMB1 (NT LM 0.12) in use on 1 of 8 connections"), "{coloured}");
-    // Without its colours it is the same text.
+    // Without colours, the text is the same.
     let stripped: String = coloured.split('\u{1b}').enumerate().fold(String::new(), |text, (i, part)| {
         text + if i == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) }
     });
@@ -113,7 +114,7 @@ fn an_smb1_negotiate_that_led_to_smb2_stands_below_smb2() {
     let row: Vec<String> = line(&text, "NEGOTIATE (SMB1) ").split_whitespace().map(str::to_owned).collect();
     assert_eq!(row[2..4], ["1", "50.0%"]);
     assert!(text.replace('\n', " ").contains("NEGOTIATE (SMB1) opened connections"), "{text}");
-    // With SMB1 in use elsewhere, it is one of the SMB1 commands.
+    // If SMB1 is in use on another connection, NEGOTIATE is listed with the SMB1 commands.
     let connections = [Dialect::Smb2(0x0311), Dialect::NtLm012].map(|dialect| common::connection(1, Some(dialect)));
     let text = at(&common::report(&exchanges, connections.into(), Quality::default()), 100);
     assert!(text.contains("SMB1 commands"), "{text}");

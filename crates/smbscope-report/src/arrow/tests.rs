@@ -5,7 +5,6 @@ use arrow_array::types::{DurationNanosecondType, Float64Type, Int64Type, Timesta
 use arrow_schema::{DataType, TimeUnit};
 use serde_json::json;
 
-/// A report with one command, and what is needed of the rest.
 fn report() -> Value {
     json!({
         "schema": "smbscope.report/1",
@@ -37,7 +36,7 @@ fn nested_keys_become_columns_with_their_types() {
     assert_eq!(p50.data_type(), &DataType::Duration(TimeUnit::Nanosecond));
     let p50 = p50.as_primitive::<DurationNanosecondType>();
     assert_eq!((p50.value(0), p50.is_null(1)), (1_500, true));
-    // Of how many it is, is no time.
+    // `count` is the only statistic that isn't a time.
     let count = commands.column_by_name("response_time_count").expect("a column").as_primitive::<Int64Type>();
     assert_eq!(count.value(0), 3);
     let names = commands.schema();

@@ -1,13 +1,18 @@
-//! The answers of a load point, which `smbscope-diagnose` gives on what the client measured, and of the whole ramp.
+//! Answers: the headline of a ramp (peak throughput, and how response times change at higher loads), the answer of a load
+//! point, as `smbscope-diagnose` derives it from the client's measurements, and the answer for launches of a program.
+//!
+//! A run counts as failed if a load point failed, too many operations failed, or no command was answered. Then its
+//! headline starts with the reason.
 
-use super::{BenchDocument, BenchRun, headline, next};
+use super::{BenchDocument, BenchRun, BenchRunOutcome, JobEntry, JobStatistics, Launch, next};
+use crate::format::{median_and_p95, prose_percent, span, thousands, unbroken};
 use crate::json::entries::GroupEntry as Counted;
 use crate::{Answer, Culprit};
 use smbscope_diagnose::LoadPointFacts;
-use smbscope_model::{CommandGroup, Nanos};
+use smbscope_diagnose::next::{SuggestedCommand, file as next_file};
+use smbscope_model::{CommandGroup, Nanos, Timestamp};
 use smbscope_stats::DurationStatistics;
 
-/// The answer; none where nothing was answered.
 pub(super) fn of_load_point(run: &BenchRun) -> Option<Answer> {
     let times = &run.total.client;
     let counted: Vec<&Counted> =
@@ -41,5 +46,196 @@ pub(super) fn of_ramp(document: &BenchDocument) -> Answer {
         Some(_) => Culprit::Capture,
         None => point.map_or(Culprit::Capture, |answer| answer.culprit),
     };
-    Answer { culprit, headline: headline::sentence(document), next: next::steps(document), ..Answer::default() }
+    Answer { culprit, headline: headline(document), next: next::steps(document), ..Answer::default() }
+}
+
+/// Throughputs within 5% of each other count as equal.
+const LEVEL: f64 = 0.95;
+
+impl BenchDocument {
+    /// Returns the lowest load point whose throughput is within 5% of the highest. More load only adds queueing.
+    pub(super) fn peak(&self) -> Option<&BenchRun> {
+        let runs = || self.runs.iter().filter(|run| run.operations > 0);
+        let best = runs().map(|run| run.operations_per_second).fold(0.0, f64::max);
+        let by_rate = self.is_ramp_of_rates();
+        let level = runs().filter(|run| run.operations_per_second >= best * LEVEL);
+        level.min_by(|a, b| a.load(by_rate).total_cmp(&b.load(by_rate)))
+    }
+}
+
+fn headline(document: &BenchDocument) -> String {
+    let figures = figures(document);
+    match document.failure() {
+        Some(why) if document.runs.iter().all(|run| run.operations == 0) => format!("The run failed: {why}."),
+        Some(why) => format!("The run failed: {why}. {figures}"),
+        None => figures,
+    }
+}
+
+fn figures(document: &BenchDocument) -> String {
+    let by_rate = document.is_ramp_of_rates();
+    let mut runs: Vec<&BenchRun> = document.runs.iter().filter(|run| run.operations > 0).collect();
+    runs.sort_by(|a, b| a.load(by_rate).total_cmp(&b.load(by_rate)));
+    let Some(last) = runs.last().copied() else { return "No command was answered.".to_owned() };
+    let name = |run: &BenchRun| document.load_name(run);
+    let with = if by_rate { "at" } else { "with" };
+    let rate = |run: &BenchRun| unbroken(format!("{} commands/s", thousands(run.operations_per_second.round() as u64)));
+    let peak = document.peak().unwrap_or(last);
+    if runs.len() == 1 {
+        return format!("{} {with} {}{}.", rate(last), name(last), times(last));
+    }
+    if peak.load(by_rate) < last.load(by_rate) {
+        let gained = last.operations_per_second / peak.operations_per_second - 1.0;
+        let percent = prose_percent((gained.abs() * 100_000.0) as u64, 100_000);
+        let price = format!("{percent} {} throughput", if gained < 0.0 { "less" } else { "more" });
+        let longer = longer(peak, last).map_or_else(String::new, |longer| format!("{longer} for "));
+        return format!(
+            "Peaks at {} {with} {}{}; at {} {longer}{price}.",
+            rate(peak),
+            name(peak),
+            times(peak),
+            name(last)
+        );
+    }
+    let first = runs[0];
+    let longer = longer(first, last).map_or_else(String::new, |longer| format!("; {longer} as {with} {}", name(first)));
+    // A target rate says nothing about higher ones, and neither does throughput that dipped before the last load point.
+    let dipped = runs.windows(2).any(|pair| pair[1].operations_per_second < pair[0].operations_per_second * LEVEL);
+    let rising = if by_rate || dipped { "" } else { ", still rising" };
+    format!("{} {with} {}{rising}{}{longer}.", rate(last), name(last), times(last))
+}
+
+/// `, median 282 µs, p95 4.63 ms`.
+fn times(run: &BenchRun) -> String {
+    median_and_p95(run.headline()).map_or_else(String::new, |times| format!(", {times}"))
+}
+
+/// `p95 is 5.7 times as long`.
+fn longer(from: &BenchRun, to: &BenchRun) -> Option<String> {
+    let pair = |of: fn(&BenchRun) -> Option<Nanos>| Some((of(from).filter(|time| time.0 > 0)?, of(to)?));
+    let (name, (from, to)) = pair(|run| run.headline().p95)
+        .map(|pair| ("p95", pair))
+        .or_else(|| Some(("the median", pair(|run| run.headline().p50)?)))?;
+    Some(match to.0 as f64 / from.0 as f64 {
+        ratio if (LEVEL..=1.0 / LEVEL).contains(&ratio) => format!("{name} is the same"),
+        ratio => {
+            let decimals = usize::from(ratio < 99.95);
+            format!("{name} is {}", unbroken(format!("{ratio:.decimals$} times as long")))
+        }
+    })
+}
+
+impl BenchRun {
+    /// Returns the failed operations and sessions, and the total of operations and failed sessions.
+    fn failed_of_all(&self) -> (u64, u64) {
+        let sessions = self.failures.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        let done = self.workload_operations.iter().map(|operation| operation.service_time.count).sum::<u64>();
+        (self.unexpected_count().saturating_add(sessions), done.saturating_add(sessions))
+    }
+
+    fn most_frequent_failure(&self) -> Option<&str> {
+        let unexpected = self.workload_operations.iter().flat_map(|operation| &operation.unexpected);
+        let most = unexpected.chain(&self.failures).max_by_key(|(why, count)| (**count, std::cmp::Reverse(*why)));
+        most.map(|(why, _)| why.trim_end_matches('.'))
+    }
+}
+
+impl BenchDocument {
+    /// Returns the reason if the run counts as failed, without a final full stop: a load point failed, more operations
+    /// failed than `max_errors_percent` allows, or no command was answered at all.
+    pub fn failure(&self) -> Option<String> {
+        let failed = self.runs.iter().find_map(|run| match &run.ended {
+            BenchRunOutcome::Failed { why } => Some(why.trim_end_matches('.').to_owned()),
+            _ => None,
+        });
+        failed.or_else(|| self.too_many_errors()).or_else(|| self.no_answer())
+    }
+
+    /// Does not apply to a capacity search, which judges its load points by its own criterion.
+    fn too_many_errors(&self) -> Option<String> {
+        let most = self.settings.max_errors_percent.filter(|_| self.capacity.is_none())?;
+        self.runs.iter().find_map(|run| {
+            let (failed, all) = run.failed_of_all();
+            let percent = failed as f64 / all.max(1) as f64 * 100.0;
+            (percent > most).then(|| {
+                let at = if self.runs.len() > 1 { format!(" with {}", self.load_name(run)) } else { String::new() };
+                let why = run.most_frequent_failure().map_or_else(String::new, |why| format!(", mostly with {why}"));
+                let (failed, all) = (thousands(failed), thousands(all));
+                format!("{failed} of {all} operations failed ({percent:.1}%){at}{why}; --max-errors allows {most}%")
+            })
+        })
+    }
+
+    fn no_answer(&self) -> Option<String> {
+        let is_measured = self.launch.is_none() && !self.runs.is_empty() && self.capacity.is_none();
+        let none = self.runs.iter().all(|run| run.operations == 0 && run.ended == BenchRunOutcome::Done);
+        (is_measured && none).then(|| "no command was answered".to_owned())
+    }
+}
+
+/// Formats `chromium took 4.88 s on average of 5 launches (4.71 s to 5.10 s), caches warm; 3.6 s of it (74%) were waits
+/// for the server.`
+fn launch_headline(document: &BenchDocument, launch: &Launch) -> String {
+    let Some((jobs, mean)) = done(document) else {
+        return format!("No launch of {} was done.", launch.program);
+    };
+    let spread = match (jobs.elapsed.min, jobs.elapsed.max) {
+        (Some(min), Some(max)) if jobs.elapsed.count > 1 => {
+            format!(" ({} to {})", unbroken(span(min)), unbroken(span(max)))
+        }
+        _ => String::new(),
+    };
+    let of = match jobs.elapsed.count {
+        1 => "in one launch".to_owned(),
+        n => format!("on average of {n} launches"),
+    };
+    let waited = match jobs.waited_sum_ns {
+        Some(waited) if !document.target.is_local() => {
+            let each = mean_wait(jobs, waited);
+            let share = prose_percent(waited.0.unsigned_abs(), jobs.elapsed_sum_ns.0.unsigned_abs());
+            format!("; {} of it ({share}) were waits for the server", unbroken(span(each)))
+        }
+        _ => String::new(),
+    };
+    format!("{} took {} {of}{spread}, caches {}{waited}.", launch.program, unbroken(span(mean)), launch.caches.name())
+}
+
+fn done(document: &BenchDocument) -> Option<(&JobStatistics, Nanos)> {
+    let jobs = document.runs.first()?.jobs.as_ref().filter(|jobs| jobs.elapsed.count > 0)?;
+    Some((jobs, jobs.elapsed.mean?))
+}
+
+fn mean_wait(jobs: &JobStatistics, waited: Nanos) -> Nanos {
+    Nanos(waited.0 / jobs.elapsed.count.max(1) as i64)
+}
+
+/// Returns the answer: headline, culprit, and a command for the capture of the slowest launch.
+pub(super) fn of_launch(document: &BenchDocument, launch: &Launch) -> Answer {
+    let culprit = done(document).map_or(Culprit::Capture, |(jobs, mean)| {
+        smbscope_diagnose::whose_launch(mean, jobs.waited_sum_ns.map(|waited| mean_wait(jobs, waited)))
+    });
+    Answer { culprit, headline: launch_headline(document, launch), next: launch_steps(document), ..Answer::default() }
+}
+
+fn launch_steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
+    let step = || {
+        let run = document.runs.first()?;
+        let directory = document.invocation.as_ref()?.directory.as_deref()?;
+        let file = next_file(&next::capture(directory, run)?)?;
+        let slowest = slowest(run)?;
+        let (from, length) = (slowest.started_ns, slowest.elapsed_ns.0);
+        let at = |time: Timestamp| {
+            let time = jiff::Timestamp::from_nanosecond(i128::from(time.0)).ok()?;
+            Some(time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+        };
+        // Round up to the next millisecond.
+        let to = Timestamp(from.0.saturating_add(length).saturating_add(999_999));
+        let filter = format!("time >= {} and time < {}", at(from)?, at(to)?);
+        Some(SuggestedCommand::new("slowest", format!("smbscope analyze --filter '{filter}' {file}")))
+    };
+    step().into_iter().collect()
+}
+
+fn slowest(run: &BenchRun) -> Option<&JobEntry> {
+    run.jobs.as_ref()?.list.iter().max_by_key(|job| job.elapsed_ns)
 }

@@ -1,9 +1,9 @@
-//! `histograms.hgrm` of a run directory: a log of HdrHistograms, one a load point and group.
+//! `histograms.hgrm` of a run directory: one HdrHistogram per load point and group.
 //!
-//! The form is the interval log of HdrHistogram's own tools (format 1.3), which `HistogramLogReader` and the readers of
-//! other languages take: lines of tag, start, length, largest value and the histogram in V2 encoding, compressed and as
-//! base64. Values are response times in nanoseconds with three significant digits; the largest value is in milliseconds.
-//! Tags are `8-users/Read`, and `8-users/All` for the groups of the headline together.
+//! The format is HdrHistogram's interval log 1.3, readable by `HistogramLogReader` and its ports: a line holds tag,
+//! start, length, largest value, and the histogram in V2 encoding, deflated and in base64. Values are response times in
+//! nanoseconds with three significant digits; the largest value is in milliseconds. Tags are `8-users/Read`, and
+//! `8-users/All` for all headline groups together.
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -13,25 +13,18 @@ use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The name of the groups of the headline together.
 pub const ALL: &str = "All";
 
-/// Response times of a load point and group.
 #[derive(Debug, Clone)]
 pub struct TaggedHistogram {
-    /// Users of the load point.
     pub users: u32,
-    /// The group, or [`ALL`].
     pub group: String,
-    /// When the measured part began.
     pub started: Timestamp,
-    /// Its length.
     pub duration: Nanos,
-    /// The values in nanoseconds.
     pub histogram: Histogram<u64>,
 }
 
-/// Writes the log; times in it are seconds from `start` on, which it says in its head.
+/// Writes the log. Its times are seconds since `start`, which is stated in the header.
 pub fn write(start: Timestamp, histograms: &[TaggedHistogram], mut out: impl Write) -> io::Result<()> {
     let duration = |ns: i64| Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
     let begin = UNIX_EPOCH + duration(start.0);
@@ -49,10 +42,9 @@ pub fn write(start: Timestamp, histograms: &[TaggedHistogram], mut out: impl Wri
     out.flush()
 }
 
-/// What the largest values are divided by.
 const NS_PER_MS: f64 = 1e6;
 
-/// `8-users/Read`: a tag holds neither blanks nor commas.
+/// Returns a tag such as `8-users/Read`. Tags must not contain blanks or commas.
 fn tag(found: &TaggedHistogram) -> String {
     let group: String = found.group.chars().map(|c| if c == ',' || c.is_whitespace() { '_' } else { c }).collect();
     format!("{}-users/{group}", found.users)
@@ -105,7 +97,7 @@ mod tests {
         }
     }
 
-    /// RFC 4648, section 4.
+    /// Decodes base64 (RFC 4648 §4).
     fn decoded(base64: &str) -> Vec<u8> {
         const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let digits: Vec<u32> =

@@ -1,4 +1,5 @@
-//! The value of a measure at a load point.
+//! Values derived from load points: measures by name, the overall response time of a ramp, and the time of operations
+//! inside Samba. The rest of a client's response time was spent in the network, in socket queues and in the client.
 
 use super::BenchRun;
 use crate::names::OTHER;
@@ -6,8 +7,8 @@ use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::{DurationStatistics, Measure, ServerFigure};
 
 impl BenchRun {
-    /// The value of a measure: seconds, a rate a second, or a count. Absent where the run has no such thing, or too few
-    /// commands support it.
+    /// Returns the value of a measure: seconds, a rate per second, a percentage or a count. None if the run does not
+    /// have it, or has too few commands to support it.
     pub fn value(&self, measure: &Measure) -> Option<f64> {
         let rate = |count: u64| {
             let seconds = self.duration_ns.as_secs_f64();
@@ -34,7 +35,7 @@ impl BenchRun {
         }
     }
 
-    /// Commands of a group or of a name, those of connects too; NEGOTIATE is also SMB_COM_NEGOTIATE.
+    /// Counts commands of a group or name, including those of connects. `NEGOTIATE` also matches `SMB_COM_NEGOTIATE`.
     fn count_of(&self, of: &str) -> u64 {
         if let Some(group) = self.groups.iter().find(|group| group.group.eq_ignore_ascii_case(of)) {
             return group.times.client.count;
@@ -48,7 +49,6 @@ impl BenchRun {
         connects.chain(commands.map(|command| command.times.client.count)).sum()
     }
 
-    /// Error responses to commands of a group or of a name.
     fn errors_of(&self, of: &str) -> u64 {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         let is_other = |group: &str| is(OTHER) && CommandGroup::OTHER.iter().any(|other| other.name() == group);
@@ -59,8 +59,8 @@ impl BenchRun {
         commands.flat_map(|command| command.errors.values()).sum()
     }
 
-    /// Response times of what a name stands for, looked for as criteria do: total, groups, operations, commands. Of a
-    /// command with several uses (`QUERY_INFO`), whose percentiles can't be put together, nothing is known.
+    /// Looks up response times by name, in the order total, groups, operations, commands. Returns None for a command
+    /// with several subcommands (`QUERY_INFO`), since their percentiles can't be combined.
     fn figures_of(&self, of: &str) -> Option<&DurationStatistics> {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         if is("total") {
@@ -78,7 +78,6 @@ impl BenchRun {
     }
 }
 
-/// As the document calls it.
 fn metric(figure: ServerFigure) -> &'static str {
     match figure {
         ServerFigure::Cpu => "cpu",
@@ -86,5 +85,85 @@ fn metric(figure: ServerFigure) -> &'static str {
         ServerFigure::DiskBusy => "disk_busiest",
         ServerFigure::DiskQueue => "disk_queue",
         ServerFigure::DiskOperations => "disk_operations",
+    }
+}
+
+/// Returns the area under the curve of mean response time over users, divided by the range of users. A curve that rises
+/// late scores better than one that rises early, and an extra load point between two others hardly changes it.
+///
+/// The area is the sum of trapezoids between load points in order of users. Repeated load points are averaged, and load
+/// points without a timed command are ignored. With a single load, the result is its mean response time. Only compare
+/// ramps with the same load points: others cover another range.
+///
+/// In an open loop, response times count from the intended start; if load points differ in their rate (`by_rate`), the
+/// curve is over rates.
+pub fn overall_response_time(runs: &[BenchRun], by_rate: bool) -> Option<Nanos> {
+    let mut points: Vec<(f64, f64, u32)> = Vec::new();
+    let mut sorted: Vec<(f64, Nanos)> =
+        runs.iter().filter_map(|run| Some((run.load(by_rate), run.headline().mean?))).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    for (users, mean) in sorted {
+        match points.last_mut() {
+            Some((known, sum, count)) if *known == users => {
+                *sum += mean.0 as f64;
+                *count += 1;
+            }
+            _ => points.push((users, mean.0 as f64, 1)),
+        }
+    }
+    let points: Vec<(f64, f64)> =
+        points.into_iter().map(|(users, sum, count)| (users, sum / f64::from(count))).collect();
+    let ((first, only), (last, _)) = (*points.first()?, *points.last()?);
+    let area = points.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0);
+    let mean = if last > first { area.sum::<f64>() / (last - first) } else { only };
+    Some(Nanos(mean.round() as i64))
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct InsideSamba {
+    /// Name of Samba's counter, in words: `create`, `query info`.
+    pub operation: String,
+    pub per_second: f64,
+    pub inside: Nanos,
+    /// Mean response time in the client. None if it had no such command.
+    pub response_time: Option<Nanos>,
+}
+
+/// Samba's operations, and prefixes of the names of their commands (MS-SMB2 2.2.1.2, MS-CIFS 2.2.2.1).
+const COMMANDS: [(&str, &[&str]); 10] = [
+    ("create", &["CREATE", "SMB_COM_NT_CREATE", "SMB_COM_OPEN", "SMB_COM_CREATE", "NT_TRANSACT_CREATE"]),
+    ("close", &["CLOSE", "SMB_COM_CLOSE"]),
+    ("read", &["READ", "SMB_COM_READ"]),
+    ("write", &["WRITE", "SMB_COM_WRITE"]),
+    ("flush", &["FLUSH", "SMB_COM_FLUSH"]),
+    ("query_info", &["QUERY_INFO", "TRANS2_QUERY_"]),
+    ("set_info", &["SET_INFO", "TRANS2_SET_", "SMB_COM_RENAME", "SMB_COM_DELETE"]),
+    ("query_directory", &["QUERY_DIRECTORY", "TRANS2_FIND_"]),
+    ("lock", &["LOCK", "SMB_COM_LOCKING_ANDX"]),
+    ("ioctl", &["IOCTL", "NT_TRANSACT_IOCTL"]),
+];
+
+impl BenchRun {
+    pub fn inside_samba(&self) -> Vec<InsideSamba> {
+        let Some(server) = &self.server else { return Vec::new() };
+        let of = |(operation, commands): &(&str, &[&str])| {
+            let mean = |suffix: &str| Some(server.metric(&format!("samba_{operation}{suffix}"))?.mean);
+            let (per_second, inside) = (mean("")?, mean("_time")?);
+            let response_time = self.mean_of(commands);
+            let inside = Nanos(inside.round() as i64);
+            Some(InsideSamba { operation: operation.replace('_', " "), per_second, inside, response_time })
+        };
+        COMMANDS.iter().filter_map(of).collect()
+    }
+
+    fn mean_of(&self, beginnings: &[&str]) -> Option<Nanos> {
+        let is_one = |name: &str| beginnings.iter().any(|beginning| name.starts_with(beginning));
+        let times =
+            self.commands.iter().filter(|command| is_one(&command.command)).map(|command| &command.times.client);
+        let (sum, count) = times.fold((0i128, 0i128), |(sum, count), figures| {
+            let mean = figures.mean.map_or(0, |mean| i128::from(mean.0));
+            (sum + mean * i128::from(figures.count), count + i128::from(figures.count))
+        });
+        (count > 0).then(|| Nanos::saturating(sum / count))
     }
 }

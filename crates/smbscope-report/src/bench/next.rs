@@ -1,30 +1,27 @@
-//! What to look at next after a ramp: the command that it was started with, at other load points, and the captures that it
-//! kept.
+//! Suggested commands after a ramp: the same command with other load points, and an analysis of the kept captures.
 
 use super::{BenchDocument, BenchRun, LoopModel, RunCapture};
 use smbscope_diagnose::next::{self, SuggestedCommand};
 use smbscope_model::Nanos;
 
-/// Load points that look closer at a range, about.
 const POINTS: u32 = 6;
 
-/// At most two: other load points, and whose the time is.
+/// Returns at most two commands: other load points, and a look at the packets or files.
 pub(super) fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
     if document.runs.iter().all(|run| run.operations == 0) {
         return Vec::new();
     }
-    [load(document), whose(document)].into_iter().flatten().collect()
+    [load(document), packets_or_files(document)].into_iter().flatten().collect()
 }
 
-/// The command that measures a load point again.
 pub(crate) fn again(document: &BenchDocument, run: &BenchRun) -> Option<String> {
     command(document, document.load(run))
 }
 
-/// Other load points: around the knee, beyond the last one, or a ramp where there was none; where the server stalled, at a
-/// rate that does not wait for it.
+/// Suggests other load points: around the knee of the curve, beyond the last point, or a ramp if there was none. If the
+/// server stalled, suggests an open loop at the same rate.
 fn load(document: &BenchDocument) -> Option<SuggestedCommand> {
-    // More load from a client that is the limit says nothing about the server; a search has found what it looked for.
+    // If the client is the bottleneck, more load says nothing about the server. A search has already found the load.
     if document.capacity.is_some() || document.runs.iter().any(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)) {
         return None;
     }
@@ -59,14 +56,13 @@ fn load(document: &BenchDocument) -> Option<SuggestedCommand> {
     is_finer.then(|| step(document, "knee", &options(document, &points)?)).flatten()
 }
 
-/// `1,2,4,8`, up to this load.
 fn doubling(last: u32) -> String {
     let powers = std::iter::successors(Some(1u32), |load| load.checked_mul(2)).take_while(|load| *load <= last);
     powers.map(|load| load.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// What the client cannot tell of the load point that is shown: the capture of it, or how to take one.
-fn whose(document: &BenchDocument) -> Option<SuggestedCommand> {
+/// Suggests what the client can't measure: the capture of the load point shown in detail, or how to take one.
+fn packets_or_files(document: &BenchDocument) -> Option<SuggestedCommand> {
     let run = document.shown()?;
     match &run.capture {
         Some(RunCapture::Made(_)) => {
@@ -78,7 +74,7 @@ fn whose(document: &BenchDocument) -> Option<SuggestedCommand> {
         None => {
             step(document, "packets", &format!("{} --capture", options(document, &document.load(run).to_string())?))
         }
-        // It was tried, and this machine cannot.
+        // Capturing was tried and is not possible on this machine.
         Some(RunCapture::Skipped { .. }) => {
             let is_sliced = run.counted.as_ref().is_some_and(|counted| counted.slices.is_some());
             let options = options(document, &document.load(run).to_string())?;
@@ -87,7 +83,6 @@ fn whose(document: &BenchDocument) -> Option<SuggestedCommand> {
     }
 }
 
-/// The capture of a load point in the directory of its run.
 pub(crate) fn capture(directory: &str, run: &BenchRun) -> Option<String> {
     match &run.capture {
         Some(RunCapture::Made(made)) => Some(format!("{}/{}", directory.trim_end_matches('/'), made.file.as_ref()?)),
@@ -105,7 +100,6 @@ fn command(document: &BenchDocument, load: u32) -> Option<String> {
     Some(format!("{command} {}", options(document, &load.to_string())?))
 }
 
-/// These load points by the schedule of the ramp.
 fn options(document: &BenchDocument, points: &str) -> Option<String> {
     Some(match document.settings.schedule {
         LoopModel::Closed { think_ns: Nanos(0) } => format!("--users {points}"),
@@ -120,7 +114,6 @@ fn options(document: &BenchDocument, points: &str) -> Option<String> {
     })
 }
 
-/// Load points that differ in their rate, of so many users.
 fn at_rates(users: u32, points: &str, random: bool) -> String {
     format!("--users {users} --rates {points}{}", arrivals(random))
 }
@@ -133,7 +126,7 @@ fn last_users(document: &BenchDocument) -> Option<u32> {
     document.runs.last().map(|run| run.users)
 }
 
-/// As many operations a second as a closed loop did at a load point, begun when they are due.
+/// Formats options for an open loop at the rate that a closed loop reached at this load point.
 fn at_a_rate(document: &BenchDocument, run: &BenchRun) -> Option<String> {
     let LoopModel::Closed { .. } = document.settings.schedule else { return None };
     let operations: u64 = run.workload_operations.iter().map(|operation| operation.service_time.count).sum();

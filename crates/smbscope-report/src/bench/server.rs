@@ -1,17 +1,17 @@
-//! The server's side of a load point: what it cost the server.
+//! Server metrics of a load point.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::Timestamp;
 
-/// Metrics of the server, a sample a second.
+/// Server metrics, sampled every second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerLoad {
-    /// Where they come from: `this machine`, or the URL of an exporter.
+    /// Source: `this machine`, or the URL of an exporter.
     pub source: String,
-    /// When the samples were taken; each is about the second before.
+    /// Sample times. A sample covers the second before it.
     pub times_ns: Vec<Timestamp>,
-    /// Each metric.
+    /// Metrics, each with one value per sample time.
     pub metrics: Vec<ServerSeries>,
 }
 
@@ -19,20 +19,19 @@ pub struct ServerLoad {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerSeries {
-    /// What: `cpu`, `cpu_busiest`, `disk_queue`, `samba_read`, `samba_read_time` …
+    /// Name: `cpu`, `cpu_busiest`, `disk_queue`, `samba_read`, `samba_read_time` …
     pub metric: String,
-    /// In what: `percent`, `bytes/s`, `bytes`, `1/s`, `ns` or `count`.
+    /// Unit: `percent`, `bytes/s`, `bytes`, `1/s`, `ns` or `count`.
     pub unit: String,
-    /// The average of the samples; of times (`ns`) that of all operations.
+    /// Mean of the samples. For times (`ns`), the mean of all operations.
     pub mean: f64,
-    /// The greatest sample.
+    /// Largest sample.
     pub max: f64,
-    /// A value for each time; null where there is none.
+    /// Value at each sample time. Null if missing.
     pub values: Vec<Option<f64>>,
 }
 
 impl ServerSeries {
-    /// With the average and the greatest of the values.
     pub fn new(metric: &str, unit: &str, values: Vec<Option<f64>>) -> ServerSeries {
         let known: Vec<f64> = values.iter().flatten().copied().collect();
         ServerSeries {
@@ -46,8 +45,8 @@ impl ServerSeries {
 }
 
 impl ServerLoad {
-    /// Of these series. The average of what takes a time is that of all that was done, and not of the seconds: each
-    /// weighs as much as was done in it.
+    /// Creates the metrics of a load point. The mean of a time is weighted by operations: each second counts by the
+    /// operations done in it.
     pub fn new(source: String, times_ns: Vec<Timestamp>, mut metrics: Vec<ServerSeries>) -> ServerLoad {
         let weighted: Vec<Option<f64>> = metrics
             .iter()
@@ -65,7 +64,6 @@ impl ServerLoad {
         ServerLoad { source, times_ns, metrics }
     }
 
-    /// A metric, where it was measured.
     pub fn metric(&self, name: &str) -> Option<&ServerSeries> {
         self.metrics.iter().find(|series| series.metric == name)
     }
@@ -75,7 +73,7 @@ impl ServerLoad {
 mod tests {
     use super::*;
 
-    /// 1 read of 10 ms in the first second and 9 of 20 ms in the third: (10 + 180) / 10 = 19 ms, and not 15.
+    /// 1 read of 10 ms in the first second and 9 of 20 ms in the third: (10 + 180) / 10 = 19 ms, not 15 ms.
     #[test]
     fn a_mean_time_is_that_of_all_operations() {
         let rates = ServerSeries::new("samba_read", "1/s", vec![Some(1.0), None, Some(9.0)]);

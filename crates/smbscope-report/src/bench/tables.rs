@@ -1,5 +1,5 @@
-//! `intervals.parquet` and `server.parquet` of a run directory. Points in time are integers of nanoseconds since the Unix
-//! epoch, durations integers of nanoseconds, as in the exchange table; what is unknown is null.
+//! `intervals.parquet` and `server.parquet` of a run directory. Timestamps are integer nanoseconds since the Unix
+//! epoch, durations integer nanoseconds, as in the exchange table. Unknown values are null.
 
 use super::BenchRun;
 use crate::parquet::io_error;
@@ -12,27 +12,20 @@ use smbscope_model::Timestamp;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Metadata key: name and version of the columns.
+/// Metadata key for the name and version of the columns.
 pub const SCHEMA_KEY: &str = "smbscope.schema";
-/// What it says of intervals.
 pub const INTERVALS_SCHEMA: &str = "smbscope.intervals/1";
-/// What it says of server metrics.
 pub const SERVER_SCHEMA: &str = "smbscope.server/1";
 
-/// A figure that the server says of itself, or that is known of it otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerMetric {
-    /// When it was so.
     pub time: Timestamp,
-    /// What: `cpu_busy`, `disk_read`, `smbd_processes` …
+    /// Name: `cpu_busy`, `disk_read`, `smbd_processes` …
     pub metric: String,
-    /// How much.
     pub value: f64,
-    /// In what: `percent`, `bytes/s`, `count` …
     pub unit: String,
 }
 
-/// Writes the intervals of all load points, a row each.
 pub fn write_intervals(runs: &[BenchRun], out: impl Write + Send) -> io::Result<()> {
     let rows = || runs.iter().enumerate().flat_map(|(at, run)| run.intervals.iter().map(move |i| (at, run, i)));
     let column = |value: &dyn Fn(usize, &BenchRun, &super::IntervalEntry) -> Option<i64>| -> ArrayRef {
@@ -55,7 +48,6 @@ pub fn write_intervals(runs: &[BenchRun], out: impl Write + Send) -> io::Result<
     write(INTERVALS_SCHEMA, columns.into(), out)
 }
 
-/// Writes what is known of the server, a row a figure.
 pub fn write_server(metrics: &[ServerMetric], out: impl Write + Send) -> io::Result<()> {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("time_ns", Arc::new(metrics.iter().map(|metric| Some(metric.time.0)).collect::<Int64Array>())),
@@ -76,7 +68,7 @@ fn write(schema: &str, columns: Vec<(&str, ArrayRef)>, out: impl Write + Send) -
         .build();
     let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties)).map_err(io_error)?;
     writer.write(&batch).map_err(io_error)?;
-    // Closing would take the output along, and with it whatever goes wrong when its buffer is written.
+    // `finish` instead of `close`, which consumes the output and loses errors of its final flush.
     writer.finish().map_err(io_error)?;
     writer.inner_mut().flush()
 }

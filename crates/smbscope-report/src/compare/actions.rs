@@ -1,15 +1,16 @@
-//! Commands of SMB1 and SMB2 that do the same, so that servers that were spoken to by different dialects compare.
+//! Pairs equivalent commands of SMB1 and SMB2, so that runs with different dialects can be compared.
 //!
-//! A row is paired only where some columns have the command of one protocol, some that of the other, and none has both.
+//! A row is paired only if some columns have the command of one protocol and others that of the other protocol, but no
+//! column has both.
 
 use super::{ComparedCommand, ComparisonInput, row_of};
 use crate::json::entries::{self, StatisticsEntry};
 use smbscope_model::Protocol;
 use std::collections::BTreeMap;
 
-/// What an SMB2 command does, and the commands and subcommands of SMB1 that do it, without the prefix `SMB_COM_`; the
-/// sections are of MS-SMB2 and of MS-CIFS. What one protocol does with several commands (deleting a file is a CREATE, a
-/// SET_INFO and a CLOSE in SMB2) has no pair.
+/// SMB2 commands and their SMB1 equivalents without the prefix `SMB_COM_`; sections refer to MS-SMB2 and MS-CIFS.
+/// Actions that take several commands in one protocol have no pair: in SMB2, deleting a file takes CREATE, SET_INFO and
+/// CLOSE.
 const PAIRS: [(&str, &[&str]); 17] = [
     // 2.2.3; 2.2.4.52
     ("NEGOTIATE", &["NEGOTIATE"]),
@@ -80,15 +81,14 @@ const PAIRS: [(&str, &[&str]); 17] = [
     ),
 ];
 
-/// A command of a column, or a part of one: protocol, name, whether it holds expected waits.
+/// A command or part of one: protocol, name, and true for expected waits.
 type ComparedCommandKey<'a> = (Protocol, &'a str, bool);
 
-/// The commands of every column as rows, those that do the same in one.
 pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
     let columns: Vec<BTreeMap<ComparedCommandKey<'_>, &entries::CommandEntry>> =
         inputs.iter().map(|input| by_key(input)).collect();
     let mut paired = Vec::new();
-    // By column: what stands in a paired row, in which it counts.
+    // Commands per column that are already counted in a paired row.
     let mut taken: Vec<BTreeMap<ComparedCommandKey<'_>, u64>> = vec![BTreeMap::new(); columns.len()];
     for waiting in [false, true] {
         for (name, smb1) in PAIRS {
@@ -116,7 +116,7 @@ pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
     let mut keys: BTreeMap<ComparedCommandKey<'_>, Vec<Option<&StatisticsEntry>>> = BTreeMap::new();
     for (at, column) in columns.iter().enumerate() {
         for (key, command) in column {
-            // All of a transaction may stand in paired rows, or a part of it; then it stands by itself as well.
+            // A transaction may be paired completely or in part. The rest gets a row of its own.
             if taken[at].get(key).copied().unwrap_or(0) < command.row.count {
                 keys.entry(*key).or_insert_with(|| vec![None; columns.len()])[at] = Some(&command.row);
             }
@@ -133,14 +133,13 @@ pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
 }
 
 fn by_key(input: &ComparisonInput) -> BTreeMap<ComparedCommandKey<'_>, &entries::CommandEntry> {
-    // An entry without a count holds only what stands apart from commands.
+    // Entries without a count only hold subcommands that are listed separately.
     let commands = input.report.commands.iter().filter(|command| command.row.count > 0);
     commands.map(|command| ((command.protocol, command.command.as_str(), command.is_waiting()), command)).collect()
 }
 
-/// What a column has of an action.
 struct Members<'a> {
-    /// Commands and subcommands of SMB1: whose they are, their name, their figures.
+    /// Commands and subcommands of SMB1: parent command, name and figures.
     smb1: Vec<(ComparedCommandKey<'a>, &'a str, &'a StatisticsEntry)>,
     smb2: Option<(ComparedCommandKey<'a>, &'a StatisticsEntry)>,
 }
@@ -189,7 +188,6 @@ impl<'a> Members<'a> {
     }
 }
 
-/// A command's name without what all of SMB1's have in front.
 fn short(name: &str) -> &str {
     name.strip_prefix("SMB_COM_").unwrap_or(name)
 }

@@ -1,36 +1,37 @@
-//! What got slower, by how much, and how sure that is: one answer for each column that is compared with the baseline.
+//! Conclusions of a comparison: one answer for each column other than the baseline, with the change, its cost and its
+//! certainty, and suggested commands if the column is slower.
 
-use super::{ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio, next};
+use super::{ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio};
 use crate::format::{clean, counted, unbroken};
 use crate::{Answer, Cause, Culprit};
 use serde::Serialize;
+use smbscope_diagnose::next::{SuggestedCommand, file, quoted};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::Scope;
 
-/// Changes of less than this are not called changes: a twentieth.
+/// Smallest ratio reported as a change: 5%.
 const CHANGE: f64 = 1.05;
-/// Commands named on each side.
 const NAMED_MAX: usize = 3;
-/// A cause is called risen if its share of the active time grew by this factor, and by as much of the time.
+/// A cause counts as risen if its share of the active time grew by at least this factor and by at least `SHARE`.
 const RISEN: f64 = 1.25;
 const SHARE: f64 = 0.05;
-/// Commands that a claim about one of them needs on both sides.
+/// Timed commands needed on both sides to report a change of a single command.
 const TIMED_MIN: u64 = 10;
 
-/// How a column compares with the baseline.
+/// Comparison of a column with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compared {
     /// Index of the column.
     pub column: usize,
-    /// The headline says whether the column is slower or faster, and by how much. `causes` lists those that the baseline lacks or
-    /// has less of; if the column is slower, `culprit` is that of the first. `evidence` names causes that appeared or went away,
-    /// then the commands that changed, largest total change first. `caveats` say how certain this is.
+    /// The headline says whether the column is slower or faster, and by how much. `causes` lists causes that the
+    /// baseline lacks or has less of; if the column is slower, `culprit` is the first cause's. `evidence` names causes
+    /// that appeared or disappeared, then the commands that changed, largest total change first. `caveats` state how
+    /// certain this is.
     #[serde(flatten)]
     pub answer: Answer,
 }
 
-/// An answer for each column but the first.
 pub(super) fn answers(comparison: &Comparison) -> Vec<Compared> {
     let Some((base, others)) = comparison.columns.split_first() else { return Vec::new() };
     (1..)
@@ -58,12 +59,12 @@ fn answer(comparison: &Comparison, column: usize, base: &ComparisonColumn, other
         evidence,
         causes: causes.into_iter().cloned().collect(),
         caveats: vec![certainty(comparison, column)],
-        next: next::steps(comparison, column),
+        next: steps(comparison, column),
         ..Answer::default()
     }
 }
 
-/// Causes that are missing in another answer, or have a noticeably smaller share of the time there.
+/// Returns the causes in `to` that `from` lacks, or that have a noticeably larger share of the time in `to`.
 fn risen<'a>(from: &Answer, to: &'a Answer) -> Vec<&'a Cause> {
     let share = |cause: &Cause| cause.share.unwrap_or(0.0);
     let is_risen = |cause: &&Cause| {
@@ -77,19 +78,19 @@ fn same<'a>(cause: &Cause, answer: &'a Answer) -> Option<&'a Cause> {
     answer.causes.iter().find(|other| other.id == cause.id && other.culprit == cause.culprit)
 }
 
-/// `Not in before: Server: 10.0.0.9 took 57.3 ms to open a file for 10.0.0.7. …`
+/// Formats `Not in before: Server: 10.0.0.9 took 57.3 ms to open a file for 10.0.0.7. …`
 fn difference(cause: &Cause, other: &Answer, name: &str) -> String {
     let how = if same(cause, other).is_some() { "More than in" } else { "Not in" };
     format!("{how} {}: {}: {}", clean(name), cause.culprit.title(), clean(&cause.in_full()))
 }
 
-/// The cells of the baseline and of a column, where both have times.
+/// Returns the cells of the baseline and a column. None unless both have timed commands.
 fn pair(cells: &[Option<ComparisonCell>], column: usize) -> Option<(&ComparisonCell, &ComparisonCell)> {
     let timed = |at: usize| cells.get(at)?.as_ref().filter(|cell| cell.timed > 0);
     Some((timed(0)?, timed(column)?))
 }
 
-/// `after is slower than before: p95 4.06 times (503 µs → 2.04 ms; 3.80 to 4.33), median 1.43 times (…).`
+/// Formats `after is slower than before: p95 4.06 times (503 µs → 2.04 ms; 3.80 to 4.33), median 1.43 times (…).`
 fn headline(comparison: &Comparison, column: usize, name: &str, base: &str) -> String {
     let Some((old, new)) = pair(&comparison.headline.cells, column) else {
         return format!("{name} cannot be compared with {base}: one of them has no timed command.");
@@ -113,7 +114,7 @@ fn headline(comparison: &Comparison, column: usize, name: &str, base: &str) -> S
     format!("{}: {shown}{}.", claim(first, name, base), load(comparison, column))
 }
 
-/// What the first line may say: slower or faster only where that is shown.
+/// Formats the start of the headline. It only claims `slower` or `faster` for significant differences.
 fn claim(ratio: &Ratio, name: &str, base: &str) -> String {
     let direction = if ratio.value > 1.0 { "slower" } else { "faster" };
     let Some(certainty) = ratio.certainty else {
@@ -136,7 +137,6 @@ fn claim(ratio: &Ratio, name: &str, base: &str) -> String {
     }
 }
 
-/// The load point that a comparison of ramps is about, and the throughput there.
 fn load(comparison: &Comparison, column: usize) -> String {
     let Some(ramps) = &comparison.ramps else { return String::new() };
     let users = ramps.columns.get(column).and_then(|ramp| Some(ramp.as_ref()?.users));
@@ -151,19 +151,19 @@ fn load(comparison: &Comparison, column: usize) -> String {
     format!("; {throughput}at {}", unbroken(counted(users.into(), "user", "users")))
 }
 
-/// Whether the change is worth a word: of several runs, where it is shown.
+/// Returns true if the ratio is a change of at least 5%, and with several runs a significant one.
 fn is_changed(ratio: &Ratio) -> bool {
     let enough = ratio.value >= CHANGE || ratio.value <= 1.0 / CHANGE;
     enough && ratio.certainty.is_none_or(|certainty| certainty.shown)
 }
 
-/// `4.06 times (503 µs → 2.04 ms)`, with its interval where it has one.
+/// Formats `4.06 times (503 µs → 2.04 ms; 3.80 to 4.33)`. The interval is omitted if there is none.
 fn change(ratio: Ratio, old: Option<Nanos>, new: Option<Nanos>) -> String {
     let [old, new] = [old, new].map(|time| time.map_or_else(|| "-".to_owned(), unbroken));
     format!("{} ({old} → {new}{})", times(ratio), between(&ratio))
 }
 
-/// `; 3.80 to 4.33`, or the range of few runs.
+/// Formats the interval as `; 3.80 to 4.33`, or the range of three or four runs.
 fn between(ratio: &Ratio) -> String {
     let shown = |low: f64, high: f64| {
         let [low, high] = [low, high].map(|value| Ratio { value, ..*ratio }.to_string());
@@ -176,23 +176,20 @@ fn between(ratio: &Ratio) -> String {
     }
 }
 
-/// `4.06 times`.
 fn times(ratio: Ratio) -> String {
     unbroken(format!("{ratio} times"))
 }
 
-/// A command whose mean changed, and what that costs in all.
 struct LatencyChange<'a> {
     command: &'a ComparedCommand,
     ratio: Ratio,
     old: Nanos,
     new: Nanos,
     count: u64,
-    /// The change of the mean, as often as the column has the command.
+    /// Change of the mean times the number of timed commands in the column.
     cost: i128,
 }
 
-/// Those that changed, by what that costs or saves.
 fn changes(comparison: &Comparison, column: usize) -> Vec<LatencyChange<'_>> {
     let changed = comparison.commands.iter().filter(|command| !command.waiting).filter_map(|command| {
         let (old, new) = pair(&command.cells, column).filter(|(old, new)| old.timed.min(new.timed) >= TIMED_MIN)?;
@@ -206,8 +203,8 @@ fn changes(comparison: &Comparison, column: usize) -> Vec<LatencyChange<'_>> {
     changed
 }
 
-/// The command that costs most time because it got slower.
-pub(super) fn costliest(comparison: &Comparison, column: usize) -> Option<&ComparedCommand> {
+/// Returns the command with the largest total increase of response time.
+fn costliest(comparison: &Comparison, column: usize) -> Option<&ComparedCommand> {
     changes(comparison, column).into_iter().find(|change| change.cost > 0).map(|change| change.command)
 }
 
@@ -242,7 +239,7 @@ fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
     sentences
 }
 
-/// `WRITE 13.7 times (205 µs → 2.80 ms; 28 commands, 72.7 ms more)`.
+/// Formats `WRITE 13.7 times (205 µs → 2.80 ms; 28 commands, 72.7 ms more)`.
 fn one(change: &LatencyChange<'_>) -> String {
     let name = change.command.command.trim_start_matches("SMB_COM_");
     let cost = Nanos::saturating(change.cost.abs());
@@ -257,12 +254,10 @@ fn one(change: &LatencyChange<'_>) -> String {
     )
 }
 
-/// Several runs on a side.
 fn is_repeated(comparison: &Comparison, column: usize) -> bool {
     [0, column].into_iter().any(|at| comparison.columns.get(at).is_some_and(|column| column.runs > 1))
 }
 
-/// How far the answer can be believed.
 fn certainty(comparison: &Comparison, column: usize) -> String {
     let about = |kinds: &[NoteKind]| {
         comparison.notes.iter().any(|note| (note.column == column || note.column == 0) && kinds.contains(&note.kind))
@@ -285,13 +280,14 @@ fn certainty(comparison: &Comparison, column: usize) -> String {
     if like.is_empty() { runs } else { format!("{like} {runs}") }
 }
 
-/// The ratio that the first line is about.
+/// Returns the ratio of the headline: p95, or the median or mean if p95 is unknown.
 fn primary(comparison: &Comparison, column: usize) -> Option<Ratio> {
     let ratios = comparison.headline.cells.get(column)?.as_ref()?.ratios?;
     ratios.p95.or(ratios.p50).or(ratios.mean)
 }
 
-/// `20 runs each, intervals of 95%. They would have shown 1.12 times or more; about 37 runs each would settle …`
+/// Formats `20 runs each, intervals of 95%. A difference of 1.12 times or more would probably have shown. About 37 runs
+/// each would settle …`
 fn of_runs(comparison: &Comparison, column: usize) -> String {
     let Some((ratio, certainty)) = primary(comparison, column).and_then(|ratio| Some((ratio, ratio.certainty?))) else {
         return String::new();
@@ -314,4 +310,35 @@ fn of_runs(comparison: &Comparison, column: usize) -> String {
         None => {}
     }
     text
+}
+
+/// Returns at most two commands. Empty if no command got slower.
+fn steps(comparison: &Comparison, column: usize) -> Vec<SuggestedCommand> {
+    let Some(command) = costliest(comparison, column) else { return Vec::new() };
+    let filter = condition(command).map_or_else(String::new, |filter| format!("--filter {} ", quoted(&filter)));
+    let ramp = comparison.ramps.as_ref().and_then(|ramps| ramps.columns.get(column)?.as_ref());
+    let (Some(base), Some(other)) = (comparison.columns.first(), comparison.columns.get(column)) else {
+        return Vec::new();
+    };
+    let capture = captured(other).or_else(|| file(ramp?.capture.as_deref()?));
+    let files =
+        capture.map(|capture| SuggestedCommand::new("files", format!("smbscope analyze {filter}--by file {capture}")));
+    let again = || Some(SuggestedCommand::new("again", format!("{} --full", ramp?.again.as_ref()?)));
+    let both = captured(base).zip(captured(other)).filter(|_| comparison.slices.is_none());
+    let both =
+        both.map(|(base, other)| SuggestedCommand::new("both", format!("smbscope compare --by file {base} {other}")));
+    files.or_else(again).into_iter().chain(both).collect()
+}
+
+/// Returns the column's capture if it was given as an argument. The captures of a saved report may have moved.
+fn captured(column: &ComparisonColumn) -> Option<String> {
+    match column.captures.as_slice() {
+        [only] if only.name == column.source => file(&column.source),
+        _ => None,
+    }
+}
+
+/// Returns a filter for the command. None for combined commands, which no single name selects.
+fn condition(command: &ComparedCommand) -> Option<String> {
+    command.members.is_none().then(|| format!("command == {}", command.command))
 }

@@ -1,4 +1,4 @@
-//! What a column says of a group or command, and how that relates to the base.
+//! Figures of a group or command in a column, and their ratios to the baseline.
 
 use crate::format::ratio;
 use crate::json::entries::StatisticsEntry;
@@ -9,25 +9,25 @@ use smbscope_stats::DurationStatistics;
 use smbscope_stats::replication::{DifferenceVerdict, Scope};
 use std::fmt;
 
-/// What a column says of a group or command.
+/// Figures of a group or command in a column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonCell {
-    /// Commands, timed or not.
+    /// Number of commands, timed or not.
     pub count: u64,
-    /// Commands that entered the times.
+    /// Commands with a response time.
     pub timed: u64,
     /// Error responses.
     pub errors: u64,
     /// Response times.
     pub response_time: ResponseTime,
-    /// Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest; all 0 where it is not known.
+    /// Response times by decade: below 1 µs, 10 µs, … 100 s, and longer. All 0 if unknown.
     pub distribution: [u64; 10],
-    /// To the base; null in the base itself, and where the base has no cell.
+    /// Ratios to the baseline. Null in the baseline, and if the baseline has no cell.
     pub ratios: Option<Ratios>,
 }
 
-/// Figures of response times; see `times` of smbscope.report/1 for which percentiles exist when.
+/// Response time statistics. `times` of smbscope.report/1 says which percentiles exist when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponseTime {
@@ -41,89 +41,86 @@ pub struct ResponseTime {
     pub p99: Option<Nanos>,
     /// Largest value.
     pub max: Option<Nanos>,
-    /// All of them together: what clients waited. Mean times number; as the mean is rounded, right to half a nanosecond
-    /// a command.
+    /// Total response time: mean times `timed`. Accurate to half a nanosecond per command, as the mean is rounded.
     pub sum: Option<Nanos>,
 }
 
-/// Figures as multiples of the base's.
+/// Ratios to the baseline, by figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratios {
-    /// Of `count`.
+    /// Ratio of `count`.
     pub count: Option<Ratio>,
-    /// Of `mean`.
+    /// Ratio of `mean`.
     pub mean: Option<Ratio>,
-    /// Of `p50`.
+    /// Ratio of `p50`.
     pub p50: Option<Ratio>,
-    /// Of `p95`.
+    /// Ratio of `p95`.
     pub p95: Option<Ratio>,
-    /// Of `p99`.
+    /// Ratio of `p99`.
     pub p99: Option<Ratio>,
-    /// Of `max`.
+    /// Ratio of `max`.
     pub max: Option<Ratio>,
-    /// Of `sum`.
+    /// Ratio of `sum`.
     pub sum: Option<Ratio>,
 }
 
-/// Of a cell that is compared with nothing.
 pub(super) const NO_RATIOS: Ratios =
     Ratios { count: None, mean: None, p50: None, p95: None, p99: None, max: None, sum: None };
 
-/// A value divided by the base's. Null where a value is missing or the base's is 0.
+/// A value divided by the baseline's. Null if a value is missing or the baseline's is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
-    /// 2 is twice as much as the base.
+    /// The quotient; 2 is twice the baseline.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub value: f64,
-    /// In which the ratio lies with a confidence of `level`; null with fewer than five runs of each column, and of single
-    /// runs but for the headline.
+    /// Confidence interval of the ratio. Null with fewer than five runs per column; for single runs, only the headline
+    /// has one.
     pub interval: Option<ConfidenceInterval>,
-    /// What can be concluded; null where each column is a single run, but for the headline.
+    /// Certainty of the ratio. For single runs, only the headline has one.
     pub certainty: Option<Certainty>,
 }
 
-/// What can be concluded from a ratio.
+/// Certainty of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Certainty {
-    /// What the interval says.
+    /// Conclusion from the interval.
     pub answer: Conclusion,
-    /// Of what is undecided: runs of each column, in all, that would probably decide it.
+    /// Total runs per column that would probably decide an undecided ratio.
     pub repetitions_needed: Option<u32>,
-    /// Of three or four runs of each column, which have no interval: the least and the greatest ratio.
+    /// Smallest and largest ratio of three or four runs per column, which are too few for an interval.
     pub range: Option<(f64, f64)>,
-    /// The smallest ratio above 1 that such data would have shown in four of five tries.
+    /// Smallest ratio above 1 that this data would have detected with a power of 80%.
     pub detectable: Option<f64>,
-    /// Runs of the column that has fewer, or pairs of runs next to each other.
+    /// Runs of the column with fewer runs, or pairs of adjacent runs.
     pub repetitions: u32,
-    /// Whether this is about runs to come, or about these runs only.
+    /// The conclusion holds for future runs, or for these runs only.
     pub scope: Scope,
-    /// Probability of at least this difference where there is none.
+    /// P-value: probability of a difference of at least this size if there is none.
     pub p_value: Option<f64>,
-    /// A difference that is left when all rows of the table are judged together (Benjamini and Hochberg), or all figures of
-    /// the headline (Holm).
+    /// The difference is significant after correction for multiple comparisons: Benjamini-Hochberg for the rows of a
+    /// table, Holm for the headline.
     pub shown: bool,
 }
 
-/// What an interval says.
+/// Conclusion from an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// More than the base's.
+    /// Higher than the baseline.
     Higher,
-    /// Less than the base's.
+    /// Lower than the baseline.
     Lower,
     /// Equal within 5%.
     Equal,
-    /// None of these is shown.
+    /// Not decided by the data.
     Undecided,
 }
 
 impl Conclusion {
-    /// And the repetitions that would decide it.
     pub(super) fn from_answer(answer: DifferenceVerdict) -> (Conclusion, Option<u32>) {
         match answer {
             DifferenceVerdict::Higher => (Conclusion::Higher, None),
@@ -138,23 +135,23 @@ impl Conclusion {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfidenceInterval {
-    /// Its lower end.
+    /// Lower bound.
     pub low: f64,
-    /// Its upper end.
+    /// Upper bound.
     pub high: f64,
-    /// In how many of such intervals the truth lies, as 0.95.
+    /// Confidence level, such as 0.95.
     pub level: f64,
 }
 
 impl Ratio {
-    /// Absent unless both values are known; nothing is a multiple of 0.
+    /// Returns None if a value is missing or the base is 0.
     pub(super) fn new(value: Option<f64>, base: Option<f64>) -> Option<Ratio> {
         let (value, base) = (value?, base?);
         (value >= 0.0 && base > 0.0).then(|| Ratio { value: value / base, interval: None, certainty: None })
     }
 }
 
-/// How often the base's value, in three digits or so.
+/// Formats the quotient with about three digits.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&ratio(self.value))
@@ -200,7 +197,6 @@ impl ComparisonCell {
         }
     }
 
-    /// Slices have no distribution.
     pub(super) fn of_slice(slice: &SliceFigures) -> ComparisonCell {
         let sum = (slice.timed > 0).then_some(Nanos(slice.response_time_sum_ns));
         ComparisonCell {
@@ -214,12 +210,12 @@ impl ComparisonCell {
     }
 }
 
-/// The cells of all columns, the base first; a column without a row has no cell.
+/// Returns a cell per column, the baseline first. Columns without the row have None.
 pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a StatisticsEntry>>) -> Vec<Option<ComparisonCell>> {
     with_ratios(rows.map(|row| row.map(ComparisonCell::new)))
 }
 
-/// The cells, those of other columns with their ratios to the base's.
+/// Adds the ratios to the baseline, the first cell, to all other cells.
 pub(super) fn with_ratios(cells: impl Iterator<Item = Option<ComparisonCell>>) -> Vec<Option<ComparisonCell>> {
     let mut cells: Vec<Option<ComparisonCell>> = cells.collect();
     if let Some((Some(base), others)) = cells.split_first_mut() {

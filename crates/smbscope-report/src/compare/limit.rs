@@ -1,16 +1,16 @@
-//! What a comparison must not show: `p95(Read) > 1.10x`, for a pipeline that has to stop.
+//! Limits for regressions in a pipeline: `p95(Read) > 1.10x`, and the result of a `--fail-if` condition of `analyze` or
+//! `compare`: a line on standard error and a test in JUnit XML.
 //!
-//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded where the whole interval of the ratio is
-//! beyond it; without an interval only the ratio itself could be judged, which is what `strict` asks for.
+//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded if the whole confidence interval of the
+//! ratio is beyond it. Without an interval, only `strict` judges the ratio itself.
 
 use super::ramps::{self, Single};
 use super::repetitions::ColumnRuns;
 use super::saved::ComparableReport;
-use super::{ComparableDocument, Comparison, Given, Ratio, within};
+use super::{ComparableDocument, Comparison, Given, Ratio, significance};
 use crate::bench::BenchRun;
 use crate::format::clean;
 use crate::json::entries::StatisticsEntry;
-use crate::judgement::{Judged, Judgement};
 use smbscope_model::Nanos;
 use smbscope_stats::Measure;
 use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
@@ -19,21 +19,18 @@ use smbscope_stats::replication::Scope;
 use std::fmt;
 use std::str::FromStr;
 
-/// How limits look.
 const EXAMPLE: &str = "write limits such as 'p95(Read) > 1.10x' or 'throughput < 0.9x'";
-/// Measures without parentheses that have multiples; errors are often none at all.
+/// Measures without parentheses that have ratios. Errors have none, since the baseline often has 0.
 const KNOWN: [&str; 4] = ["ops", "commands", "throughput", "elapsed"];
 
-/// A ratio that must not be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatioLimit {
     measure: Measure,
-    /// Exceeded by what is higher; otherwise by what is lower.
+    /// True for `>`, false for `<`.
     above: bool,
     times: f64,
 }
 
-/// A figure that cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoFigure(String);
 
@@ -66,7 +63,7 @@ fn limit(text: &str, tokens: &[Token<'_>]) -> Result<RatioLimit, LocatedProblem>
     };
     let number = word.strip_suffix(['x', 'X', '×']).and_then(|number| number.parse().ok());
     let Some(times) = number.filter(|times: &f64| times.is_finite() && *times > 0.0) else {
-        let problem = Problem::new(format!("`{word}` is no multiple of the baseline"));
+        let problem = Problem::new(format!("`{word}` is not a multiple of the baseline"));
         return Err(with_example((problem, place.clone())));
     };
     cursor.skip();
@@ -87,7 +84,6 @@ impl RatioLimit {
         if self.above { ratio > self.times } else { ratio < self.times }
     }
 
-    /// Judges the ratio of a column.
     fn judged(&self, ratio: &Ratio, name: &str, base: &str, strict: bool) -> Judgement {
         let beyond = self.is_beyond(ratio.value);
         let nearest = ratio.interval.map(|interval| if self.above { interval.low } else { interval.high });
@@ -116,15 +112,15 @@ impl RatioLimit {
     }
 }
 
-/// What would decide a limit that the ratio is beyond and its interval is not.
+/// Suggests how to decide a limit that is exceeded by the ratio but not by its whole interval.
 fn settles(ratio: &Ratio, within: bool) -> String {
     let needed = ratio.certainty.and_then(|certainty| certainty.repetitions_needed).filter(|_| !within);
     let strict = "--strict judges the ratio alone";
     needed.map_or_else(|| strict.to_owned(), |runs| format!("about {runs} runs of each would settle 5%, and {strict}"))
 }
 
-/// Judges each limit for each column but the first. `comparison` is the one of what is given: single runs have the interval
-/// within the run that it shows.
+/// Judges each limit for each column but the first. `comparison` must be the comparison of `given`: for single runs,
+/// its within-run intervals are used.
 pub fn judge(
     limits: &[RatioLimit],
     given: &[Given],
@@ -150,7 +146,7 @@ pub fn judge(
             })?;
             let ratio = match ratio.interval {
                 Some(_) => ratio,
-                None => within::ratio(comparison, column, &limit.measure, &ratio).unwrap_or(ratio),
+                None => significance::ratio(comparison, column, &limit.measure, &ratio).unwrap_or(ratio),
             };
             judgements.push(limit.judged(&ratio, name, &names[0], strict));
         }
@@ -159,7 +155,6 @@ pub fn judge(
 }
 
 impl ComparableReport {
-    /// The value of a measure, as a run has it.
     pub(crate) fn value(&self, measure: &Measure) -> Option<f64> {
         match measure {
             Measure::Time(figure, of) => figure.value_in(&self.row(of)?.response_time).map(Nanos::as_secs_f64),
@@ -176,7 +171,7 @@ impl ComparableReport {
         }
     }
 
-    /// Looked for as in runs: total, groups, commands.
+    /// Looks up a row by name, as `BenchRun::value` does: total, groups, commands.
     fn row(&self, of: &str) -> Option<&StatisticsEntry> {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         if is("total") {
@@ -187,6 +182,25 @@ impl ComparableReport {
         let command = || self.commands.iter().find(|command| is(&command.command) && !command.is_waiting());
         group.or_else(|| Some(&command()?.row))
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    pub condition: String,
+    /// Name of the capture or column.
+    pub name: String,
+    pub judged: Judged,
+    /// Value found and its relation to the limit, on one line.
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// The condition holds: exit status 3.
+    Holds,
+    /// The value is missing, or the data does not prove that the condition holds: a warning.
+    Undecided,
+    DoesNotHold,
 }
 
 #[cfg(test)]
@@ -205,9 +219,9 @@ mod tests {
         }
         assert_eq!("p50(total)>1.10X".parse::<RatioLimit>().unwrap().times, 1.1);
         for (text, expected) in [
-            ("p95(Read) > 20ms", "character 13: `20ms` is no multiple of the baseline; write limits such as"),
-            ("p95(Read) > 1.1", "character 13: `1.1` is no multiple"),
-            ("p95(Read) > -1x", "character 13: `-1x` is no multiple"),
+            ("p95(Read) > 20ms", "character 13: `20ms` is not a multiple of the baseline; write limits such as"),
+            ("p95(Read) > 1.1", "character 13: `1.1` is not a multiple"),
+            ("p95(Read) > -1x", "character 13: `-1x` is not a multiple"),
             ("p95(Read) >= 1.1x", "character 11: expected `>` or `<`, found `>=`"),
             ("p95(Read) >", "character 12: expected a multiple of the baseline, found the end"),
             ("p95(Read) > 1.1x and more", "character 18: expected the end"),

@@ -1,134 +1,129 @@
-//! Captures side by side: what changed for whom, and how far that can be believed.
+//! Comparison of captures, saved reports and ramps side by side, with the certainty of each difference, and its document
+//! `smbscope.compare/1`, described by `schema/smbscope.compare-1.schema.json`.
 //!
-//! Every column comes from a report as `smbscope.report/1` says it, whether it was saved or has just been made, so that
-//! a capture and its saved report compare as equal. The first column is the base; a ratio is a column's value divided
-//! by the base's.
+//! Every column is read from a `smbscope.report/1` document, saved or just made, so that a capture and its saved report
+//! compare as equal. The first column is the baseline. A ratio is a column's value divided by the baseline's.
 
 mod actions;
-mod adjust;
 mod answer;
 mod cells;
-mod json;
 mod limit;
-mod next;
 mod notes;
-mod points;
 mod ramps;
 mod repetitions;
 mod saved;
-mod setup;
-mod slices;
+mod significance;
 mod text;
-mod within;
 
 pub use answer::Compared;
 pub use cells::{Certainty, ComparisonCell, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
-pub(crate) use json::ComparisonEnvelope;
-pub use json::{SCHEMA, write};
-pub use limit::{NoFigure, RatioLimit, judge};
+pub use limit::{Judged, Judgement, NoFigure, RatioLimit, judge};
 pub use notes::{ComparisonNote, FEW, MIX_PERCENT, NoteKind, UNTIMED_PERCENT};
-pub use points::{ComparedLoadPoint, MetricCell, PointCell, PointGroup, PointMetric, RepetitionRange};
-pub use ramps::{ComparableDocument, Given, Ramp, Ramps};
+pub use ramps::{
+    ComparableDocument, ComparedLoadPoint, Given, MetricCell, PointCell, PointGroup, PointMetric, Ramp, Ramps,
+    RepetitionRange,
+};
 pub use saved::ComparableReport;
-pub use slices::{ComparedSlice, ComparedSlices};
 pub use text::render;
 
 use crate::Answer;
+use crate::document::Generator;
 use crate::json::FileName;
 use crate::json::entries::EntityEntry;
+use crate::json::escaped::write_indented;
+use crate::json::slices::{SliceEntryKey, SliceFigures};
 use crate::json::waits::SlowExchange;
-use cells::row_of;
+use cells::{row_of, with_ratios};
 use ramps::Single;
 use repetitions::ColumnRuns;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
 use smbscope_stats::HeatMap;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
-/// A report, and what it is called in the comparison.
 #[derive(Debug, Clone)]
 pub struct ComparisonInput {
-    /// Unique among the inputs.
+    /// Name, unique among the inputs.
     pub name: String,
-    /// Where it comes from: the argument as given.
     pub source: String,
-    /// What it says.
     pub report: ComparableReport,
 }
 
-/// Reports side by side. Cells stand in the order of the columns.
+/// Reports side by side. Cells are in the order of the columns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// A title given by the user.
+    /// Title given by the user.
     pub title: Option<String>,
-    /// What got slower, by how much and how sure that is: one for each column but the first.
+    /// Conclusions: one for each column but the first.
     pub answers: Vec<Compared>,
-    /// What is compared; the first is the base.
+    /// Compared captures, reports and ramps. The first is the baseline.
     #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub columns: Vec<ComparisonColumn>,
-    /// All groups without expected waits and encrypted frames.
+    /// All groups without expected waits and encrypted frames, in total.
     pub headline: Headline,
     /// Groups that occur in any column, in the order of the report; `Other` is followed by its parts.
     pub groups: Vec<ComparedGroup>,
-    /// Commands that occur in any column, those that were waited for longest in any of them first. Expected waits of a
-    /// command are an entry of their own.
+    /// Commands that occur in any column, by longest total response time in any of them. The expected waits of a
+    /// command are a separate entry.
     pub commands: Vec<ComparedCommand>,
-    /// The commands divided by --by; null without it.
+    /// Commands grouped by `--by`. Null without it.
     pub slices: Option<ComparedSlices>,
-    /// The ramps among the columns, load point by load point; the rest of the comparison is about one load point of
-    /// each. Null where there is none.
+    /// Ramps among the columns, by load point. The rest of the comparison covers one load point of each. Null without
+    /// ramps.
     pub ramps: Option<Ramps>,
-    /// Caveats, a sentence each.
+    /// Caveats, one sentence each.
     pub notes: Vec<ComparisonNote>,
 }
 
-/// What is compared.
+/// A column of the comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonColumn {
-    /// Unique among the columns.
+    /// Name, unique among the columns.
     pub name: String,
-    /// The argument as given; of several runs, where the one comes from whose lists and pictures stand here.
+    /// Argument as given. With several runs, the argument of the run whose lists and charts are used.
     pub source: String,
-    /// Runs that the column is made of. Of several, times and rates are geometric means, counts are means, and lists and
-    /// pictures are those of the run whose mean response time is the middle one.
+    /// Number of runs in the column. With several, times and rates are geometric means, counts are arithmetic means,
+    /// and lists and charts are from the run with the median of the mean response times.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub runs: u32,
     /// Title of the report.
     pub title: Option<String>,
-    /// The expression that chose the exchanges of the report; null where it is about all of them.
+    /// Filter of the report. Null if it covers all exchanges.
     pub filter: Option<String>,
-    /// Version of smbscope that made the report.
+    /// Version of smbscope that wrote the report.
     pub version: String,
-    /// Its captures.
+    /// Captures of the report.
     pub captures: Vec<CaptureInfo>,
-    /// How far the figures cover the capture, in one sentence.
+    /// Coverage of the capture in one sentence.
     pub quality: String,
-    /// The capture as a whole.
+    /// Totals of the capture.
     pub overview: Overview,
-    /// Response times over time, as a report has them; null where they are not known.
+    /// Response times over time, as in a report. Null if unknown.
     pub(crate) heatmap: Option<HeatMap>,
     /// The slowest commands, slowest first, at most 20.
     pub(crate) slowest: Vec<SlowExchange>,
-    /// At most 20, those that were waited for longest; what is not listed is not added up.
+    /// Files with the longest total response time, at most 20. The rest is not summed up.
     pub(crate) files: Vec<EntityEntry<FileName>>,
-    /// Why its users waited. The causes of the other columns are told in `answers`, where they differ.
+    /// Diagnosis of the column. Causes that differ from the baseline are reported in `answers`.
     #[serde(skip)]
     pub(crate) answer: Answer,
 }
 
-/// A capture as a whole.
+/// Totals of a capture.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overview {
-    /// First to last packet.
+    /// Time from the first to the last packet.
     pub elapsed_ns: Option<Nanos>,
-    /// Commands of every group.
+    /// Commands of all groups.
     pub commands: u64,
-    /// Those of them that were timed.
+    /// Commands with a response time.
     pub timed: u64,
-    /// Those of them that should have been timed and could not be.
+    /// Commands that should have a response time but couldn't be timed.
     pub untimed: u64,
     /// Error responses.
     pub errors: u64,
@@ -138,15 +133,15 @@ pub struct Overview {
     pub bytes_read: u64,
     /// Bytes of successful writes.
     pub bytes_written: u64,
-    /// Bytes read and written.
+    /// Bytes read and written per second.
     pub bytes_per_second: Option<f64>,
-    /// Commands of every group.
+    /// Commands of all groups per second.
     pub commands_per_second: Option<f64>,
-    /// What a job took, a whole pass of a workload that has an end: the mean; null where there is none.
+    /// Mean duration of a job, a complete pass of a workload that has an end. Null without jobs.
     pub job_elapsed_ns: Option<Nanos>,
-    /// Connections by dialect, the most first; what was not seen after what was.
+    /// Connections by dialect, most frequent first; unknown dialects last.
     pub dialects: Vec<DialectCount>,
-    /// To the base; null in the base itself.
+    /// Ratios to the baseline. Null in the baseline.
     pub ratios: Option<OverviewRatios>,
 }
 
@@ -154,75 +149,73 @@ pub struct Overview {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DialectCount {
-    /// Its name; null where the negotiation was not captured.
+    /// Name of the dialect. Null if the negotiation was not captured.
     pub dialect: Option<String>,
-    /// Connections.
+    /// Number of connections.
     pub connections: u64,
 }
 
-/// What a capture as a whole did, as multiples of the base.
+/// Ratios of the totals to the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverviewRatios {
-    /// Of `bytes_per_second`.
+    /// Ratio of `bytes_per_second`.
     pub bytes_per_second: Option<Ratio>,
-    /// Of `commands_per_second`.
+    /// Ratio of `commands_per_second`.
     pub commands_per_second: Option<Ratio>,
-    /// Of `job_elapsed_ns`.
+    /// Ratio of `job_elapsed_ns`.
     pub job_elapsed: Option<Ratio>,
 }
 
-/// The sum of the headline groups.
+/// Total of the headline groups.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Headline {
-    /// One for each column; null where it has no command of them.
+    /// One cell per column. Null if it has none of these commands.
     pub cells: Vec<Option<ComparisonCell>>,
 }
 
-/// A group.
+/// A group of commands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedGroup {
-    /// Its name.
+    /// Name of the group.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub group: String,
-    /// The group that it is a part of, and is counted in as well.
+    /// Group that includes this one.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::part_of"))]
     pub part_of: Option<String>,
-    /// Whether it counts in the headline.
+    /// Counts in the headline.
     pub headline: bool,
-    /// One for each column; null where it has none.
+    /// One cell per column. Null if it has none.
     pub cells: Vec<Option<ComparisonCell>>,
-    /// The cumulative distribution of response time in each column, as a report has it; empty where it is not known.
+    /// Cumulative distribution of response times per column, as in a report. Empty if unknown.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulatives"))]
     pub cumulative: Vec<Vec<(Nanos, f64)>>,
 }
 
-/// A command.
+/// A command, or equivalent commands of SMB1 and SMB2.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedCommand {
-    /// Its protocol.
+    /// Protocol of the command.
     pub protocol: Protocol,
-    /// The specification's name, or the code in hexadecimal.
+    /// Name in the specification, or the code in hexadecimal.
     pub command: String,
-    /// The entry holds the expected waits of the command.
+    /// The entry holds the command's expected waits.
     pub waiting: bool,
-    /// Where commands of SMB1 and SMB2 that do the same stand in one entry: those of each column, subcommands of SMB1
-    /// among them. The entry has the name that SMB2 has for it. Null in any other entry.
+    /// Commands and SMB1 subcommands per column, if the entry combines equivalent commands of SMB1 and SMB2 under the
+    /// SMB2 name. Null for all other entries.
     pub members: Option<Vec<Vec<String>>>,
-    /// One for each column; null where it has none.
+    /// One cell per column. Null if it has none.
     pub cells: Vec<Option<ComparisonCell>>,
 }
 
 impl Comparison {
-    /// Compares reports with the first of them.
     pub fn new(title: Option<String>, inputs: &[ComparisonInput]) -> Comparison {
         Comparison::of_inputs(title, inputs).answered()
     }
 
-    /// Without the answers, for which what else is compared counts too.
     fn of_inputs(title: Option<String>, inputs: &[ComparisonInput]) -> Comparison {
         let groups = groups(inputs);
         let rows = inputs.iter().map(|input| Some(&input.report.headline));
@@ -238,22 +231,19 @@ impl Comparison {
             notes: notes::notes(inputs, &groups),
             groups,
             commands: commands(inputs),
-            slices: slices::compare(inputs),
+            slices: compared_slices(inputs),
             ramps: None,
         }
     }
 
-    /// Compares reports and ramps with the first of them.
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
         let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
         let (inputs, ramps) = ramps::resolved(&singles);
         let sides = ColumnRuns::new(given, &singles);
         let mut comparison = sides.folded(Comparison { ramps, ..Comparison::of_inputs(title, &inputs) });
-        let loads =
-            ramps::differences(given).into_iter().map(|(column, kind, text)| ComparisonNote { kind, column, text });
-        // What was asked of the servers stands before what came of it.
-        comparison.notes.extend(loads);
-        comparison.notes.extend(setup::differences(given));
+        // Differences in the workload or place of measurement come before their consequences.
+        comparison.notes.extend(notes::load_differences(given));
+        comparison.notes.extend(notes::setup_differences(given));
         comparison.notes.sort_by_key(|note| {
             let asked = matches!(note.kind, NoteKind::Mix | NoteKind::Place);
             (note.kind != NoteKind::Setup, note.column, !asked)
@@ -262,8 +252,8 @@ impl Comparison {
     }
 
     fn answered(mut self) -> Comparison {
-        within::headline(&mut self);
-        adjust::rows(&mut self);
+        significance::headline(&mut self);
+        significance::adjust(&mut self);
         Comparison { answers: answer::answers(&self), ..self }
     }
 }
@@ -303,7 +293,6 @@ impl Overview {
     }
 }
 
-/// Groups of every column in the order of the report.
 fn groups(inputs: &[ComparisonInput]) -> Vec<ComparedGroup> {
     let of_all = crate::names::groups().map(|(name, part_of, headline)| {
         let found = || inputs.iter().map(|input| input.report.group(name));
@@ -318,7 +307,6 @@ fn groups(inputs: &[ComparisonInput]) -> Vec<ComparedGroup> {
     of_all.filter(|group| group.cells.iter().any(Option::is_some)).collect()
 }
 
-/// Commands of every column, by the longest sum of their response times in any column.
 fn commands(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
     let mut commands = actions::rows(inputs);
     let longest = |command: &ComparedCommand| {
@@ -329,7 +317,84 @@ fn commands(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
     commands
 }
 
-/// A sum of what a file says: it may say anything.
+/// Adds counts, saturating because the numbers of a saved file may be arbitrary.
 fn sum(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
+}
+
+pub const SCHEMA: &str = "smbscope.compare/1";
+
+/// Output of `smbscope compare --format json`: captures, saved reports and ramps side by side. Times are integers in
+/// nanoseconds, timestamps count from the Unix epoch. Null is unknown or, for a statistic, based on too few values.
+/// Cells are in the order of `columns`. The first column is the baseline, and ratios are relative to it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct ComparisonEnvelope<'a> {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    generator: Generator,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+}
+
+impl<'a> ComparisonEnvelope<'a> {
+    pub(crate) fn new(comparison: &'a Comparison, version: &str) -> ComparisonEnvelope<'a> {
+        ComparisonEnvelope { schema: SCHEMA, generator: Generator::new(version), comparison }
+    }
+}
+
+/// Writes the comparison as indented JSON and a newline. `version` is the version of smbscope.
+pub fn write(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
+    write_indented(&ComparisonEnvelope::new(comparison, version), out)
+}
+
+/// Slices kept, longest total wait in any column first.
+const SLICES_COMPARED: usize = 1_000;
+
+/// Slices of all columns, grouped by the same dimensions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedSlices"))]
+pub struct ComparedSlices {
+    /// Dimensions.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::dimensions"))]
+    pub(crate) by: Vec<String>,
+    /// Slices by longest total wait in any column, at most 1,000.
+    pub(crate) entries: Vec<ComparedSlice>,
+    /// Number of slices not listed.
+    pub(crate) left_out: u64,
+}
+
+/// Commands with the same key.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedSlice"))]
+pub struct ComparedSlice {
+    /// Values of the dimensions; null is unknown.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::slice_key"))]
+    pub(crate) key: SliceEntryKey,
+    /// One cell per column. Null if the column does not have or list the slice.
+    pub(crate) cells: Vec<Option<ComparisonCell>>,
+}
+
+fn compared_slices(inputs: &[ComparisonInput]) -> Option<ComparedSlices> {
+    let all: Vec<_> = inputs.iter().map(|input| input.report.slices.as_ref()).collect::<Option<_>>()?;
+    let by = &all.first()?.by;
+    if all.iter().any(|slices| slices.by != *by) {
+        return None;
+    }
+    let mut found: BTreeMap<&SliceEntryKey, Vec<Option<&SliceFigures>>> = BTreeMap::new();
+    for (column, slices) in all.iter().enumerate() {
+        for entry in &slices.entries {
+            found.entry(&entry.key).or_insert_with(|| vec![None; all.len()])[column] = Some(&entry.figures);
+        }
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    let longest =
+        |figures: &[Option<&SliceFigures>]| figures.iter().flatten().map(|figures| figures.response_time_sum_ns).max();
+    found.sort_by_key(|(_, figures)| Reverse(longest(figures)));
+    let left_out = found.len().saturating_sub(SLICES_COMPARED) as u64;
+    let entries = found.into_iter().take(SLICES_COMPARED).map(|(key, figures)| ComparedSlice {
+        key: key.clone(),
+        cells: with_ratios(figures.into_iter().map(|figures| figures.map(ComparisonCell::of_slice))),
+    });
+    Some(ComparedSlices { by: by.clone(), entries: entries.collect(), left_out })
 }

@@ -1,11 +1,11 @@
-//! Ramps side by side: load points of as many users in each, with throughput and response time by group.
+//! Comparison of ramps: throughput, response times and server metrics at load points with the same number of users.
 //!
-//! The rest of a comparison is about one load point of each ramp, the highest that all of them have: there a ramp is
-//! compared as a capture is, and with captures.
+//! The rest of a comparison covers one load point per ramp, the highest one that all ramps have. There a ramp is treated
+//! as a capture, and can be compared with captures.
 
-use super::points::{ComparedLoadPoint, points};
+use super::cells::row_of;
 use super::saved::{ComparableReport, LISTED_MAX};
-use super::{ComparisonColumn, ComparisonInput, NoteKind, Overview};
+use super::{ComparisonCell, ComparisonColumn, ComparisonInput, Overview, Ratio};
 use crate::bench::{self, BenchDocument, BenchRun, LoopModel};
 use crate::format::counted;
 use crate::json::entries::{self, StatisticsEntry};
@@ -14,17 +14,14 @@ use smbscope_model::{CommandGroup, Nanos, Protocol, Timestamp};
 use smbscope_stats::DurationStatistics;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something to compare.
 #[derive(Debug, Clone)]
 pub struct Given {
-    /// Unique among them.
+    /// Name, unique among the columns.
     pub name: String,
-    /// What it is, one run or several of the same, at least one; each with where it comes from: the argument as given, or
-    /// a directory in it.
+    /// Sources and contents of the runs, at least one. A source is the argument as given, or a directory in it.
     pub runs: Vec<(String, ComparableDocument)>,
 }
 
-/// One run of what is compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Single<'a> {
     name: &'a str,
@@ -38,12 +35,11 @@ impl Given {
     }
 }
 
-/// The load point of each ramp that is compared: the highest that all of them have, otherwise the last.
+/// Returns the load point to compare: the one that all ramps have, otherwise the last.
 fn chosen(document: &BenchDocument, common: Option<u32>) -> Option<&BenchRun> {
     document.runs.iter().rfind(|run| Some(run.users) == common).or(document.runs.last())
 }
 
-/// The same of what is compared; nothing of reports.
 pub(super) fn compared_runs<'a>(singles: &[Single<'a>]) -> Vec<Option<&'a BenchRun>> {
     let ramps: Vec<Option<&BenchDocument>> = singles.iter().map(Single::ramp).collect();
     let common = highest_common(&ramps);
@@ -51,7 +47,6 @@ pub(super) fn compared_runs<'a>(singles: &[Single<'a>]) -> Vec<Option<&'a BenchR
 }
 
 impl<'a> Single<'a> {
-    /// What it says.
     pub(super) fn content(&self) -> &'a ComparableDocument {
         self.content
     }
@@ -63,7 +58,6 @@ impl<'a> Single<'a> {
         }
     }
 
-    /// When it began.
     pub(super) fn started(&self) -> Option<Timestamp> {
         match self.content {
             ComparableDocument::Ramp(document) => Some(document.started_ns),
@@ -72,17 +66,13 @@ impl<'a> Single<'a> {
     }
 }
 
-/// What can be compared.
 #[derive(Debug, Clone)]
 pub enum ComparableDocument {
-    /// A report on captures.
     Report(Box<ComparableReport>),
-    /// A ramp of load points.
     Ramp(Box<BenchDocument>),
 }
 
 impl ComparableDocument {
-    /// By what its commands are divided; none where they are not.
     pub fn by(&self) -> &[String] {
         let slices = match self {
             ComparableDocument::Report(report) => report.slices.as_ref(),
@@ -94,41 +84,41 @@ impl ComparableDocument {
     }
 }
 
-/// Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
+/// Ramps side by side. Cells are in the order of the comparison's columns. Captures have none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ramps {
-    /// What is known of each ramp; null for what is no ramp.
+    /// Data of each ramp. Null for columns that are not ramps.
     pub columns: Vec<Option<Ramp>>,
-    /// Loads that any ramp has, ascending.
+    /// Loads that occur in any ramp, ascending.
     pub points: Vec<ComparedLoadPoint>,
 }
 
-/// A ramp as a whole.
+/// Data of one ramp.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ramp {
-    /// Users of the load point that stands in the rest of the comparison.
+    /// Users of the load point used in the rest of the comparison.
     pub users: u32,
-    /// What the users did.
+    /// Name of the workload.
     pub workload: String,
-    /// `closed loop`, or the rate of an open one.
+    /// `closed loop`, or `open loop` with its rate.
     pub schedule: String,
-    /// As the document of the ramp has it.
+    /// Overall response time from the document of the ramp.
     pub overall_response_time_ns: Option<Nanos>,
-    /// The highest load at which the criterion of the ramp holds; null where that is not known.
+    /// Highest load that meets the criterion of the ramp. Null if unknown.
     pub capacity: Option<u32>,
-    /// The command that measures the load point again, where it is known.
+    /// Command that measures the load point again.
     #[serde(skip)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub(super) again: Option<String>,
-    /// The capture of the load point that the run kept.
+    /// Path of the load point's capture.
     #[serde(skip)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub(super) capture: Option<String>,
 }
 
-/// What is compared as reports, and the ramps among it.
+/// Converts all columns to reports, and returns the ramps among them.
 pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<ComparisonInput>, Option<Ramps>) {
     let ramps: Vec<Option<&BenchDocument>> = given.iter().map(Single::ramp).collect();
     let common = highest_common(&ramps);
@@ -162,7 +152,6 @@ pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<ComparisonInput>, Option<Ra
     (inputs.collect(), found.then(|| Ramps { columns, points: points(&ramps) }))
 }
 
-/// The highest load that every ramp has.
 fn highest_common(ramps: &[Option<&BenchDocument>]) -> Option<u32> {
     let loads =
         ramps.iter().flatten().map(|document| document.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>());
@@ -181,61 +170,10 @@ pub(super) fn schedule(document: &BenchDocument) -> String {
     }
 }
 
-/// Why differences may come of something else than the servers, by column: other work was asked for, or times were taken
-/// at another place.
-pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
-    let Some((base, others)) = given.split_first() else { return Vec::new() };
-    let mut found = Vec::new();
-    for (column, other) in (1..).zip(others) {
-        let name = &base.name;
-        let (Some((_, base)), Some((_, other))) = (base.runs.first(), other.runs.first()) else { continue };
-        match (base, other) {
-            (ComparableDocument::Ramp(base), ComparableDocument::Ramp(ramp)) => {
-                found.extend(load(ramp, base, name).map(|text| (column, NoteKind::Mix, text)));
-            }
-            (ComparableDocument::Report(_), ComparableDocument::Report(_)) => {}
-            (ComparableDocument::Report(_), ComparableDocument::Ramp(_)) => {
-                let text = format!("times taken inside the client, and those of {name} on the wire: {ELSEWHERE}");
-                found.push((column, NoteKind::Place, text));
-            }
-            (ComparableDocument::Ramp(_), ComparableDocument::Report(_)) => {
-                let text = format!("times taken on the wire, and those of {name} inside the client: {ELSEWHERE}");
-                found.push((column, NoteKind::Place, text));
-            }
-        }
-    }
-    found
-}
-
-/// What the place of a measurement adds.
-const ELSEWHERE: &str = "inside the client the time of its own system and of its network counts too";
-
-/// What was asked of a server in another way than of the base's.
-fn load(ramp: &BenchDocument, base: &BenchDocument, name: &str) -> Option<String> {
-    let load = |ramp: &BenchDocument| format!("{}, {}", ramp.workload.name, schedule(ramp));
-    let users = |ramp: &BenchDocument| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
-    let definitions = (&ramp.workload.sha256, &base.workload.sha256);
-    if load(ramp) != load(base) {
-        Some(format!("another load than {name}: {}, and there {}", load(ramp), load(base)))
-    } else if let (Some(own), Some(bases)) = definitions
-        && own != bases
-    {
-        let workload = &ramp.workload.name;
-        Some(format!("another workload than {name}: both are called {workload}, and their definitions differ"))
-    } else if ramp.workload.seed != base.workload.seed {
-        Some(format!("another seed than {name}: the order, places and sizes of operations differ"))
-    } else if users(ramp) != users(base) {
-        Some(format!("other load points than {name}: overall response times of different ranges do not compare"))
-    } else {
-        None
-    }
-}
-
-pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationStatistics) -> StatisticsEntry {
+fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationStatistics) -> StatisticsEntry {
     StatisticsEntry { count, timed: times.count, errors, response_time: *times, ..StatisticsEntry::default() }
 }
 
-/// A load point as a report on a capture would be.
 fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableReport {
     let runs = || run.into_iter();
     let users = run.map_or(0, |run| run.users);
@@ -253,7 +191,7 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
         job_elapsed_ns: run.and_then(|run| run.jobs.as_ref()?.elapsed.mean),
         ..Overview::default()
     };
-    // Every user has as many connections, of the same dialect.
+    // All users have the same number of connections, with the same dialect.
     let sessions = u64::from(users) * u64::from(document.settings.sessions_per_user);
     let dialects = (sessions > 0).then(|| (document.target.dialect.clone(), sessions));
     let found = run.and_then(|run| run.counted.as_ref());
@@ -281,14 +219,13 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
     }
 }
 
-/// A group, or the sum of its parts; errors are those of its commands.
-pub(super) fn row_of_group(run: &BenchRun, group: &bench::MeasuredGroup) -> StatisticsEntry {
+/// Returns the figures of a group, with the errors of its commands and of the commands in its parts.
+fn row_of_group(run: &BenchRun, group: &bench::MeasuredGroup) -> StatisticsEntry {
     let is_part = |name: &str| run.group(name).is_some_and(|part| part.part_of.as_ref() == Some(&group.group));
     let members = run.commands.iter().filter(|command| command.group == group.group || is_part(&command.group));
     row(group.operations, add_up(members.map(|command| &command.errors)), &group.times.client)
 }
 
-/// Groups with their parts.
 fn groups(run: &BenchRun) -> Vec<entries::GroupEntry> {
     let one = |group: &bench::MeasuredGroup, parts: Vec<entries::GroupEntry>| {
         let row = row_of_group(run, group);
@@ -305,8 +242,8 @@ fn groups(run: &BenchRun) -> Vec<entries::GroupEntry> {
     whole.map(|group| one(group, parts_of(&group.group))).collect()
 }
 
-/// Commands whatever they were used for, as a report has them. Where a command had several uses, their percentiles
-/// cannot be put together, and stay absent.
+/// Merges the subcommands of a command, as a report has them. Percentiles of several subcommands can't be combined and
+/// stay None.
 fn commands(run: &BenchRun) -> Vec<entries::CommandEntry> {
     let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::MeasuredCommand>> = BTreeMap::new();
     let waiting = CommandGroup::Waiting.name();
@@ -345,7 +282,6 @@ fn add_up<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeM
 }
 
 impl Ramps {
-    /// Names of columns that are ramps, with their place.
     pub(super) fn named<'a>(
         &'a self,
         columns: &'a [ComparisonColumn],
@@ -353,4 +289,190 @@ impl Ramps {
         let found = self.columns.iter().zip(columns).enumerate();
         found.filter_map(|(at, (ramp, column))| Some((at, column, ramp.as_ref()?)))
     }
+}
+
+/// Load points with the same number of users.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedLoadPoint {
+    /// Concurrent users.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub users: u32,
+    /// All headline groups. One cell per column. Null if it has no such load point.
+    pub total: Vec<Option<PointCell>>,
+    /// By group. `Other` is followed by its parts.
+    pub groups: Vec<PointGroup>,
+    /// Server metrics. Empty if unknown.
+    pub server: Vec<PointMetric>,
+}
+
+/// A group at a load point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PointGroup {
+    /// Name of the group.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
+    pub group: String,
+    /// Group that includes this one.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::part_of"))]
+    pub part_of: Option<String>,
+    /// One cell per column. Null if it has no such load point or group.
+    pub cells: Vec<Option<PointCell>>,
+}
+
+/// Figures of a group at a load point of one ramp.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PointCell {
+    /// Answered commands per second.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub per_second: Option<f64>,
+    /// Ratio of `per_second` to the first ramp.
+    pub per_second_ratio: Option<Ratio>,
+    /// Bytes read and written per second. For `Read` only bytes read, for `Write` only bytes written, for other groups
+    /// null.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub bytes_per_second: Option<f64>,
+    /// Ratio of `bytes_per_second` to the first ramp.
+    pub bytes_per_second_ratio: Option<Ratio>,
+    /// Ranges of several runs of the column. Null for a single run.
+    pub spread: Option<RepetitionRange>,
+    /// Counts and times, with ratios to the first ramp.
+    #[serde(flatten)]
+    pub cell: ComparisonCell,
+}
+
+/// Smallest and largest values of several runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RepetitionRange {
+    /// Range of `per_second`.
+    pub per_second: Option<(f64, f64)>,
+    /// Range of `bytes_per_second`.
+    pub bytes_per_second: Option<(f64, f64)>,
+    /// Range of the mean response time.
+    pub mean: Option<(Nanos, Nanos)>,
+    /// Range of the median.
+    pub p50: Option<(Nanos, Nanos)>,
+    /// Range of the 95th percentile.
+    pub p95: Option<(Nanos, Nanos)>,
+}
+
+/// A metric of the servers at a load point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PointMetric {
+    /// Name: `cpu`, `disk_busiest` …, as in the document of a run.
+    pub metric: String,
+    /// Unit: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+    pub unit: String,
+    /// One cell per column. Null if its server metrics are unknown.
+    pub cells: Vec<Option<MetricCell>>,
+}
+
+/// A metric of one server at a load point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetricCell {
+    /// Mean of the samples; of several runs, mean of their means.
+    pub mean: f64,
+    /// Largest sample; of several runs, mean of their maxima.
+    pub max: f64,
+    /// Smallest and largest mean of several runs. Null for a single run.
+    pub mean_range: Option<(f64, f64)>,
+    /// Smallest and largest maximum of several runs. Null for a single run.
+    pub max_range: Option<(f64, f64)>,
+}
+
+/// Returns the smallest and largest value. None for fewer than two values.
+pub(super) fn range<T: Copy>(
+    values: impl Iterator<Item = T>,
+    before: fn(&T, &T) -> std::cmp::Ordering,
+) -> Option<(T, T)> {
+    let values: Vec<T> = values.collect();
+    let (least, most) = (values.iter().copied().min_by(before)?, values.iter().copied().max_by(before)?);
+    (values.len() > 1).then_some((least, most))
+}
+
+fn points(ramps: &[Option<&BenchDocument>]) -> Vec<ComparedLoadPoint> {
+    let loads: BTreeSet<u32> =
+        ramps.iter().flatten().flat_map(|document| &document.runs).map(|run| run.users).collect();
+    let point = |users: u32| {
+        // If a load was run several times, the last run counts.
+        let runs: Vec<Option<&BenchRun>> = ramps
+            .iter()
+            .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
+            .collect();
+        let cells = |of: &dyn Fn(&BenchRun) -> Option<StatisticsEntry>,
+                     bytes: &dyn Fn(&BenchRun) -> Option<u64>|
+         -> Vec<Option<PointCell>> {
+            let rows: Vec<Option<StatisticsEntry>> = runs.iter().map(|run| run.and_then(of)).collect();
+            with_rates(row_of(rows.iter().map(Option::as_ref)), &runs, bytes)
+        };
+        let groups = crate::names::groups().map(|(name, part_of, _)| PointGroup {
+            group: name.to_owned(),
+            part_of: part_of.map(str::to_owned),
+            cells: cells(&|run| run.group(name).map(|group| row_of_group(run, group)), &|run| match name {
+                name if name == CommandGroup::Read.name() => Some(run.bytes_read),
+                name if name == CommandGroup::Write.name() => Some(run.bytes_written),
+                _ => None,
+            }),
+        });
+        ComparedLoadPoint {
+            users,
+            total: cells(&|run| Some(row(run.headline().count, run.errors.clone(), run.headline())), &|run| {
+                Some(run.bytes_read.saturating_add(run.bytes_written))
+            }),
+            groups: groups.filter(|group| group.cells.iter().any(Option::is_some)).collect(),
+            server: metrics(&runs),
+        }
+    };
+    loads.into_iter().map(point).collect()
+}
+
+fn with_rates(
+    cells: Vec<Option<ComparisonCell>>,
+    runs: &[Option<&BenchRun>],
+    bytes: &dyn Fn(&BenchRun) -> Option<u64>,
+) -> Vec<Option<PointCell>> {
+    let rates = |of: &dyn Fn(usize, &BenchRun) -> Option<u64>| -> Vec<Option<f64>> {
+        let rate = |(at, run): (usize, &Option<&BenchRun>)| Some(of(at, (*run)?)? as f64 / (*run)?.seconds()?);
+        runs.iter().enumerate().map(rate).collect()
+    };
+    let commands = rates(&|at, _| Some(cells[at].as_ref()?.count));
+    let bytes = rates(&|_, run| bytes(run));
+    let ratio = |rates: &[Option<f64>], at: usize| {
+        if at == 0 { None } else { Ratio::new(rates[at], rates.first().copied().flatten()) }
+    };
+    let made = cells.into_iter().enumerate().map(|(at, cell)| {
+        Some(PointCell {
+            per_second: commands[at],
+            per_second_ratio: ratio(&commands, at),
+            bytes_per_second: bytes[at],
+            bytes_per_second_ratio: ratio(&bytes, at),
+            spread: None,
+            cell: cell?,
+        })
+    });
+    made.collect()
+}
+
+fn metrics(runs: &[Option<&BenchRun>]) -> Vec<PointMetric> {
+    let all = || runs.iter().flatten().flat_map(|run| &run.server).flat_map(|server| &server.metrics);
+    let mut known: Vec<(&str, &str)> = Vec::new();
+    for series in all() {
+        if known.iter().all(|(metric, _)| *metric != series.metric) {
+            known.push((&series.metric, &series.unit));
+        }
+    }
+    let cell = |run: &Option<&BenchRun>, metric: &str| {
+        let series = (*run)?.server.as_ref()?.metric(metric)?;
+        Some(MetricCell { mean: series.mean, max: series.max, mean_range: None, max_range: None })
+    };
+    let metric = |(metric, unit): (&str, &str)| PointMetric {
+        metric: metric.to_owned(),
+        unit: unit.to_owned(),
+        cells: runs.iter().map(|run| cell(run, metric)).collect(),
+    };
+    known.into_iter().map(metric).collect()
 }

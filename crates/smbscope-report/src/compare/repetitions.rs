@@ -1,11 +1,11 @@
-//! Columns that are several runs: the figures of a column are those of a typical run, and their ratios have an interval.
+//! Columns with several runs: figures of a typical run, and ratios with a confidence interval.
 //!
-//! Every run is compared as a column of its own first; what comes of that is then folded, row by row. Times and rates of
-//! a column are geometric means of its runs (`smbscope_stats::replication` says why), counts are means.
+//! Every run is first compared as a column of its own. Then the columns are folded row by row: times and rates are
+//! geometric means of the runs (`smbscope_stats::replication` says why), counts are arithmetic means.
 
 use super::cells::{Certainty, ComparisonCell, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
-use super::points::range;
 use super::ramps::Single;
+use super::ramps::range;
 use super::{
     ComparedLoadPoint, Comparison, ComparisonColumn, ComparisonNote, Given, MetricCell, NoteKind, Overview,
     OverviewRatios,
@@ -15,17 +15,15 @@ use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::{self, BaselineRatio, ReplicationSettings};
 use std::ops::Range;
 
-/// Which runs make which column.
+/// Assignment of runs to columns.
 #[derive(Debug, Clone)]
 pub(super) struct ColumnRuns {
-    /// Among all runs, in their order.
+    /// Range of run indices of each column.
     runs: Vec<Range<usize>>,
-    /// When each run began, where that is known.
     started: Vec<Option<Timestamp>>,
 }
 
 impl ColumnRuns {
-    /// What is given, and the runs of all of it one after the other.
     pub(super) fn new(given: &[Given], singles: &[Single<'_>]) -> ColumnRuns {
         let mut end = 0;
         let runs = given.iter().map(|given| {
@@ -40,7 +38,7 @@ impl ColumnRuns {
         self.runs.iter().any(|runs| runs.len() > 1)
     }
 
-    /// The ratio of a figure of a column to the first one's.
+    /// Returns the ratio of a column's figure to the first column's. `value` returns the figure of a run.
     pub(super) fn ratio(&self, column: usize, value: &dyn Fn(usize) -> Option<f64>) -> Option<Ratio> {
         let (base, other) = (self.runs.first()?, self.runs.get(column)?);
         let of = |runs: &[usize]| -> Vec<f64> { runs.iter().map(|run| value(*run).unwrap_or(f64::NAN)).collect() };
@@ -58,7 +56,8 @@ impl ColumnRuns {
         Ratio::of_figure(&figure)
     }
 
-    /// Both sides' runs in the order of time, where they alternate: everything of a block is before the next one.
+    /// Returns the runs of both columns in blocks by time, if the columns alternate: each block must end before the
+    /// next one starts.
     fn blocks(&self, base: &Range<usize>, other: &Range<usize>) -> Option<(Vec<usize>, Vec<usize>)> {
         if base.len() != other.len() || base.len() < 2 {
             return None;
@@ -75,7 +74,6 @@ impl ColumnRuns {
         alternate.then(|| (places(base), places(other)))
     }
 
-    /// Cells of runs as cells of columns.
     fn cells(&self, cells: &[Option<ComparisonCell>]) -> Vec<Option<ComparisonCell>> {
         let timed = |run: usize| cells.get(run)?.as_ref().filter(|cell| cell.timed > 0);
         let folded = self.runs.iter().enumerate().map(|(column, runs)| {
@@ -119,7 +117,6 @@ impl ColumnRuns {
         folded.collect()
     }
 
-    /// A metric of the servers of runs as one of columns.
     fn metrics(&self, cells: &[Option<MetricCell>]) -> Vec<Option<MetricCell>> {
         let folded = self.runs.iter().map(|runs| {
             let known: Vec<&MetricCell> = cells[runs.clone()].iter().flatten().collect();
@@ -135,7 +132,8 @@ impl ColumnRuns {
         folded.collect()
     }
 
-    /// The run of each column whose mean response time is the middle one: its pictures and lists stand for the others'.
+    /// Returns the run of each column with the median of the mean response times. The charts and lists of that run represent the
+    /// column.
     fn typical_runs(&self, comparison: &Comparison) -> Vec<usize> {
         let mean = |run: &usize| comparison.headline.cells[*run].as_ref().and_then(|cell| cell.response_time.mean);
         let middle = |runs: &Range<usize>| {
@@ -146,7 +144,6 @@ impl ColumnRuns {
         self.runs.iter().map(middle).collect()
     }
 
-    /// The comparison of runs as one of columns.
     pub(super) fn folded(&self, mut runs: Comparison) -> Comparison {
         if !self.are_repeated() {
             return runs;
@@ -218,7 +215,6 @@ impl ColumnRuns {
         folded.collect()
     }
 
-    /// What is said of several runs of a column alike is said once.
     fn notes(&self, notes: Vec<ComparisonNote>) -> Vec<ComparisonNote> {
         let mut kept: Vec<ComparisonNote> = Vec::new();
         for note in notes {
@@ -235,7 +231,6 @@ impl ColumnRuns {
     }
 }
 
-/// From where to where the runs of a column go; nothing of a single one.
 fn spread(points: &[Option<PointCell>]) -> Option<RepetitionRange> {
     let known: Vec<&PointCell> = points.iter().flatten().collect();
     let rates = |of: fn(&PointCell) -> Option<f64>| range(known.iter().filter_map(|point| of(point)), f64::total_cmp);
@@ -252,7 +247,7 @@ fn spread(points: &[Option<PointCell>]) -> Option<RepetitionRange> {
     })
 }
 
-/// What a typical run of a column says of a row; runs without it count as nothing.
+/// Returns the figures of a typical run. Runs without the row count as 0 in the means of counts.
 fn typical_cell(cells: &[Option<ComparisonCell>]) -> Option<ComparisonCell> {
     let known: Vec<&ComparisonCell> = cells.iter().flatten().collect();
     let first = *known.first()?;
@@ -285,7 +280,7 @@ fn typical_cell(cells: &[Option<ComparisonCell>]) -> Option<ComparisonCell> {
     })
 }
 
-/// Rounded up, so that what is there in one run is not nothing.
+/// Rounds up, so that a value that occurs in a single run does not become 0.
 fn mean(counts: impl Iterator<Item = u64>) -> u64 {
     let (mut sum, mut number) = (0u64, 0u64);
     for count in counts {
@@ -299,7 +294,7 @@ fn typical_of(runs: &Range<usize>, value: &dyn Fn(usize) -> Option<f64>) -> Opti
     typical(runs.clone().filter_map(value))
 }
 
-/// The geometric mean; of values among which is a zero that of the others would be a lie.
+/// Returns the geometric mean, or the arithmetic mean if a value is 0: the geometric mean would be 0 too.
 fn typical(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     match values.as_slice() {
@@ -311,7 +306,7 @@ fn typical(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Ratio {
-    /// With what is known of it; nothing where it has no value.
+    /// Converts a ratio with its interval and certainty. None if it has no value.
     pub(super) fn of_figure(figure: &BaselineRatio) -> Option<Ratio> {
         let level = ReplicationSettings::default().confidence;
         let (answer, repetitions_needed) = Conclusion::from_answer(figure.answer);

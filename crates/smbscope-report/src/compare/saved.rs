@@ -1,4 +1,4 @@
-//! What a comparison takes of a report, made or saved as JSON (`smbscope.report/1`), or of a load point of a ramp.
+//! The part of a report or load point that comparisons use.
 
 use super::{DialectCount, Overview};
 use crate::document::{self, ParseError};
@@ -11,19 +11,15 @@ use smbscope_model::{CaptureInfo, Nanos};
 use smbscope_stats::HeatMap;
 use std::collections::BTreeMap;
 
-/// Slowest commands and files of each column that a comparison keeps.
 pub(super) const LISTED_MAX: usize = 20;
 
-/// What is compared of a measurement.
 #[derive(Debug, Clone)]
 pub struct ComparableReport {
     pub(super) title: Option<String>,
-    /// The expression that chose the exchanges, where they are not all.
     pub(super) filter: Option<String>,
-    /// Version of smbscope that measured.
     pub(super) version: String,
     pub(super) captures: Vec<CaptureInfo>,
-    /// How far the figures cover the capture, in one sentence.
+    /// Coverage of the capture in one sentence.
     pub(super) quality: String,
     pub(super) encrypted_frames: u64,
     pub(super) overview: Overview,
@@ -35,17 +31,15 @@ pub struct ComparableReport {
     pub(super) files: Vec<EntityEntry<FileName>>,
     pub(super) slices: Option<SliceListing>,
     pub(super) warnings: Vec<String>,
-    /// Why its users waited.
     pub(super) answer: Answer,
 }
 
 impl ComparableReport {
-    /// Reads a report saved as JSON.
     pub fn parse(text: &[u8]) -> Result<ComparableReport, ParseError> {
         document::parse(KIND, text).map(ComparableReport::of_document)
     }
 
-    /// What would be read if the report were saved, so that it makes no difference whether it was.
+    /// Converts a report. The result equals that of saving and parsing the report.
     pub fn from_report(report: &Report) -> ComparableReport {
         ComparableReport::of_document(ReportDocument::within(report, usize::MAX))
     }
@@ -62,7 +56,7 @@ impl ComparableReport {
             timed: totals.outcomes.get("complete").copied().unwrap_or(0),
             untimed: totals.untimed,
             errors: super::sum(report.groups.iter().map(|group| group.row.errors())),
-            // Every command has one client, so the clients add up to the whole.
+            // Every command has one client, so the clients add up to the total.
             bytes_read: super::sum(report.clients.iter().map(|client| client.bytes_read)),
             bytes_written: super::sum(report.clients.iter().map(|client| client.bytes_written)),
             ..Overview::default()
@@ -87,14 +81,12 @@ impl ComparableReport {
         }
     }
 
-    /// A group, or a part of one.
     pub(super) fn group(&self, name: &str) -> Option<&GroupEntry> {
         GroupEntry::find(&self.groups, name)
     }
 }
 
 impl Overview {
-    /// With what follows from the rest, and the connections of each dialect.
     pub(super) fn completed(self, dialects: BTreeMap<Option<String>, u64>) -> Overview {
         let seconds = self.elapsed_ns.filter(|elapsed| elapsed.0 > 0).map(Nanos::as_secs_f64);
         let bytes = self.bytes_read.saturating_add(self.bytes_written);
@@ -112,15 +104,13 @@ impl Overview {
 }
 
 impl StatisticsEntry {
-    /// Error responses.
     pub(super) fn errors(&self) -> u64 {
         super::sum(self.errors.values().copied())
     }
 
-    /// What can be said of several together: percentiles cannot be put together, and stay absent.
+    /// Combines rows. Percentiles can't be combined, so they stay None unless only one row has times.
     pub(super) fn together(rows: &[&StatisticsEntry]) -> StatisticsEntry {
         if let [only] = rows.iter().filter(|row| row.timed > 0).collect::<Vec<_>>().as_slice() {
-            // The others have no times.
             return StatisticsEntry { response_time: only.response_time, ..StatisticsEntry::added_up(rows) };
         }
         StatisticsEntry::added_up(rows)
@@ -148,7 +138,6 @@ impl StatisticsEntry {
 }
 
 impl CommandEntry {
-    /// The entry holds the expected waits of the command.
     pub(super) fn is_waiting(&self) -> bool {
         self.groups == [smbscope_model::CommandGroup::Waiting]
     }

@@ -1,4 +1,4 @@
-//! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
+//! Terminal report of a comparison: the captures side by side, then groups and commands with a line per column.
 
 use super::{
     Compared, ComparedCommand, ComparedGroup, Comparison, ComparisonCell, ComparisonColumn, ComparisonNote,
@@ -7,31 +7,24 @@ use super::{
 use crate::bench::server_text;
 use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
+use crate::text::page::{Paint, TextPage};
 use crate::text::table::{self, TextTable, TextTableLine};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// Width of the facts' names.
 const LABEL: usize = 14;
-/// Widest column of facts.
 const FACT_MAX: usize = 26;
-/// Longest name of a column in the tables.
 const NAME_MAX: usize = 18;
-/// As much of it as the narrowest table shows.
+/// Characters of a column name left in the narrowest table.
 const NAME_SHOWN: usize = 14;
-/// Slices that are shown, and the column of their names, which holds paths.
+/// Slices shown, and the width of their name column, which holds paths.
 const SLICES_SHOWN: usize = 20;
 const SLICE_NAMES: RangeInclusive<usize> = 20..=48;
-/// Head of the ratios.
 const TIMES: &str = "×";
-/// Head of their intervals.
 const INTERVAL: &str = "95%";
 
-/// The comparison in at most `width` columns.
 pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
     let mut page = TextPage::new(width, color);
     let title = match &comparison.title {
@@ -51,7 +44,6 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
     page.into_text()
 }
 
-/// What differs besides the servers.
 fn setup(page: &mut TextPage, comparison: &Comparison) {
     for note in comparison.notes.iter().filter(|note| note.kind == NoteKind::Setup) {
         let mut text = note.text.clone();
@@ -60,7 +52,6 @@ fn setup(page: &mut TextPage, comparison: &Comparison) {
     }
 }
 
-/// What got slower, by how much, and how sure that is.
 fn answers(page: &mut TextPage, comparison: &Comparison) {
     for Compared { answer, .. } in &comparison.answers {
         page.paragraph(Paint::Heading, &answer.headline);
@@ -70,7 +61,7 @@ fn answers(page: &mut TextPage, comparison: &Comparison) {
     }
 }
 
-/// What the columns are called on the page: numbered, where names that begin alike would look the same when shortened.
+/// Returns the names of the columns. They are numbered if they would look the same when shortened.
 fn labels(columns: &[ComparisonColumn]) -> Vec<String> {
     let names: Vec<String> = columns.iter().map(|column| clean(&column.name)).collect();
     let distinct: BTreeSet<String> = names.iter().map(|name| shorten(name, NAME_SHOWN)).collect();
@@ -80,7 +71,6 @@ fn labels(columns: &[ComparisonColumn]) -> Vec<String> {
     names.iter().enumerate().map(|(at, name)| format!("{} {name}", at + 1)).collect()
 }
 
-/// Facts of the captures side by side, as many on a line as fit.
 fn overview(page: &mut TextPage, comparison: &Comparison) {
     let repeated = is_repeated(comparison);
     let job = comparison.columns.iter().any(|column| column.overview.job_elapsed_ns.is_some());
@@ -101,16 +91,13 @@ fn overview(page: &mut TextPage, comparison: &Comparison) {
     }
 }
 
-/// Whether a column is several runs.
 fn is_repeated(comparison: &Comparison) -> bool {
     comparison.columns.iter().any(|column| column.runs > 1)
 }
 
-/// What figures of several runs are.
 const RUNS: &str = " Times and rates of several runs are geometric means, counts are means. 95% = interval of the ratio to \
                     its left, of 3 or 4 runs its range; in parentheses where no difference is shown.";
 
-/// What is told of every column, in the same order.
 fn facts(column: &ComparisonColumn, repeated: bool, job: bool) -> Vec<(&'static str, String)> {
     let overview = &column.overview;
     let ratios = overview.ratios.as_ref();
@@ -155,7 +142,7 @@ fn facts(column: &ComparisonColumn, repeated: bool, job: bool) -> Vec<(&'static 
     facts
 }
 
-/// `3.1.1, 2.1 and 1 more`.
+/// Formats `3.1.1, 2.1 and 1 more`.
 fn dialects(dialects: &[DialectCount]) -> String {
     let names: Vec<&str> = dialects.iter().map(|found| found.dialect.as_deref().unwrap_or("not seen")).collect();
     let names: Vec<String> = names.into_iter().map(clean).collect();
@@ -166,7 +153,6 @@ fn dialects(dialects: &[DialectCount]) -> String {
     }
 }
 
-/// How far each capture can be trusted.
 fn quality(page: &mut TextPage, comparison: &Comparison) {
     page.heading("Coverage of the captures");
     for (column, name) in comparison.columns.iter().zip(labels(&comparison.columns)) {
@@ -175,12 +161,11 @@ fn quality(page: &mut TextPage, comparison: &Comparison) {
     }
 }
 
-/// A name, and a text beside it.
 fn hanging(page: &mut TextPage, name: &str, text: &str, paint: Paint) {
     page.beside(paint, &format!("  {name:<NAME_MAX$}  "), &clean(text));
 }
 
-/// Ramps: what they are, and then a line a load point and column, of all commands and of each group.
+/// Renders the ramps: a summary of each, then a line per load point and column, in total and by group.
 fn ramps(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
@@ -230,11 +215,10 @@ fn ramps(page: &mut TextPage, comparison: &Comparison) {
         .named(&comparison.columns)
         .map(|(at, _, ramp)| format!("{} {}", names[at], unbroken(counted(ramp.users.into(), "user", "users"))))
         .collect();
-    let text = format!("What follows, and stands above, is about one load point of each ramp: {}.", loads.join(", "));
+    let text = format!("All other figures cover one load point of each ramp: {}.", loads.join(", "));
     page.paragraph(Paint::Faint, &text);
 }
 
-/// What the load points cost the servers, where that is known.
 fn servers(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
@@ -257,14 +241,14 @@ fn servers(page: &mut TextPage, comparison: &Comparison) {
     }
 }
 
-/// The commands of each column divided by the same, those that were waited for longest in any of them first.
 fn slices(page: &mut TextPage, comparison: &Comparison) {
     let Some(slices) = &comparison.slices else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let repeated = is_repeated(comparison);
     let listed = slices.entries.iter().take(SLICES_SHOWN);
-    let lines = listed.flat_map(|slice| lines(&crate::slices::name(&slice.key), &names, &slice.cells, repeated));
-    let table = TextTable::new(columns(repeated)).names(SLICE_NAMES).section(crate::slices::heading(&slices.by), lines);
+    let lines = listed.flat_map(|slice| lines(&crate::text::slices::name(&slice.key), &names, &slice.cells, repeated));
+    let table =
+        TextTable::new(columns(repeated)).names(SLICE_NAMES).section(crate::text::slices::heading(&slices.by), lines);
     let left_out = table.with_shorter(page.width(), shorten_path).render(page);
     let more = slices.entries.len().saturating_sub(SLICES_SHOWN) as u64 + slices.left_out;
     let more = match more {
@@ -274,12 +258,10 @@ fn slices(page: &mut TextPage, comparison: &Comparison) {
     page.note(&format!("Sorted by the longest total wait in any column.{more}"), &left_out);
 }
 
-/// `Other: Locking`.
 fn whole_name(group: &ComparedGroup) -> String {
     group.part_of.as_ref().map_or_else(|| group.group.clone(), |whole| format!("{whole}: {}", group.group))
 }
 
-/// A line that names the load, and below it a line a column.
 fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeated: bool) -> Vec<TextTableLine> {
     let heading = counted(users.into(), "user", "users");
     let mut lines = vec![TextTableLine::new(heading, Vec::new())];
@@ -306,7 +288,6 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeat
     if lines.len() > 1 { lines } else { Vec::new() }
 }
 
-/// Groups and commands: a line for each that names it, and below it a line a column.
 fn tables(page: &mut TextPage, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let repeated = is_repeated(comparison);
@@ -343,8 +324,8 @@ fn tables(page: &mut TextPage, comparison: &Comparison) {
     page.paragraph(Paint::Faint, &text);
 }
 
-/// Below which protocol's heading a command stands: where no capture has another SMB1 command than the NEGOTIATE that
-/// opens connections of SMB2 (MS-SMB2 3.3.5.3), this must not look like SMB1 in use.
+/// Returns the section of a command. If the only SMB1 command in all captures is the NEGOTIATE that opens SMB2
+/// connections (MS-SMB2 3.3.5.3), it is listed under SMB2, so that SMB1 does not seem to be in use.
 fn section_of(command: &ComparedCommand, comparison: &Comparison) -> Protocol {
     let mut smb1 = comparison.commands.iter().filter(|command| command.protocol == Protocol::Smb1);
     let only_opens = smb1.all(|command| command.command == "SMB_COM_NEGOTIATE")
@@ -353,7 +334,7 @@ fn section_of(command: &ComparedCommand, comparison: &Comparison) -> Protocol {
     if only_opens { Protocol::Smb2 } else { command.protocol }
 }
 
-/// A command of SMB2, and those of SMB1 that do the same: `READ = READ_ANDX, READ_RAW`.
+/// Formats an SMB2 command and its SMB1 equivalents: `READ = READ_ANDX, READ_RAW`.
 fn paired_name(command: &ComparedCommand) -> String {
     let mut smb1: Vec<&str> = Vec::new();
     for name in command.members.iter().flatten().flatten().filter(|name| **name != command.command) {
@@ -364,7 +345,7 @@ fn paired_name(command: &ComparedCommand) -> String {
         }
     }
     let waiting = if command.waiting { " (waiting)" } else { "" };
-    // The same name in both, as ECHO.
+    // Some have the same name in both protocols, such as ECHO.
     smb1.retain(|name| *name != command.command);
     match smb1.is_empty() {
         true => format!("{}{waiting}", command.command),
@@ -372,7 +353,6 @@ fn paired_name(command: &ComparedCommand) -> String {
     }
 }
 
-/// A command below the heading of `section`.
 fn name_of(command: &ComparedCommand, section: Protocol) -> String {
     let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
     match command.waiting {
@@ -382,7 +362,8 @@ fn name_of(command: &ComparedCommand, section: Protocol) -> String {
     }
 }
 
-/// The interval of a ratio, or the range of few runs; of what is not shown as a difference in parentheses.
+/// Formats the confidence interval of a ratio, or the range of few runs. Parentheses mark a difference that is not
+/// significant.
 fn interval(ratio: Option<Ratio>) -> String {
     let Some((ratio, certainty)) = ratio.and_then(|ratio| Some((ratio, ratio.certainty?))) else {
         return String::new();
@@ -393,7 +374,7 @@ fn interval(ratio: Option<Ratio>) -> String {
     if certainty.shown { format!("{low}–{high}") } else { format!("({low}–{high})") }
 }
 
-/// The columns of a table; without intervals where every column of the comparison is a single run.
+/// Returns the columns of a table, without intervals if each column of the comparison is a single run.
 fn of_runs(repeated: bool, columns: &[(&'static str, u8)]) -> Vec<table::TextColumn> {
     let kept: Vec<_> = columns.iter().copied().filter(|(head, _)| repeated || *head != INTERVAL).collect();
     table::TextColumn::list(&kept)

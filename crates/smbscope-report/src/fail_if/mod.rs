@@ -1,20 +1,20 @@
-//! Conditions on one report: `answer.culprit == server`, `READ.p95 > 20ms`, for a pipeline that has to stop.
+//! Conditions on one report, which make a pipeline fail: `answer.culprit == server`, `READ.p95 > 20ms`.
 //!
-//! | condition | about |
+//! | condition | meaning |
 //! |---|---|
-//! | `answer.culprit == server`, `!=` | who has to act |
-//! | `answer.cause == slow-storage`, `!=` | whether any cause has this key |
-//! | `answer.lost > 2s` | the longest lost time of any cause |
-//! | `not_timed > 5%` | the share of the commands that could not be timed |
+//! | `answer.culprit == server`, `!=` | the culprit |
+//! | `answer.cause == slow-storage`, `!=` | any cause with this ID |
+//! | `answer.lost > 2s` | longest lost time of any cause |
+//! | `not_timed > 5%` | share of commands that could not be timed |
 //! | `READ.p95 > 20ms`, `p95(READ) > 20ms` | response times of a command, a group or the total, see [`Measure`] |
 //! | `READ.count > 1000`, `total.errors > 0` | commands and error responses |
 //! | `commands < 100/s`, `throughput < 10MB/s` | rates |
 //!
-//! A name is looked for as it is written first, then in any case: `READ` is the command and `Read` the group.
+//! Names are looked up with exact case first, then ignoring case: `READ` is the command and `Read` the group.
 
 use crate::compare::ComparableReport;
+use crate::compare::{Judged, Judgement};
 use crate::format::{clean, rate, thousands};
-use crate::judgement::{Judged, Judgement};
 use crate::{Culprit, Report, names};
 use smbscope_diagnose::Catalogue;
 use smbscope_model::prose::NO_BREAK;
@@ -26,15 +26,12 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Hint of syntax errors.
 const EXAMPLE: &str = "write conditions such as 'answer.culprit == server' or 'READ.p95 > 20ms'";
-/// Measures besides response times that a single report has.
+/// Measures other than response times that a report supports.
 const MEASURES: [&str; 4] = ["count", "errors", "commands", "throughput"];
-/// Fields of the answer that a condition can be about.
 const ANSWER: [&str; 3] = ["answer.culprit", "answer.cause", "answer.lost"];
 const NOT_TIMED: &str = "not_timed";
 
-/// A condition on a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailIf {
     text: String,
@@ -48,7 +45,7 @@ enum Check {
     Number { of: Number, above: bool, limit: f64 },
 }
 
-/// What is compared with a limit. Times are in nanoseconds, shares in percent, rates per second.
+/// Left side of a comparison. Times are in nanoseconds, shares in percent, rates per second.
 #[derive(Debug, Clone, PartialEq)]
 enum Number {
     Lost,
@@ -66,7 +63,6 @@ impl FromStr for FailIf {
     }
 }
 
-/// The condition as it was given.
 impl fmt::Display for FailIf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -134,7 +130,6 @@ fn answer(text: &str, word: &str, place: &Range<usize>, cursor: &mut Cursor<'_, 
     }
 }
 
-/// Returns true for `==` and false for `!=`.
 fn equality(cursor: &mut Cursor<'_, '_>) -> Result<bool, LocatedProblem> {
     match (cursor.sign("=="), cursor.sign("!=")) {
         (true, _) => Ok(true),
@@ -143,7 +138,6 @@ fn equality(cursor: &mut Cursor<'_, '_>) -> Result<bool, LocatedProblem> {
     }
 }
 
-/// The key behind `==`, in quotes or without.
 fn operand(what: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usize>), LocatedProblem> {
     let (key, place) = match cursor.peek() {
         Some(Token { kind: TokenKind::Word(word), place }) => ((*word).to_owned(), place.clone()),
@@ -154,7 +148,6 @@ fn operand(what: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usi
     Ok((key, place))
 }
 
-/// `>` or `<` and a limit.
 fn number(text: &str, of: Number, cursor: &mut Cursor<'_, '_>) -> Result<Check, LocatedProblem> {
     let above = cursor.sign(">");
     if !above && !cursor.sign("<") {
@@ -169,7 +162,7 @@ fn with_example((problem, place): LocatedProblem) -> LocatedProblem {
     (problem.hint(EXAMPLE), place)
 }
 
-/// Names of rows that a report may have: the total, groups, and commands with and without `SMB_COM_`.
+/// Returns the names of all possible rows: the total, groups, and commands with and without `SMB_COM_`.
 fn known_names() -> impl Iterator<Item = String> {
     let groups = names::groups().map(|(name, ..)| name.to_owned());
     let commands = Command::known().flat_map(|command| [command.to_string(), names::command(command)]);
@@ -179,7 +172,7 @@ fn known_names() -> impl Iterator<Item = String> {
 const TOTAL: &str = "total";
 
 fn refuse_unknown(name: &str, place: Range<usize>) -> Result<(), LocatedProblem> {
-    // Commands without a name are written as their number.
+    // Commands without a name are written in hexadecimal.
     let is_code = name.strip_prefix("0x").is_some_and(|digits| u16::from_str_radix(digits, 16).is_ok());
     let known: Vec<String> = known_names().collect();
     if is_code || known.iter().any(|known| known.eq_ignore_ascii_case(name)) {
@@ -190,7 +183,7 @@ fn refuse_unknown(name: &str, place: Range<usize>) -> Result<(), LocatedProblem>
 }
 
 impl FailIf {
-    /// Returns true if the condition is about the answer, which a report without causes does not have.
+    /// Returns true if the condition tests the answer, which a report without diagnosis does not have.
     pub fn needs_answer(&self) -> bool {
         match &self.check {
             Check::Culprit { .. } | Check::Cause { .. } => true,
@@ -198,7 +191,6 @@ impl FailIf {
         }
     }
 
-    /// Judges a report.
     pub fn judge(&self, report: &Report) -> Judgement {
         let (judged, found) = match &self.check {
             Check::Culprit { equal, culprit } => {
@@ -240,7 +232,6 @@ fn holds(holds: bool) -> Judged {
     if holds { Judged::Holds } else { Judged::DoesNotHold }
 }
 
-/// The title of the report, or its first capture.
 fn name(report: &Report) -> String {
     let capture = || report.captures.first().map(|capture| capture.name.clone());
     clean(&report.title.clone().or_else(capture).unwrap_or_default())
@@ -270,7 +261,6 @@ impl Number {
         }
     }
 
-    /// The value in a report, or why there is none.
     fn value(&self, report: &Report) -> Result<f64, String> {
         match self {
             Number::NotTimed => Ok(report.not_timed().percent),
@@ -293,7 +283,7 @@ impl Number {
             Number::Measure(Measure::Count(of)) => Ok(row(report, of).map_or(0, |row| row.count) as f64),
             Number::Measure(Measure::ErrorsOf(of)) => Ok(row(report, of).map_or(0, |row| row.errors) as f64),
             Number::Measure(Measure::Errors) => Ok(report.aggregate.errors as f64),
-            // Those of a comparison: `commands` and `throughput`.
+            // `commands` and `throughput`, which comparisons compute.
             Number::Measure(measure) => ComparableReport::from_report(report)
                 .value(measure)
                 .ok_or_else(|| "the capture has no duration".to_owned()),
@@ -301,7 +291,6 @@ impl Number {
     }
 }
 
-/// Why there is no row of that name.
 fn absent(report: &Report, of: &str) -> String {
     let waits = report.aggregate.commands.iter().any(|row| row.waiting && is_command(row.command, of));
     match waits {
@@ -310,15 +299,14 @@ fn absent(report: &Report, of: &str) -> String {
     }
 }
 
-/// The row of the total, of a group or of a command without its expected waits: the name as it is written first, then in
-/// any case.
+/// Finds the row of the total, of a group, or of a command without its expected waits. Tries the exact case first.
 fn row<'a>(report: &'a Report, name: &str) -> Option<&'a CommandStatistics> {
     let aggregate = &report.aggregate;
     let find = |is: &dyn Fn(&str) -> bool| {
         let total = is(TOTAL).then_some(&aggregate.total);
         let group = || names::group_rows(aggregate).find(|(group, ..)| is(group)).map(|(.., row)| row);
         let mut commands = aggregate.commands.iter().filter(|row| !row.waiting);
-        // The name in full first: NEGOTIATE is a command of SMB2, and short for SMB_COM_NEGOTIATE.
+        // Try the full name first: NEGOTIATE is a command of SMB2, and the short name of SMB_COM_NEGOTIATE.
         let full = commands.clone().find(|row| is(&row.command.to_string()));
         let command = || full.or_else(|| commands.find(|row| is(&names::command(row.command)))).map(|found| &found.row);
         total.or_else(group).or_else(command)

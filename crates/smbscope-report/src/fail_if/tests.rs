@@ -8,13 +8,13 @@ use smbscope_wire::{smb1, smb2};
 
 const MS: i64 = 1_000_000;
 
-/// One exchange a second.
 fn exchanges(command: Command, group: CommandGroup, times_ms: impl IntoIterator<Item = i64>) -> Vec<Exchange> {
     let exchange = |(second, time): (i64, i64)| Exchange { command, group, ..read(second * 1_000 * MS, time * MS) };
     (0..).zip(times_ms).map(exchange).collect()
 }
 
-/// 100 READs of 1 to 100 ms, 3 WRITEs, a FLUSH of 70 ms, which counts as Write, and a CHANGE_NOTIFY.
+/// Returns a report on 100 READs of 1 to 100 ms, 3 WRITEs, a FLUSH of 70 ms, which counts as Write, and a
+/// CHANGE_NOTIFY.
 fn report() -> Report {
     let smb2 = |code| Command::Smb2(smb2::Smb2Command(code));
     let parts = [
@@ -50,7 +50,6 @@ fn report_on(exchanges: &[Exchange]) -> Report {
     Report { captures: vec![capture], aggregate, first, last, ..Report::default() }
 }
 
-/// The same with causes that lost so many milliseconds each.
 fn with_causes(causes: &[(&str, Option<i64>)]) -> Report {
     let cause = |(id, lost): &(&str, Option<i64>)| {
         let text = format!(
@@ -86,7 +85,7 @@ fn problem(text: &str) -> String {
 #[test]
 fn response_times_are_judged_in_both_notations() {
     let report = report();
-    // Nearest rank of 1 to 100 ms.
+    // p95 by nearest rank of 1 to 100 ms.
     for condition in ["READ.p95 > 20ms", "p95(READ) > 20ms", "READ.p95>20 ms", "p95(Read) > 20ms"] {
         let expected = format!("{condition}: 95.0 ms, limit 20.0 ms");
         assert_judged(&report, condition, Judged::Holds, &expected);
@@ -104,7 +103,7 @@ fn response_times_are_judged_in_both_notations() {
 fn a_name_is_looked_for_as_it_is_written_first() {
     let report = report();
     let max = |name: &str| judged(&report, &format!("{name}.max > 1ms")).1;
-    // The FLUSH of 70 ms is in the group only.
+    // The FLUSH of 70 ms is only in the group.
     assert!(max("WRITE").ends_with(": 30.0 ms, limit 1.00 ms"), "{}", max("WRITE"));
     for name in ["Write", "write"] {
         assert!(max(name).ends_with(": 70.0 ms, limit 1.00 ms"), "{}", max(name));

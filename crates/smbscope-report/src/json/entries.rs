@@ -1,33 +1,33 @@
-//! The entries of the JSON report: what the schema calls its definitions. A comparison reads back those that it needs.
+//! Entries of the JSON report, the definitions of its schema. A comparison parses some of them.
 
 use super::offers::NegotiationIndex;
 use super::waits::TimeSplitEntry;
 use crate::Report;
-use crate::load::LoadTotals;
+use crate::totals::LoadTotals;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{DirectionCounts, ExchangeOutcome, Nanos, Protocol, TimeKind, Timestamp};
-use smbscope_stats::DurationStatistics;
-use smbscope_stats::{Aggregate, CommandRow, Entities, Splits, SubcommandRow};
+use smbscope_stats::{Aggregate, CachingFigures, CommandRow, DurationStatistics, Entities, Splits, SubcommandRow};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Totals {
-    /// Commands of every group.
+    /// Commands of all groups.
     pub(crate) commands: u64,
-    /// Those that should have been timed and could not be.
+    /// Commands that should have a response time but couldn't be timed.
     pub(crate) untimed: u64,
-    /// How exchanges ended; only what occurred.
+    /// Exchanges by outcome. Only values that occur.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
     pub(crate) first_ns: Option<Timestamp>,
     pub(crate) last_ns: Option<Timestamp>,
-    /// First to last packet of the captures.
+    /// Time from the first to the last packet of the captures.
     pub(crate) elapsed_ns: Option<Nanos>,
-    /// What was asked of the servers.
+    /// Load on the servers.
     pub(crate) load: LoadTotals,
-    /// The groups without expected waits and encrypted frames.
+    /// All groups without expected waits and encrypted frames.
     pub(crate) headline: StatisticsEntry,
 }
 
@@ -51,7 +51,7 @@ impl Totals {
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ConnectionEntry<'a> {
-    /// The packet that opened the connection: its number among the packets of all captures, in time order, from 1.
+    /// Number of the packet that opened the connection, among the packets of all captures in time order, from 1.
     flow_id: u64,
     client: String,
     client_port: u16,
@@ -61,14 +61,14 @@ pub(crate) struct ConnectionEntry<'a> {
     last_ns: Timestamp,
     protocol: Option<Protocol>,
     pub(crate) dialect: Option<String>,
-    /// The capture does not hold its beginning.
+    /// The capture does not contain the start of the connection.
     midstream: bool,
     #[serde(skip_deserializing)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::ends"))]
     end: &'static str,
-    /// The place of what both sides offered in `negotiations`.
+    /// Index of the negotiation in `negotiations`.
     negotiation: Option<usize>,
-    /// Whether the server requires signing; null where the negotiation was not captured.
+    /// The server requires signing. Null if the negotiation was not captured.
     signing_required: Option<bool>,
     signed_messages: u64,
     encrypted_frames: u64,
@@ -77,10 +77,10 @@ pub(crate) struct ConnectionEntry<'a> {
     exchanges: u64,
     max_outstanding: u32,
     max_credits_granted: u16,
-    /// Time in which several requests were outstanding and the client waited for credits to send the next one; not known,
-    /// and zero, where the beginning or any message was not captured, or is encrypted.
+    /// Time that the client waited for credits with several requests outstanding. 0 (unknown) if the start or any
+    /// message of the connection was not captured or is encrypted.
     credit_wait_ns: Nanos,
-    /// Most requests at once that the server had answered with STATUS_PENDING and not finally.
+    /// Highest number of concurrent requests with an interim response (STATUS_PENDING) and no final one.
     max_asynchronous: u32,
     server_round_trip_ns: Option<Nanos>,
     client_round_trip_ns: Option<Nanos>,
@@ -90,7 +90,7 @@ pub(crate) struct ConnectionEntry<'a> {
     shares: Vec<&'a str>,
     to_server: DirectionCounts,
     to_client: DirectionCounts,
-    /// Null for connections without an exchange that the filter chose, and beyond 100,000 of them.
+    /// Null for connections without an exchange that matches the filter, and beyond 100,000 connections.
     time_split: Option<TimeSplitEntry>,
 }
 
@@ -141,15 +141,15 @@ impl<'a> ConnectionEntry<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CommandEntry {
     pub(crate) protocol: Protocol,
-    /// The specification's name, or the code in hexadecimal.
+    /// Name in the specification, or the code in hexadecimal.
     pub(crate) command: String,
     pub(crate) groups: Vec<smbscope_model::CommandGroup>,
     #[serde(flatten)]
     pub(crate) row: StatisticsEntry,
-    /// Exchanges with a subcommand, by it.
+    /// Exchanges by subcommand.
     pub(crate) subcommands: Vec<SubcommandEntry>,
-    /// What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what
-    /// the server sent of its own accord.
+    /// Messages that are not separate commands and not included in the counts of this entry: the second part of
+    /// Write_Raw, and unsolicited messages of the server.
     pub(crate) apart: Vec<SubcommandEntry>,
 }
 
@@ -166,7 +166,7 @@ impl CommandEntry {
     }
 }
 
-/// A part of a command.
+/// Subcommand of a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SubcommandEntry {
@@ -189,7 +189,7 @@ pub(crate) struct GroupEntry {
     pub(crate) headline: bool,
     #[serde(flatten)]
     pub(crate) row: StatisticsEntry,
-    /// The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within
+    /// Cumulative distribution of response times: pairs of nanoseconds and the fraction of commands answered within
     /// them, ascending, at most 128.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulative"))]
     pub(crate) cumulative: Vec<(Nanos, f64)>,
@@ -197,12 +197,11 @@ pub(crate) struct GroupEntry {
 }
 
 impl GroupEntry {
-    /// A group of that name, or a part of one.
     pub(crate) fn find<'a>(groups: &'a [GroupEntry], name: &str) -> Option<&'a GroupEntry> {
         groups.iter().flat_map(|group| std::iter::once(group).chain(&group.parts)).find(|group| group.group == name)
     }
 
-    /// The groups that occurred; *Other* holds its parts, so that the entries of the list add up.
+    /// Returns the groups that occurred. `Other` holds its parts, so that the entries of the list add up.
     pub(crate) fn all(aggregate: &Aggregate) -> Vec<GroupEntry> {
         let mut result: Vec<GroupEntry> = Vec::new();
         let mut parts: Vec<GroupEntry> = Vec::new();
@@ -232,40 +231,40 @@ impl GroupEntry {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StatisticsEntry {
-    /// Exchanges, timed or not.
+    /// Number of exchanges, timed or not.
     pub(crate) count: u64,
-    /// Exchanges that entered the times.
+    /// Exchanges with a response time.
     pub(crate) timed: u64,
-    /// Error responses by status; `(other)` adds up what is not listed.
+    /// Error responses by status. `(other)` is the sum of the statuses not listed.
     pub(crate) errors: BTreeMap<String, u64>,
-    /// How exchanges ended; only what occurred.
+    /// Exchanges by outcome. Only values that occur.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
-    /// Packets per exchange, both halves; of exchanges whose packets are known in full.
+    /// Mean number of packets per exchange, request and response, over exchanges whose packets are all known.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) average_packets: Option<f64>,
     /// Bytes of SMB requests.
     pub(crate) request_bytes: u64,
     /// Bytes of final SMB responses.
     pub(crate) response_bytes: u64,
-    /// Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time
-    /// on an edge is in the decade above.
+    /// Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and longer. Lower
+    /// bounds are inclusive.
     pub(crate) distribution: [u64; 10],
-    /// Request first packet to response last packet.
+    /// First packet of the request to last packet of the response.
     pub(crate) response_time: DurationStatistics,
-    /// Request last to response first.
+    /// Last packet of the request to first packet of the response.
     pub(crate) service_time: DurationStatistics,
-    /// Service time less the round trip between capture point and server; not measured where that is unknown.
+    /// Service time minus the round-trip time between capture point and server. Not measured if that is unknown.
     pub(crate) server_time: DurationStatistics,
-    /// Request first to last.
+    /// First to last packet of the request.
     pub(crate) request_transfer: DurationStatistics,
-    /// Response first to last.
+    /// First to last packet of the response.
     pub(crate) response_transfer: DurationStatistics,
-    /// Request last to response last: Wireshark's service response time.
+    /// Last packet of the request to last packet of the response: Wireshark's service response time.
     pub(crate) srt: DurationStatistics,
-    /// First copy to last copy of a retransmitted segment.
+    /// First to last copy of a retransmitted segment.
     pub(crate) retransmission_delay: DurationStatistics,
-    /// Previous response last to request first, with nothing outstanding.
+    /// Last packet of the previous response to first packet of the request, with nothing outstanding.
     pub(crate) think_time: DurationStatistics,
 }
 
@@ -300,29 +299,28 @@ impl StatisticsEntry {
     }
 }
 
-/// Outcomes by name; only what occurred.
 fn outcomes(outcomes: &[(ExchangeOutcome, u64)]) -> BTreeMap<String, u64> {
     outcomes.iter().map(|(outcome, count)| (outcome.name().to_owned(), *count)).collect()
 }
 
-/// What a share, file, client, server or user did.
+/// Figures of a share, file, client, server or user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{N}Entity"))]
 pub(crate) struct EntityEntry<N> {
     #[serde(flatten)]
     pub(crate) name: N,
-    /// True for the entry that adds up everything that is not listed.
+    /// The entry is the sum of all names that are not listed.
     pub(crate) is_other: bool,
-    /// Commands.
+    /// Number of commands.
     pub(crate) count: u64,
-    /// Commands that entered the response time.
+    /// Commands with a response time.
     timed: u64,
     /// Error responses.
     pub(crate) errors: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6%
-    /// above.
+    /// Response times of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64)
+    /// and within 1.6% above.
     pub(crate) response_time: DurationStatistics,
 }
 
@@ -356,7 +354,7 @@ impl<N> EntityEntry<N> {
 pub(super) struct ReportTimeline {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     width_ns: Nanos,
-    /// Bins in which a command began or was outstanding, in time order.
+    /// Bins in which a command started or was outstanding, in time order.
     bins: Vec<TimelineBin>,
 }
 
@@ -369,9 +367,9 @@ struct TimelineBin {
     request_bytes: u64,
     response_bytes: u64,
     response_time: TimelineTimes,
-    /// Time with at least one command outstanding, summed over connections, whatever the filter.
+    /// Time with at least one command outstanding, summed over connections. Not affected by the filter.
     busy_ns: Nanos,
-    /// Time for which commands were outstanding, summed over commands; divided by width_ns, the mean concurrency.
+    /// Outstanding time, summed over commands. Divided by `width_ns`, it is the mean concurrency.
     outstanding_ns: Nanos,
 }
 
@@ -400,5 +398,108 @@ impl ReportTimeline {
             outstanding_ns: bin.outstanding,
         });
         ReportTimeline { width_ns: timeline.width, bins: bins.collect() }
+    }
+}
+
+/// Opportunistic caching: oplocks and leases granted to opens, and repeated reads, which fetched bytes that the session
+/// had already read and that did not change as far as the capture shows. docs/definitions.md describes the detection.
+#[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct CachingEntry {
+    /// Successful opens by oplock or lease granted. Only values that occur.
+    opens: Vec<Opens>,
+    /// Successful opens whose grant the capture does not show.
+    unknown_opens: u64,
+    /// Reads that returned data.
+    reads: u64,
+    bytes_read: u64,
+    /// Repeated reads.
+    repeated: RepeatedReadsEntry,
+    /// Repeated reads by client, most bytes first, at most 1,000.
+    clients: Vec<ClientRereads>,
+    /// Repeated reads by client and file, most bytes first, at most 1,000.
+    files: Vec<FileRereads>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Opens {
+    /// `not requested`, `not granted`, the oplock level, or the lease states.
+    granted: &'static str,
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    count: u64,
+}
+
+#[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RepeatedReads"))]
+struct RepeatedReadsEntry {
+    reads: u64,
+    bytes: u64,
+    /// Part of the repeated reads through an open whose oplock or lease allowed the client to cache the bytes.
+    cacheable_reads: u64,
+    cacheable_bytes: u64,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ClientRereads {
+    /// IP address.
+    client: String,
+    #[serde(flatten)]
+    repeated: RepeatedReadsEntry,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct FileRereads {
+    /// IP address.
+    client: String,
+    share: Option<Arc<str>>,
+    /// Path below the share.
+    path: Arc<str>,
+    #[serde(flatten)]
+    repeated: RepeatedReadsEntry,
+}
+
+impl CachingEntry {
+    pub(super) fn new(figures: &CachingFigures, listed: usize) -> CachingEntry {
+        let clients = figures.clients.iter().take(listed);
+        let files = figures.files.iter().take(listed);
+        CachingEntry {
+            opens: figures
+                .opens
+                .iter()
+                .map(|(caching, count)| Opens { granted: caching.name(), count: *count })
+                .collect(),
+            unknown_opens: figures.unknown_opens,
+            reads: figures.reads.reads,
+            bytes_read: figures.reads.bytes,
+            repeated: RepeatedReadsEntry::new(&figures.repeated),
+            clients: clients
+                .map(|(client, row)| ClientRereads {
+                    client: client.to_string(),
+                    repeated: RepeatedReadsEntry::new(row),
+                })
+                .collect(),
+            files: files
+                .map(|((client, file), row)| FileRereads {
+                    client: client.to_string(),
+                    share: file.share.clone(),
+                    path: file.path.clone(),
+                    repeated: RepeatedReadsEntry::new(row),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl RepeatedReadsEntry {
+    fn new(row: &smbscope_stats::RereadCounts) -> RepeatedReadsEntry {
+        RepeatedReadsEntry {
+            reads: row.all.reads,
+            bytes: row.all.bytes,
+            cacheable_reads: row.cacheable.reads,
+            cacheable_bytes: row.cacheable.bytes,
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! JSON in which nothing steers a terminal: control characters and marks of direction stand as `\u` escapes, which are
-//! the same value to whoever parses it.
+//! JSON that can't control a terminal: control characters and bidirectional marks are written as `\u` escapes, which
+//! parse to the same value.
 
 use crate::format::is_invisible;
 use serde::Serialize;
@@ -7,25 +7,23 @@ use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use std::io::{self, Write};
 
-/// Writes a document indented, with a line end after it.
 pub(crate) fn write_indented(document: &impl Serialize, out: impl Write) -> io::Result<()> {
     write_indented_above(usize::MAX, document, out)
 }
 
-/// The same where what lies deeper than `levels` is in one line: a number on a line of its own is mostly blanks.
+/// Writes values below `levels` on one line, since a number per line would be mostly blanks.
 pub(crate) fn write_indented_above(levels: usize, document: &impl Serialize, mut out: impl Write) -> io::Result<()> {
     document.serialize(&mut Serializer::with_formatter(&mut out, Escaped::new(levels, steers_a_terminal)))?;
     out.write_all(b"\n")
 }
 
-/// Writes a document without blanks, and without anything that means something to HTML or that old JavaScript takes for
-/// the end of a line. Outside of strings JSON has neither.
+/// Writes a document without blanks, and without characters that are special in HTML or end a line in old JavaScript.
+/// Outside of strings, JSON contains neither.
 pub(crate) fn write_for_html(document: &impl Serialize, out: impl Write) -> io::Result<()> {
     let escaped = Escaped::new(0, |c| matches!(c, '<' | '>' | '&') || steers_a_terminal(c));
     Ok(document.serialize(&mut Serializer::with_formatter(out, escaped))?)
 }
 
-/// A document in one line.
 pub fn line(document: &impl Serialize) -> String {
     let mut out = Vec::new();
     let escaped = Escaped::new(0, steers_a_terminal);
@@ -33,15 +31,15 @@ pub fn line(document: &impl Serialize) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-/// Whether a character is more than what it looks like: C0 (which JSON escapes by itself), DEL, C1, marks of direction.
+/// Returns true for C0 (which JSON escapes anyway), DEL, C1 and bidirectional marks.
 fn steers_a_terminal(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
-/// A layout whose strings escape further characters.
+/// JSON layout that escapes additional characters in strings.
 struct Escaped {
     indented: PrettyFormatter<'static>,
-    /// What lies deeper is in one line.
+    /// Depth below which everything is on one line.
     levels: usize,
     depth: usize,
     escapes: fn(char) -> bool,
@@ -53,7 +51,7 @@ impl Escaped {
     }
 }
 
-/// What is as one of the two layouts has it; a list and an object are a level deeper from their beginning to their end.
+/// Delegates to the indented or the compact layout, depending on the depth. Lists and objects are one level deeper.
 macro_rules! as_laid_out {
     ($($name:ident($($argument:ident: $kind:ty),*) $(begins $begins:literal)? $(ends $ends:literal)?;)*) => {
         $(fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $kind)*) -> io::Result<()> {

@@ -1,13 +1,9 @@
-//! The report as one JSON object, `smbscope.report/1`, described by `schema/smbscope.report-1.schema.json`.
+//! The `smbscope.report/1` document, as described by `schema/smbscope.report-1.schema.json`.
 //!
-//! Times are integers in nanoseconds; what is unknown or absent is `null`. The order of keys and entries is fixed.
-//!
-//! What a comparison needs is read back by the same types; the rest is written only. What was not always there may be
-//! missing.
+//! Times are integers in nanoseconds; unknown or absent values are `null`. Keys and entries have a fixed order.
+//! Comparisons parse some parts of the document with the same types. Parts added later may be missing.
 
-mod caching;
 pub(crate) mod entries;
-pub(crate) mod episodes;
 pub(crate) mod escaped;
 mod offers;
 pub(crate) mod slices;
@@ -15,9 +11,7 @@ pub(crate) mod waits;
 
 use crate::Report;
 use crate::document::{DocumentKind, Generator};
-use caching::CachingEntry;
-use entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
-use episodes::{BARS_MAX, EpisodeEntry, WhatIf};
+use entries::{CachingEntry, CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
 pub use escaped::line;
 use offers::{NegotiationEntry, NegotiationIndex, Smb1Usage};
 use serde::{Deserialize, Serialize};
@@ -28,31 +22,27 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use waits::{SlowExchange, TimeSplitEntry};
+use waits::{BARS_MAX, EpisodeEntry, SlowExchange, TimeSplitEntry, WhatIf};
 
-/// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.report/1";
 
 pub(crate) const KIND: DocumentKind =
     DocumentKind { schema: SCHEMA, advice: "give a report made with analyze --format json" };
 
-/// Writes the report, indented, with a line end after it.
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     escaped::write_indented(&ReportDocument::within(report, usize::MAX), out)
 }
 
-/// The array `captures` alone, in one line.
 pub(crate) fn captures(report: &Report) -> serde_json::Result<String> {
     serde_json::to_string(&report.captures)
 }
 
-/// The object `quality` alone, in one line.
 pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
     serde_json::to_string(&QualityEntry::new(report))
 }
 
-/// What `smbscope analyze --format json` prints. All times are integers in nanoseconds, points in time since the Unix
-/// epoch; null is unknown or, for a statistic, not supported by enough values.
+/// Output of `smbscope analyze --format json`. Times are integers in nanoseconds, timestamps count from the Unix epoch.
+/// Null is unknown or, for a statistic, based on too few values.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ReportDocument<'a> {
@@ -61,42 +51,41 @@ pub(crate) struct ReportDocument<'a> {
     schema: &'static str,
     pub(crate) generator: Generator,
     pub(crate) title: Option<Cow<'a, str>>,
-    /// The expression of --filter, where the statistics are about chosen exchanges only; docs/filter.md describes it.
-    /// Captures, quality and connections are those of the whole.
+    /// Expression of --filter, as described in docs/filter.md. Null if the statistics cover all exchanges. Captures,
+    /// quality and connections always cover everything.
     pub(crate) filter: Option<Cow<'a, str>>,
-    /// How many exchanges the filter chose, of how many.
+    /// Exchanges selected by the filter.
     #[serde(skip_deserializing)]
     matched: Option<Matched>,
-    /// The captures, in the order in which exchanges number them.
+    /// Captures in the order in which exchanges number them.
     pub(crate) captures: Cow<'a, [CaptureInfo]>,
     pub(crate) quality: QualityEntry<'a>,
     pub(crate) totals: Totals,
-    /// Why users wait, whose it is, and what to do.
+    /// Cause of waits, culprit, and advice.
     #[serde(skip_deserializing)]
     pub(crate) answer: Answer,
-    /// SMB1 in use: by whom, on which shares; null where nobody uses it.
+    /// SMB1 in use: clients, servers, users and shares. Null if SMB1 is not in use.
     #[serde(skip_deserializing)]
     smb1: Option<Smb1Usage>,
-    /// Bursts of work of single clients, in the order of time.
+    /// Bursts of work of single clients, in time order.
     episodes: Vec<EpisodeEntry>,
-    /// With --episode its commands, in the order of time, the first 5,000.
+    /// Commands of the episode selected by --episode, in time order, the first 5,000.
     #[serde(skip_deserializing)]
     waterfall: Vec<SlowExchange>,
-    /// With --what-if how long the episode would take.
+    /// Predictions of --what-if for the selected episode.
     #[serde(skip_deserializing)]
     what_if: Vec<WhatIf>,
-    /// Where the time went, summed over all connections.
+    /// Time by phase, summed over all connections.
     #[serde(skip_deserializing)]
     time_split: TimeSplitEntry,
-    /// What both sides of the connections offered when they negotiated, and what came of it; those of most connections
-    /// first.
+    /// Offers of both sides in protocol negotiation and the outcome, most connections first.
     #[serde(skip_deserializing)]
     negotiations: Vec<NegotiationEntry>,
     /// TCP connections that carried SMB.
     pub(crate) connections: Vec<ConnectionEntry<'a>>,
-    /// By command; expected waits of a command are an entry of their own, with group Waiting.
+    /// By command. Expected waits of a command are a separate entry with the group Waiting.
     pub(crate) commands: Vec<CommandEntry>,
-    /// By operation group; the entries add up, Other holds its parts.
+    /// By operation group. The entries add up; `Other` holds its parts.
     pub(crate) groups: Vec<GroupEntry>,
     #[serde(skip_deserializing)]
     shares: Vec<EntityEntry<ShareName<'a>>>,
@@ -108,21 +97,21 @@ pub(crate) struct ReportDocument<'a> {
     users: Vec<EntityEntry<UserName>>,
     #[serde(skip_deserializing)]
     caching: CachingEntry,
-    /// The commands divided by --by; null without it.
+    /// Commands grouped by --by. Null without it.
     pub(crate) slices: Option<slices::SliceListing>,
     #[serde(skip_deserializing)]
     timeline: ReportTimeline,
     pub(crate) heatmap: Cow<'a, HeatMap>,
     #[serde(skip_deserializing)]
     concurrency: Cow<'a, [Concurrency]>,
-    /// The slowest exchanges, slowest first, at most 100.
+    /// Slowest exchanges, slowest first, at most 100.
     pub(crate) slowest: Vec<SlowExchange>,
     #[serde(skip_deserializing)]
     omitted: Omitted,
     pub(crate) warnings: Cow<'a, [String]>,
 }
 
-/// How many exchanges the filter chose, of how many.
+/// Exchanges selected by the filter, out of all.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Matched {
@@ -130,38 +119,39 @@ struct Matched {
     of: u64,
 }
 
-/// What the captures could not show: in one sentence, and counted by reason.
+/// Gaps in the captures: in one sentence, and counted by reason.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Quality"))]
 pub(crate) struct QualityEntry<'a> {
-    /// Which share of the commands were not timed because the capture is damaged, and why, in plain English.
+    /// Share of commands not timed because of gaps in the capture, with the reason, in plain English.
     pub(crate) sentence: String,
-    /// That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen),
-    /// which are an estimate where the bounds differ.
+    /// That share in percent: commands seen in part, and commands missing completely (`commands_unseen`), which are an
+    /// estimate if the bounds differ.
     not_timed: UntimedShare,
     #[serde(flatten)]
     pub(crate) counters: Cow<'a, Quality>,
-    /// Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
+    /// Packets other than TCP by protocol, most packets first, at most 33 entries. They add up to `not_tcp`.
     #[serde(skip_deserializing)]
     skipped: Vec<SkippedProtocolEntry>,
 }
 
-/// Packets of a protocol that is not read.
+/// Packets of a protocol that is not analysed.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SkippedProtocolEntry {
-    /// Whose number it is.
+    /// Layer that assigns the number.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::layers"))]
     layer: &'static str,
-    /// The number, where there is one; of UDP the port that is known, or else the lower one.
+    /// Protocol number, if there is one. For UDP the well-known port, or the lower one.
     number: Option<u32>,
-    /// The usual name.
+    /// Common name.
     name: Option<&'static str>,
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     packets: u64,
 }
 
-/// Entries that were left out of lists to bound the size of the document (HTML only): the least by total response time.
+/// Number of entries left out of lists to limit the size of the document (HTML only), those with the shortest total
+/// response time.
 #[derive(Serialize, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Omitted {
@@ -188,7 +178,7 @@ impl Omitted {
     }
 }
 
-/// The connections that had commands outstanding for longest, in the order of their first packet.
+/// Returns the `listed` connections with the longest busy time, in the order of their first packet.
 fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_model::ConnectionSummary> {
     let busy = |flow| report.aggregate.splits.connection(flow).map(|split| split.busy);
     let mut chosen: Vec<&smbscope_model::ConnectionSummary> = report.connections.iter().collect();
@@ -217,7 +207,6 @@ impl QualityEntry<'_> {
     }
 }
 
-/// The name of what was added up because there was no room to tell it apart.
 const OTHER: &str = "(other)";
 
 #[derive(Serialize)]
@@ -230,7 +219,7 @@ struct ShareName<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "File"))]
 pub(crate) struct FileName {
     share: Option<Arc<str>>,
-    /// Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
+    /// Path below the share. A final ellipsis (…) stands for a part missing in the capture.
     pub(crate) path: Arc<str>,
 }
 
@@ -249,7 +238,7 @@ impl FileName {
 pub(crate) struct ClientName {
     /// IP address.
     client: String,
-    /// Sum over its connections; null for what is not listed.
+    /// Sum over the client's connections. Null for the entry `(other)`.
     time_split: Option<TimeSplitEntry>,
 }
 
@@ -259,7 +248,7 @@ struct ServerName {
     /// IP address.
     server: String,
     server_port: Option<u16>,
-    /// Sum over its connections; null for what is not listed.
+    /// Sum over the server's connections. Null for the entry `(other)`.
     time_split: Option<TimeSplitEntry>,
 }
 
@@ -280,7 +269,7 @@ impl UserName {
 }
 
 impl<'a> ReportDocument<'a> {
-    /// The document; lists of connections, files and others hold `listed` entries at most, those that took longest.
+    /// Creates the document. Lists of connections, files etc. keep the `listed` entries that took longest.
     pub(crate) fn within(report: &'a Report, listed: usize) -> ReportDocument<'a> {
         let aggregate = &report.aggregate;
         let splits = &aggregate.splits;

@@ -1,34 +1,33 @@
-//! Offers of both sides, and SMB1 in use, in the JSON report.
+//! Negotiation offers and SMB1 usage in the JSON report.
 
 use crate::Report;
+use crate::dialects::{SMB1_LISTED, Smb1InUse};
 use crate::offers::{Negotiation, negotiations};
-use crate::smb1::{self, Smb1InUse};
 use serde::Serialize;
 use smbscope_model::offers::{AlgorithmOffer, cipher_name, compression_name, signing_algorithm_name};
 use smbscope_model::{Capabilities, ClientOffer, Dialect, Offers, ServerOffer};
 use std::collections::HashMap;
 
-/// Addresses that are listed of each side of a negotiation.
 const LISTED: usize = 100;
 
-/// SMB1 in use: by whom, on which shares. At most 100 of each.
+/// Usage of SMB1. At most 100 entries per list.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Smb1Usage {
-    /// Connections that speak it; 0 where only commands without their connection's beginning show it.
+    /// Connections that use SMB1. 0 if there are only commands of connections whose start was not captured.
     connections: u64,
     clients: Vec<String>,
     servers: Vec<String>,
     users: Vec<String>,
     shares: Vec<String>,
-    /// All of it in a sentence.
+    /// Summary in one sentence.
     sentence: String,
 }
 
 impl Smb1Usage {
     pub(super) fn from_report(report: &Report) -> Option<Smb1Usage> {
         let found = Smb1InUse::from_report(report)?;
-        let texts = |names: &mut dyn Iterator<Item = String>| names.take(smb1::LISTED).collect::<Vec<_>>();
+        let texts = |names: &mut dyn Iterator<Item = String>| names.take(SMB1_LISTED).collect::<Vec<_>>();
         Some(Smb1Usage {
             connections: found.connections,
             clients: texts(&mut found.clients.iter().map(ToString::to_string)),
@@ -40,61 +39,61 @@ impl Smb1Usage {
     }
 }
 
-/// What both sides of some connections offered.
+/// Offers of both sides on some connections.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Negotiation"))]
 pub(super) struct NegotiationEntry {
-    /// Connections on which both sides offered just this.
+    /// Connections with exactly these offers.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     connections: u64,
     /// IP addresses, at most 100.
     clients: Vec<String>,
     /// IP addresses with ports, at most 100.
     servers: Vec<String>,
-    /// Null where its request was not captured.
+    /// Client's offer. Null if the request was not captured.
     client: Option<ClientEntry>,
-    /// Null where its response was not captured.
+    /// Server's answer. Null if the response was not captured.
     server: Option<ServerEntry>,
-    /// A feature each, with what came of it; none where neither side was captured.
+    /// Features with their outcome. Empty if neither side was captured.
     features: Vec<FeatureEntry>,
 }
 
-/// What a client offers.
+/// Client's offer.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ClientOffer"))]
 struct ClientEntry {
-    /// In the order of the message; `2.x` stands for any dialect of SMB2, still to be negotiated.
+    /// Dialects in the order of the message. `2.x` stands for any SMB2 dialect, negotiated in a second step.
     dialects: Vec<String>,
-    /// Its first message was an SMB1 NEGOTIATE.
+    /// The first message was an SMB1 NEGOTIATE.
     began_with_smb1: bool,
     /// `unknown`, `disabled`, `enabled` or `required`.
     signing: &'static str,
-    /// Null of clients that do not say: those without SMB 3.
+    /// Capabilities. Null for clients without SMB 3, which don't send any.
     capabilities: Option<Vec<&'static str>>,
     #[serde(flatten)]
     algorithms: AlgorithmsEntry,
 }
 
-/// What a server answers.
+/// Server's answer.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ServerOffer"))]
 struct ServerEntry {
-    /// Null where it accepted none.
+    /// Selected dialect. Null if the server accepted none.
     dialect: Option<String>,
     /// `unknown`, `disabled`, `enabled` or `required`.
     signing: &'static str,
-    /// Null in SMB1.
+    /// Capabilities. Null in SMB1.
     capabilities: Option<Vec<&'static str>>,
-    /// Largest READ in bytes; null in SMB1.
+    /// Largest READ in bytes. Null in SMB1.
     max_read: Option<u32>,
-    /// Largest WRITE in bytes; null in SMB1.
+    /// Largest WRITE in bytes. Null in SMB1.
     max_write: Option<u32>,
     #[serde(flatten)]
     algorithms: AlgorithmsEntry,
 }
 
-/// The algorithms that a side lists, the best first; of a server those that it chose. Null where the capture does not hold
-/// them; empty where the side lists none, or its dialect has none.
+/// Algorithms offered by the client, preferred first, or selected by the server. Null if not captured. Empty if none is
+/// offered, or the dialect has none.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Algorithms"))]
 struct AlgorithmsEntry {
@@ -103,19 +102,18 @@ struct AlgorithmsEntry {
     compression_algorithms: Option<Vec<String>>,
 }
 
-/// What came of a feature, and why it was no more.
+/// Outcome of a feature, with the reason if it is not used.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Feature"))]
 struct FeatureEntry {
     feature: &'static str,
-    /// What the client says of it.
+    /// Client's position.
     client: String,
-    /// What the server says of it.
+    /// Server's position.
     server: String,
     outcome: String,
 }
 
-/// All negotiations, and where that of a connection is among them.
 pub(super) struct NegotiationIndex<'r> {
     pub(super) entries: Vec<NegotiationEntry>,
     places: HashMap<&'r Offers, usize>,
@@ -130,7 +128,6 @@ impl<'r> NegotiationIndex<'r> {
         }
     }
 
-    /// The place of a connection's.
     pub(super) fn place(&self, offers: &Offers) -> Option<usize> {
         self.places.get(offers).copied()
     }

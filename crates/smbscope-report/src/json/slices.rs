@@ -1,6 +1,5 @@
-//! The slices of the JSON report and of a load point, read back by the same types.
+//! Slices in the JSON report and in load points.
 
-use crate::slices::text;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,10 +7,10 @@ use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, Field, SliceFieldValue, SliceStatistics};
 use std::fmt;
 
-/// Slices of a load point that are listed; further ones are added up in `other`.
+/// Most slices listed per load point. The rest is summed up in `other`.
 const SLICES_LISTED: usize = 1_000;
 
-/// The commands divided by --by.
+/// Commands grouped by --by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SliceListing {
@@ -19,23 +18,23 @@ pub(crate) struct SliceListing {
     pub(crate) by: Vec<String>,
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::sorts"))]
     pub(crate) sort: String,
-    /// A key without an entry waited no longer than this in all; 0 as long as every key has one, which it has up to
+    /// Upper bound of the total wait of a key without an entry. 0 while all keys have an entry, which holds up to
     /// 20,000 keys.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) missed_at_most_ns: i64,
-    /// In the order of `sort`; of a load point at most 1,000.
+    /// Slices in the order of `sort`. At most 1,000 per load point.
     pub(crate) entries: Vec<SliceEntry>,
-    /// What was evicted because there were too many keys, and what is not listed, added up.
+    /// Sum of the slices that were evicted because of too many keys, or are not listed.
     pub(crate) other: Option<SliceFigures>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SliceEntry {
-    /// What the commands have in common; null is unknown.
+    /// Values of the dimensions. Null is unknown.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::slice_key"))]
     pub(crate) key: SliceEntryKey,
-    /// Response time of this key that other holds: at most this.
+    /// Upper bound of this key's response time that is counted in `other`.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) missed_at_most_ns: i64,
     #[serde(flatten)]
@@ -45,33 +44,30 @@ pub(crate) struct SliceEntry {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SliceFigures {
-    /// Commands.
+    /// Number of commands.
     pub(crate) count: u64,
-    /// Commands that entered the response time: complete ones of the headline groups.
+    /// Commands with a response time: complete ones of the headline groups.
     pub(crate) timed: u64,
     /// Error responses.
     pub(crate) errors: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    /// What was waited in all.
+    /// Total response time.
     pub(crate) response_time_sum_ns: i64,
-    /// Percentiles are exact up to 256 values and within 1.6% above; null where several slices were added up.
+    /// Response times. Percentiles are exact up to 256 values and within 1.6% above. Null for a sum of several slices.
     pub(crate) response_time: DurationStatistics,
-    /// The same of the time from the last packet of the request to the first of the response.
+    /// Time from the last packet of the request to the first of the response, with the same precision.
     pub(crate) service_time: DurationStatistics,
 }
 
-/// An object with a value for each field.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SliceEntryKey(pub(crate) Vec<(Field, SliceEntryValue)>);
 
-/// What the commands of a slice have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum SliceEntryValue {
     Number(u64),
     Text(String),
-    /// The capture does not tell.
     Unknown,
 }
 
@@ -108,7 +104,7 @@ impl<'de> Deserialize<'de> for SliceEntryKey {
                 let mut key = Vec::new();
                 while let Some((name, value)) = map.next_entry::<String, SliceEntryValue>()? {
                     let field = Field::named(&name);
-                    key.push((field.ok_or_else(|| A::Error::custom(format!("{name} is no field")))?, value));
+                    key.push((field.ok_or_else(|| A::Error::custom(format!("{name} is not a field")))?, value));
                 }
                 Ok(SliceEntryKey(key))
             }
@@ -135,7 +131,8 @@ impl SliceListing {
         }
     }
 
-    /// The first of them, and the others added up: every load point has slices of its own.
+    /// Keeps the first slices and sums up the rest. Limits the size of load points, each of which has slices of its
+    /// own.
     pub(crate) fn listed(mut self) -> SliceListing {
         let rest = self.entries.split_off(self.entries.len().min(SLICES_LISTED));
         if !rest.is_empty() {
@@ -160,7 +157,7 @@ impl SliceFigures {
         }
     }
 
-    /// What several slices did together; a percentile of them all does not follow from theirs.
+    /// Sums up slices. Percentiles can't be combined and stay None.
     pub(crate) fn sum<'s>(slices: impl IntoIterator<Item = &'s SliceFigures>) -> SliceFigures {
         let mut all = slices.into_iter().fold(SliceFigures::default(), |mut all, one| {
             all.count = all.count.saturating_add(one.count);
@@ -177,5 +174,22 @@ impl SliceFigures {
         all.response_time =
             DurationStatistics { count: all.timed, mean: mean.map(smbscope_model::Nanos), ..all.response_time };
         all
+    }
+}
+
+/// Formats a value for programs. Unknown is empty.
+pub(crate) fn text(part: &SliceFieldValue) -> String {
+    match part {
+        SliceFieldValue::Address(address) => address.to_string(),
+        SliceFieldValue::Socket(address) => address.to_string(),
+        SliceFieldValue::Text(text) => text.to_string(),
+        SliceFieldValue::Command(command) => command.to_string(),
+        SliceFieldValue::Group(group) => group.to_string(),
+        SliceFieldValue::Dialect(dialect) => dialect.to_string(),
+        SliceFieldValue::Flow(flow) => flow.0.to_string(),
+        SliceFieldValue::Ends(client, server) => format!("{client} > {server}"),
+        SliceFieldValue::Status(status) => status.to_string(),
+        SliceFieldValue::Size(least) => least.to_string(),
+        SliceFieldValue::Unknown => String::new(),
     }
 }

@@ -1,45 +1,47 @@
-//! The entries of the JSON report that say where the time went: splits, the slowest exchanges.
+//! Time splits, slowest exchanges, episodes and what-if predictions in the JSON report.
 
+use crate::format::{bytes, clean, counted, shorten_path};
 use serde::{Deserialize, Serialize};
+use smbscope_diagnose::whatif::Prediction;
+use smbscope_diagnose::{Episode, EpisodeKind};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use smbscope_stats::{TimePart, TimeSplit as Split};
 use std::sync::Arc;
 
-/// Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection,
-/// and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being
-/// sent again, the moment is the transfer's, or the network's.
+/// Time of connections by phase. Each moment is divided equally among the commands outstanding on a connection, and
+/// each share belongs to the phase of its command. While a response is arriving, the whole moment counts as transfer;
+/// while a lost segment is being retransmitted, as network.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct TimeSplitEntry {
-    /// Connections that were added up: 1 for a connection.
+    /// Number of connections in the sum; 1 for a single connection.
     connections: u64,
-    /// First to last packet, of all connections; the sum of the parts below.
+    /// First to last packet, summed over connections. Equals the sum of the parts below.
     elapsed_ns: Nanos,
-    /// The client's own time: nothing outstanding, for at most 10 s between a response and the next request.
+    /// Time of the client itself: nothing outstanding, for at most 10 s between a response and the next request.
     think_ns: Nanos,
     /// First to last packet of requests.
     request_transfer_ns: Nanos,
-    /// Round trips between client, capture point and server, and waits for segments to be sent again.
+    /// Round trips between client, capture point and server, and retransmission delays.
     network_ns: Nanos,
-    /// Service time less the round trip.
+    /// Service time minus the round-trip time.
     server_ns: Nanos,
-    /// Service time where the round trip is not known.
+    /// Service time if the round-trip time is unknown.
     server_or_network_ns: Nanos,
     /// First to last packet of responses.
     response_transfer_ns: Nanos,
-    /// Nothing outstanding but expected waits.
+    /// Only expected waits outstanding.
     waiting_ns: Nanos,
-    /// Nothing outstanding for more than 10 s, before the first request or after the last response.
+    /// Nothing outstanding for more than 10 s, before the first request, or after the last response.
     idle_ns: Nanos,
-    /// A command was outstanding of which the capture does not hold the end.
+    /// A command outstanding whose end is not in the capture.
     unknown_ns: Nanos,
-    /// Only commands that a filter left out were outstanding, or the client thought before one of them; 0 without a
-    /// filter.
+    /// Only commands excluded by the filter outstanding, or think time before such a command. 0 without a filter.
     filtered_out_ns: Nanos,
-    /// At least one command outstanding, expected waits not counted.
+    /// At least one command outstanding, except for expected waits.
     busy_ns: Nanos,
-    /// Sum over the commands of the time for which each was outstanding; divided by busy_ns, the mean concurrency.
+    /// Outstanding time, summed over commands. Divided by `busy_ns`, it is the mean concurrency.
     outstanding_ns: Nanos,
 }
 
@@ -64,7 +66,7 @@ impl TimeSplitEntry {
     }
 }
 
-/// One of the slowest exchanges; expected waits are left out.
+/// One of the slowest exchanges. Expected waits are excluded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SlowExchange {
@@ -81,11 +83,11 @@ pub(crate) struct SlowExchange {
     share: Option<Arc<str>>,
     pub(crate) path: Option<Arc<str>>,
     pub(crate) status: Option<String>,
-    /// Name of the file that holds the request.
+    /// Name of the capture file with the request.
     capture: Option<Arc<str>>,
-    /// Name of the file that holds the response, where it is another one.
+    /// Name of the capture file with the response, if it is another one.
     response_capture: Option<Arc<str>>,
-    /// Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
+    /// Packet numbers in that file as in Wireshark, from 1; 0 if not seen.
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     request_first_packet: Option<u64>,
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
@@ -108,7 +110,6 @@ pub(crate) struct SlowExchange {
 }
 
 impl SlowExchange {
-    /// An entry. `captures` are the names of the files by [`CaptureId`](smbscope_model::CaptureId).
     pub(crate) fn new(exchange: &Exchange, captures: &[Arc<str>]) -> SlowExchange {
         let Exchange { endpoints, request, response, .. } = exchange;
         let packet = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.packet.number());
@@ -145,5 +146,126 @@ impl SlowExchange {
             request_bytes: request.bytes,
             response_bytes: response.bytes,
         }
+    }
+}
+
+pub(super) const BARS_MAX: usize = 5_000;
+
+/// Prediction of the episode's duration under other conditions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct WhatIf {
+    /// Scenario, in the syntax of --what-if.
+    scenario: String,
+    /// Captured duration, from the first request to the last response.
+    now_ns: Nanos,
+    /// Lower bound of the predicted duration.
+    then_low_ns: Nanos,
+    /// Best estimate of the predicted duration.
+    then_ns: Nanos,
+    /// Upper bound of the predicted duration.
+    then_high_ns: Nanos,
+    /// Longest captured round-trip time of the episode's connections.
+    round_trip_ns: Option<Nanos>,
+    commands: u64,
+    /// Commands that would be saved.
+    saved: u64,
+}
+
+impl WhatIf {
+    pub(super) fn new(prediction: &Prediction) -> WhatIf {
+        let Prediction { scenario, now, low, then, high, round_trip, commands, saved } = prediction;
+        WhatIf {
+            scenario: scenario.to_string(),
+            now_ns: *now,
+            then_low_ns: *low,
+            then_ns: *then,
+            then_high_ns: *high,
+            round_trip_ns: *round_trip,
+            commands: *commands,
+            saved: *saved,
+        }
+    }
+}
+
+/// Burst of work of one client. Its commands are less than 2 s apart, or further if the client has more than 64 bursts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Episode"))]
+pub(crate) struct EpisodeEntry {
+    /// Number for --episode, from 1.
+    number: usize,
+    client: String,
+    /// Kind of work, guessed from the files used.
+    kind: EpisodeKind,
+    /// Program, document or settings opened most often.
+    about: Option<Arc<str>>,
+    /// Description in words.
+    label: String,
+    start_ns: Timestamp,
+    end_ns: Timestamp,
+    duration_ns: Nanos,
+    /// Time with a command outstanding, summed over connections.
+    waited_ns: Nanos,
+    /// Rest of the duration.
+    think_ns: Nanos,
+    /// Number of commands; equal to round trips if they are sequential.
+    commands: u64,
+    opens: u64,
+    /// Distinct paths opened; from 64 on an estimate (13% error).
+    files: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+}
+
+impl EpisodeEntry {
+    pub(crate) fn all(episodes: &[Episode]) -> Vec<EpisodeEntry> {
+        episodes.iter().enumerate().map(|(at, episode)| EpisodeEntry::new(at + 1, episode)).collect()
+    }
+
+    fn new(number: usize, episode: &Episode) -> EpisodeEntry {
+        EpisodeEntry {
+            number,
+            client: episode.client.to_string(),
+            kind: episode.kind,
+            about: episode.about.clone(),
+            label: label(episode),
+            start_ns: episode.start,
+            end_ns: episode.end,
+            duration_ns: episode.duration(),
+            waited_ns: episode.waited,
+            think_ns: episode.think(),
+            commands: episode.commands,
+            opens: episode.opens,
+            files: episode.files,
+            bytes_read: episode.bytes_read,
+            bytes_written: episode.bytes_written,
+        }
+    }
+}
+
+const NAME_MAX: usize = 40;
+
+/// Describes an episode: `start of app\office.exe`, `saved docs\report.docx`, `uploaded 40 files (12.0 MB)`.
+pub(crate) fn label(episode: &Episode) -> String {
+    let about = episode.about.as_ref().map(|path| shorten_path(&clean(path), NAME_MAX));
+    let of = |what: &str, alone: &str| match &about {
+        Some(about) => format!("{what} {about}"),
+        None => alone.to_owned(),
+    };
+    let moved = |what: &str, size: u64| match episode.files {
+        0 => format!("{what} {}", bytes(size)),
+        files => format!("{what} {} ({})", counted(files, "file", "files"), bytes(size)),
+    };
+    match episode.kind {
+        EpisodeKind::Logon => "logon".to_owned(),
+        EpisodeKind::Logoff => "logoff".to_owned(),
+        EpisodeKind::Launch => of("start of", "program start"),
+        EpisodeKind::Document => of("opened", "opened a document"),
+        EpisodeKind::Save => of("saved", "saved a document"),
+        EpisodeKind::Settings => of("read the settings", "read settings"),
+        EpisodeKind::Download => moved("downloaded", episode.bytes_read),
+        EpisodeKind::Upload => moved("uploaded", episode.bytes_written),
+        EpisodeKind::Search => "search".to_owned(),
+        EpisodeKind::Other => "other work".to_owned(),
     }
 }

@@ -1,15 +1,13 @@
-//! The results of a study for a terminal.
+//! Terminal report of a study.
 
 use super::{StudyDocument, StudyRow};
 use crate::bench::load_name;
 use crate::format::{bytes, clean, counted, rate, ratio};
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
+use crate::text::page::{Paint, TextPage};
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::BaselineRatio;
 
-/// The whole report.
 pub fn render(document: &StudyDocument, width: usize, color: bool) -> String {
     let mut page = TextPage::new(width, color);
     page.title(&format!("Study {}", document.name), false);
@@ -51,7 +49,6 @@ pub fn render(document: &StudyDocument, width: usize, color: bool) -> String {
     page.into_text()
 }
 
-/// What was run.
 fn facts(page: &mut TextPage, document: &StudyDocument) {
     let (variants, repetitions) = (document.variants.len() as u64, document.repetitions);
     let done = document.runs.iter().filter(|run| run.failed.is_none()).count() as u64;
@@ -83,12 +80,11 @@ fn facts(page: &mut TextPage, document: &StudyDocument) {
     }
 }
 
-/// As much of it as tells two files apart.
+/// Returns the shortest prefix that distinguishes two files.
 fn sha(document: &StudyDocument) -> &str {
     document.definition.sha256.get(..12).unwrap_or(&document.definition.sha256)
 }
 
-/// A block of lines for each measure and load.
 fn results(document: &StudyDocument) -> TextTable {
     let columns = vec![
         TextColumn::new("Mean"),
@@ -125,13 +121,12 @@ fn results(document: &StudyDocument) -> TextTable {
     TextTable::new(columns).section("", lines)
 }
 
-/// The interval of a factor; of three or four runs the least and the greatest factor, in brackets.
+/// Formats the confidence interval of a ratio, or in brackets the range of three or four repetitions.
 fn interval(factor: &BaselineRatio) -> Option<String> {
     let range = factor.range.map(|(low, high)| format!("[{} to {}]", ratio(low), ratio(high)));
     factor.interval.map(|(low, high)| format!("{} to {}", ratio(low), ratio(high))).or(range)
 }
 
-/// A value with its unit.
 fn value(value: f64, unit: &str) -> String {
     match unit {
         "s" => Nanos((value * 1e9).round() as i64).to_string(),

@@ -1,15 +1,12 @@
-//! The answer with its causes: in brief what a tired admin needs first, in full everything that supports it.
+//! Answer and causes: the headline with advice in brief reports, the full evidence in full ones.
 
-use super::page::TextPage;
-use super::style::Paint;
+use super::page::{Paint, TextPage};
 use crate::Report;
 use crate::format::{clean, prose_percent, span, unbroken};
 use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
 
-/// Causes and notes of a brief report beside the headline.
 const BRIEF_MAX: usize = 2;
 
-/// The headline, and what to do about it.
 pub(super) fn headline(page: &mut TextPage, answer: &Answer) {
     let paint = match answer.culprit {
         Culprit::Nothing => Paint::Heading,
@@ -21,7 +18,6 @@ pub(super) fn headline(page: &mut TextPage, answer: &Answer) {
     }
 }
 
-/// Further causes and notes in a line each.
 pub(super) fn in_brief(page: &mut TextPage, answer: &Answer) {
     let causes = answer.causes.iter().skip(usize::from(answer.stated().is_some()));
     let notes = answer.notes.iter().filter(|note| !is_told_elsewhere(note));
@@ -39,7 +35,7 @@ fn is_told_elsewhere(note: &Cause) -> bool {
     matches!(note.id.as_str(), "smb1-in-use" | "encrypted")
 }
 
-/// `Files looked for where they are not: 10.0.0.9 lost 312 ms (2%)`
+/// Formats `Files looked for where they are not: 10.0.0.9 lost 312 ms (2% of active time).`
 fn in_short(cause: &Cause) -> String {
     let lost = cause.best();
     let who = match (cause.subject.clients, &cause.subject.client) {
@@ -54,7 +50,6 @@ fn in_short(cause: &Cause) -> String {
     format!("{}: {who} lost {} ({share} of active time).", cause.title, unbroken(span(lost)))
 }
 
-/// All causes and notes with what supports them.
 pub(super) fn in_full(page: &mut TextPage, report: &Report) {
     let answer = &report.explanation.answer;
     for (heading, causes) in [("Causes", &answer.causes), ("Notes", &answer.notes)] {
@@ -95,7 +90,6 @@ fn one_in_full(page: &mut TextPage, report: &Report, number: usize, cause: &Caus
     }
 }
 
-/// The text up to the first full stop that ends a sentence.
 fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
 }

@@ -1,4 +1,4 @@
-//! Tables of commands and groups: how often, how many packets, and how long.
+//! Tables of commands and groups with counts, packets and times.
 
 use super::page::TextPage;
 use super::percent_sign;
@@ -11,7 +11,7 @@ use smbscope_stats::{CommandRow, CommandStatistics, SubcommandRow};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// Groups, then commands; in brief without their parts, and only so many commands.
+/// Tabulates groups, then commands. With `most`, omits parts and lists at most this many commands.
 pub(super) fn render(page: &mut TextPage, report: &Report, most: Option<usize>) {
     if report.aggregate.count == 0 {
         return;
@@ -35,7 +35,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report, most: Option<usize>) 
     }
 }
 
-/// Commands by their total response time, the longest first; expected waits and encrypted frames last.
+/// Returns the commands by total response time, longest first. Expected waits and encrypted frames are last.
 pub(super) fn in_order(report: &Report) -> Vec<&CommandRow> {
     let mut rows: Vec<&CommandRow> = report.aggregate.commands.iter().collect();
     rows.sort_by_key(|row| {
@@ -45,14 +45,13 @@ pub(super) fn in_order(report: &Report) -> Vec<&CommandRow> {
     rows
 }
 
-/// Parts of a command in the same order.
 fn parts_in_order(parts: &[SubcommandRow]) -> Vec<&SubcommandRow> {
     let mut parts: Vec<&SubcommandRow> = parts.iter().collect();
     parts.sort_by_key(|part| (Reverse(part.row.time(TimeKind::ResponseTime).sum_ns), Reverse(part.row.count)));
     parts
 }
 
-/// Name of a row; a command's waits say so, where the command has other uses.
+/// Returns the name of a row, marked `(waiting)` if the command has other uses too.
 pub(super) fn row_name(row: &CommandRow, report: &Report) -> String {
     let name = names::command(row.command);
     if section_of(row, report) != row.command.protocol() {
@@ -63,8 +62,8 @@ pub(super) fn row_name(row: &CommandRow, report: &Report) -> String {
     if row.waiting && has_other { format!("{name} (waiting)") } else { name }
 }
 
-/// Below which protocol's heading a command stands: that of its messages, but an SMB1 NEGOTIATE that led to SMB2 is
-/// no use of SMB1 (MS-SMB2 3.3.5.3) and must not look like one.
+/// Returns the section of a command, which is the protocol of its messages. An SMB1 NEGOTIATE that led to SMB2 (MS-SMB2
+/// 3.3.5.3) is listed under SMB2, so that SMB1 does not seem to be in use.
 fn section_of(row: &CommandRow, report: &Report) -> Protocol {
     let is_opening = |command: Command| matches!(command, Command::Smb1(code) if code.0 == 0x72);
     let only_opens = || {
@@ -129,7 +128,7 @@ fn command_lines(command: &CommandRow, report: &Report) -> Vec<TextTableLine> {
             .extend(parts.map(|part| TextTableLine::part(names::subcommand(part.subcommand), cells(&part.row, whole))));
     }
     lines.extend(command.apart.iter().map(|part| {
-        // Not commands of their own: a share of all commands would not add up.
+        // These are not commands, so their shares would not add up.
         let mut cells = cells(&part.row, whole);
         cells[1] = String::new();
         TextTableLine::part(names::subcommand(part.subcommand), cells)
@@ -165,7 +164,6 @@ fn note(page: &mut TextPage, report: &Report, left_out: &[Cow<'_, str>]) {
     page.note(&text, left_out);
 }
 
-/// Error responses by command and status, the most frequent first.
 pub(super) fn errors(page: &mut TextPage, report: &Report) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &report.aggregate.commands {

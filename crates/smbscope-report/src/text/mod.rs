@@ -1,53 +1,38 @@
-//! The report for a terminal: the answer first, then groups and commands, where time went and how far the figures can be
-//! trusted, on one screen; in full with the other tables of Swartz (1997), appendix A, in units that read well.
+//! Terminal report. In brief, one screen: the answer, groups and commands, time by phase, and coverage. In full, also
+//! the other tables of Swartz (1997), appendix A, in readable units.
 
-pub(crate) mod bars;
-mod caching;
 mod causes;
+mod charts;
 mod commands;
-mod distribution;
-mod episodes;
-mod offers;
 mod overview;
 pub(crate) mod page;
+mod protocol;
 pub(crate) mod slices;
-pub(crate) mod style;
 pub(crate) mod table;
-mod timeline;
 mod waits;
-mod what_if;
 
 pub(crate) use overview::filter_note;
 
 use crate::format::{clean, thousands, visible_percent};
 use crate::json::slices::SliceListing;
-use crate::sentence::is_alarming;
+use crate::warnings::is_alarming;
 use crate::warnings::{self, Warning};
 use crate::{Answer, Report};
-use page::TextPage;
-use style::Paint;
+use page::{Paint, TextPage};
 
-/// Lines of a brief report.
 pub(crate) const LINES: usize = 40;
-/// Commands that it lists.
 const COMMANDS_MAX: usize = 10;
-/// Commands that it lists even where it gets longer.
+/// Commands listed in a brief report even if it gets longer than a screen.
 pub(crate) const COMMANDS_MIN: usize = 5;
-/// Lines that its answer has at least for what supports it.
 const EVIDENCE_MIN: usize = 3;
-/// Warnings that it lists.
 const WARNINGS_MAX: usize = 2;
 
-/// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportTextOptions {
-    /// Columns of the terminal; from 80 on nothing is wider.
+    /// Width of the terminal in columns, clamped to 60–160. Lines may be longer below 80.
     pub width: usize,
-    /// Whether to use colour.
     pub color: bool,
-    /// Slices that are listed one by one.
     pub top: usize,
-    /// All tables, instead of what fits a screen.
     pub full: bool,
 }
 
@@ -57,7 +42,7 @@ impl Default for ReportTextOptions {
     }
 }
 
-/// The report: on one screen, to which a table that was asked for is added, or in full.
+/// Formats the report: one screen plus the requested tables, or in full.
 pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     let mut page = TextPage::new(options.width, options.color);
     let answer = Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty());
@@ -65,7 +50,7 @@ pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     let below = below_commands(report, options, page.like());
     answer.iter().for_each(|answer| causes::headline(&mut page, answer));
     overview::first_of_all(&mut page, report);
-    what_if::render(&mut page, report);
+    waits::what_if(&mut page, report);
     if !report.explanation.what_if.is_empty() {
         page.blank();
     }
@@ -96,7 +81,6 @@ pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     page.into_text()
 }
 
-/// What stands between the answer and the commands.
 fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     page.blank();
     overview::title(&mut page, report, !options.full);
@@ -104,22 +88,21 @@ fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
     if report.aggregate.count > 0 {
         let slices = report.aggregate.slices.as_ref().map(SliceListing::new);
         slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
-        timeline::render(&mut page, report);
+        charts::timeline(&mut page, report);
     }
     page
 }
 
-/// What stands below the commands.
 fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     waits::render(&mut page, report, !options.full);
     if options.full {
-        episodes::render(&mut page, report);
+        waits::episodes(&mut page, report);
         if report.aggregate.count > 0 {
             commands::errors(&mut page, report);
-            distribution::render(&mut page, report);
+            charts::distribution(&mut page, report);
         }
-        caching::render(&mut page, report);
-        offers::render(&mut page, report);
+        protocol::caching(&mut page, report);
+        protocol::negotiation(&mut page, report);
         overview::packets(&mut page, report);
     }
     overview::quality(&mut page, report);
@@ -127,7 +110,7 @@ fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
     page
 }
 
-/// What supports the answer, in so many lines, and what to look at next.
+/// Renders the evidence of the answer in at most `room` lines, and the suggested commands.
 fn write_answer(page: &mut TextPage, answer: Option<&Answer>, room: usize) {
     let Some(answer) = answer else { return };
     let most = page.lines().saturating_add(room);
@@ -147,7 +130,7 @@ fn write_answer(page: &mut TextPage, answer: Option<&Answer>, room: usize) {
     page.what_next(&answer.next);
 }
 
-/// What keeps the figures from being whole; in brief the gravest, in a line or two.
+/// Renders the warnings. The brief report lists the most serious ones on one or two lines.
 fn warnings(page: &mut TextPage, report: &Report, is_brief: bool) {
     let warnings = warnings::of_report(report);
     if warnings.is_empty() {
@@ -159,7 +142,7 @@ fn warnings(page: &mut TextPage, report: &Report, is_brief: bool) {
         format!("{}{share}", clean(&warning.text))
     };
     if is_brief {
-        // Sentences about this capture tell more than counters.
+        // Warnings with a sentence about this capture are more specific than counters.
         let mut warnings: Vec<Warning> = warnings;
         warnings.sort_by_key(|warning| warning.count.is_some());
         let listed = warnings.iter().take(WARNINGS_MAX).map(|warning| {
@@ -182,7 +165,6 @@ fn share_of(warning: &Warning, whole: u64) -> String {
     percent_sign(warning.count.unwrap_or(0), whole)
 }
 
-/// `36.9%`.
 fn percent_sign(part: u64, whole: u64) -> String {
     format!("{}%", visible_percent(part, whole))
 }

@@ -1,16 +1,15 @@
-//! The top of the report: what was measured, between whom, how it went, and how far the capture can be trusted.
+//! Top of the report: summary, hosts, dialects and protection, and the quality of the capture.
 
-use super::page::TextPage;
+use super::page::{Paint, TextPage};
 use super::percent_sign;
-use super::style::Paint;
 use super::table::{TextColumn, TextTable, TextTableLine};
+use crate::dialects::Smb1InUse;
 use crate::format::{
     capital, clean, clock, counted, date, median_and_p95, seconds, shorten, shorten_path, span, thousands, unbroken,
 };
-use crate::load::LoadTotals;
-use crate::packets::{PacketCounts, control};
-use crate::sentence::is_alarming;
-use crate::smb1::Smb1InUse;
+use crate::totals::LoadTotals;
+use crate::totals::{PacketCounts, control};
+use crate::warnings::is_alarming;
 use crate::{Filtered, Report, dialects, names};
 use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts, TimeKind};
 use smbscope_stats::{CommandStatistics, Entities};
@@ -19,13 +18,10 @@ use std::fmt::Display;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Names listed on one line before "and … more".
 const LISTED_MAX: usize = 4;
 
-/// Longest name of a capture.
 const NAME_MAX: usize = 60;
 
-/// What was measured; in brief how to see more of it.
 pub(super) fn title(page: &mut TextPage, report: &Report, is_brief: bool) {
     if let Some(smb1) = Smb1InUse::from_report(report) {
         page.paragraph(Paint::Smb1, &smb1.sentence());
@@ -35,7 +31,7 @@ pub(super) fn title(page: &mut TextPage, report: &Report, is_brief: bool) {
     page.paragraph(Paint::Plain, &summary(report, is_brief));
 }
 
-/// What a reader must see beside the answer: a filter, and a capture that is damaged.
+/// Renders everything that must be seen first: a filter, and serious damage of the capture.
 pub(super) fn first_of_all(page: &mut TextPage, report: &Report) {
     if let Some(note) = filter_note(report) {
         page.paragraph(Paint::Warning, &clean(&note));
@@ -45,14 +41,13 @@ pub(super) fn first_of_all(page: &mut TextPage, report: &Report) {
     }
 }
 
-/// That the figures are those of chosen exchanges only.
 pub(crate) fn filter_note(report: &Report) -> Option<String> {
     let Filtered { expression, matched, whole } = report.filter.as_ref()?;
     let exchanges = counted(whole.exchanges, "exchange matches", "exchanges match");
     Some(format!("Filtered: {} of {exchanges} {expression}", thousands(*matched)))
 }
 
-/// What was measured, in a sentence or two; in brief without the slowest command, which the verdict and tables name.
+/// Summarises the figures in a sentence or two. The brief report omits the slowest command, which is in the tables.
 fn summary(report: &Report, is_brief: bool) -> String {
     let aggregate = &report.aggregate;
     let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted).map(|found| &found.row);
@@ -93,7 +88,7 @@ fn summary(report: &Report, is_brief: bool) -> String {
     text + &match total.timed {
         1 if in_clear == 1 => format!("{}; it took {}{slowest_of}.", counted(1, whom, ""), unbroken(slowest)),
         1 => format!("{commands}. Only one was timed: it took {}{slowest_of}.", unbroken(slowest)),
-        // Below what a coarse clock can tell.
+        // Below the resolution of a coarse clock.
         _ if figures(total).is_empty() => format!("{commands}; the slowest took {}{slowest_of}.", unbroken(slowest)),
         _ if is_brief => format!("{commands}. {}.", capital(&figures(total))),
         _ => {
@@ -103,12 +98,12 @@ fn summary(report: &Report, is_brief: bool) -> String {
     }
 }
 
-/// `median 224 µs, p95 732 µs`.
+/// Formats `median 224 µs, p95 732 µs`.
 fn figures(row: &CommandStatistics) -> String {
     median_and_p95(row.time(TimeKind::ResponseTime)).unwrap_or_default()
 }
 
-/// Who, where and how: a line a fact; in brief only who spoke what.
+/// Renders one fact per line. The brief report only has dialects and hosts.
 pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
     page.blank();
     let mut fact = |label: &str, paint: Paint, text: &str| page.fact(paint, label, text);
@@ -133,39 +128,10 @@ pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
             fact(label, Paint::Plain, &names);
         }
     }
-    let connections = report.connections.len() as u64;
-    if connections > 0 {
-        let required = report.connections.iter().filter(|connection| connection.signing_required).count() as u64;
-        let (signed, messages) = report.connections.iter().fold((0, 0), |(signed, messages), connection| {
-            (signed + connection.signed_messages, messages + connection.messages)
-        });
-        let negotiated = report.connections.iter().filter(|connection| connection.dialect.is_some()).count() as u64;
-        let signing = match required {
-            0 if negotiated == 0 => "negotiation not captured".to_owned(),
-            0 => "not required by the server".to_owned(),
-            n if n == connections => "required by the server".to_owned(),
-            n => format!("required on {} of {connections} connections", thousands(n)),
-        };
-        let share = match signed {
-            0 => "no message signed".to_owned(),
-            n if n == messages => "every message signed".to_owned(),
-            n => format!("{} of messages signed", percent_sign(n, messages)),
-        };
-        fact("Signing", Paint::Plain, &format!("{signing}, {share}"));
-        let encrypted: u64 = report.connections.iter().map(|connection| connection.encrypted_frames).sum();
-        let encrypting = report.connections.iter().filter(|connection| connection.encrypted_frames > 0).count() as u64;
-        let encryption = match encrypted {
-            0 => "none".to_owned(),
-            n => {
-                let frames = counted(n, "encrypted frame", "encrypted frames");
-                format!(
-                    "{frames} on {} of {}",
-                    thousands(encrypting),
-                    counted(connections, "connection", "connections")
-                )
-            }
-        };
-        fact("Encryption", if encrypted > 0 { Paint::Warning } else { Paint::Plain }, &encryption);
+    if !report.connections.is_empty() {
+        fact("Signing", Paint::Plain, &signing(report));
+        let is_encrypted = report.connections.iter().any(|connection| connection.encrypted_frames > 0);
+        fact("Encryption", if is_encrypted { Paint::Warning } else { Paint::Plain }, &encryption(report));
     }
     for (i, capture) in report.captures.iter().take(LISTED_MAX).enumerate() {
         let label = match (i, report.captures.len()) {
@@ -181,7 +147,41 @@ pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
     }
 }
 
-/// How far the figures can be trusted, unless that stands at the top because it is bad.
+/// Formats `required by the server, 98.2% of messages signed`.
+fn signing(report: &Report) -> String {
+    let connections = report.connections.len() as u64;
+    let required = report.connections.iter().filter(|connection| connection.signing_required).count() as u64;
+    let (signed, messages) = report.connections.iter().fold((0, 0), |(signed, messages), connection| {
+        (signed + connection.signed_messages, messages + connection.messages)
+    });
+    let negotiated = report.connections.iter().filter(|connection| connection.dialect.is_some()).count() as u64;
+    let signing = match required {
+        0 if negotiated == 0 => "negotiation not captured".to_owned(),
+        0 => "not required by the server".to_owned(),
+        n if n == connections => "required by the server".to_owned(),
+        n => format!("required on {} of {connections} connections", thousands(n)),
+    };
+    let share = match signed {
+        0 => "no message signed".to_owned(),
+        n if n == messages => "every message signed".to_owned(),
+        n => format!("{} of messages signed", percent_sign(n, messages)),
+    };
+    format!("{signing}, {share}")
+}
+
+/// Formats `12 encrypted frames on 1 of 3 connections`, or `none`.
+fn encryption(report: &Report) -> String {
+    let encrypted: u64 = report.connections.iter().map(|connection| connection.encrypted_frames).sum();
+    if encrypted == 0 {
+        return "none".to_owned();
+    }
+    let encrypting = report.connections.iter().filter(|connection| connection.encrypted_frames > 0).count() as u64;
+    let frames = counted(encrypted, "encrypted frame", "encrypted frames");
+    let connections = counted(report.connections.len() as u64, "connection", "connections");
+    format!("{frames} on {} of {connections}", thousands(encrypting))
+}
+
+/// Renders the quality of the capture, unless it is at the top because it is bad.
 pub(super) fn quality(page: &mut TextPage, report: &Report) {
     if !is_alarming(report) {
         page.blank();
@@ -189,7 +189,7 @@ pub(super) fn quality(page: &mut TextPage, report: &Report) {
     }
 }
 
-/// `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
+/// Formats `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
 fn describe(capture: &CaptureInfo) -> String {
     let compression = capture.compression.as_ref().map_or_else(String::new, |name| format!(", {name}"));
     let start =
@@ -199,12 +199,11 @@ fn describe(capture: &CaptureInfo) -> String {
     format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(&*capture.format))
 }
 
-/// `2 servers (10.0.0.2:445 and 1 more)`.
+/// Formats `2 servers (10.0.0.2:445 and 1 more)`.
 fn hosts(names: &[impl Display], one: &str, many: &str) -> String {
     format!("{} ({})", counted(names.len() as u64, one, many), unbroken(busiest(names, 1)))
 }
 
-/// Each name once, those with the most commands first.
 fn ranked<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<T> {
     let mut weights: HashMap<T, u64> = HashMap::new();
     names.into_iter().for_each(|(name, weight)| *weights.entry(name).or_default() += weight);
@@ -213,7 +212,6 @@ fn ranked<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<
     order.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The first of the names, and how many more there are.
 fn busiest(names: &[impl Display], most: usize) -> String {
     if names.is_empty() {
         return "none".to_owned();
@@ -225,7 +223,6 @@ fn busiest(names: &[impl Display], most: usize) -> String {
     }
 }
 
-/// Users or shares, those with the most commands first, each with its commands.
 fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
     let mut order: Vec<(&str, u64)> = names.entries.iter().map(|(name, entity)| (&**name, entity.count)).collect();
     order.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
@@ -241,7 +238,7 @@ fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
     (!listed.is_empty()).then(|| listed.join(", "))
 }
 
-/// The paper's packet counts, with commands and replies side by side.
+/// Renders the packet counts of Swartz (1997), with commands and replies side by side.
 pub(super) fn packets(page: &mut TextPage, report: &Report) {
     let counts = PacketCounts::from_report(report);
     let mut lines = Vec::new();
@@ -273,7 +270,15 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
         TextColumn::new("").set_off().left_aligned(),
     ];
     TextTable::new(columns).section("Packets", std::iter::once(first).chain(lines).chain([last])).render(page);
+    packets_by_direction(page, &counts);
+    if let (Some(first), Some(last)) = (report.first, report.last) {
+        let elapsed = last - first;
+        page.blank();
+        page.line(Paint::Plain, &format!("  Elapsed time {} ({} seconds)", clock(elapsed), seconds(elapsed, 5)));
+    }
+}
 
+fn packets_by_direction(page: &mut TextPage, counts: &PacketCounts) {
     let (to, from) = (&counts.commands, &counts.replies);
     let line = |name: &str, of: fn(&DirectionCounts) -> u64| {
         let cells = [to, from].map(|counts| [thousands(of(counts)), percent_sign(of(counts), counts.packets)]);
@@ -300,10 +305,5 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
         let share = percent_sign(counts.asynchronous, to.continuation_packets);
         let text = format!("  {count} ({share}) of the commands' continue are the async portion of Write_Raw");
         page.line(Paint::Plain, &text);
-    }
-    if let (Some(first), Some(last)) = (report.first, report.last) {
-        let elapsed = last - first;
-        page.blank();
-        page.line(Paint::Plain, &format!("  Elapsed time {} ({} seconds)", clock(elapsed), seconds(elapsed, 5)));
     }
 }

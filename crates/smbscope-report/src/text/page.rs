@@ -1,18 +1,17 @@
-//! A page of text while it is written: what goes out is cleaned, painted and no wider than the page.
+//! A page of terminal output: everything written is cleaned, coloured, and wrapped to the width of the page.
+//!
+//! [`Paint`] are the colours, and [`bar`] and [`line`] draw bars and charts of Unicode block characters.
 
-use super::style::Paint;
 use crate::format::{clean, shorten, thousands, wrap};
+use anstyle::{AnsiColor, Style};
 use smbscope_diagnose::next::SuggestedCommand;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// Narrowest and widest page.
 const WIDTHS: RangeInclusive<usize> = 60..=160;
 
-/// Counts listed one by one; the rest is added up.
 const LISTED_MAX: usize = 20;
 
-/// The text so far, and how more of it is to look.
 #[derive(Debug)]
 pub(crate) struct TextPage {
     text: String,
@@ -21,65 +20,55 @@ pub(crate) struct TextPage {
 }
 
 impl TextPage {
-    /// An empty page; one that is too narrow or too wide is made one that reads.
+    /// Creates an empty page. The width is clamped to 60–160 columns.
     pub(crate) fn new(width: usize, color: bool) -> TextPage {
         TextPage { text: String::new(), width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color }
     }
 
-    /// Its columns.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// An empty page of the same kind.
     pub(crate) fn like(&self) -> TextPage {
         TextPage { text: String::new(), ..*self }
     }
 
-    /// Its lines.
     pub(crate) fn lines(&self) -> usize {
         self.text.lines().count()
     }
 
-    /// Adds what another page holds.
     pub(crate) fn append(&mut self, other: TextPage) {
         self.text.push_str(&other.text);
     }
 
-    /// What was written.
     pub(crate) fn into_text(self) -> String {
         self.text
     }
 
-    /// An empty line.
     pub(crate) fn blank(&mut self) {
         self.text.push('\n');
     }
 
-    /// What the page is about; in brief how to see more of it.
     pub(crate) fn title(&mut self, text: &str, is_brief: bool) {
         let more = if is_brief { " (--full adds all tables)" } else { "" };
         let room = self.width.saturating_sub(more.len());
         self.line(Paint::Heading, &(shorten(text, room) + more));
     }
 
-    /// A line.
     pub(crate) fn line(&mut self, paint: Paint, text: &str) {
         paint.line(&mut self.text, text, self.color);
     }
 
-    /// An empty line, and a heading.
     pub(crate) fn heading(&mut self, text: &str) {
         self.blank();
         self.line(Paint::Heading, text);
     }
 
-    /// A text in as many lines as it needs.
     pub(crate) fn paragraph(&mut self, paint: Paint, text: &str) {
         wrap(text, self.width).iter().for_each(|line| self.line(paint, line));
     }
 
-    /// What belongs to a table above, and which of its columns found no room.
+    /// Writes a note about a table, and names the columns that were left out for lack of room.
     pub(crate) fn note(&mut self, text: &str, left_out: &[Cow<'_, str>]) {
         let mut text = text.to_owned();
         if !left_out.is_empty() {
@@ -90,7 +79,7 @@ impl TextPage {
         self.paragraph(Paint::Faint, &text);
     }
 
-    /// Commands that look closer; each is pasted, so it stays on one line.
+    /// Writes suggested commands, each on one line so that it can be pasted.
     pub(crate) fn what_next(&mut self, steps: &[SuggestedCommand]) {
         if !steps.is_empty() {
             self.line(Paint::Heading, "What next");
@@ -98,7 +87,7 @@ impl TextPage {
         steps.iter().for_each(|next| self.line(Paint::Plain, &format!("  {:<9} {}", next.label, clean(&next.command))));
     }
 
-    /// A text beside what its first line begins with; all of it is painted.
+    /// Writes a text, wrapped with a hanging indent as wide as `begin`.
     pub(crate) fn beside(&mut self, paint: Paint, begin: &str, text: &str) {
         let indent = begin.chars().count();
         for (at, line) in wrap(text, self.width.saturating_sub(indent)).iter().enumerate() {
@@ -107,7 +96,7 @@ impl TextPage {
         }
     }
 
-    /// Counts with what they are of, the largest first; none, and there is no heading.
+    /// Writes counts with their descriptions, largest first. Nothing is written if there are none.
     pub(crate) fn counts(&mut self, heading: &str, mut counts: Vec<(u64, String)>) {
         if counts.is_empty() {
             return;
@@ -124,19 +113,125 @@ impl TextPage {
         }
     }
 
-    /// A text behind its count, where it has one.
     pub(crate) fn counted(&mut self, paint: Paint, count: Option<u64>, text: &str) {
         self.beside(paint, &format!("{:>12}  ", count.map_or_else(String::new, thousands)), text);
     }
 
-    /// A text beside its name, of which only the text is painted.
+    /// Writes a name and its text. Only the text is coloured.
     pub(crate) fn fact(&mut self, paint: Paint, name: &str, text: &str) {
-        /// Columns of the name.
         const NAME: usize = 11;
         for (at, line) in wrap(text, self.width.saturating_sub(NAME + 2)).iter().enumerate() {
             let name = if at == 0 { name } else { "" };
             Paint::Plain.text(&mut self.text, &format!("  {name:<NAME$}"), false);
             self.line(paint, line);
         }
+    }
+}
+
+/// All escape sequences in a report. A terminal may reject any other.
+pub const STYLES: [&str; 6] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[33m", "\u{1b}[35m"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Plain,
+    Heading,
+    Faint,
+    Warning,
+    Alarm,
+    Smb1,
+}
+
+impl Paint {
+    fn style(self) -> Style {
+        match self {
+            Paint::Plain => Style::new(),
+            Paint::Heading => Style::new().bold(),
+            Paint::Faint => Style::new().dimmed(),
+            Paint::Warning => AnsiColor::Yellow.on_default(),
+            Paint::Alarm => AnsiColor::Red.on_default().bold(),
+            Paint::Smb1 => AnsiColor::Magenta.on_default().bold(),
+        }
+    }
+
+    pub(crate) fn line(self, out: &mut String, text: &str, color: bool) {
+        self.text(out, text, color);
+        out.push('\n');
+    }
+
+    /// Appends the text, which may contain names from captures, after cleaning it.
+    pub(crate) fn text(self, out: &mut String, text: &str, color: bool) {
+        let text = &clean(text);
+        if color && self != Paint::Plain && !text.is_empty() {
+            let style = self.style();
+            out.push_str(&format!("{style}{text}{style:#}"));
+        } else {
+            out.push_str(text);
+        }
+    }
+}
+
+/// Returns a bar with a resolution of 1/8 character. A share above 0 is at least 1/8 long.
+pub(crate) fn bar(part: f64, whole: f64, width: usize) -> String {
+    let share = if part > 0.0 && whole > 0.0 { part / whole } else { 0.0 };
+    let eighths = (share * width as f64 * 8.0).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
+    let mut bar = "█".repeat(eighths / 8);
+    bar.extend(['▏', '▎', '▍', '▌', '▋', '▊', '▉'].get((eighths % 8).wrapping_sub(1)));
+    bar
+}
+
+/// Returns one character of a chart. None for 0.
+pub(crate) fn level(part: f64, whole: f64) -> Option<char> {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    (part > 0.0 && whole > 0.0).then(|| LEVELS[((part / whole * 8.0).ceil() as usize).clamp(1, LEVELS.len()) - 1])
+}
+
+/// Returns a chart of one character per value, relative to the largest value. Missing values and 0 are dots. If there
+/// are more values than `width`, adjacent values are combined by `choose`.
+pub(crate) fn line(values: &[Option<f64>], width: usize, choose: fn(f64, f64) -> f64) -> String {
+    let parts = values.len().div_ceil(width.max(1)).max(1);
+    let values: Vec<f64> =
+        values.chunks(parts).map(|part| part.iter().flatten().copied().reduce(choose).unwrap_or(0.0)).collect();
+    let most = values.iter().copied().fold(0.0, f64::max);
+    values.into_iter().map(|value| level(value, most).unwrap_or('·')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_are_made_of_the_sequences_that_terminals_are_let_see() {
+        for paint in [Paint::Plain, Paint::Heading, Paint::Faint, Paint::Warning, Paint::Alarm, Paint::Smb1] {
+            let mut out = String::new();
+            paint.line(&mut out, "x\u{1b}[2Jy", true);
+            let left = STYLES.iter().fold(out, |out, style| out.replace(style, ""));
+            assert_eq!(left, "x\u{fffd}[2Jy\n");
+        }
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_share() {
+        // 50% of 10 characters are 5; 55% are 5.5: five and a half; 0.1% still shows.
+        let bars = [0.0, 0.1, 50.0, 55.0, 100.0].map(|part| bar(part, 100.0, 10));
+        assert_eq!(bars, ["", "▏", "█████", "█████▌", "██████████"]);
+        assert_eq!(bar(5.0, 0.0, 4), "");
+    }
+
+    #[test]
+    fn levels_show_every_count() {
+        assert_eq!([0.0, 1.0, 50.0, 100.0].map(|n| level(n, 100.0)), [None, Some('▁'), Some('▄'), Some('█')]);
+    }
+
+    #[test]
+    fn nothing_is_a_dot_in_a_line() {
+        // 1 of 8 is the first level, 8 of 8 the last.
+        assert_eq!(line(&[Some(1.0), None, Some(0.0), Some(8.0)], 10, f64::max), "▁··█");
+    }
+
+    #[test]
+    fn a_stall_shows_in_a_line_that_is_too_short() {
+        let values: Vec<Option<f64>> = (0..8).map(|at| Some(if at == 5 { 0.0 } else { 4.0 })).collect();
+        assert_eq!(line(&values, 4, f64::min), "██·█");
     }
 }

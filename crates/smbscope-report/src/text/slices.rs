@@ -1,17 +1,15 @@
-//! The table of slices: who, where or what waited, the longest first or in the order asked for.
+//! Table of slices, in the requested order, and names of slices for people.
 
 use super::page::TextPage;
 use super::percent_sign;
 use super::table::{TextColumn, TextTable, TextTableLine};
-use crate::format::{bytes, counted, or_dash, shorten_path, span, thousands, unbroken};
-use crate::json::slices::{SliceEntry, SliceFigures, SliceListing};
-use crate::slices::{heading, name};
+use crate::format::{bytes, clean, counted, or_dash, shorten_path, span, thousands, unbroken};
+use crate::json::slices::{SliceEntry, SliceEntryKey, SliceEntryValue, SliceFigures, SliceListing};
 use smbscope_model::Nanos;
-use smbscope_stats::{DurationStatistics, SLICES_MAX};
+use smbscope_stats::{DurationStatistics, Field, SLICES_MAX};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// The name column, which holds paths and pairs of addresses.
 const NAMES: RangeInclusive<usize> = 32..=80;
 
 pub(crate) fn render(page: &mut TextPage, slices: &SliceListing, top: usize) {
@@ -36,7 +34,7 @@ pub(crate) fn render(page: &mut TextPage, slices: &SliceListing, top: usize) {
     note(page, slices, &left_out);
 }
 
-/// The column that sorts stays on the narrowest page.
+/// Returns the columns. The one that sorts the slices is never left out.
 fn columns(sort: &str) -> Vec<TextColumn> {
     let unless = |by: &str, expendable: u8| if sort == by { 0 } else { expendable };
     TextColumn::list(&[
@@ -55,7 +53,7 @@ fn columns(sort: &str) -> Vec<TextColumn> {
     ])
 }
 
-/// Of several slices together there are no percentiles.
+/// Formats a row. Sums of several slices have no percentiles.
 fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
     let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
     let if_timed = |text: String| if slice.timed > 0 { text } else { String::new() };
@@ -76,7 +74,6 @@ fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
     cells
 }
 
-/// A share of the time that was waited in all, in percent.
 fn part_of(part: i64, whole: i64) -> String {
     let micros = |ns: i64| (ns.max(0) / 1_000) as u64;
     percent_sign(micros(part), micros(whole))
@@ -95,4 +92,70 @@ fn note(page: &mut TextPage, slices: &SliceListing, left_out: &[Cow<'_, str>]) {
         );
     }
     page.note(&text, left_out);
+}
+
+const UNKNOWN: &str = "(unknown)";
+
+/// Formats a slice's key as one name: `10.0.0.5 office\accounts\ledger.mdb`.
+pub(crate) fn name(SliceEntryKey(parts): &SliceEntryKey) -> String {
+    let mut name = String::new();
+    let mut before = None;
+    for (i, (field, value)) in parts.iter().enumerate() {
+        // For an unknown file on an unknown share, one `(unknown)` is enough.
+        let below = parts.get(i + 1).filter(|(below, _)| matches!(below, Field::File | Field::Directory));
+        if let (Field::Share, SliceEntryValue::Unknown, Some((_, SliceEntryValue::Unknown))) = (field, value, below) {
+            continue;
+        }
+        let separator = match (before, field) {
+            (None, _) => "",
+            // Share and path form one name.
+            (Some(Field::Share), Field::File | Field::Directory) => "\\",
+            (Some(Field::FlowId), Field::Connection) => " ",
+            _ => "  ",
+        };
+        name += separator;
+        name += &clean(&shown(*field, value));
+        before = Some(*field);
+    }
+    name
+}
+
+pub(crate) fn heading(by: &[String]) -> String {
+    format!("By {}", by.join(", "))
+}
+
+fn shown(field: Field, value: &SliceEntryValue) -> String {
+    match (field, value) {
+        (Field::Extension, SliceEntryValue::Text(text)) if text.is_empty() => "(none)".to_owned(),
+        (Field::File, SliceEntryValue::Text(text)) if text.is_empty() => "(root)".to_owned(),
+        (Field::Size, SliceEntryValue::Number(least)) => size(*least),
+        (_, SliceEntryValue::Number(number)) => format!("#{number}"),
+        (_, SliceEntryValue::Text(text)) => text.clone(),
+        (_, SliceEntryValue::Unknown) => UNKNOWN.to_owned(),
+    }
+}
+
+/// Formats a size class, from one power of two to the next: `4 KiB to 8 KiB`.
+fn size(least: u64) -> String {
+    let show = |bytes: u64| match bytes.checked_ilog2().map_or(0, |exponent| exponent / 10) {
+        0 => format!("{bytes} B"),
+        step => format!("{} {}iB", bytes >> (10 * step), ["", "K", "M", "G", "T", "P", "E"][step as usize]),
+    };
+    match least.checked_mul(2) {
+        _ if least == 0 => show(0),
+        Some(next) => format!("{} to {}", show(least), show(next)),
+        None => format!("from {}", show(least)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_named_by_their_bounds() {
+        let names = [0, 1, 512, 4_096, 1 << 20, 1 << 63].map(size);
+        let expected = ["0 B", "1 B to 2 B", "512 B to 1 KiB", "4 KiB to 8 KiB", "1 MiB to 2 MiB", "from 8 EiB"];
+        assert_eq!(names, expected);
+    }
 }

@@ -1,32 +1,27 @@
-//! Aligned tables that fit a width: less important columns go first, then the name column gets shorter.
+//! Aligned tables that fit a width: less important columns are left out first, then the name column shrinks.
 
 use crate::format::{clean, shorten};
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
+use crate::text::page::{Paint, TextPage};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// A column right of the name column.
+/// A column to the right of the name column.
 #[derive(Debug, Clone)]
 pub(crate) struct TextColumn {
-    /// A line, or several.
     head: Cow<'static, str>,
-    /// Columns with the largest number go first when the table is too wide; 0 never goes.
+    /// Order in which columns are left out if the table is too wide, highest number first. 0 is never left out.
     expendable: u8,
-    /// Narrowest.
     least: usize,
-    /// Blanks before it.
     gap: usize,
     left_aligned: bool,
 }
 
 impl TextColumn {
-    /// A column that always stays, aligned to the right.
+    /// Creates a right-aligned column that is never left out.
     pub(crate) fn new(head: impl Into<Cow<'static, str>>) -> TextColumn {
         TextColumn { head: head.into(), expendable: 0, least: 0, gap: 1, left_aligned: false }
     }
 
-    /// Columns by their heads, each with how expendable it is.
     pub(crate) fn list(columns: &[(&'static str, u8)]) -> Vec<TextColumn> {
         columns
             .iter()
@@ -34,22 +29,21 @@ impl TextColumn {
             .collect()
     }
 
-    /// As wide as this, whatever is in it.
     pub(crate) fn at_least(self, least: usize) -> TextColumn {
         TextColumn { least, ..self }
     }
 
-    /// A column set off a little more.
+    /// Puts two blanks before the column instead of one.
     pub(crate) fn set_off(self) -> TextColumn {
         TextColumn { gap: 2, ..self }
     }
 
-    /// Bars, and words.
+    /// Aligns the column to the left, for bars and words.
     pub(crate) fn left_aligned(self) -> TextColumn {
         TextColumn { left_aligned: true, ..self }
     }
 
-    /// What is in it and the blanks before.
+    /// Returns the minimum width including the blanks before.
     pub(crate) fn room(&self) -> usize {
         self.gap + self.least
     }
@@ -60,47 +54,40 @@ impl TextColumn {
     }
 }
 
-/// A line of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct TextTableLine {
     name: String,
     indent: usize,
-    /// One for each column; an empty line has none.
     cells: Vec<String>,
-    /// How a line looks that is no row: its name runs across the columns.
+    /// Style of a text that runs across all columns, if the line is one.
     across: Option<Paint>,
 }
 
 impl TextTableLine {
-    /// A line that is no part of another.
     pub(crate) fn new(name: impl Into<String>, cells: Vec<String>) -> TextTableLine {
         TextTableLine { name: name.into(), indent: 0, cells, across: None }
     }
 
-    /// A line below the one that it is a part of.
     pub(crate) fn part(name: impl Into<String>, cells: Vec<String>) -> TextTableLine {
         TextTableLine::new(name, cells).indented(2)
     }
 
-    /// A text between lines that takes no part in the columns.
     pub(crate) fn across(paint: Paint, text: impl Into<String>) -> TextTableLine {
         TextTableLine { across: Some(paint), ..TextTableLine::new(text, Vec::new()) }
     }
 
-    /// Further to the right.
     pub(crate) fn indented(self, indent: usize) -> TextTableLine {
         TextTableLine { indent, ..self }
     }
 }
 
-/// Lines below a heading of their own.
 #[derive(Debug, Clone)]
 struct TextTableSection {
     heading: String,
     lines: Vec<TextTableLine>,
 }
 
-/// Sections that share their columns, so that they stand aligned below each other.
+/// Sections with common columns, so that they are aligned.
 #[derive(Debug, Clone)]
 pub(crate) struct TextTable {
     title: Option<String>,
@@ -109,35 +96,29 @@ pub(crate) struct TextTable {
     names: RangeInclusive<usize>,
 }
 
-/// How the table fits its page.
 struct TextTableLayout {
-    /// Of all columns.
     widths: Vec<usize>,
-    /// The columns that there is room for.
     kept: Vec<usize>,
     name_width: usize,
 }
 
-/// The name column: narrowest before a column is left out for it, and widest.
+/// Range of the width of the name column. Columns are left out before it gets narrower than the minimum.
 const NAMES: RangeInclusive<usize> = 16..=34;
 
 impl TextTable {
-    /// A table without lines.
     pub(crate) fn new(columns: Vec<TextColumn>) -> TextTable {
         TextTable { title: None, columns, sections: Vec::new(), names: NAMES }
     }
 
-    /// The same below a heading that is no part of the columns.
     pub(crate) fn titled(self, title: impl Into<String>) -> TextTable {
         TextTable { title: Some(title.into()), ..self }
     }
 
-    /// The same with another room for names.
     pub(crate) fn names(self, names: RangeInclusive<usize>) -> TextTable {
         TextTable { names, ..self }
     }
 
-    /// The same with further lines; none, and there is no section.
+    /// Adds lines with a heading. Nothing is added if there are no lines.
     pub(crate) fn section(
         mut self,
         heading: impl Into<String>,
@@ -150,8 +131,8 @@ impl TextTable {
         self
     }
 
-    /// Prints the sections, with an empty line before each. Returns the heads of the columns that had something to say
-    /// and no room.
+    /// Writes the sections, each after an empty line. Returns the headings of the columns that have content but did not
+    /// fit.
     pub(crate) fn render(&self, page: &mut TextPage) -> Vec<Cow<'static, str>> {
         let TextTableLayout { widths, kept, name_width } = self.layout(page.width());
         let columns = |cells: &dyn Fn(usize) -> String| -> String {
@@ -186,7 +167,6 @@ impl TextTable {
         left_out.map(|column| self.columns[column].head.clone()).collect()
     }
 
-    /// The same with names that are made shorter in a way of their own, for the room that there is.
     pub(crate) fn with_shorter(mut self, width: usize, shorter: fn(&str, usize) -> String) -> TextTable {
         let room = self.layout(width).name_width;
         for line in self.sections.iter_mut().flat_map(|section| &mut section.lines) {
@@ -205,13 +185,12 @@ impl TextTable {
         TextTableLayout { widths, kept, name_width }
     }
 
-    /// Columns that have a cell at all.
     fn used_columns(&self) -> impl Iterator<Item = usize> {
         let is_used = |column: &usize| self.lines().any(|line| line.cells.get(*column).is_some_and(|c| !c.is_empty()));
         (0..self.columns.len()).filter(is_used)
     }
 
-    /// Columns that have a cell at all, without the most expendable ones until the rest fits.
+    /// Returns the columns with at least one cell, leaving out the most expendable ones until the rest fits.
     fn fitting_columns(&self, widths: &[usize], room: usize) -> Vec<usize> {
         let mut kept: Vec<usize> = self.used_columns().collect();
         while self.taken(&kept, widths) > room {
@@ -230,7 +209,6 @@ impl TextTable {
         cells.chain(head.lines().map(chars)).max().unwrap_or(0).max(*least)
     }
 
-    /// The room of columns.
     fn taken(&self, columns: &[usize], widths: &[usize]) -> usize {
         columns.iter().map(|column| self.columns[*column].gap + widths[*column]).sum()
     }
@@ -240,7 +218,7 @@ impl TextTable {
     }
 }
 
-/// Rows in columns aligned to the left, each as wide as what is in it: a list that is no page.
+/// Formats rows in left-aligned columns, as a list outside of a page.
 pub fn listed<const N: usize>(rows: &[[String; N]]) -> String {
     let rows: Vec<[String; N]> = rows.iter().map(|row| std::array::from_fn(|column| clean(&row[column]))).collect();
     let widths: [usize; N] = std::array::from_fn(|at| rows.iter().map(|row| chars(&row[at])).max().unwrap_or(0));

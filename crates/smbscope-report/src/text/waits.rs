@@ -1,18 +1,18 @@
-//! Where the time went: the whole, and the clients and connections that waited longest.
+//! Time by phase, in total and for the clients and connections that waited longest, episodes, and what-if predictions.
 
-use super::page::TextPage;
+use super::page::{Paint, TextPage};
 use super::percent_sign;
-use super::style::Paint;
 use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
-use crate::format::{or_dash, thousands};
+use crate::format::{bytes, counted, or_dash, span, thousands, time_of_day, unbroken};
+use crate::json::waits::label;
+use smbscope_diagnose::Episode;
+use smbscope_diagnose::whatif::Prediction;
 use smbscope_model::Nanos;
 use smbscope_stats::{TimePart, TimeSplit};
 
-/// Clients and connections listed.
 const LISTED_MAX: usize = 5;
 
-/// The whole, and unless in brief the clients and connections.
 pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
     let splits = &report.aggregate.splits;
     if splits.whole.elapsed().0 == 0 {
@@ -42,7 +42,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
         if rows.len() < 2 {
             continue;
         }
-        // The sort is stable: equal ones stay in their order.
+        // The sort is stable, so connections with equal times keep their order.
         rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy));
         let left = rows.len().saturating_sub(LISTED_MAX);
         rows.truncate(LISTED_MAX);
@@ -99,4 +99,102 @@ fn cells(split: &TimeSplit) -> Vec<String> {
         part(TimePart::FilteredOut),
         split.concurrency().map_or_else(String::new, |mean| format!("{mean:.1}")),
     ]
+}
+
+const EPISODES_MAX: usize = 30;
+
+pub(super) fn episodes(page: &mut TextPage, report: &Report) {
+    if report.explanation.episodes.is_empty() {
+        return;
+    }
+    let mut chosen: Vec<(usize, &Episode)> = report.explanation.episodes.iter().enumerate().collect();
+    chosen.sort_by_key(|(_, episode)| std::cmp::Reverse(episode.waited));
+    let left = chosen.len().saturating_sub(EPISODES_MAX);
+    chosen.truncate(EPISODES_MAX);
+    chosen.sort_by_key(|(at, _)| *at);
+    let columns = TextColumn::list(&[
+        ("Begin", 8),
+        ("Duration", 8),
+        ("Total wait", 8),
+        ("Commands", 8),
+        ("Opens", 6),
+        ("Files", 6),
+        ("Read", 7),
+        ("Written", 7),
+    ]);
+    let lines = chosen.iter().map(|(at, episode)| {
+        let cells = vec![
+            time_of_day(episode.start, 0),
+            span(episode.duration()),
+            span(episode.waited),
+            thousands(episode.commands),
+            thousands(episode.opens),
+            thousands(episode.files),
+            bytes(episode.bytes_read),
+            bytes(episode.bytes_written),
+        ];
+        TextTableLine::new(format!("{:>3}  {}, {}", at + 1, episode.client, label(episode)), cells)
+    });
+    TextTable::new(columns).names(30..=60).section("Episodes", lines).render(page);
+    let more = match left {
+        0 => String::new(),
+        n => format!(" {} with a shorter wait are in JSON.", counted(n as u64, "episode", "episodes")),
+    };
+    page.note(
+        &format!(
+            "An episode is work of one client without a pause of 2 s. --episode N shows one alone; Files are different \
+             paths, an estimate from 64 on.{more}"
+        ),
+        &[],
+    );
+}
+
+pub(super) fn what_if(page: &mut TextPage, report: &Report) {
+    let Some(first) = report.explanation.what_if.first() else { return };
+    let columns = TextColumn::list(&[("Duration", 8), ("×", 6), ("Commands", 8)]);
+    let now = TextTableLine::new("as captured", vec![span(first.now), String::new(), thousands(first.commands)]);
+    let then = report.explanation.what_if.iter().map(|prediction| {
+        let factor = prediction.then.0 as f64 / prediction.now.0.max(1) as f64;
+        let sent = thousands(prediction.commands - prediction.saved);
+        TextTableLine::new(prediction.scenario.to_string(), vec![duration(prediction), format!("{factor:.2}"), sent])
+    });
+    TextTable::new(columns).section("What if", std::iter::once(now).chain(then)).render(page);
+    let trip = first.round_trip.map_or_else(String::new, |trip| format!(" The round trip is {} now.", unbroken(trip)));
+    page.note(
+        &format!(
+            "Prediction with its range. Each command waits for its predecessors on its connection or in its thread; \
+             TCP slow start and the window limit transfers. The bandwidth and the server's load stay as they are.{trip}"
+        ),
+        &[],
+    );
+}
+
+/// Returns the duration with its range: `2.41 s (2.12 to 2.73 s)`.
+fn duration(prediction: &Prediction) -> String {
+    let [low, then, high] = [prediction.low, prediction.then, prediction.high].map(span);
+    let low = match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => number,
+        _ => &low,
+    };
+    format!("{then} ({low} to {high})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_diagnose::whatif::Scenario;
+    use smbscope_model::Nanos;
+
+    fn shown(low: i64, then: i64, high: i64) -> String {
+        let [low, then, high] = [low, then, high].map(|ms| Nanos(ms * 1_000_000));
+        let scenario = Scenario::default();
+        duration(&Prediction { scenario, now: then, low, then, high, round_trip: None, commands: 1, saved: 0 })
+    }
+
+    #[test]
+    fn a_range_repeats_no_unit() {
+        assert_eq!(shown(2_120, 2_410, 2_730), "2.41 s (2.12 to 2.73 s)");
+        assert_eq!(shown(912, 1_010, 1_200), "1.01 s (912 ms to 1.20 s)");
+        assert_eq!(shown(118_000, 125_000, 131_000), "2 min 05 s (118 s to 2 min 11 s)");
+    }
 }

@@ -1,4 +1,4 @@
-//! A ramp for tests: users of a server whose response time grows with the users, with everything that a document has.
+//! Test ramps: response times grow with the number of users, and every field of the document is set.
 
 use super::START;
 use smbscope_model::{Exchange, Nanos, Timestamp};
@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
 
-/// Figures of so many values around a typical one: nine in ten within a factor of two, every twentieth six times as
-/// long.
+/// Returns statistics of `count` values around a typical one: 90% within a factor of two, one in 20 six times as long.
 pub(crate) fn times(count: u64, typical: i64) -> DurationStatistics {
     let mut summary = Summary::new(SummaryPrecision::ROW);
     for at in 0..count as i64 {
@@ -24,7 +23,7 @@ fn counts<const N: usize>(entries: [(&str, u64); N]) -> BTreeMap<String, u64> {
     entries.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// What the client's own system adds.
+/// Overhead of the client's system in nanoseconds.
 const ADDED: i64 = 38_000;
 
 fn measured(count: u64, typical: i64, wire: bool) -> ClientWireTimes {
@@ -32,7 +31,7 @@ fn measured(count: u64, typical: i64, wire: bool) -> ClientWireTimes {
     ClientWireTimes { client: times(count, typical), wire: seen(typical - ADDED), difference: seen(ADDED) }
 }
 
-/// Command, subcommand, group, commands of a thousand, and the typical time against that of all.
+/// Command, subcommand, group, commands per thousand, and typical time in percent of the load point's.
 type Kind = (&'static str, Option<&'static str>, &'static str, u64, i64);
 
 const KINDS: [Kind; 7] = [
@@ -45,7 +44,7 @@ const KINDS: [Kind; 7] = [
     ("FLUSH", None, "Write", 20, 400),
 ];
 
-/// Name of a group, what it is a part of, and its members.
+/// Name of a group, the group that includes it, and its members.
 const GROUPS: [(&str, Option<&str>, &[&str]); 6] = [
     ("Open/Close", None, &["Open/Close"]),
     ("Other", None, &["Attributes", "Directory"]),
@@ -55,7 +54,7 @@ const GROUPS: [(&str, Option<&str>, &[&str]); 6] = [
     ("Write", None, &["Write"]),
 ];
 
-/// A load point of ten seconds.
+/// Returns a load point of ten seconds.
 pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> BenchRun {
     let operations = per_second * 10;
     let of = |kind: &Kind| operations * kind.3 / 1_000;
@@ -152,7 +151,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Benc
     }
 }
 
-/// Reads of two files, some of them slow.
+/// Returns the breakdown of reads of two files, some of them slow.
 pub(crate) fn counted(started: i64, typical: i64, by: &[Dimension]) -> LoadPointBreakdown {
     let mut aggregator = Aggregator::new().sliced(by, SliceSortKey::ResponseTime);
     for n in 0..20 {
@@ -163,7 +162,7 @@ pub(crate) fn counted(started: i64, typical: i64, by: &[Dimension]) -> LoadPoint
     LoadPointBreakdown::new(&aggregator.finish())
 }
 
-/// A closed loop over four load points, with a capture; nothing went wrong.
+/// Returns a closed-loop ramp of four load points with a capture and no problems.
 pub(crate) fn ramp() -> BenchDocument {
     let points = [(1, 1_200, 420_000), (4, 4_100, 510_000), (16, 7_800, 1_450_000), (32, 7_900, 3_600_000)];
     BenchDocument {
@@ -237,7 +236,7 @@ pub(crate) fn ramp() -> BenchDocument {
     .completed()
 }
 
-/// An open loop without a capture, in which everything went wrong that can.
+/// Returns an open-loop ramp without a capture, with every possible problem.
 pub(crate) fn trouble() -> BenchDocument {
     let mut document = ramp();
     document.title = Some("a tired filer".to_owned());
@@ -264,12 +263,12 @@ pub(crate) fn trouble() -> BenchDocument {
     second.errors = counts([("STATUS_DISK_FULL", 950), ("STATUS_OBJECT_NAME_NOT_FOUND", 22)]);
     let write = second.commands.iter_mut().find(|command| command.command == "WRITE").expect("there are writes");
     write.errors = counts([("STATUS_DISK_FULL", 950)]);
-    // The server stands still for two seconds.
+    // The server stalls for two seconds.
     for interval in &mut second.intervals[4..6] {
         *interval = IntervalEntry { operations: 0, errors: 0, p50: None, p95: None, max: None, ..*interval };
     }
     second.intervals[6].max = Some(Nanos(2_100_000_000));
-    // What users waited is a hundred times what the server took.
+    // The users' wait is a hundred times the server's response time.
     first.due = Some(times(3_000, 600_000));
     second.due = Some(times(1_800, 700_000_000));
     let start = second.started_ns.0 + 4 * SECOND;
@@ -283,7 +282,7 @@ pub(crate) fn trouble() -> BenchDocument {
     document.completed()
 }
 
-/// A run that never came to anything.
+/// Returns a run that failed before it measured anything.
 pub(crate) fn nothing() -> BenchDocument {
     let mut document = ramp();
     document.target.dialect = None;

@@ -1,4 +1,4 @@
-//! Reports for tests: a small one whose every figure is computed by hand, and a larger one to look at.
+//! Test reports: a small one with hand-computed figures, and a larger one for snapshots.
 #![allow(dead_code)] // Each test file uses its own part.
 
 pub(crate) mod bench;
@@ -25,7 +25,7 @@ pub(crate) fn endpoints(client: u8) -> Endpoints {
     }
 }
 
-/// A complete exchange: the request takes a fifth of the time, the server three fifths, the response a fifth.
+/// Returns a complete exchange: a fifth of the time is request, three fifths server, a fifth response.
 pub(crate) fn exchange(command: Command, group: CommandGroup, start_ns: i64, response_time_ns: i64) -> Exchange {
     let stamp = |time, number| Some(Stamp { time: Timestamp(time), packet: PacketRef::new(CaptureId(0), number) });
     let fifth = response_time_ns / 5;
@@ -107,7 +107,7 @@ pub(crate) fn connection(client: u8, dialect: Option<Dialect>) -> ConnectionSumm
     }
 }
 
-/// Ten SMB1 exchanges with known times: see the tests for the figures that follow from them.
+/// Returns a report on ten SMB1 exchanges with known times. The tests derive the expected figures.
 pub(crate) fn small() -> Report {
     let at = |second: i64| START + second * 1_000_000_000;
     let read = |second, ns| exchange(smb1_command(0x2e), CommandGroup::Read, at(second), ns);
@@ -127,14 +127,14 @@ pub(crate) fn small() -> Report {
         exchange(smb1_command(0x1d), CommandGroup::Write, at(8), 23_250_000),
     ];
     exchanges[3].response.packets = 4;
-    // The data block of the Write_Raw: 25 packets, never answered.
+    // Data block of the Write_Raw: 25 packets, never answered.
     let mut block = exchange(smb1_command(0x1d), CommandGroup::Write, at(8), 5_000_000);
     block.subcommand = Some(Subcommand::AsyncPortion);
     block.outcome = ExchangeOutcome::NoResponseByDesign;
     block.request.packets = 25;
     block.response = Half::default();
     exchanges.push(block);
-    // A read whose response lost its end.
+    // A read whose response end is missing.
     let mut lost = read(9, 1_000_000);
     lost.outcome = ExchangeOutcome::ResponseEndMissing;
     lost.response.last = None;
@@ -176,11 +176,11 @@ pub(crate) fn small() -> Report {
     report
 }
 
-/// An office mix over SMB 3.1.1 with one SMB1 client, errors, waits and a lossy capture.
+/// Returns an office workload over SMB 3.1.1 with one SMB1 client, errors, expected waits and a lossy capture.
 pub(crate) fn office() -> Report {
     let mut exchanges = Vec::new();
     let mut state = 42u64;
-    // Knuth's MMIX generator: the same numbers everywhere.
+    // Knuth's MMIX generator, for the same numbers on every machine.
     let mut random = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as i64

@@ -1,41 +1,34 @@
-//! The report of a ramp for a terminal: what weakens it first, then throughput and response time against users as in
-//! figures 2 and 3 of Swartz (1997), and then what happened at a load point.
+//! Terminal report of a ramp: warnings and headline, throughput and response time over users (figures 2 and 3 of Swartz,
+//! 1997), then details of a load point. The report of launches has a table of launches instead.
 
-mod capacity;
-mod counted;
-mod hosts;
-mod jobs;
-mod launch;
+mod breakdown;
 mod overview;
 mod point;
 mod ramp;
-mod samba;
 pub(crate) mod server;
-mod wire;
 
-use super::BenchDocument;
-use crate::text::page::TextPage;
+use crate::bench::{BenchDocument, Caches, JobEntry, Launch};
+use crate::format::{bytes, clean, or_dash, percent, span, thousands};
+use crate::text::page::{Paint, TextPage};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
+use smbscope_diagnose::next::quoted;
 
-/// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RampDetailLevel {
-    /// What fits a screen: the load curve, and groups and ten commands at one load point.
+    /// One screen: the load curve, and groups and at most ten commands of one load point.
     Brief,
-    /// Everything; command by command the load point of the capacity where there is one, otherwise the last.
+    /// The full report with details of one load point: at the capacity if there is one, otherwise the last.
     #[default]
     One,
-    /// All of them.
+    /// The full report with details of every load point.
     All,
 }
 
-/// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RampTextOptions {
-    /// Columns of the terminal; from 80 on nothing is wider.
+    /// Width of the terminal in columns, clamped to 60–160. Lines may be longer below 80.
     pub width: usize,
-    /// Whether to use colour.
     pub color: bool,
-    /// How much is shown.
     pub detail: RampDetailLevel,
 }
 
@@ -45,18 +38,17 @@ impl Default for RampTextOptions {
     }
 }
 
-/// The whole report.
 pub fn render(document: &BenchDocument, options: &RampTextOptions) -> String {
     let mut page = TextPage::new(options.width, options.color);
     if let Some(launch) = &document.launch {
-        launch::render(&mut page, document, launch, options.detail);
+        render_launch(&mut page, document, launch, options.detail);
         return page.into_text();
     }
     overview::render(&mut page, document, options.detail == RampDetailLevel::Brief);
     let points = match options.detail {
         RampDetailLevel::Brief => {
             ramp::brief(&mut page, document);
-            jobs::render(&mut page, document);
+            ramp::jobs(&mut page, document);
             document.shown().into_iter().for_each(|run| point::brief(&mut page, document, run));
             return page.into_text();
         }
@@ -64,10 +56,81 @@ pub fn render(document: &BenchDocument, options: &RampTextOptions) -> String {
         RampDetailLevel::All => document.runs.iter().collect::<Vec<_>>(),
     };
     ramp::render(&mut page, document);
-    jobs::render(&mut page, document);
+    ramp::jobs(&mut page, document);
     server::render(&mut page, document);
-    capacity::render(&mut page, document);
-    wire::ramp(&mut page, document);
+    ramp::tried_loads(&mut page, document);
+    breakdown::wire_by_load_point(&mut page, document);
     points.into_iter().for_each(|run| point::render(&mut page, document, run));
     page.into_text()
+}
+
+const LISTED: usize = 10;
+
+fn render_launch(page: &mut TextPage, document: &BenchDocument, launch: &Launch, detail: RampDetailLevel) {
+    let is_brief = detail == RampDetailLevel::Brief;
+    page.title(&clean(&document.heading()), is_brief);
+    page.paragraph(Paint::Heading, &clean(&document.answer.headline));
+    document.warnings.iter().for_each(|warning| page.beside(Paint::Warning, "- ", &clean(warning)));
+    page.what_next(&document.answer.next);
+    page.blank();
+    facts(page, document, launch);
+    launches(page, document, if is_brief { LISTED } else { usize::MAX });
+    let Some(run) = document.runs.first().filter(|run| run.operations > 0) else { return };
+    match is_brief {
+        true => point::brief(page, document, run),
+        false => point::render(page, document, run),
+    }
+}
+
+fn facts(page: &mut TextPage, document: &BenchDocument, launch: &Launch) {
+    let mut fact = |label: &str, text: &str| page.fact(Paint::Plain, label, &clean(text));
+    fact("Command", &launch.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+    fact("Until", &launch.until);
+    let mounted = launch.mounted_by.as_ref().map_or_else(String::new, |program| format!(", mounted by {program}"));
+    fact("Files on", &format!("{}{mounted}", overview::where_to(&document.target)));
+    if !document.target.is_local() {
+        fact("Protocol", &overview::protocol(&document.target));
+    }
+    fact(
+        "Caches",
+        match launch.caches {
+            Caches::Warm => "warm: as the launches before left them",
+            Caches::Cold => "cold: file caches of this machine emptied before each launch, and the share mounted anew",
+        },
+    );
+}
+
+fn launches(page: &mut TextPage, document: &BenchDocument, listed: usize) {
+    let Some(jobs) = document.runs.first().and_then(|run| run.jobs.as_ref()) else { return };
+    if jobs.list.is_empty() {
+        return;
+    }
+    let line = |(at, job): (usize, &JobEntry)| {
+        let share = |waited: smbscope_model::Nanos| {
+            format!("{}%", percent(waited.0.unsigned_abs(), job.elapsed_ns.0.unsigned_abs()))
+        };
+        let seen = job.waited_ns.filter(|_| !document.target.is_local());
+        let known = |text: String| if seen.is_some() { text } else { String::new() };
+        let cells = vec![
+            span(job.elapsed_ns),
+            known(or_dash(seen)),
+            known(seen.map_or_else(String::new, share)),
+            known(thousands(job.files)),
+            known(bytes(job.bytes_read)),
+            known(bytes(job.bytes_written)),
+        ];
+        TextTableLine::new((at + 1).to_string(), cells)
+    };
+    let lines = jobs.list.iter().take(listed).enumerate().map(line);
+    let columns =
+        TextColumn::list(&[("Took", 0), ("Wait", 0), ("Wait share", 0), ("Opens", 1), ("Read", 1), ("Written", 2)]);
+    let left_out = TextTable::new(columns).section("Launches", lines).render(page);
+    let mut text =
+        "Took: from the start of the program until it was ready. Wait: the part of it with a command outstanding \
+                    at the server."
+            .to_owned();
+    if jobs.list.len() > listed {
+        text += &format!(" {} more with --full.", thousands((jobs.list.len() - listed) as u64));
+    }
+    page.note(&text, &left_out);
 }

@@ -1,13 +1,11 @@
-//! The top of the report: what was measured, what came out, and what weakens it.
+//! Top of the report: headline, warnings, suggested commands and test setup.
 
+use crate::bench::far_below_its_rate;
 use crate::bench::{BenchDocument, BenchRun, LoopModel, TargetEntry, load_name};
 use crate::format::{bytes, capital, clean, counted, date, median_and_p95, span, thousands, unbroken};
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
-use crate::warnings::far_below_its_rate;
+use crate::text::page::{Paint, TextPage};
 use smbscope_model::Nanos;
 
-/// Warnings that are listed in brief.
 const WARNINGS_MAX: usize = 3;
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument, is_brief: bool) {
@@ -36,7 +34,8 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, is_brief: bo
     facts(page, document, is_brief);
 }
 
-/// How late operations of the fastest load point of an open loop ended, and in full the mean of the whole ramp.
+/// Formats the response times since the intended start at the fastest load point, and in the full report the mean of
+/// the ramp.
 fn due(document: &BenchDocument, is_brief: bool) -> Option<String> {
     let fastest =
         document.runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a })?;
@@ -53,7 +52,6 @@ fn due(document: &BenchDocument, is_brief: bool) -> Option<String> {
     (!text.is_empty()).then(|| text.join(" "))
 }
 
-/// The answer to the criterion.
 fn capacity(document: &BenchDocument) -> Option<String> {
     let capacity = document.capacity.as_ref()?;
     let criterion = clean(&capacity.criterion);
@@ -172,7 +170,7 @@ pub(super) fn protocol(target: &TargetEntry) -> String {
     };
     let with = |asked: &str, found: &Option<String>| match found {
         Some(found) => format!("{asked} ({found})"),
-        // Where the server wants it, and this one does not.
+        // `on` was requested and the dialect negotiated, but the server did not require signing.
         None if asked == "on" && target.dialect.is_some() => "enabled, not required".to_owned(),
         None => asked.to_owned(),
     };
@@ -180,7 +178,6 @@ pub(super) fn protocol(target: &TargetEntry) -> String {
     format!("{dialect}, signing {signing}, encryption {}", with(&target.encryption, &target.cipher))
 }
 
-/// A rate without decimals that say nothing.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 { thousands(value as u64) } else { format!("{value:.1}") }
 }

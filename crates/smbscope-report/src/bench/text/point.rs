@@ -1,28 +1,23 @@
-//! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
+//! Details of one load point: commands, errors, operations of the workload, and the course over time.
 
-use super::wire;
+use super::breakdown;
 use crate::bench::{
     BenchDocument, BenchRun, BenchRunOutcome, MeasuredCommand, OperationEntry, OverloadEntry, ScheduleAdherence,
 };
 use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
-use crate::text::page::TextPage;
-use crate::text::style::Paint;
+use crate::text::page::{self, Paint, TextPage};
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
-use crate::text::{COMMANDS_MIN, LINES, bars};
+use crate::text::{COMMANDS_MIN, LINES};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 use std::collections::BTreeMap;
 
-/// Stalls listed; the rest is counted.
 const STALLS_LISTED: usize = 10;
 
-/// Commands in brief.
 const COMMANDS_MAX: usize = 10;
 
-/// Slices that are listed one by one.
 const SLICES_SHOWN: usize = 20;
 
-/// Columns in front of the line over time.
 const OVER_TIME_INDENT: usize = 14;
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchRun) {
@@ -36,16 +31,16 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchR
     over_time(page, run);
     stalls(page, run);
     slices(page, run);
-    super::hosts::render(page, run);
+    breakdown::hosts(page, run);
     commands(page, run, usize::MAX);
-    super::counted::render(page, run);
-    super::samba::render(page, run);
-    wire::commands(page, run);
+    breakdown::breakdown(page, run);
+    breakdown::samba(page, run);
+    breakdown::wire_by_command(page, run);
     operations(page, run);
     errors(page, run);
 }
 
-/// The answer, groups and the commands that were waited for longest, as many as fit.
+/// Renders the answer, groups, and as many of the commands with the longest total wait as fit on the screen.
 pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRun) {
     match document.runs.len() {
         1 => page.blank(),
@@ -59,7 +54,7 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRu
     let mut most = COMMANDS_MAX;
     let mut below = page.like();
     commands(&mut below, run, most);
-    // A line for errors that are expected.
+    // Reserves a line for the note on expected errors.
     while page.lines() + below.lines() + 1 > LINES && most > COMMANDS_MIN {
         most -= 1;
         below = page.like();
@@ -71,7 +66,7 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRu
     }
 }
 
-/// Is anything slow; in brief the answer, with what is slow.
+/// Renders the answer with its evidence. The brief report omits the last sentence of the evidence.
 fn answer(page: &mut TextPage, run: &BenchRun, is_brief: bool) {
     let Some(answer) = &run.answer else { return };
     page.paragraph(Paint::Heading, &clean(&answer.headline));
@@ -79,13 +74,12 @@ fn answer(page: &mut TextPage, run: &BenchRun, is_brief: bool) {
     answer.evidence.iter().take(shown).for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
 }
 
-/// The commands divided by what was asked for.
 fn slices(page: &mut TextPage, run: &BenchRun) {
     let slices = run.counted.as_ref().and_then(|counted| counted.slices.as_ref());
     slices.iter().for_each(|slices| crate::text::slices::render(page, slices, SLICES_SHOWN));
 }
 
-/// Operations of the workload ended as it expects, so that errors are a part of it.
+/// Returns true if every operation ended as the workload expects, so that error responses are part of it.
 fn ended_as_expected(run: &BenchRun) -> bool {
     run.unexpected_count() == 0 && run.failures.is_empty() && !run.workload_operations.is_empty()
 }
@@ -142,13 +136,13 @@ fn how_it_went(run: &BenchRun) -> String {
     text
 }
 
-/// A character an interval: where the server stood still, throughput shows it.
+/// Renders one character per interval, in which stalls show up as gaps in throughput.
 fn over_time(page: &mut TextPage, run: &BenchRun) {
     if run.intervals.len() < 2 {
         return;
     }
     let room = page.width().saturating_sub(OVER_TIME_INDENT + 24);
-    let line = |values: Vec<Option<f64>>, choose: fn(f64, f64) -> f64| bars::line(&values, room, choose);
+    let line = |values: Vec<Option<f64>>, choose: fn(f64, f64) -> f64| page::line(&values, room, choose);
     let commands = run.intervals.iter().map(|interval| Some(interval.operations as f64)).collect();
     let slowest = run.intervals.iter().map(|interval| interval.max.map(|max| max.as_secs_f64())).collect();
     let each = run.intervals.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).min();
@@ -167,7 +161,6 @@ fn over_time(page: &mut TextPage, run: &BenchRun) {
     }
 }
 
-/// When the server answered nothing.
 fn stalls(page: &mut TextPage, run: &BenchRun) {
     if run.stalls.is_empty() {
         return;
@@ -184,27 +177,7 @@ fn stalls(page: &mut TextPage, run: &BenchRun) {
     }
 }
 
-/// The name of a row; what it was used for stands behind it.
-pub(super) fn name_of(command: &MeasuredCommand) -> String {
-    let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
-    let waiting = if command.group == smbscope_model::CommandGroup::Waiting.name() { " (waiting)" } else { "" };
-    match &command.subcommand {
-        Some(part) => clean(&format!("{name} {}{waiting}", short(part))),
-        None => clean(&format!("{name}{waiting}")),
-    }
-}
-
-/// What a command was used for, without what its name says anyway.
-fn short(part: &str) -> &str {
-    let prefixes = ["FSCTL_", "NT_TRANSACT_", "TRANS2_", "TRANS_"];
-    if let Some(rest) = prefixes.iter().find_map(|prefix| part.strip_prefix(prefix)) {
-        return rest;
-    }
-    let info = part.strip_suffix("Information").and_then(|rest| rest.strip_prefix("File"));
-    info.filter(|rest| !rest.is_empty()).unwrap_or(part)
-}
-
-/// Groups, then commands; those first that were waited for longest, and at most so many.
+/// Tabulates the groups and at most `most` commands, longest total wait first.
 fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
     let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &DurationStatistics| {
         let errors: u64 = errors.values().sum();
@@ -243,13 +216,12 @@ fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
         let lines = found
             .iter()
             .filter(|command| command.protocol == protocol)
-            .map(|command| line(name_of(command), 0, command.count, &command.errors, &command.times.client));
+            .map(|command| line(command.label(), 0, command.count, &command.errors, &command.times.client));
         table = table.section(heading, lines);
     }
     table.render(page);
 }
 
-/// What was waited in all.
 fn sum(times: &DurationStatistics) -> Nanos {
     Nanos::saturating(i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).max(Nanos(0))
 }
@@ -276,13 +248,13 @@ fn figures(times: &DurationStatistics) -> Vec<String> {
     [min, p50, mean, p90, p95, p99, p999, max, stddev].map(or_dash).into()
 }
 
-/// Operations of the workload: their service time, and in an open loop what a user would have waited for them.
+/// Tabulates the workload's operations by service time, and in an open loop also by time since the intended start.
 fn operations(page: &mut TextPage, run: &BenchRun) {
     if run.workload_operations.is_empty() {
         return;
     }
     let open = run.workload_operations.iter().any(|operation| operation.response_time.is_some());
-    // A workload may have operations that happened in its set-up only.
+    // Some operations only occur during the workload's setup.
     let happened = |operation: &&OperationEntry| operation.service_time.count > 0 || !operation.unexpected.is_empty();
     let lines = run.workload_operations.iter().filter(happened).map(|operation| {
         let service = &operation.service_time;
@@ -321,13 +293,12 @@ fn operations(page: &mut TextPage, run: &BenchRun) {
     page.paragraph(Paint::Faint, &text);
 }
 
-/// Error responses by command and status, unexpected ends, and sessions that failed.
 fn errors(page: &mut TextPage, run: &BenchRun) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &run.commands {
         for (status, count) in &command.errors {
             let share = format!("{}%", visible_percent(*count, command.count));
-            found.push((*count, format!("{status} ({share} of {})", name_of(command))));
+            found.push((*count, format!("{status} ({share} of {})", command.label())));
         }
     }
     let heading = if ended_as_expected(run) { "Errors, all of them as the workload expects" } else { "Errors" };

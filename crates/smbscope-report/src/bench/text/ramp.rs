@@ -1,13 +1,12 @@
-//! Throughput and response time against users, of all commands and of each group.
+//! Tables by load point: throughput and response time over users (or rates), in total and by group, jobs, and the loads
+//! tried in a capacity search.
 
-use crate::bench::{BenchDocument, BenchRun};
-use crate::format::{or_dash, percent, rate, thousands};
-use crate::text::bars::bar;
-use crate::text::page::TextPage;
+use crate::bench::{BenchDocument, BenchRun, JobStatistics, load_name};
+use crate::format::{clean, counted, or_dash, percent, rate, thousands};
+use crate::text::page::{Paint, TextPage, bar};
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_stats::DurationStatistics;
 
-/// Widest and narrowest bar.
 const BAR: (usize, usize) = (24, 10);
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
@@ -15,7 +14,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
         return;
     }
     let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
-    // A search goes up and down; what it found is a curve over the users all the same.
+    // A search tries loads out of order.
     if document.capacity.is_some() {
         runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     }
@@ -38,7 +37,6 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     }
 }
 
-/// Throughput against response time, a line a load point.
 pub(super) fn brief(page: &mut TextPage, document: &BenchDocument) {
     let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
     runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
@@ -63,22 +61,19 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument) {
     TextTable::new(columns).section("Load curve", lines).render(page);
 }
 
-/// Operations had a time at which they were due.
 fn is_open(runs: &[&BenchRun]) -> bool {
     runs.iter().any(|run| run.due.is_some())
 }
 
-/// The workload has scenarios.
 fn has_overload(runs: &[&BenchRun]) -> bool {
     runs.iter().any(|run| run.overload.is_some())
 }
 
-/// The share of scenarios that were too slow.
 fn overload(run: &BenchRun) -> String {
     run.overload.map_or_else(String::new, |overload| format!("{}%", percent(overload.count(), overload.scenarios)))
 }
 
-/// Figure 2 of Swartz (1997): throughput against clients.
+/// Tabulates throughput by load (Swartz 1997, figure 2).
 fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let has_overload = has_overload(runs);
     let most = most(runs.iter().map(|run| run.operations_per_second));
@@ -112,7 +107,7 @@ fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     TextTable::new(columns).section("Throughput", lines)
 }
 
-/// Figure 3 of Swartz (1997): response time against clients.
+/// Tabulates response time by load (Swartz 1997, figure 3).
 fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let section = |table: TextTable, heading: &str, of: fn(&BenchRun) -> &DurationStatistics| {
         let most = most(runs.iter().map(|run| seconds(of(run))));
@@ -134,14 +129,13 @@ fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     }
 }
 
-/// The same for each group, a section each.
 fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let found = |name: &str| runs.iter().find_map(|run| run.group(name));
     let names: Vec<(&str, Option<&str>)> = crate::names::groups()
         .filter_map(|(name, ..)| found(name))
         .map(|group| (group.group.as_str(), group.part_of.as_deref()))
         .collect();
-    // What only a part of others is has a section of its own where the others are not all of one kind.
+    // The only part of a group has the same figures as the group, so it gets no section.
     let alone = |whole: &str| names.iter().filter(|(_, part_of)| *part_of == Some(whole)).count() == 1;
     let shown = names.iter().filter(|(_, part_of)| part_of.is_none_or(|whole| !alone(whole)));
     let mut columns = TextColumn::list(&[("Commands", 4), ("/s", 0)]);
@@ -163,7 +157,6 @@ fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     })
 }
 
-/// A column of bars, which have room whatever their length.
 fn bars(width: usize) -> TextColumn {
     TextColumn::new("").at_least(width).left_aligned()
 }
@@ -179,7 +172,6 @@ fn times(times: &DurationStatistics) -> Vec<String> {
     [times.p50, times.mean, times.p90, times.p95, times.p99, times.p999, times.max].map(or_dash).into()
 }
 
-/// The average, for bars.
 fn seconds(times: &DurationStatistics) -> f64 {
     times.mean.map_or(0.0, |mean| mean.as_secs_f64())
 }
@@ -190,4 +182,66 @@ fn most(values: impl Iterator<Item = f64>) -> f64 {
 
 fn megabytes(per_second: Option<f64>) -> String {
     per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6))
+}
+
+pub(super) fn jobs(page: &mut TextPage, document: &BenchDocument) {
+    let found = |run: &BenchRun| run.jobs.clone().filter(|jobs| jobs.elapsed.count > 0);
+    let mut runs: Vec<(&BenchRun, JobStatistics)> =
+        document.runs.iter().filter_map(|run| Some((run, found(run)?))).collect();
+    if runs.is_empty() {
+        return;
+    }
+    runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
+    let unfinished: u64 = runs.iter().map(|(_, jobs)| jobs.unfinished).sum();
+    let lines = runs.iter().map(|(run, jobs)| TextTableLine::new(document.load_name(run), job_cells(jobs)));
+    let columns = TextColumn::list(&[
+        ("Count", 0),
+        ("Average", 0),
+        ("StdDev", 0),
+        ("Fastest", 1),
+        ("Slowest", 0),
+        ("Files/s", 3),
+        ("MB/s", 2),
+        ("Wait share", 0),
+    ]);
+    let left_out = TextTable::new(columns).section("Jobs", lines).render(page);
+    let mut text =
+        "A job is a whole pass of the workload, from its first request to its last response; rates are of one \
+                    job. Wait share: the part of its time in which a command was outstanding."
+            .to_owned();
+    if unfinished > 0 {
+        text += &format!(" {} not finished, and not counted.", counted(unfinished, "job was", "jobs were"));
+    }
+    page.note(&text, &left_out);
+}
+
+fn job_cells(jobs: &JobStatistics) -> Vec<String> {
+    let elapsed = &jobs.elapsed;
+    let figure = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(String::new, shown);
+    let nanos = |time: smbscope_model::Nanos| u64::try_from(time.0).unwrap_or(0);
+    vec![
+        thousands(elapsed.count),
+        or_dash(elapsed.mean),
+        or_dash(elapsed.stddev),
+        or_dash(elapsed.min),
+        or_dash(elapsed.max),
+        figure(jobs.files_per_second().filter(|_| jobs.files > 0), rate),
+        figure(jobs.bytes_per_second(), |bytes| format!("{:.2}", bytes / 1e6)),
+        jobs.waited_sum_ns
+            .map_or_else(String::new, |waited| format!("{}%", percent(nanos(waited), nanos(jobs.elapsed_sum_ns)))),
+    ]
+}
+
+pub(super) fn tried_loads(page: &mut TextPage, document: &BenchDocument) {
+    let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
+    page.heading("Loads that were tried");
+    let names: Vec<String> =
+        capacity.tried.iter().map(|tried| load_name(tried.users, tried.rate.map(f64::from))).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    for (tried, name) in capacity.tried.iter().zip(&names) {
+        let holds = if tried.holds { "holds" } else { "fails" };
+        let found = tried.found.as_ref().map_or_else(String::new, |found| clean(found));
+        let begin = format!("{name:<width$}  {holds}  ");
+        page.beside(Paint::Plain, &begin, &found);
+    }
 }

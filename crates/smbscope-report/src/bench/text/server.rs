@@ -1,4 +1,4 @@
-//! What the load cost the server: processors, memory, disks and network, a line a load point.
+//! Server metrics by load point: processors, memory, disks and network.
 
 use crate::bench::{BenchDocument, BenchRun, ServerLoad};
 use crate::format::{bytes, clean, rate};
@@ -18,12 +18,10 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     page.note(&format!("Means of a sample a second, from {}. {MEANINGS}", clean(&source)), &left_out);
 }
 
-/// What the columns hold.
 pub(crate) const MEANINGS: &str = "Server CPU: all processors, and its maximum; Busiest: the busiest processor; Samba \
                                    and Scanner: their processes, in percent of one processor; Sessions, Open files and Locks: \
                                    those of Samba.";
 
-/// The figures of a server at a load point.
 pub(crate) fn columns() -> Vec<TextColumn> {
     TextColumn::list(&[
         ("Server CPU", 0),
@@ -45,7 +43,6 @@ pub(crate) fn columns() -> Vec<TextColumn> {
     ])
 }
 
-/// The same of one load point in a sentence, for the first screen.
 pub(super) fn sentence(server: &ServerLoad) -> Option<String> {
     let mean = |name: &str| server.metric(name).map(|series| series.mean);
     let mut text = format!("Server ({}): CPU {:.0}%", clean(&server.source), mean("cpu")?);
@@ -61,7 +58,7 @@ pub(super) fn sentence(server: &ServerLoad) -> Option<String> {
     Some(text + ".")
 }
 
-/// The same of one, from the average and the maximum of each metric.
+/// Formats a table row. `metric` returns mean and maximum of a metric.
 pub(crate) fn cells(metric: &dyn Fn(&str) -> Option<(f64, f64)>) -> Vec<String> {
     let mean = |name: &str| metric(name).map(|(mean, _)| mean);
     let percent = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}%"));

@@ -1,31 +1,31 @@
-//! What weakens the figures of a ramp, a sentence each, the gravest first.
+//! Warnings about a ramp or launches, one sentence each, the most serious first.
 
-use crate::bench::{BenchDocument, BenchRun, BenchRunOutcome, RunCapture, ScheduleAdherence};
+use super::{BenchDocument, BenchRun, BenchRunOutcome, RunCapture, ScheduleAdherence};
 use crate::format::{clean, counted, rate as per_second, share, span, thousands, visible_percent};
 use smbscope_model::Nanos;
 
-/// An offset between the clocks of two hosts that is known no better than this is told: a tenth of a second of the timeline.
+const LAUNCHES_MIN: u64 = 3;
+/// Clock error of a host, which shifts its timeline, above which there is a warning: 100 ms.
 const CLOCK_BOUND_LARGE: Nanos = Nanos(100_000_000);
-/// Users of a host that began later than this are told.
 const LATE_HOST: Nanos = Nanos(10_000_000);
 
-/// Share of error responses, in percent, from which on they are a warning: workloads ask for files that are not there.
+/// Percentage of error responses above which there is a warning. Workloads look for missing files, so some errors are
+/// normal.
 const ERRORS_PERCENT: f64 = 1.0;
 
-/// Share of commands, in percent, by which client and capture may differ: some begin or end at the edges of the run.
+/// Difference between the commands of client and capture, in percent, above which there is a warning. Some commands
+/// start or end at the edges of the run.
 const DISAGREEMENT_PERCENT: f64 = 1.0;
 
-/// Share of operations, in percent, that an open loop may fail to do in time.
+/// Percentage of operations not started in an open loop above which there is a warning.
 const SHORTFALL_PERCENT: f64 = 1.0;
 
-/// Share of the rate asked for, in percent, below which a run says something else than it was made for.
+/// Percentage of the target rate below which a run does not test what it was meant to.
 const FAR_PERCENT: f64 = 90.0;
 
-/// Load points named one by one.
 const NAMED_MAX: usize = 4;
 
-/// Every warning of a ramp.
-pub(crate) fn of_ramp(document: &BenchDocument) -> Vec<String> {
+pub(super) fn of_ramp(document: &BenchDocument) -> Vec<String> {
     let runs = document.runs.as_slice();
     let mut found = LoadWarnings { document, warnings: Vec::new() };
     for run in runs {
@@ -53,7 +53,7 @@ pub(crate) fn of_ramp(document: &BenchDocument) -> Vec<String> {
             format!("{count} otherwise than the workload expects.")
         },
     );
-    // Where operations of the workload end as it expects, errors are a part of it: looking for files that are not there.
+    // If all operations end as the workload expects, error responses are part of it, such as lookups of missing files.
     let as_expected = |run: &BenchRun| run.unexpected_count() == 0 && !run.workload_operations.is_empty();
     found.where_so(
         |run| !as_expected(run) && share(run.error_count(), run.operations) >= ERRORS_PERCENT,
@@ -89,7 +89,8 @@ pub(crate) fn of_ramp(document: &BenchDocument) -> Vec<String> {
     found.warnings
 }
 
-/// The load point of an open loop that fell furthest behind its rate, far below it, in a sentence for the top of a report.
+/// Returns a sentence for the top of the report about the load point that missed its target rate most, if it was far
+/// below.
 pub(crate) fn far_below_its_rate(document: &BenchDocument) -> Option<String> {
     let shares = document.runs.iter().filter_map(|run| match run.pace {
         ScheduleAdherence::Open { rate, rate_kept, .. } if rate > 0.0 => {
@@ -107,19 +108,17 @@ pub(crate) fn far_below_its_rate(document: &BenchDocument) -> Option<String> {
     ))
 }
 
-/// What was found so far.
 struct LoadWarnings<'d> {
     document: &'d BenchDocument,
     warnings: Vec<String>,
 }
 
 impl LoadWarnings<'_> {
-    /// What is so at some load points.
     fn at(&mut self, runs: &[&BenchRun], text: &str) {
         self.warnings.push(format!("{} {text}", at(self.document, runs)));
     }
 
-    /// The same of those load points, if any, of which it is so.
+    /// Adds a warning about the load points for which `is_so` is true, if any.
     fn where_so(&mut self, is_so: impl Fn(&BenchRun) -> bool, text: impl Fn(&[&BenchRun]) -> String) {
         let found: Vec<&BenchRun> = self.document.runs.iter().filter(|run| is_so(run)).collect();
         if !found.is_empty() {
@@ -127,7 +126,6 @@ impl LoadWarnings<'_> {
         }
     }
 
-    /// Load hosts that were lost, began late, or whose clocks are not known well.
     fn hosts(&mut self, run: &BenchRun) {
         for (host, lost) in run.lost_hosts() {
             let sessions = counted(host.sessions.into(), "session", "sessions");
@@ -156,7 +154,6 @@ impl LoadWarnings<'_> {
         }
     }
 
-    /// The longest time in which the server answered nothing.
     fn stalls(&mut self, run: &BenchRun) {
         let Some(longest) = run.stalls.iter().max_by_key(|stall| stall.duration_ns) else { return };
         let count = run.stalls.len();
@@ -227,7 +224,7 @@ impl LoadWarnings<'_> {
     }
 }
 
-/// `At 8 and 16 users`, or `At all load points`.
+/// Formats `At 8 and 16 users`, or `At all load points`.
 fn at(document: &BenchDocument, runs: &[&BenchRun]) -> String {
     if runs.len() == document.runs.len() && runs.len() > 1 {
         return "At all load points".to_owned();
@@ -249,7 +246,32 @@ fn at(document: &BenchDocument, runs: &[&BenchRun]) -> String {
     }
 }
 
-/// Words of the server or the system as the end of a sentence.
+/// Cleans a message of the server or the system, for use at the end of a sentence.
 fn sentence(text: &str) -> String {
     clean(text).trim_end_matches('.').to_owned()
+}
+
+pub(super) fn of_launch(document: &BenchDocument) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let Some(run) = document.runs.first() else { return warnings };
+    match &run.ended {
+        BenchRunOutcome::Failed { why } => warnings.push(format!("The series ended early: {why}.")),
+        BenchRunOutcome::Interrupted => warnings.push("The series was interrupted.".to_owned()),
+        BenchRunOutcome::Done | BenchRunOutcome::Stopped { .. } => {}
+    }
+    let done = run.jobs.as_ref().map_or(0, |jobs| jobs.elapsed.count);
+    if (1..LAUNCHES_MIN).contains(&done) {
+        let say = if done == 1 { "says" } else { "say" };
+        let launches = counted(done, "launch", "launches");
+        warnings.push(format!("{launches} {say} little about the spread: use --repetitions 5."));
+    }
+    match &run.capture {
+        Some(RunCapture::Skipped { why }) => warnings.push(format!("The wait for the server is unknown: {why}.")),
+        Some(RunCapture::Made(made)) if made.dropped_packets > 0 => warnings.push(format!(
+            "The capture lacks {}: waits may be missing.",
+            counted(made.dropped_packets, "packet", "packets")
+        )),
+        _ => {}
+    }
+    warnings
 }

@@ -1,19 +1,18 @@
-//! Single runs: how much their own course makes the headline uncertain.
+//! Significance of differences: confidence intervals for the headline of single runs, and correction of all differences for
+//! multiple comparisons.
 //!
-//! A capture cannot be repeated, and of one run each nothing follows for the next. What the response times of these runs
-//! differ by from interval to interval is in their heat maps; the interval that comes of it is about these runs only.
+//! A capture can't be repeated, and single runs say nothing about future runs. The variation of response times between the
+//! intervals of a run is in its heat map; an interval derived from it holds for these runs only.
 
-use super::cells::{Ratio, Ratios};
-use super::{Comparison, ComparisonColumn};
-use smbscope_stats::replication::{Course, ReplicationSettings, within_run};
+use super::cells::{ComparisonCell, Conclusion, Ratio, Ratios};
+use super::{Comparison, ComparisonColumn, OverviewRatios};
+use smbscope_stats::replication::{Course, ReplicationSettings, benjamini_hochberg, holm, within_run};
 use smbscope_stats::{HeatMap, Measure, TimeFigure};
 
-/// Resamples of the intervals of a run; each goes through its whole heat map.
+/// Number of resamples. Each reads the run's whole heat map.
 const RESAMPLES: u32 = 1_000;
-/// A figure of response times.
 type HistogramStatistic = fn(&Histogram) -> Option<f64>;
 
-/// Puts intervals to the ratios of the headline where both columns are single runs.
 pub(super) fn headline(comparison: &mut Comparison) {
     let Some((base, others)) = comparison.columns.split_first() else { return };
     for (column, other) in (1..).zip(others) {
@@ -25,8 +24,8 @@ pub(super) fn headline(comparison: &mut Comparison) {
     }
 }
 
-/// Returns the ratio of a column with the interval that [`headline`] found for it; none if the measure is not in the headline
-/// or the run is too short. An open loop has another total than the headline: its ratio differs.
+/// Returns the ratio with the interval found by [`headline`]. None if the headline lacks the measure or the run is too
+/// short. None as well for an open loop, whose total differs from the headline, so that its ratio differs.
 pub(super) fn ratio(comparison: &Comparison, column: usize, measure: &Measure, plain: &Ratio) -> Option<Ratio> {
     let Measure::Time(figure, of) = measure else { return None };
     let ratios = comparison.headline.cells.get(column)?.as_ref()?.ratios.as_ref()?;
@@ -55,7 +54,7 @@ fn judge(ratios: &mut Ratios, before: &HeatMapSeries<'_>, after: &HeatMapSeries<
         let Some(exact) = ratio.as_ref().map(|ratio| ratio.value).filter(|ratio| *ratio > 0.0) else { continue };
         let (base, rough) = (before.course(figure), after.course(figure));
         let Some((old, new)) = before.whole(&base).zip(after.whole(&rough)) else { continue };
-        // A bucket is 10% wide; the ratio itself is known exactly, and the interval goes with it.
+        // A bucket is 10% wide, but the ratio itself is known exactly. Scale the interval to the exact ratio.
         let exact = |places: &[usize]| rough(places).map(|value| value * exact * old / new);
         let settings = ReplicationSettings { resamples: RESAMPLES, ..ReplicationSettings::default() };
         let (base, other) =
@@ -67,12 +66,9 @@ fn judge(ratios: &mut Ratios, before: &HeatMapSeries<'_>, after: &HeatMapSeries<
     }
 }
 
-/// A heat map as a series.
 struct HeatMapSeries<'a> {
     map: &'a HeatMap,
-    /// Of each interval in which commands began.
     histograms: Vec<&'a [(usize, u64)]>,
-    /// Their mean response times.
     means: Vec<f64>,
 }
 
@@ -91,7 +87,7 @@ impl HeatMapSeries<'_> {
         course(&(0..self.histograms.len()).collect::<Vec<_>>()).filter(|value| *value > 0.0)
     }
 
-    /// The figure of a run that is made of these intervals.
+    /// Returns the statistic of a run that consists of the intervals at these places.
     fn course(&self, figure: HistogramStatistic) -> impl Fn(&[usize]) -> Option<f64> {
         move |places: &[usize]| {
             let mut histogram = Histogram::new(self.map);
@@ -101,7 +97,6 @@ impl HeatMapSeries<'_> {
     }
 }
 
-/// Commands by bucket of response time.
 struct Histogram<'a> {
     map: &'a HeatMap,
     counts: Vec<u64>,
@@ -120,7 +115,7 @@ impl Histogram<'_> {
         }
     }
 
-    /// From where to where a bucket goes; the last has no end, and is taken to be as wide as the one before.
+    /// Returns the bounds of a bucket. The last one is open, and taken to be 10% wide.
     fn bucket(&self, bucket: usize) -> (f64, f64) {
         let edge = |at: usize| self.map.edges_ns.get(at).map(|edge| edge.0 as f64);
         let low = edge(bucket).unwrap_or(0.0);
@@ -136,7 +131,7 @@ impl Histogram<'_> {
         (all > 0).then(|| sum.sum::<f64>() / all as f64)
     }
 
-    /// Within a bucket in proportion.
+    /// Interpolates linearly within a bucket.
     fn quantile(&self, share: f64) -> Option<f64> {
         let all: u64 = self.counts.iter().sum();
         let wanted = share * all as f64;
@@ -150,5 +145,62 @@ impl Histogram<'_> {
             below += count;
         }
         None
+    }
+}
+
+/// Family-wise error rate (Holm) of the headline and false discovery rate (Benjamini-Hochberg) of the tables.
+const LEVEL: f64 = 0.05;
+
+impl Ratios {
+    fn judged(&mut self) -> impl Iterator<Item = &mut Ratio> {
+        [&mut self.mean, &mut self.p50, &mut self.p95, &mut self.p99, &mut self.sum].into_iter().flatten()
+    }
+}
+
+pub(super) fn adjust(comparison: &mut Comparison) {
+    for column in 1..comparison.columns.len() {
+        let headline = ratios_of(comparison.headline.cells.get_mut(column));
+        // The headline shows the mean only if it has neither a median nor a p95, but it counts as a comparison in any
+        // case.
+        let overview = comparison.columns[column].overview.ratios.as_mut().map(|ratios| {
+            let OverviewRatios { bytes_per_second, commands_per_second, job_elapsed } = ratios;
+            [bytes_per_second, commands_per_second, job_elapsed].into_iter().flatten()
+        });
+        let times = headline.into_iter().flat_map(|ratios| [&mut ratios.p50, &mut ratios.p95, &mut ratios.mean]);
+        mark(times.flatten().chain(overview.into_iter().flatten()).collect(), holm);
+
+        let groups = comparison.groups.iter_mut().map(|group| &mut group.cells);
+        mark_table(groups, column);
+        mark_table(comparison.commands.iter_mut().map(|command| &mut command.cells), column);
+        let slices = comparison.slices.iter_mut().flat_map(|slices| &mut slices.entries);
+        mark_table(slices.map(|slice| &mut slice.cells), column);
+        let points = comparison.ramps.iter_mut().flat_map(|ramps| &mut ramps.points);
+        let points = points.flat_map(|point| {
+            std::iter::once(&mut point.total).chain(point.groups.iter_mut().map(|group| &mut group.cells))
+        });
+        let ratios = points.filter_map(|cells| cells.get_mut(column)?.as_mut()).flat_map(|point| {
+            let times = point.cell.ratios.as_mut().into_iter().flat_map(Ratios::judged);
+            [&mut point.per_second_ratio, &mut point.bytes_per_second_ratio].into_iter().flatten().chain(times)
+        });
+        mark(ratios.collect(), benjamini_hochberg);
+    }
+}
+
+fn ratios_of(cell: Option<&mut Option<ComparisonCell>>) -> Option<&mut Ratios> {
+    cell?.as_mut()?.ratios.as_mut()
+}
+
+fn mark_table<'a>(rows: impl Iterator<Item = &'a mut Vec<Option<ComparisonCell>>>, column: usize) {
+    let ratios = rows.filter_map(|cells| ratios_of(cells.get_mut(column))).flat_map(Ratios::judged);
+    mark(ratios.collect(), benjamini_hochberg);
+}
+
+fn mark(ratios: Vec<&mut Ratio>, correct: fn(&[Option<f64>]) -> Vec<Option<f64>>) {
+    let p_values: Vec<Option<f64>> =
+        ratios.iter().map(|ratio| ratio.certainty.and_then(|certainty| certainty.p_value)).collect();
+    for (ratio, p) in ratios.into_iter().zip(correct(&p_values)) {
+        let Some(certainty) = &mut ratio.certainty else { continue };
+        certainty.shown =
+            matches!(certainty.answer, Conclusion::Higher | Conclusion::Lower) && p.is_some_and(|p| p <= LEVEL);
     }
 }

@@ -1,0 +1,214 @@
+//! Response time distribution by decade, and the timeline with throughput, errors and response times per bin.
+//!
+//! Bands state both bounds, since "below 1 ms" would include all faster bands.
+
+use super::commands::{in_order, row_name};
+use super::page::{Paint, TextPage, bar, level};
+use super::table::{TextColumn, TextTable, TextTableLine};
+use crate::format::{date, or_dash, rate, span, thousands, time_of_day, visible_percent};
+use crate::{Report, names};
+use smbscope_model::{Nanos, Timestamp};
+use smbscope_stats::{CommandStatistics, Distribution, TimelineCounts};
+
+/// Heading of the bands, as wide as the widest band, so that the tables of all reports look alike.
+const BANDS: &str = "    Band         ";
+
+/// Widest bar, and the width of the columns before it.
+const BAR_MAX: usize = 50;
+const BAR_INDENT: usize = 50;
+
+const HEADING: &str = "Share by band, %\n(from, to)";
+
+const NAME_MIN: usize = 18;
+
+/// Width of a share with blanks and its character of the histogram.
+const SHARE: usize = 6;
+
+pub(super) fn distribution(page: &mut TextPage, report: &Report) {
+    groups(page, report);
+    commands(page, report);
+}
+
+fn groups(page: &mut TextPage, report: &Report) {
+    let width = page.width().saturating_sub(BAR_INDENT).min(BAR_MAX);
+    let mut lines = Vec::new();
+    for (name, part_of, row) in names::group_rows(&report.aggregate).filter(|(.., row)| row.timed > 0) {
+        let name = part_of.map_or_else(|| name.to_owned(), |whole| format!("{whole}: {name}"));
+        lines.push(TextTableLine::across(Paint::Plain, name).indented(2));
+        lines.extend(row.distribution.decades().into_iter().map(|decade| {
+            let percent = |percent: f64| format!("{percent:.1}%");
+            let cells = vec![
+                thousands(decade.count),
+                percent(decade.percent),
+                percent(decade.cumulative_percent),
+                bar(decade.percent, 100.0, width),
+            ];
+            TextTableLine::new(band_name(decade.index), cells).indented(4)
+        }));
+    }
+    let columns = vec![
+        TextColumn::new("Commands").at_least(9),
+        TextColumn::new("Share").at_least(7).set_off(),
+        TextColumn::new("Cumulative").set_off(),
+        TextColumn::new("").set_off().left_aligned(),
+    ];
+    TextTable::new(columns).titled("Latency distribution by group").section(BANDS, lines).render(page);
+}
+
+fn commands(page: &mut TextPage, report: &Report) {
+    let rows: Vec<(String, &CommandStatistics)> = in_order(report)
+        .into_iter()
+        .filter(|row| row.row.timed > 0)
+        .map(|row| (row_name(row, report), &row.row))
+        .collect();
+    let mut whole = Distribution::default();
+    rows.iter().for_each(|(_, row)| whole.merge(&row.distribution));
+    let mut decades: Vec<usize> = whole.decades().iter().map(|decade| decade.index).collect();
+    // Bands that don't fit are merged into the next one, which then starts at 0.
+    let fitting = (page.width().saturating_sub(NAME_MIN + 2) / (SHARE + 2)).max(1);
+    decades.drain(..decades.len().saturating_sub(fitting));
+    let Some(&lowest) = decades.first() else { return };
+    let from = |index: usize| if index == lowest { "0".to_owned() } else { band_from(index) };
+    let bands = decades.iter().map(|index| format!("{}\n{}", from(*index), band_to(*index)));
+    let columns =
+        bands.map(|band| TextColumn::new(band).at_least(SHARE)).chain([TextColumn::new("").set_off().left_aligned()]);
+    let lines = rows.into_iter().map(|(name, row)| {
+        let mut counts = row.distribution.counts();
+        counts[lowest] = counts[..=lowest].iter().sum();
+        let share = |index: &usize| match counts[*index] {
+            0 => "·".to_owned(),
+            count => visible_percent(count, row.timed),
+        };
+        let shape = decades.iter().map(|index| level(counts[*index] as f64, row.timed as f64).unwrap_or(' '));
+        TextTableLine::new(name, decades.iter().map(share).chain([shape.collect()]).collect())
+    });
+    TextTable::new(columns.collect()).names(NAME_MIN..=usize::MAX).section(HEADING, lines).render(page);
+}
+
+/// Formats a band by its index: `100 µs – 1 ms`, `< 1 µs`, `≥ 100 s`.
+fn band_name(index: usize) -> String {
+    let edge = |index: usize| Distribution::EDGES.get(index).map(|edge| round(&edge.to_string()));
+    match (index.checked_sub(1).and_then(edge), edge(index)) {
+        (Some(from), Some(to)) => match (from.split_once(' '), to.split_once(' ')) {
+            (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} – {to}"),
+            _ => format!("{from} – {to}"),
+        },
+        (None, Some(to)) => format!("< {to}"),
+        (from, None) => format!("≥ {}", from.unwrap_or_default()),
+    }
+}
+
+fn band_from(index: usize) -> String {
+    let edge = index.checked_sub(1).and_then(|index| Distribution::EDGES.get(index));
+    edge.map_or_else(|| "0".to_owned(), |edge| round(&edge.to_string()).replace(' ', ""))
+}
+
+fn band_to(index: usize) -> String {
+    let edge = Distribution::EDGES.get(index);
+    edge.map_or_else(|| "–∞".to_owned(), |edge| format!("–{}", round(&edge.to_string()).replace(' ', "")))
+}
+
+fn round(time: &str) -> String {
+    let (number, unit) = time.split_once(' ').unwrap_or((time, ""));
+    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{number} {unit}").trim_end().to_owned()
+}
+
+const TIMELINE_BAR_MAX: usize = 40;
+
+const INDENT: usize = 2;
+
+/// Columns of a bin with their minimum widths.
+const COLUMNS: [(&str, usize); 7] =
+    [("Commands", 8), ("/s", 8), ("Errors", 7), ("MB/s up", 8), ("MB/s down", 9), ("Average", 8), ("Slowest", 8)];
+
+const BAR_HEADING: &str = "Total wait";
+
+pub(super) fn timeline(page: &mut TextPage, report: &Report) {
+    let timeline = &report.aggregate.timeline;
+    if report.interval.is_none() || timeline.bins.is_empty() {
+        return;
+    }
+    let decimals = decimals(timeline.width);
+    let clock = 8 + if decimals > 0 { decimals + 1 } else { 0 };
+    let mut columns: Vec<TextColumn> = COLUMNS.map(|(head, width)| TextColumn::new(head).at_least(width)).into();
+    let taken = INDENT + clock + columns.iter().map(TextColumn::room).sum::<usize>() + 2;
+    // A narrow page has no room for bars or their heading.
+    let room = Some(page.width().saturating_sub(taken).min(TIMELINE_BAR_MAX)).filter(|room| *room >= BAR_HEADING.len());
+    if room.is_some() {
+        columns.push(TextColumn::new(BAR_HEADING).set_off().left_aligned());
+    }
+    let most = timeline.bins.iter().map(|(_, bin)| bin.response_time_sum_ns).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    let mut day = None;
+    let mut next: Option<Timestamp> = None;
+    for (start, bin) in &timeline.bins {
+        if let Some(gap) = next.map(|next| *start - next).filter(|gap| gap.0 > 0) {
+            lines.push(TextTableLine::across(Paint::Faint, format!("… {} without a command", span(gap))));
+        }
+        let today = date(*start).map(|date| date.chars().take(10).collect::<String>());
+        if today != day {
+            let named = today.as_deref().unwrap_or("unknown date,");
+            lines.push(TextTableLine::across(Paint::Plain, format!("{named} UTC")));
+            day = today;
+        }
+        let bar = room.map(|room| bar(bin.response_time_sum_ns as f64, most as f64, room));
+        let cells = cells(bin, timeline.width).into_iter().chain(bar).collect();
+        lines.push(TextTableLine::new(time_of_day(*start, decimals), cells));
+        next = Some(Timestamp(start.0.saturating_add(timeline.width.0)));
+    }
+    let title = format!("Time line, in bins of {}", span(timeline.width));
+    TextTable::new(columns).titled(title).section("", lines.into_iter().map(|line| line.indented(INDENT))).render(page);
+    let mut note = "MB/s are those of requests (up) and responses (down).".to_owned();
+    if room.is_some() {
+        note += &format!(" {BAR_HEADING} is the sum of the response times.");
+    }
+    page.paragraph(Paint::Faint, &note);
+}
+
+fn cells(bin: &TimelineCounts, width: Nanos) -> [String; 7] {
+    let seconds = width.as_secs_f64();
+    let megabytes = |bytes: u64| format!("{:.2}", bytes as f64 / 1e6 / seconds);
+    let mean = (bin.timed > 0).then(|| Nanos((bin.response_time_sum_ns / i128::from(bin.timed)) as i64));
+    [
+        thousands(bin.commands),
+        rate(bin.commands as f64 / seconds),
+        if bin.errors > 0 { thousands(bin.errors) } else { String::new() },
+        megabytes(bin.request_bytes),
+        megabytes(bin.response_bytes),
+        or_dash(mean),
+        or_dash(bin.response_time_max),
+    ]
+}
+
+/// Returns the decimals of a second needed to show the start of bins.
+fn decimals(width: Nanos) -> usize {
+    [(1_000_000_000, 0), (1_000_000, 3), (1_000, 6)]
+        .into_iter()
+        .find(|(unit, _)| width.0 % unit == 0)
+        .map_or(9, |(_, decimals)| decimals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_are_named_by_both_edges() {
+        let names: Vec<String> = (0..10).map(band_name).collect();
+        let expected = [
+            "< 1 µs",
+            "1 – 10 µs",
+            "10 – 100 µs",
+            "100 µs – 1 ms",
+            "1 – 10 ms",
+            "10 – 100 ms",
+            "100 ms – 1 s",
+            "1 – 10 s",
+            "10 – 100 s",
+            "≥ 100 s",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!([band_from(3), band_to(3), band_from(0), band_to(9)], ["100µs", "–1ms", "0", "–∞"]);
+    }
+}

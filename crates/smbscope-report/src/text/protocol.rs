@@ -1,0 +1,122 @@
+//! Protocol features: offers of both sides in negotiation with the outcome and its reason, oplocks and leases, and data
+//! that clients read again.
+
+use super::page::{Paint, TextPage};
+use super::percent_sign;
+use super::table::{TextColumn, TextTable, TextTableLine};
+use crate::Report;
+use crate::format::{bytes, counted, shorten_path, thousands, unbroken};
+use crate::offers::{Feature, Negotiation, negotiations};
+use smbscope_stats::{CachingFigures, RereadCounts};
+
+const LISTED: usize = 4;
+const NAMED: usize = 3;
+
+pub(super) fn negotiation(page: &mut TextPage, report: &Report) {
+    let (known, unknown): (Vec<Negotiation>, Vec<Negotiation>) =
+        negotiations(report).into_iter().partition(Negotiation::is_known);
+    if report.connections.is_empty() {
+        return;
+    }
+    page.heading("Negotiation");
+    for negotiation in known.iter().take(LISTED) {
+        page.paragraph(Paint::Plain, &who(negotiation));
+        negotiation.features().iter().for_each(|feature| line(page, feature));
+    }
+    let more = known.len().saturating_sub(LISTED);
+    if more > 0 {
+        let connections: u64 = known.iter().skip(LISTED).map(|negotiation| negotiation.connections).sum();
+        let connections = counted(connections, "connection", "connections");
+        let text = format!("{} more kinds on {connections}: --format json lists all.", thousands(more as u64));
+        page.paragraph(Paint::Faint, &text);
+    }
+    let connections: u64 = unknown.iter().map(|negotiation| negotiation.connections).sum();
+    if connections > 0 {
+        let text = format!(
+            "{} began before the capture, or their negotiation was not captured: what both sides offered is not known.",
+            counted(connections, "connection", "connections")
+        );
+        page.paragraph(Paint::Plain, &text);
+    }
+}
+
+/// Formats `3 connections, 10.0.0.7, 10.0.0.8, 10.0.0.10 and 2 more to 10.0.0.9:445`.
+fn who(negotiation: &Negotiation<'_>) -> String {
+    let named = |names: Vec<String>| match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {} more", names[..NAMED].join(", "), thousands(more as u64)),
+    };
+    let clients = named(negotiation.clients.iter().map(ToString::to_string).collect());
+    let servers = named(negotiation.servers.iter().map(ToString::to_string).collect());
+    let connections = counted(negotiation.connections, "connection", "connections");
+    format!("  {}, {clients} to {servers}", unbroken(connections))
+}
+
+fn line(page: &mut TextPage, Feature { feature, client, server, outcome }: &Feature) {
+    page.beside(
+        Paint::Plain,
+        &format!("    {feature:<20}"),
+        &format!("{outcome} (client: {client}; server: {server})"),
+    );
+}
+
+const REREADS_LISTED: usize = 10;
+
+pub(super) fn caching(page: &mut TextPage, report: &Report) {
+    let figures = &report.aggregate.caching;
+    opens(page, figures);
+    rereads(page, figures);
+}
+
+fn opens(page: &mut TextPage, figures: &CachingFigures) {
+    let mut counts: Vec<(u64, String)> =
+        figures.opens.iter().map(|(caching, count)| (*count, caching.name().to_owned())).collect();
+    if counts.is_empty() {
+        return;
+    }
+    if figures.unknown_opens > 0 {
+        counts.push((figures.unknown_opens, "not captured".to_owned()));
+    }
+    page.counts("Opens by the oplock or lease that was granted", counts);
+}
+
+fn rereads(page: &mut TextPage, figures: &CachingFigures) {
+    let repeated = &figures.repeated;
+    if repeated.all.reads == 0 {
+        return;
+    }
+    page.heading("Repeated reads");
+    let text = format!(
+        "{} of {} ({} of {}) brought bytes that the client had read before and that, as far as the capture shows, did not \
+         change; {} of them had an oplock or lease that allowed the client to keep the bytes.",
+        thousands(repeated.all.reads),
+        counted(figures.reads.reads, "read", "reads"),
+        percent_sign(repeated.all.bytes, figures.reads.bytes),
+        bytes(figures.reads.bytes),
+        thousands(repeated.cacheable.reads),
+    );
+    page.paragraph(Paint::Plain, &text);
+    let cells = |row: &RereadCounts| {
+        vec![thousands(row.all.reads), bytes(row.all.bytes), thousands(row.cacheable.reads), bytes(row.cacheable.bytes)]
+    };
+    let clients = figures
+        .clients
+        .iter()
+        .take(REREADS_LISTED)
+        .map(|(client, row)| TextTableLine::new(client.to_string(), cells(row)));
+    let files = figures.files.iter().take(REREADS_LISTED).map(|((client, file), row)| {
+        let share = file.share.as_ref().map_or_else(String::new, |share| format!("{share}\\"));
+        TextTableLine::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), cells(row))
+    });
+    let columns = TextColumn::list(&[("Reads", 0), ("Bytes", 0), ("with oplock or lease", 1), ("Bytes", 2)]);
+    let table = TextTable::new(columns).names(24..=80).section("by client", clients).section("by file", files);
+    let left_out = table.with_shorter(page.width(), shorten_path).render(page);
+    let more = figures.files.len().saturating_sub(REREADS_LISTED);
+    if more > 0 || !left_out.is_empty() {
+        let text = match more {
+            0 => String::new(),
+            more => counted(more as u64, "more file: --format json lists it.", "more files: --format json lists them."),
+        };
+        page.note(&text, &left_out);
+    }
+}
