@@ -1,6 +1,6 @@
 //! Checks what ARCHITECTURE.md promises: the direction of imports, and inner crates without I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -113,6 +113,37 @@ fn every_crate_uses_only_what_the_architecture_allows() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// "all above", "all but run, cli", "wire, model" or "–".
+#[test]
+fn the_table_of_crates_says_what_the_manifest_allows() {
+    let page = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md"));
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `smbscope-")).filter_map(|row| {
+        let (name, rest) = row.split_once("` |")?;
+        let (_, allowed) = rest.trim_end_matches(" |").rsplit_once(" | ")?;
+        (!name.contains('/')).then(|| (name.to_owned(), allowed.to_owned()))
+    });
+    let rows: Vec<(String, String)> = rows.collect();
+    let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
+    let manifest: Vec<&str> = MAY_USE.iter().map(|(name, _)| name.trim_start_matches("smbscope-")).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>(), manifest.iter().collect(), "crates of the table");
+    for (at, (name, allowed)) in rows.iter().enumerate() {
+        let listed = |text: &str| text.split(", ").map(str::to_owned).collect::<BTreeSet<_>>();
+        let said = match (allowed.as_str(), allowed.strip_prefix("all but ")) {
+            ("–", _) => BTreeSet::new(),
+            ("all above", _) => names[..at].iter().map(|name| (*name).to_owned()).collect(),
+            (_, Some(excluded)) => {
+                let excluded = listed(excluded);
+                let others = names.iter().filter(|other| *other != name && !excluded.contains(**other));
+                others.map(|name| (*name).to_owned()).collect()
+            }
+            (some, None) => listed(some),
+        };
+        let (_, may_use) = MAY_USE.iter().find(|(crate_name, _)| crate_name.ends_with(name)).expect("a row");
+        let held = may_use.iter().map(|name| name.trim_start_matches("smbscope-").to_owned()).collect();
+        assert_eq!(said, held, "{name} in ARCHITECTURE.md, and in MAY_USE");
+    }
 }
 
 #[test]
