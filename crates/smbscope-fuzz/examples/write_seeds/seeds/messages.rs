@@ -22,7 +22,7 @@ fn messages(id: [u8; 4], bare: impl Fn(u8) -> Option<(String, Vec<u8>)>) -> Name
     seeds
 }
 
-/// SMB1: words and data with a value in every position, so that offsets and lengths are plausible.
+/// SMB1 messages: a value in every position of words and data, so that offsets and lengths are plausible.
 pub(crate) fn smb1() -> Named {
     messages(wire1::PROTOCOL_ID, |code| {
         let command = wire1::Smb1Command(code);
