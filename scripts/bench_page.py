@@ -205,7 +205,7 @@ def scaling_row(measured: Measured, name: str, run: Run) -> list[str]:
 
 
 def shares(measured: Sequence[Measured]) -> list[str]:
-    """Lists the share of work left to the reading thread, by number of workers."""
+    """Lists CPU time by thread for each number of workers."""
     rows = []
     for one in measured:
         for workers, seconds in one.by_thread.items():
