@@ -206,7 +206,7 @@ def both_sides(lab: Lab, judge: Judge, name: str, commands: str) -> Iterator[Cas
             yield judge.hear(f"{name}: captured at the {side}, {dialect}", capture, culprit="network")
 
 
-# --- The client thinks
+# --- The client has think time
 
 
 def thinking_client(lab: Lab, judge: Judge) -> None:
@@ -234,7 +234,7 @@ def thinking_client(lab: Lab, judge: Judge) -> None:
         )
 
 
-# --- Nobody is slow, and expected waits
+# --- Nothing is slow, and expected waits
 
 
 def nobody_slow(lab: Lab, judge: Judge) -> None:
@@ -289,7 +289,7 @@ def designed(case: Case, lasted: float) -> None:
     case.expect(server < lasted, "no command was in the server for so long")
 
 
-# --- All of it
+# --- All scenarios
 
 
 # Each scenario with the options of `smbscope lab` that slow it down.

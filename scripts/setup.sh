@@ -2,8 +2,8 @@
 # Installs missing tools for building and testing smbscope. Safe to repeat; does nothing if everything is installed.
 #
 #   scripts/setup.sh                  tools for `make demo` and `make test`
-#   scripts/setup.sh --only PART ...  only these parts: build (C compiler; checks for Rust), python, web, servers, packages
-#                                     and kerberos (for FEATURES=kerberos and its tests)
+#   scripts/setup.sh --only PART ...  only these parts: build (C compiler, checks Rust), python, web, servers, packages,
+#                                     or kerberos (for FEATURES=kerberos and its tests)
 #   scripts/setup.sh --with-tshark    also tshark, for the comparisons of `make accuracy` and `make bench`
 #
 # Installs system packages with apt-get, but only as root or with password-less sudo; otherwise prints the commands to

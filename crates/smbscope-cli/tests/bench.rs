@@ -238,7 +238,7 @@ fn a_stall_of_two_seconds_is_in_the_percentiles_of_an_open_loop() {
     let response = operation(&found, "response_time");
     let p90 = response["p90"].as_i64().expect("there are enough");
     assert!((1_100 * MS..1_700 * MS).contains(&p90), "{response}");
-    // Few operations had started before the stall, so the service times hardly show it.
+    // Only a few operations were outstanding during the stall, so the service times hardly show it.
     let service = operation(&found, "service_time");
     assert!(service["p90"].as_i64() < Some(100 * MS), "{service}");
     // The overall figure counts from the due time, and a warning names the stall.
@@ -561,7 +561,7 @@ fn arguments_that_contradict_each_other_are_named_before_anything_is_begun() {
         assert_eq!((found.status, found.out.as_str()), (Some(2), ""), "{arguments:?}: {}", found.err);
         assert!(found.err.contains(said), "{arguments:?}: {}", found.err);
     }
-    // The upper end of a capacity search may reach the maximum number of users.
+    // A capacity search measures only a few points of its range, so the limit of 1000 load points does not apply.
     let found = bench(&["--users", "1..5000", "--find-capacity", "p95(total) < 1ms", target]);
     assert!(found.error(1).contains("no connection to 127.0.0.1:1"), "{}", found.err);
 }
@@ -654,7 +654,7 @@ fn a_terminal_that_is_closed_ends_the_run_in_order() {
     script.kill().expect("it is there");
     let _killed = script.wait();
     let begun = Instant::now();
-    // The shell that started it is gone too, so it may remain as a zombie, whose command line is empty.
+    // The parent shell has exited too, so the process may remain as a zombie, whose command line is empty.
     while std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty()) {
         assert!(begun.elapsed() < Duration::from_secs(30), "it runs on without its terminal");
         sleep(Duration::from_millis(100));

@@ -219,7 +219,7 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!((status.code(), complaint.as_str()), (Some(0), ""), "{format}");
         assert_ne!(first, b"");
     }
-    // The reader of standard output was already gone at the start.
+    // The read end of the pipe is already closed at the start.
     let mut gone = command(&directory, &["smb.pcap"]);
     let (reader, writer) = std::io::pipe().expect("a pipe can be made");
     drop(reader);

@@ -67,7 +67,7 @@ fn eventually(so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Returns true if nothing listens on the server's port any more, or its network is gone.
+/// Returns true if the server's port is closed or its network has been removed.
 fn is_closed(server: &Value) -> bool {
     match server["interface"].as_str().expect("a name") {
         "lo" => {
