@@ -1,31 +1,31 @@
 #!/usr/bin/env python3
-"""Checks smbscope against tshark on undamaged captures, and against the undamaged truth on damaged ones.
+"""Compares smbscope with tshark on undamaged captures, and with the undamaged originals on damaged ones.
 
     scripts/accuracy.py --captures DIR --smbscope target/release/smbscope -o docs/accuracy.md
 
-DIR is laid out so (each part may be missing):
+Layout of DIR (all parts are optional):
 
-    own/X.pcap[.zst]         undamaged captures; X.pcap.pdu.tsv[.zst] beside it is what tshark says: a row for
-    public/*/X               each response with frame, proto, mid, response_to (the request's frame), time, status.
-                             Where it is missing, it is made with the tshark of this machine.
+    own/X.pcap[.zst]         undamaged captures. X.pcap.pdu.tsv[.zst] is tshark's reference: one row per response with
+    public/*/X               frame, proto, mid, response_to (the request's frame), time, status. If it is missing, the
+                             installed tshark produces it.
     damaged/X__WHAT.pcap[ng].zst
-                             variants of own/X.pcap; X__WHAT.map.tsv[.zst] maps their packets to those of the parent.
-                             Without a map they hold the same packets as their parent.
+                             variants of own/X.pcap. X__WHAT.map.tsv[.zst] maps their packets to the parent's. Without
+                             a map, they contain the same packets as their parent.
     formats/X.*              the first packets of own/X.pcap in other file formats
 
-Captures in DIR itself are undamaged ones too. `--write-references` keeps what tshark says beside the captures.
+Captures in DIR itself are also undamaged. `--write-references` saves tshark's references next to the captures.
 
-Part A: every response that tshark times must be matched by smbscope to the same request with the same time. What
-differs must have one of the reasons below, each proved by the data itself; anything else is UNEXPLAINED.
-Part B: smbscope's exchanges of the parent (checked in part A) are the truth for the damaged variants. A pairing of a
-request with another response is FALSE; a pairing that the surviving packets allow and smbscope lacks is MISSING.
+Part A: smbscope must match every response that tshark times to the same request with the same time. A difference
+needs one of the reasons below, proved by the data itself. Any other difference is UNEXPLAINED.
+Part B: smbscope's exchanges of the parent (checked in part A) are the truth for the damaged variants. A request paired
+with a wrong response is FALSE. A pair that smbscope lacks although the surviving packets allow it is MISSING.
 
 Part C: with `--damage`, the tool of that name damages the undamaged captures at random (independent losses, bursts,
-one direction, data segments, neighbours, a late start; each also with duplicates, reordering and snap lengths) and
-judges each copy by smbscope's own exchanges of the undamaged capture, in the terms of part B. With the tool's option
-`--sealed` it does the same to encrypted twins of readable captures, and judges them by the readable ones.
+one direction, data segments, neighbours, a late start; each also with duplicates, reordering and snap lengths). It
+compares each copy with smbscope's own exchanges of the undamaged capture, with the terms of part B. The tool's option
+`--sealed` also damages encrypted twins of readable captures and compares them with the readable ones.
 
-Exit status 1 when anything is unexplained or false, or recall in part B is below 99%.
+Exit status 1 if anything is unexplained or false, or if recall in part B is below 99%.
 """
 
 import argparse
@@ -45,7 +45,7 @@ from reference import Reply, ask_tshark, read_replies, write_replies
 
 STATUS_PENDING = 0x0000_0103
 RECALL = 0.99
-# Formats of other programs that smbscope does not read, and says so.
+# Formats that smbscope rejects with an error message.
 UNSUPPORTED = re.compile(r"\.(netmon2|ngsniffer)\b")
 CAPTURE_NAME = re.compile(r"\.(pcap|pcapng|cap|snoop)(\.(gz|zst|xz|lz4))?$")
 
@@ -55,7 +55,7 @@ CAPTURE_NAME = re.compile(r"\.(pcap|pcapng|cap|snoop)(\.(gz|zst|xz|lz4))?$")
 
 @dataclass
 class PartA:
-    """The comparison of one undamaged capture."""
+    """Comparison of one undamaged capture."""
 
     name: str
     origin: str
@@ -88,7 +88,7 @@ def part_a(name: str, origin: str, replies: list[Reply], analysis: Analysis, cap
         candidates = by_end[reply.protocol, reply.message_id, reply.frame]
         if reply.time_ns is None:
             result.untimed += 1
-            # In either protocol: an SMB1 negotiate may be answered in SMB2.
+            # Also search SMB1: an SMB1 negotiate may be answered in SMB2.
             either = candidates + by_end["SMB1", reply.message_id, reply.frame]
             result.untimed_matched += any(exchange.paired() for exchange in either)
             continue
@@ -121,7 +121,7 @@ def nearby(exchange: Exchange, reply: Reply) -> bool:
 def explain(
     reply: Reply, candidates: list[Exchange], same_id: list[Exchange], analysis: Analysis, capture: Path
 ) -> str | None:
-    """The first reason that the data proves, if any."""
+    """Returns the first reason that the data proves, or None."""
     ours = [exchange for exchange in same_id if exchange.request_last == reply.response_to]
     if reply.status == STATUS_PENDING:
         for exchange in ours:
@@ -154,7 +154,7 @@ _truths: dict[Path, truth.Truth | None] = {}
 
 
 def truth_of(capture: Path) -> truth.Truth | None:
-    """The second opinion, where the little reader can give one."""
+    """Returns the result of the independent reader, or None if it can't read the capture."""
     if capture not in _truths:
         try:
             _truths[capture] = truth.read(capture)
@@ -164,7 +164,7 @@ def truth_of(capture: Path) -> truth.Truth | None:
 
 
 def sent_by_server(reply: Reply, capture: Path) -> bool:
-    """Whether the packet that tshark calls the request went the same way as the response."""
+    """Returns True if tshark's request was sent in the same direction as the response."""
     known = truth_of(capture)
     if known is None or reply.response_to is None:
         return False
@@ -173,7 +173,7 @@ def sent_by_server(reply: Reply, capture: Path) -> bool:
 
 
 def is_later_copy(reply: Reply, exchange: Exchange, capture: Path) -> bool:
-    """Whether tshark's packets carry the same sequence numbers as smbscope's earlier ones."""
+    """Returns True if tshark's packets are later copies (same sequence numbers) of smbscope's packets."""
     known = truth_of(capture)
     if known is None:
         return False
@@ -192,7 +192,7 @@ def is_later_copy(reply: Reply, exchange: Exchange, capture: Path) -> bool:
 
 @dataclass
 class PartB:
-    """The comparison of one damaged capture with its parent."""
+    """Comparison of one damaged capture with its parent."""
 
     name: str
     what: str
@@ -214,7 +214,7 @@ class PartB:
 
 @dataclass
 class Told:
-    """The share of commands without a time, in percent: what is true, and what the report says."""
+    """Percentage of untimed commands: the true one, and the one in the report."""
 
     truth: float
     percent: float
@@ -223,14 +223,15 @@ class Told:
     sentence: str
 
     def is_right(self) -> bool:
-        """Within a tenth of the truth (or half of the last digit shown), or a range that holds it."""
+        """Returns True if the estimate is within 10% of the truth (or 0.05 percentage points), or its range contains
+        the truth."""
         near = abs(self.percent - self.truth) <= max(0.1 * self.truth, 0.05)
         return near or self.at_least <= self.truth <= self.at_most
 
 
 @dataclass(slots=True)
 class Half:
-    """Where the packets of a request or response may be."""
+    """Packets that a request or response may span."""
 
     packets: frozenset[int]
     messages: list[truth.Message]
@@ -238,7 +239,7 @@ class Half:
 
 @dataclass(slots=True)
 class Parent:
-    """An undamaged capture with smbscope's exchanges of it."""
+    """An undamaged capture and smbscope's exchanges of it."""
 
     truth: truth.Truth
     analysis: Analysis
@@ -268,7 +269,7 @@ def parent_of(capture: Path, analysis: Analysis) -> Parent:
         if messages:
             packets = frozenset().union(*(message.packets for message in messages)) | {first, last}
         else:
-            # Raw data without an SMB header: whatever this side of the flow sent between first and last.
+            # Raw data without an SMB header: everything this side sent between first and last.
             packets = frozenset(
                 n
                 for n in data
@@ -290,20 +291,19 @@ def parent_of(capture: Path, analysis: Analysis) -> Parent:
 
 
 def allows(parent: Parent, exchange: Exchange, variant: truth.Variant) -> bool:
-    """Whether the variant still holds what an exchange of the parent needs to be measured."""
+    """Returns True if the variant still contains what is needed to measure an exchange of the parent."""
     request, response = parent.halves[id(exchange)]
     if exchange.outcome != "complete" or request is None or response is None:
         return False
     ends = (exchange.request_first, exchange.response_first, exchange.response_last)
     if not all(end is not None and variant.survives(end) for end in ends):
         return False
-    # Where packets overtook each other and the response stands before a part of its request, there is no time to
-    # measure: it is matched, and not timed.
+    # If reordering put the response before a part of its request, the pair is matched but can't be timed.
     answered = exchange.response_first
     for asked in (exchange.request_first, exchange.request_last):
         if asked and answered and variant.survives(asked) and variant.goes_back(asked, answered):
             return False
-    # The header of the first message of each half tells what it is.
+    # Without the header of its first message, a request or response can't be identified.
     return all(variant.has_header(half.messages[0]) for half in (request, response) if half.messages)
 
 
@@ -357,12 +357,12 @@ def part_b(name: str, what: str, parent: Parent, variant: truth.Variant, analysi
             how = " (paired, but not counted as complete)" if id(exchange) in found else ""
             result.missing.append(exchange.describe() + how)
     if "drop" in name.partition("__")[2]:
-        # Commands that the parent leaves without a time are none that the damage cost. The asynchronous portion of a
-        # Write_Raw has a row of its own, but the command is one.
+        # The damage did not cause commands that are also untimed in the parent. The asynchronous portion of a Write_Raw
+        # has a separate row but belongs to the same command.
         commands = [e for e in parent.analysis.exchanges if e.outcome == "complete" and e.subcommand != "async portion"]
         measured = sum(id(e) in right for e in commands)
         result.told = told(100 * (1 - measured / len(commands)), analysis) if commands else None
-    # A part of the parent shows a part of what the parent's counters hold.
+    # The parent's counters cover the whole capture, so a truncated variant can't be compared with them.
     if not cut:
         counters(result, parent, variant, analysis)
     return result
@@ -380,7 +380,7 @@ def holds(half: Half | None, packet: int | None) -> bool:
 
 
 def timing(parent: Parent, match: Exchange, exchange: Exchange, variant: truth.Variant) -> str:
-    """What is wrong with the packets that the times were taken from; nothing when they are right."""
+    """Returns the difference between the timed packets and the correct ones, or an empty string."""
     old = variant.new_to_old
     request, response = parent.halves[id(match)]
     assert request and response
@@ -394,21 +394,21 @@ def timing(parent: Parent, match: Exchange, exchange: Exchange, variant: truth.V
         tag = variant.tags.get(ours, "")
         if tag in ("dup", "retx") and variant.arrival[old[ours]] != ours:
             return f"{name} {ours} is a {tag} of {variant.arrival[old[ours]]}"
-        # When packets overtook each other, the end that arrived last completes the message.
+        # After reordering, the packet that arrived last completes the message.
         arrived = [packet for packet in half.packets if packet in variant.arrival]
         latest = pick(arrived, key=lambda packet: variant.arrival[packet])
         if old[ours] not in (true, latest):
             return f"{name} is the parent's packet {old[ours]} instead of {true}"
     if variant.same_times:
         ours_ns, true_ns = exchange.response_time(), match.response_time()
-        # Two nanoseconds are the rounding of a clock that ticks in 2^-30 s.
+        # Clocks with a resolution of 2^-30 s round by up to 2 ns.
         if ours_ns is None or true_ns is None or abs(ours_ns - true_ns) > 2:
             return f"response time {ours_ns} ns instead of {true_ns} ns"
     return ""
 
 
 def counters(result: PartB, parent: Parent, variant: truth.Variant, analysis: Analysis) -> None:
-    """What was done to the packets, next to what smbscope reports (less what the parent had already)."""
+    """Compares the damage with smbscope's counters, less those of the parent."""
 
     def reported(name: str) -> int:
         return analysis.quality.get(name, 0) - parent.analysis.quality.get(name, 0)
@@ -428,7 +428,7 @@ def counters(result: PartB, parent: Parent, variant: truth.Variant, analysis: An
 
 
 def random_damage(program: Path, options: list[str], places: list[Path]) -> tuple[str, bool]:
-    """What the damage tool says of captures, and whether it found nothing false."""
+    """Returns the damage tool's report, and True if it found no false pair."""
     run = subprocess.run([str(program), *options, *map(str, places)], stdout=subprocess.PIPE, text=True)
     if run.returncode not in (0, 1):
         raise SystemExit(f"accuracy: {program} ended with status {run.returncode}")
@@ -453,7 +453,7 @@ def captures_in(directory: Path) -> list[Path]:
 
 
 def descriptions(directory: Path) -> dict[str, str]:
-    """What was done, by variant (`drop1.pcap`), from the index files."""
+    """Returns the description of each variant (`drop1.pcap`) from the index files."""
     found: dict[str, str] = {}
     for index in sorted(directory.glob("index*.tsv*")):
         for line in truth.contents(index).decode().splitlines():

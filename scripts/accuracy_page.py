@@ -1,4 +1,4 @@
-"""The page that accuracy.py writes: summary, the comparisons of its three parts, what could not be compared."""
+"""The page that accuracy.py writes: summary, results of its three parts, captures that could not be compared."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ and the sentence. A figure is right within a tenth of the truth; a range is righ
 
 
 def losses(parts_b: list[PartB]) -> list[str]:
-    """The table of what reports say of lost commands."""
+    """Returns the table of reported percentages of untimed commands."""
     rows = [LOSSES]
     for b in parts_b:
         if b.told:
@@ -144,7 +144,7 @@ tells which response is whose. With `--sealed`, they are the encrypted twins of 
 
 
 def row(*cells: object) -> str:
-    """A table row; zero and nothing are left blank."""
+    """Formats a table row. Zeros and missing values are left blank."""
     shown = (f"{cell:,}" if isinstance(cell, int) and cell else cell or "" for cell in cells)
     return f"| {' | '.join(str(cell) for cell in shown)} |"
 
@@ -154,7 +154,7 @@ def counted(counts: Counter[str]) -> str:
 
 
 def bundled(parts_a: list[PartA], parts_b: list[PartB]) -> int:
-    """How many of the captures lie in the repository."""
+    """Returns the number of captures that are in the repository."""
     data = Path(__file__).resolve().parent.parent / "tests/data"
     undamaged = [data / "own" / f"{a.name}.zst" for a in parts_a if a.origin == "own"]
     undamaged += [data / f"{a.name}.zst" for a in parts_a if not a.origin]
@@ -228,7 +228,7 @@ def summary(parts_a: list[PartA], parts_b: list[PartB], reasons: Counter[str]) -
 
 
 def percent(part: int, whole: int) -> str:
-    """Never rounded up to 100%."""
+    """Formats a percentage. Never rounds up to 100%."""
     if whole == 0:
         return "–"
     return f"{int(10_000 * part / whole) / 100:.2f}%"

@@ -1,4 +1,4 @@
-"""A real Samba server behind a network, from `smbscope lab`, with clients and captures on either side of it."""
+"""A real Samba server from `smbscope lab` in its own network, with clients, and captures on both sides."""
 
 import json
 import os
@@ -14,25 +14,25 @@ from types import TracebackType
 from typing import Any
 
 TOOLS = {"smbd": "samba", "smbclient": "smbclient", "tcpdump": "tcpdump", "nsenter": "util-linux"}
-# Longest wait for a program to get ready or to end.
+# Longest wait for a program to get ready or to exit.
 PATIENCE_S = 20.0
 
 
 class LabError(Exception):
-    """Something of the laboratory did not work."""
+    """A part of the lab failed."""
 
 
 class NoLabError(LabError):
-    """There can be no laboratory here."""
+    """This machine can't run a lab."""
 
 
 def which(tool: str) -> str | None:
-    """Where a program is; some are not on the path of an ordinary user."""
+    """Finds a program, including in the sbin directories that may not be on an ordinary user's PATH."""
     return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
 class Capture:
-    """A running capture on one side."""
+    """A running capture on one side of the network."""
 
     def __init__(self, path: Path, process: subprocess.Popen[str], log: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class Capture:
             time.sleep(0.02)
 
     def wait_for(self, size: int) -> None:
-        """Waits until so many bytes have been captured: the work has begun."""
+        """Waits until this many bytes have been captured, which shows that the work has begun."""
         end_by = time.monotonic() + PATIENCE_S
         while self.path.stat().st_size < size:
             if time.monotonic() > end_by:
@@ -54,8 +54,8 @@ class Capture:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """Ends it; a capture that lost packets proves nothing."""
-        # The last packets may not have come to tcpdump yet.
+        """Stops the capture. Raises LabError if it dropped packets."""
+        # tcpdump may not have received the last packets yet.
         time.sleep(0.3)
         self._process.send_signal(signal.SIGINT)
         self._process.wait(PATIENCE_S)
@@ -65,11 +65,11 @@ class Capture:
 
 
 class Lab:
-    """A server behind a network of its own, which the options of `smbscope lab` make slow."""
+    """A server in its own network, slowed down by options of `smbscope lab`."""
 
     def __init__(self, smbscope: Path, *slow: str) -> None:
         self._smbscope = smbscope
-        # Without delay it is a network all the same, and not the loopback interface.
+        # A delay of zero forces a separate network instead of the loopback interface.
         self._slow = slow or ("--delay", "0us")
         self._stack = ExitStack()
         self.folder = Path(tempfile.mkdtemp(prefix="smbscope-answers-"))
@@ -79,7 +79,7 @@ class Lab:
         try:
             if missing := sorted({package for tool, package in TOOLS.items() if which(tool) is None}):
                 raise NoLabError(f"these packages are missing: {' '.join(missing)}")
-            # Also one that is only half made.
+            # Also removes a server whose start failed halfway.
             self._stack.callback(self._run, "down", "--all")
             self._server: dict[str, Any] = json.loads(self._run("up", "--format", "json", *self._slow))
             if "network" not in self._server["link"]:
@@ -105,7 +105,7 @@ class Lab:
         return done.stdout
 
     def start(self, *command: str, output: Path, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        """Starts a program; it is ended with the laboratory at the latest."""
+        """Starts a program that is stopped with the lab at the latest."""
         password = Path(self._server["password_file"]).read_text(encoding="utf-8").strip()
         with output.open("w") as sink:
             process = subprocess.Popen(
@@ -115,25 +115,25 @@ class Lab:
                 stderr=subprocess.STDOUT,
                 text=True,
                 env=os.environ | {"PASSWD": password},
-                # Ctrl-C reaches this process alone, which then ends the others in order.
+                # Only this process receives Ctrl-C. It then stops the others in order.
                 start_new_session=True,
             )
         self._stack.callback(end, process)
         return process
 
     def client(self, *command: str, name: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        """Starts a program of Samba's as the user of the share."""
+        """Starts a Samba client program as the user of the share."""
         options = ["-s", f"{self._server['folder']}/smb.conf", "--option=client min protocol=NT1"]
         output = self.folder / f"{name}.out"
         return self.start(*command, *options, "-U", str(self._server["user"]), output=output, stdin=stdin)
 
     def clients(self, commands: Sequence[str], *, dialect: str = "SMB3_11") -> list[subprocess.Popen[str]]:
-        """Starts a client, which speaks no newer dialect, for each list of commands, divided by semicolons."""
+        """Starts one client per list of commands (separated by semicolons), with `dialect` as the highest dialect."""
         command = ("smbclient", self.target, "-m", dialect, "-c")
         return [self.client(*command, asked, name=f"client{index}") for index, asked in enumerate(commands)]
 
     def capture(self, name: str, *, at_server: bool = False) -> Capture:
-        """Begins a capture, on the clients' side unless told otherwise."""
+        """Starts a capture on the clients' side, or on the server's."""
         path, log = self.folder / f"{name}.pcap", self.folder / f"{name}.tcpdump"
         side = ["nsenter", "--net", "--target", str(self._server["pid"])] if at_server else []
         interface = "eth0" if at_server else str(self._server["interface"])
@@ -142,7 +142,7 @@ class Lab:
         return Capture(path, self.start(*command, output=log), log)
 
     def stop_server_for(self, seconds: float) -> float:
-        """Stops every process of the server, and lets it go on after a time. How long it really was, in seconds."""
+        """Stops all server processes for a while. Returns the actual duration in seconds."""
         (server,) = json.loads(self._run("status", "--format", "json"))
         began = time.monotonic()
         send(server["pids"], signal.SIGSTOP)
@@ -154,14 +154,14 @@ class Lab:
 
 
 def send(pids: Sequence[int], number: signal.Signals) -> None:
-    """Sends a signal to processes, some of which may have ended."""
+    """Sends a signal to processes. Ignores those that have ended."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Ends a program and what it started."""
+    """Stops a program and its children."""
     if process.poll() is not None:
         return
     os.killpg(process.pid, signal.SIGTERM)
@@ -173,7 +173,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def finish(processes: Sequence[subprocess.Popen[str]]) -> None:
-    """Waits for programs to do what they were told; they must have done it."""
+    """Waits for programs to finish. Raises LabError if one fails."""
     for process in processes:
         if process.wait(PATIENCE_S * 3) != 0:
             raise LabError(f"{process.args!r} ended with status {process.returncode}")

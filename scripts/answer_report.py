@@ -1,4 +1,4 @@
-"""The report of smbscope on a capture, as far as the tests of its answer need it."""
+"""smbscope's report on a capture, reduced to what the answer tests need."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-# Parts that add up to the time of a connection.
+# Parts that add up to the duration of a connection.
 PARTS = (
     "think",
     "request_transfer",
@@ -23,7 +23,7 @@ SECONDS = {"s": 1.0, "ms": 1e-3}
 
 
 class Report:
-    """The JSON report of a capture; times in seconds."""
+    """JSON report on a capture; times in seconds."""
 
     def __init__(self, smbscope: Path, capture: Path) -> None:
         command = [str(smbscope), "analyze", "--quiet", "--format", "json", str(capture)]
@@ -40,35 +40,35 @@ class Report:
 
     @property
     def causes(self) -> list[str]:
-        """Keys of the causes, the worst first."""
+        """Keys of the causes, worst first."""
         return [str(cause["id"]) for cause in self._json["answer"]["causes"]]
 
     def said(self) -> str:
-        """The headline, its evidence, and the causes."""
+        """Returns the headline, its evidence and the causes."""
         answer = self._json["answer"]
         return " ".join([self.headline, *answer["evidence"], *(cause["sentence"] for cause in answer["causes"])])
 
     def names_seconds(self, seconds: float, *, within: float) -> bool:
-        """Returns True if a sentence names this time, within a share of it."""
+        """Returns True if a sentence states this time within a relative tolerance."""
         named = re.findall(r"([0-9.]+) (s|ms)\b", self.said())
         return any(abs(float(number) * SECONDS[unit] - seconds) <= within * seconds for number, unit in named)
 
     def part(self, *names: str) -> float:
-        """What went to some parts, over all connections."""
+        """Returns the sum of these parts of the time split over all connections."""
         split = self._json["time_split"]
         return sum(int(split[f"{name}_ns"]) for name in names) / 1e9
 
     def waited(self) -> float:
-        """With commands outstanding."""
+        """Returns the time with commands outstanding."""
         return self.part("server", "server_or_network", "network", "request_transfer", "response_transfer")
 
     def slowest(self, kind: str = "response_time") -> float:
-        """A time of the slowest exchange."""
+        """Returns a time of the slowest exchange."""
         first = self._json["slowest"][0]
         return int(first[f"{kind}_ns"] or 0) / 1e9
 
     def slow_at(self, at: float) -> list[dict[str, Any]]:
-        """The slow outstanding exchanges at a moment of the clock, slowest first."""
+        """Returns the slow exchanges that were outstanding at this clock time, slowest first."""
         return [
             slow
             for slow in self._json["slowest"]
@@ -79,7 +79,7 @@ class Report:
         return dict(self._json["slowest"][0])
 
     def retransmitted(self) -> int:
-        """Segments that were sent again."""
+        """Returns the number of retransmitted segments."""
         return sum(
             int(connection[direction]["retransmitted"])
             for connection in self._json["connections"]
@@ -87,7 +87,7 @@ class Report:
         )
 
     def round_trip(self) -> float:
-        """The longest between client and server."""
+        """Returns the longest round trip between client and server."""
         return (
             max(
                 (connection["server_round_trip_ns"] or 0) + (connection["client_round_trip_ns"] or 0)
@@ -97,7 +97,7 @@ class Report:
         )
 
     def unsound(self) -> list[str]:
-        """What does not add up, if anything."""
+        """Returns the sums that are inconsistent."""
         wrong = []
         splits = {f"connection {c['flow_id']}": c["time_split"] for c in self._json["connections"]}
         whole = self._json["time_split"]
@@ -115,6 +115,6 @@ class Report:
         return wrong
 
     def table(self) -> str:
-        """Where the time went, in a line."""
+        """Returns the time split in one line."""
         parts = [(self.part(part), part) for part in PARTS if self.part(part) >= 0.000_5]
         return ", ".join(f"{part.replace('_', ' ')} {seconds:.3f} s" for seconds, part in sorted(parts, reverse=True))

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Makes a server and a network slow, each in turn, and checks that smbscope names the right one.
+"""Slows down a server and a network in turn, and checks that smbscope names the right culprit.
 
     sudo scripts/answers.py --smbscope target/release/smbscope [--keep DIR] [WORD ...]
 
-A real Samba server of `smbscope lab`, in a network of its own, and real clients work while tcpdump takes captures;
-what is made slow, and for how long, is measured with a clock and compared with what smbscope says of the capture. With
-words, only the scenarios whose name holds one of them are played; `--keep` keeps the captures.
+A real Samba server from `smbscope lab` with its own network serves real clients while tcpdump captures the traffic.
+The script measures each slowdown with a clock and compares it with smbscope's report on the capture. With WORD
+arguments, only scenarios whose name contains one of them are run. `--keep` keeps the captures.
 
-Without root, without the right to make network namespaces (as in many containers), or where a program is missing, it
-says so in a line and does nothing; `--skip-note` also writes the reason into a file. Exit status 1 if an answer is
-wrong.
+Without root, without permission to create network namespaces (as in many containers), or if a program is missing, the
+script prints the reason and does nothing; `--skip-note` also writes the reason to a file. Exit status 1 if an answer
+is wrong.
 """
 
 import argparse
@@ -29,19 +29,19 @@ from answer_lab import Capture, Lab, LabError, NoLabError, end, finish, which
 from answer_report import Report
 
 MIB = 1 << 20
-# A stop well above the second from which on a wait is slow.
+# A stop clearly above 1 s, the threshold for a slow wait.
 STOP_S = 1.5
-# How far smbscope's account of a stop may be from the clock's: the stop takes a moment to reach every process.
+# Relative tolerance between the reported and the measured stop, which takes a moment to reach every process.
 CLOSE = 0.2
 DIALECTS = {"SMB 3.1.1": "SMB3_11", "SMB1": "NT1"}
 SMALL = "get small.txt /dev/null"
-# Small files in a row, not enough of them to be a cause themselves; and the pause between them where a client has time.
+# Number of small files in a row, too few to be a cause themselves, and the client's pause between two of them.
 FEW = 90
 PAUSE = "!sleep 0.02"
 
 
 class Judge:
-    """Prints what is said of each scenario, and keeps what is wrong."""
+    """Prints the answer to each scenario and counts the wrong ones."""
 
     def __init__(self, smbscope: Path, keep: Path | None) -> None:
         self.smbscope = smbscope
@@ -68,7 +68,7 @@ class Judge:
 
 
 class Case:
-    """A scenario under judgement."""
+    """Report on one scenario, to be checked."""
 
     def __init__(self, judge: Judge, report: Report) -> None:
         self._judge = judge
@@ -90,15 +90,15 @@ class Case:
 
 
 def server_stopped(lab: Lab, judge: Judge) -> None:
-    """Clients are at work when the server stops for one and a half seconds."""
+    """Clients are working when the server stops for 1.5 s."""
     upload = lab.folder / "upload.bin"
     sparse(upload, 96 * MIB)
     sparse(lab.share / "big.bin", 96 * MIB)
     works = [
         Work("small files", [small_files(lab, FEW, PAUSE)], MIB // 8, is_typed=True),
         Work("small files, four clients", [small_files(lab, FEW, PAUSE)] * 4, MIB // 2, is_typed=True),
-        # Commands of several megabytes take their time without a stop too; and for a while, the server's kernel takes
-        # what the stopped server does not.
+        # Commands of several megabytes take a while even without a stop, and the server's kernel still receives data
+        # for a stopped server.
         Work("a big file down", ["get big.bin /dev/null"], 16 * MIB, close=0.4),
         Work("a big file up", [f"put {upload} up.bin"], 16 * MIB, close=0.4),
     ]
@@ -110,14 +110,14 @@ def server_stopped(lab: Lab, judge: Judge) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What clients do, and how much of it they have done when the server is stopped."""
+    """Work of the clients, and the captured size at which the server is stopped."""
 
     name: str
     commands: Sequence[str]
     captured: int
-    # How far a wait may be from the stop, as a share of it.
+    # Relative tolerance between the wait and the stop.
     close: float = CLOSE
-    # Commands come from standard input, where `!` runs a shell; otherwise one after the other from the command line.
+    # Send commands on standard input, where `!` runs a shell, instead of on the command line.
     is_typed: bool = False
 
     def start(self, lab: Lab, protocol: str) -> list[Popen[str]]:
@@ -127,7 +127,7 @@ class Work:
 
 
 def typed(lab: Lab, commands: str, protocol: str, number: int) -> Popen[str]:
-    """Starts a client that reads its commands, divided by semicolons, from standard input."""
+    """Starts a client that reads its commands (separated by semicolons) from standard input."""
     script = lab.folder / f"typed{number}.in"
     script.write_text("\n".join([*commands.split(";"), "quit\n"]))
     with script.open() as keyboard:
@@ -152,7 +152,7 @@ def stop_during(lab: Lab, judge: Judge, work: Work, dialect: str, protocol: str)
     held = report.slow_at(began + stopped / 2)
     case.expect(held[:1] == [report.slowest_of_all()], "the slowest command is one that the stop held up")
     case.expect(len(held) >= len(work.commands), "a command of every client is among the slowest")
-    # Where the stop broke a message off, the pause is within its transfer.
+    # If the stop interrupted a message, the pause is part of its transfer.
     phases = ("server_time", "request_transfer", "response_transfer")
     longest = max((int(slow[f"{phase}_ns"] or 0) / 1e9 for slow in held for phase in phases), default=0.0)
     case.expect(abs(longest - stopped) <= close * stopped, f"one of them stood still for {stopped:.2f} s")
@@ -162,7 +162,7 @@ def stop_during(lab: Lab, judge: Judge, work: Work, dialect: str, protocol: str)
 
 
 def narrow_network(lab: Lab, judge: Judge) -> None:
-    """Files are copied down and up over 10 Mbit/s."""
+    """Files are downloaded and uploaded over 10 Mbit/s."""
     upload = lab.folder / "upload.bin"
     sparse(upload, 2 * MIB)
     sparse(lab.share / "file.bin", 2 * MIB)
@@ -174,7 +174,7 @@ def narrow_network(lab: Lab, judge: Judge) -> None:
 
 
 def far_network(lab: Lab, judge: Judge) -> None:
-    """Small files and folders over a round trip of 25 ms: several seconds in all."""
+    """Small files and folders over a round trip of 25 ms, for several seconds in total."""
     commands = f"ls; {small_files(lab, 30)}"
     for case in both_sides(lab, judge, "25 ms round trip", commands):
         report = case.report
@@ -184,11 +184,11 @@ def far_network(lab: Lab, judge: Judge) -> None:
 
 
 def lossy_network(lab: Lab, judge: Judge) -> None:
-    """Small files over a network that loses packets; whoever lost one waits for a fifth of a second."""
+    """Small files over a lossy network. Each lost packet costs about 0.2 s."""
     files = small_files(lab, FEW)
     for dialect, protocol in DIALECTS.items():
         capture = lab.capture("lossy")
-        # Chance decides what is lost: enough files for a wait of several seconds.
+        # Losses are random, so use enough files for several seconds of waiting.
         finish(lab.clients([files], dialect=protocol))
         case = judge.hear(f"3 % loss, {dialect}", capture, culprit="network")
         report = case.report
@@ -198,7 +198,7 @@ def lossy_network(lab: Lab, judge: Judge) -> None:
 
 
 def both_sides(lab: Lab, judge: Judge, name: str, commands: str) -> Iterator[Case]:
-    """What captures at both ends say of a slow network, in every dialect."""
+    """Captures a slow network at both ends in every dialect, and yields the reports."""
     for dialect, protocol in DIALECTS.items():
         captures = {"client": lab.capture("client"), "server": lab.capture("server", at_server=True)}
         finish(lab.clients([commands], dialect=protocol))
@@ -206,11 +206,11 @@ def both_sides(lab: Lab, judge: Judge, name: str, commands: str) -> Iterator[Cas
             yield judge.hear(f"{name}: captured at the {side}, {dialect}", capture, culprit="network")
 
 
-# --- The client thinks
+# --- The client has think time
 
 
 def thinking_client(lab: Lab, judge: Judge) -> None:
-    """A user who pauses between commands: nobody waits."""
+    """A user pauses between commands, so the client waits for nothing."""
     for pause_s, commands in ((0.3, 10), (2.0, 3)):
         capture = lab.capture("thinking")
         thought = 0.0
@@ -227,21 +227,21 @@ def thinking_client(lab: Lab, judge: Judge) -> None:
         finish([client])
         case = judge.hear(f"client thinks for {pause_s} s at a time", capture, culprit="nothing")
         think = case.report.part("think")
-        # The first command is sent before the client is connected: some of that pause goes by before its end.
+        # The first command is sent while the client still connects, so part of the first pause is not think time.
         case.expect(
             thought * (1 - CLOSE) - pause_s <= think <= thought * (1 + CLOSE),
             f"about {thought:.1f} s went by in the client",
         )
 
 
-# --- Nobody is slow, and expected waits
+# --- Nothing is slow, and expected waits
 
 
 def nobody_slow(lab: Lab, judge: Judge) -> None:
-    """A busy client, a fast network, a fast server."""
+    """A busy client with a fast network and a fast server."""
     for dialect, protocol in DIALECTS.items():
         capture = lab.capture("fast")
-        # All waits together stay below the second that a person notices.
+        # All waits together stay below 1 s, the threshold for a slow wait.
         finish(lab.clients([";".join([SMALL] * 200)], dialect=protocol))
         case = judge.hear(f"nothing slow, {dialect}", capture, culprit="nothing")
         case.expect("Nothing is slow" in case.report.headline, "the headline says so")
@@ -250,7 +250,7 @@ def nobody_slow(lab: Lab, judge: Judge) -> None:
 
 
 def waits_for_changes(lab: Lab, judge: Judge) -> None:
-    """A subscription to changes: an expected wait."""
+    """A subscription to changes, which is an expected wait."""
     folder = lab.share / "watched"
     folder.mkdir()
     for dialect, protocol in DIALECTS.items():
@@ -269,19 +269,19 @@ def waits_for_changes(lab: Lab, judge: Judge) -> None:
 
 
 def waits_for_lock(lab: Lab, judge: Judge) -> None:
-    """Someone waits for a lock that another holds, until a message has come from far away."""
+    """A client waits for a lock until the holder has received a message over the network."""
     if which("smbtorture") is None:
         print("waits for a lock\n    skipped: smbtorture is missing (package samba-testsuite)")
         return
     capture = lab.capture("lock", at_server=True)
     finish([lab.client("smbtorture", lab.target, "smb2.lock.async", name="smbtorture")])
     case = judge.hear("waits for a lock: captured at the server", capture)
-    # The lock is given back in answer to the word that the other must wait: a round trip later.
+    # The holder releases the lock one round trip later, when it learns that the other client is waiting.
     designed(case, 0.05)
 
 
 def designed(case: Case, lasted: float) -> None:
-    """Nothing but expected waits in a time."""
+    """Checks that this time contains only expected waits."""
     held = case.report.part("waiting", "think")
     case.expect(held >= lasted * (1 - CLOSE), f"{lasted:.2f} s went by in expected waits")
     case.expect(case.report.part("waiting") > 0, "some of it is known as such")
@@ -289,10 +289,10 @@ def designed(case: Case, lasted: float) -> None:
     case.expect(server < lasted, "no command was in the server for so long")
 
 
-# --- All of it
+# --- All scenarios
 
 
-# With the options of `smbscope lab` that make it slow.
+# Each scenario with the options of `smbscope lab` that slow it down.
 SCENARIOS: dict[Callable[[Lab, Judge], None], tuple[str, ...]] = {
     server_stopped: (),
     narrow_network: ("--bandwidth", "10mbit"),
@@ -306,7 +306,8 @@ SCENARIOS: dict[Callable[[Lab, Judge], None], tuple[str, ...]] = {
 
 
 def small_files(lab: Lab, number: int, then: str = "") -> str:
-    """Commands that get small files, each another one: the same file opened again and again is a cause of its own."""
+    """Returns commands that get distinct small files, because opening the same file repeatedly would be a cause
+    itself."""
     names = [f"small-{at:04}.txt" for at in range(number)]
     for name in names:
         shutil.copy(lab.share / "small.txt", lab.share / name)
@@ -315,13 +316,13 @@ def small_files(lab: Lab, number: int, then: str = "") -> str:
 
 
 def sparse(path: Path, size: int) -> None:
-    """A file of zeros that takes no room."""
+    """Creates a file of zeros that occupies no disk space."""
     with path.open("wb") as file:
         file.truncate(size)
 
 
 def ended(number: int, frame: FrameType | None) -> None:
-    """Ends as Ctrl-C does, with everything cleaned up."""
+    """Exits as after Ctrl-C, with full clean-up."""
     raise KeyboardInterrupt
 
 

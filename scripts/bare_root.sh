@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# Proves `make demo` and `make test` on a minimal Debian: runs them in a root that debootstrap has just made (root only).
+# Runs `make demo` and `make test` on a minimal Debian, in a root directory freshly made by debootstrap. Needs root.
 #
 #   sudo scripts/bare_root.sh DIR [--suite NAME] [--mirror URL] [--again] [--remove] [demo|test|COMMAND ...]
 #   sudo scripts/bare_root.sh DIR [--suite NAME] [--mirror URL] --plain
 #
-# DIR must not exist, or be empty; it needs 20 GB for both. In it: Debian's smallest system (variant minbase), make and
-# ca-certificates, and a fresh clone of the commit that is checked out here. Everything else has to come from
-# scripts/setup.sh. Three things are this machine's own, as a developer would have installed them, and can't be written
-# to: the Rust toolchain in use, Node, and npm. Python is Debian's, so the suite must have 3.11 or later. The registries
-# are reached as on this machine: name servers, certificates, proxies and the settings of apt, cargo, npm and pip are
-# passed on, settings with secrets only by a mount that ends with the run.
+# DIR must be empty or not exist, and needs 20 GB for both. It receives Debian's smallest system (variant minbase) with
+# make and ca-certificates, and a fresh clone of the current commit. scripts/setup.sh must install everything else. Only
+# the Rust toolchain, Node and npm come from this machine, read-only, as if a developer had installed them. Python is
+# Debian's, so the suite must have 3.11 or later. Access to registries is configured as on this machine: name servers,
+# certificates, proxies and the settings of apt, cargo, npm and pip are passed on. Settings with secrets are only mounted
+# during the run.
 #
-# The run has a process table and mounts of its own: however it ends, no process and no mount is left. It shares this
-# machine's network, and its network namespaces if it makes any. DIR stays, with the pages in DIR/home/smbscope/out;
-# --remove takes it away afterwards. --again uses a root that is there already, with all that earlier runs installed.
-# --plain only makes the minimal Debian, in which chroot(8) finds nothing of this machine or of smbscope.
+# The run has separate process ids and mounts, so that no process or mount is left, however it ends. It shares this
+# machine's network and network namespaces. DIR remains, with the pages in DIR/home/smbscope/out; --remove deletes it
+# afterwards. --again reuses an existing root with everything that earlier runs installed. --plain only makes the
+# minimal Debian, in which chroot(8) sees nothing of this machine or of smbscope.
 set -euo pipefail
 
-# The programs of this machine, inside.
+# This machine's programs, as seen inside the root.
 TOOLS=/opt/tools
 CLONE=/home/smbscope
 MARK=.smbscope-bare-root
-# Settings of the registries' clients in the home folder, and of pip for all users.
+# Registry client settings in the home folder, and pip's settings for all users.
 SETTINGS=(.npmrc .config/pip/pip.conf .pip/pip.conf .cargo/config.toml /etc/pip.conf)
-# Variables that say how registries are reached. What holds a secret is not passed on.
+# Variables that configure access to the registries. Those with secrets are not passed on.
 VARIABLES='^(https?_proxy|no_proxy|all_proxy|HTTPS?_PROXY|NO_PROXY|ALL_PROXY|SSL_CERT_(FILE|DIR)|CURL_CA_BUNDLE'
 VARIABLES+='|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|CARGO_(HTTP|NET|SOURCE|REGISTRIES)_[A-Z0-9_]+'
 VARIABLES+='|PIP_(INDEX_URL|EXTRA_INDEX_URL|CERT|TRUSTED_HOST|DEFAULT_TIMEOUT)|(npm_config|NPM_CONFIG)_[A-Za-z_]+'
@@ -37,14 +37,14 @@ fail() {
 
 usage() { sed -n '4,5p' "$0" | cut -c3-; }
 
-# Runs a command with mounts and a process table of its own. The first process of the table ends with this script, however
-# that ends, and all others with the first: the kernel then takes the mounts away.
+# Runs a command with separate mounts and process ids. The first process in the namespace dies with this script, and all
+# others die with it, so the kernel removes the mounts.
 alone() {
     setpriv --pdeathsig KILL -- \
         unshare --mount --propagation private --pid --fork --kill-child=KILL --mount-proc -- "$@"
 }
 
-# `URI|suite|components|key` of each Debian archive that this machine uses.
+# Prints `URI|suite|components|key` of each Debian archive that this machine uses.
 archives() {
     command -v apt-get >/dev/null || return 0
     apt-get indextargets --format '$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(ORIGIN)' 'Created-By: Packages' 2>/dev/null |
@@ -64,16 +64,16 @@ make_root() {
     alone debootstrap --variant=minbase "${options[@]}" "$suite" "$root" "$mirror" >"$log" 2>&1 ||
         fail "debootstrap failed: $(tail -n 1 "$log") (all of it: $log)"
     mv "$log" "$root/$MARK"
-    # Security and other updates, where this machine has them for the same suite.
+    # Add security and other updates if this machine has them for the same suite.
     archives | awk -F'|' -v suite="$suite" '$2 == suite || index($2, suite "-") == 1 { print "deb " $1, $2, $3 }' \
         >"$root/etc/apt/sources.list"
     [ -s "$root/etc/apt/sources.list" ] || echo "deb $mirror $suite main" >"$root/etc/apt/sources.list"
-    # No package starts a service.
+    # Prevents packages from starting services.
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
     chmod 755 "$root/usr/sbin/policy-rc.d"
 }
 
-# Name servers, certificates and proxies; on every run, since they may change.
+# Copies name servers, certificates and proxies on every run, because they may change.
 pass_network_on() {
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
     if command -v apt-config >/dev/null; then
@@ -87,7 +87,7 @@ pass_network_on() {
     env | grep -E "$VARIABLES" | grep -viE '^[^=]*(token|password|auth)' >"$root/$MARK.env" || true
     while IFS= read -r value; do
         value=${value#*=}
-        # Files that they name, such as certificates.
+        # Also copy files named in variables, such as certificates.
         if [[ $value == /* && -f $value && ! -e $root$value ]]; then
             mkdir -p "$root$(dirname "$value")"
             cp -L "$value" "$root$value"
@@ -95,7 +95,7 @@ pass_network_on() {
     done <"$root/$MARK.env"
 }
 
-# What runs with mounts and processes of its own: puts this machine's programs into the root, and works there.
+# Runs inside the namespaces: mounts this machine's programs in the root and runs the commands there.
 inside() {
     mount --bind "$root" "$root"
     cd "$root"
@@ -204,7 +204,7 @@ done
 mkdir -p "$root"
 root=$(readlink -f "$root")
 [ "$root" != / ] || fail "the root of this machine is no place for it"
-# Other users have to get into it.
+# Other users need access.
 chmod 755 "$root"
 . /etc/os-release
 if [ -z "$suite" ]; then

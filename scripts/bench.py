@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Speed and memory of `smbscope analyze` on large generated captures, next to tshark and to the physical limit.
+"""Measures speed and memory of `smbscope analyze` on large generated captures, against tshark and the physical limit.
 
     scripts/bench.py --smbscope target/release/smbscope --examples target/release/examples --scratch target/bench \\
         -o docs/performance.md
 
-Each capture is generated from a seed, measured with every program in turn and deleted. The programs: smbscope; tshark
-with its service response times; `cat`, which only reads; and a bare walk through a memory map that touches each record
-header and the first 80 bytes of each packet. The captures are in the page cache.
+Each capture is generated from a seed, measured with every program in turn and deleted. The programs are smbscope;
+tshark with its service response times; `cat`, which only reads; and a bare walk through a memory map that touches each
+record header and the first 80 bytes of each packet. The captures are in the page cache.
 """
 
 import argparse
@@ -45,26 +45,26 @@ class Case:
 
     @property
     def shows_every_exchange(self) -> bool:
-        """Damage hides some, and a short snap length all members of a compound but the first."""
+        """False for damaged captures, and for short snap lengths, which hide all but the first member of a compound."""
         return not self.is_damaged and (self.snap is None or self.mix not in ("office", "site"))
 
 
 @dataclass(slots=True)
 class Measured:
-    """A case with its results by program."""
+    """Results of a case by program."""
 
     case: Case
     size: int
     packets: int
     arguments: str
-    """What the generator was given."""
+    """Arguments of the generator."""
     flows: int
-    """Connections that it began."""
+    """Number of generated connections."""
     answered: int
-    """Requests that were answered to the end."""
+    """Number of requests with a complete response."""
     runs: dict[str, Run] = field(default_factory=dict)
     by_thread: dict[int, list[float]] = field(default_factory=dict)
-    """Processor time of each thread by the number of workers, the reading one first."""
+    """CPU time of each thread by number of workers, the reading thread first."""
 
 
 CASES = (
@@ -83,7 +83,7 @@ CASES = (
 
 
 def number(text: str) -> int:
-    """1G, 500M, 64k, or bytes."""
+    """Parses a number of bytes such as 1G, 500M or 64k."""
     match = re.fullmatch(r"(\d+)([kMG]?)", text)
     if not match:
         raise argparse.ArgumentTypeError("a number, or one with k, M or G")
@@ -91,7 +91,7 @@ def number(text: str) -> int:
 
 
 class Bench:
-    """The programs and where captures go."""
+    """The programs, and the directory for captures."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.smbscope: Path = options.smbscope
@@ -105,7 +105,7 @@ class Bench:
         self.cores = os.cpu_count() or 1
 
     def generate(self, case: Case, size: int, path: Path) -> Measured:
-        """Writes the capture, and waits until it is on the disk: nothing is to be written while others measure."""
+        """Writes the capture and waits until it is on disk, so that no write disturbs the measurements."""
         arguments = ["--mix", case.mix, "--flows", str(case.flows), "--bytes", str(size)]
         arguments += [] if case.snap is None else ["--snap", str(case.snap)]
         arguments += case.extra
@@ -124,7 +124,7 @@ class Bench:
         )
 
     def check(self, measured: Measured, path: Path) -> None:
-        """What is fast must also be right: smbscope finds every exchange that the generator wrote."""
+        """Checks that smbscope finds every generated exchange."""
         command = [str(self.smbscope), "analyze", "--quiet", "--format", "json", str(path)]
         report = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
         found = sum(command["outcomes"].get("complete", 0) for command in report["commands"])
@@ -143,7 +143,7 @@ class Bench:
         }
 
     def measure(self, case: Case, size: int) -> Measured:
-        """All programs on one capture."""
+        """Measures all programs on one capture."""
         print(f"bench: {case.name}", file=sys.stderr)
         path = self.scratch / f"{case.name}.pcap"
         try:
@@ -167,7 +167,7 @@ class Bench:
         return measured
 
     def scale(self, case: Case, size: int) -> Measured:
-        """smbscope and the bare walk on one capture."""
+        """Measures smbscope and the bare walk on one capture."""
         print(f"bench: scaling, {size / 1e6:,.0f} MB, {case.flows} flows", file=sys.stderr)
         path = self.scratch / "scaling.pcap"
         try:

@@ -1,7 +1,7 @@
-"""What got slower: a binary of an older commit in the same run, and the figures that were committed last.
+"""Finds slowdowns, against the binary of an older commit and against the figures committed last.
 
-Wall and processor times of two days or two machines can't be compared. So the older binary takes turns with the present
-one on the same captures, and committed figures are compared by their ratio to the bare walk of their own run.
+Wall and CPU times from different days or machines can't be compared. So the older binary takes turns with the current
+one on the same captures, and committed figures are compared by their ratio to the bare walk of the same run.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "performance.json"
 AGAINST = "smbscope of the older commit"
-# A median change that each round confirms is no chance; one below this is not worth a word.
+# Smallest slowdown to report: median ratio, confirmed in every round.
 SLOWER = 1.03
-# The machine differs from run to run: the ratio to the walk moves by about this much for the same binary.
+# The ratio to the walk varies by about this much between runs of the same binary.
 SLOWER_THAN_COMMITTED = 1.15
 
 
 def commit(name: str) -> str:
-    """The full name of a commit; of the last release where the name is `release`, and nothing where there is none."""
+    """Returns the full name of a commit. `release` means the last release; returns an empty string if there is none."""
     if name == "release":
         tags = run(["git", "tag", "--list", "v*", "--merged", "HEAD", "--sort=-v:refname"]).split()
         if not tags:
@@ -45,25 +45,25 @@ def run(command: Sequence[str], cwd: Path = ROOT) -> str:
 
 
 def build(name: str, scratch: Path) -> Path:
-    """The release binary of a commit, built beside the captures and kept for the next time."""
+    """Builds the release binary of a commit next to the captures, and keeps it for later runs."""
     tree = scratch / f"tree-{name[:12]}"
     binary = tree / "target" / "release" / "smbscope"
     if not binary.exists():
         if not tree.exists():
             run(["git", "worktree", "prune"])
             run(["git", "worktree", "add", "--detach", str(tree), name])
-        # Wherever the present one is built: the older one stays by itself.
+        # In a separate target directory, so that the current binary is not overwritten.
         run(["cargo", "build", "--release", "--locked", "-p", "smbscope-cli", "--target-dir", "target"], cwd=tree)
     return binary
 
 
 def ratio(now: Sequence[float], before: Sequence[float]) -> float:
-    """The median of the ratios round by round."""
+    """Returns the median of the per-round ratios."""
     return statistics.median(new / old for new, old in zip(now, before, strict=True))
 
 
 def got_slower(measured: Sequence[Measured]) -> list[str]:
-    """The captures on which the present binary takes more processor time than the older one, in each round."""
+    """Returns the captures on which the current binary takes more CPU time than the older one in every round."""
     slower = []
     for one in measured:
         now, before = one.runs["smbscope"].rounds, one.runs[AGAINST].rounds
@@ -73,7 +73,7 @@ def got_slower(measured: Sequence[Measured]) -> list[str]:
 
 
 def against(measured: Sequence[Measured], name: str) -> list[str]:
-    """A section on the older commit."""
+    """Returns the section that compares with the older commit."""
     rows = []
     for one in measured:
         now, before = one.runs["smbscope"], one.runs[AGAINST]
@@ -97,7 +97,7 @@ def against(measured: Sequence[Measured], name: str) -> list[str]:
 
 
 def figures(measured: Sequence[Measured]) -> dict[str, dict[str, float]]:
-    """What is committed beside the page: what does not depend much on the machine."""
+    """Returns the figures to commit with the page, which depend little on the machine."""
     return {
         one.case.name: {
             "times_the_walk": round(one.runs["smbscope"].wall / one.runs["bare walk"].wall, 2),
@@ -109,7 +109,7 @@ def figures(measured: Sequence[Measured]) -> dict[str, dict[str, float]]:
 
 
 def since_committed(measured: Sequence[Measured]) -> list[str]:
-    """Captures on which the ratio to the walk grew, a line each."""
+    """Returns one line per capture whose ratio to the walk has grown."""
     if not FIGURES.exists():
         return []
     known: dict[str, dict[str, float]] = json.loads(FIGURES.read_text(encoding="utf-8"))
@@ -123,6 +123,6 @@ def since_committed(measured: Sequence[Measured]) -> list[str]:
 
 
 def keep(measured: Sequence[Measured]) -> None:
-    """Writes the figures for the next time; captures that were not measured keep theirs."""
+    """Saves the figures for later comparisons. Captures that were not measured keep theirs."""
     known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     FIGURES.write_text(json.dumps(known | figures(measured), indent=2) + "\n", encoding="utf-8")

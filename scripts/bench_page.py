@@ -1,4 +1,4 @@
-"""The page that bench.py writes: machine, method, targets, a table for each capture, scaling."""
+"""The page that bench.py writes: machine, method, targets, one table per capture, scaling."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from bench import Measured
     from measure import Run
 
-# Who needs the page.
+# Intended readers of the page.
 READERS = (
     "For anyone who plans to analyse large captures: speed and memory, next to tshark and to a bare walk over the file."
 )
-# What is aimed for; see the notes below the tables for what stands in the way of those that are missed.
+# Targets. Notes below the tables explain what prevents those that are missed.
 TIMES_TSHARK_FULL = 100
 TIMES_TSHARK_SNAPPED = 40
 TIMES_WALK_FULL = 2
@@ -27,7 +27,8 @@ ONE_THREAD = "smbscope --threads 1"
 WITHOUT_FINDINGS = "smbscope --threads 1 --no-findings"
 ANONYMOUS_BYTES = 150 * 10**6
 
-# What is not a quiet machine: load average at the start, and wall time of a program on one core to its processor time.
+# Limits above which the machine counts as busy: load average at the start, and ratio of wall to CPU time of a
+# single-threaded program.
 BUSY_LOAD = 0.8
 BUSY_WAIT = 1.1
 
@@ -61,13 +62,13 @@ def times(ratio: float) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table whose first column is text and whose others are figures."""
+    """Formats a table with text in the first column and figures in the others."""
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
 
 
 def fastest(measured: Measured) -> Run:
-    """smbscope as it runs without options."""
+    """Returns the run of smbscope with default options."""
     return measured.runs["smbscope"]
 
 
@@ -102,7 +103,7 @@ def summary(all_measured: Sequence[Measured]) -> list[str]:
 
 
 def targets(all_measured: Sequence[Measured]) -> list[str]:
-    """Each target with the worst capture that it speaks of."""
+    """Lists each target with the worst capture it applies to."""
     full = [one for one in all_measured if one.case.snap is None and not one.case.is_damaged]
     narrow = [one for one in all_measured if one.case.snap == 128]
     rows: list[list[str]] = []
@@ -153,7 +154,7 @@ def targets(all_measured: Sequence[Measured]) -> list[str]:
 
 
 def programs(measured: Measured) -> list[str]:
-    """Every program on one capture."""
+    """Lists all programs on one capture."""
     ours = fastest(measured)
     rows = []
     for name, run in measured.runs.items():
@@ -183,7 +184,7 @@ def programs(measured: Measured) -> list[str]:
 
 
 def scaling(all_measured: Sequence[Measured], first: str) -> list[str]:
-    """Captures that differ in one thing."""
+    """Compares captures that differ in one respect."""
     rows = []
     for measured in all_measured:
         names = [name for name in measured.runs if name.startswith("smbscope")]
@@ -204,7 +205,7 @@ def scaling_row(measured: Measured, name: str, run: Run) -> list[str]:
 
 
 def shares(measured: Sequence[Measured]) -> list[str]:
-    """What each number of workers leaves to the thread that reads."""
+    """Lists CPU time by thread for each number of workers."""
     rows = []
     for one in measured:
         for workers, seconds in one.by_thread.items():
@@ -232,7 +233,7 @@ def shares(measured: Sequence[Measured]) -> list[str]:
 
 
 def disturbance(measured: Sequence[Measured], load: float) -> list[str]:
-    """A warning when the machine had other things to do: wall times are not to be trusted then."""
+    """Warns that wall times are unreliable if the machine was busy."""
     waits = [run.wall / run.cpu for one in measured for name, run in one.runs.items() if name == "tshark" and run.cpu]
     longest = max(waits, default=1.0)
     if load <= BUSY_LOAD and longest <= BUSY_WAIT:
@@ -250,7 +251,7 @@ def page(
     smbscope: Path,
     load: float,
 ) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     text = [
         "# Performance",
         "",

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the Markdown pages of the repository, and builds them as HTML.
+"""Checks the Markdown pages of the repository and builds them as HTML.
 
-Held to: one title a page, below it in docs/ who needs the page ("For anyone who records traffic: …"), headings that
-skip no level, relative links whose file and heading exist, pictures with a text for those who can't see them,
-addresses that are well formed (nothing is asked of the network), and an index, docs/README.md, from which every page
-of docs/ is reached. With --output the pages are written as HTML, in the layout of the repository, and the result is
-checked once more: every link and picture in it must lead to a file that is there. With --smbscope the HTML has a
-command reference, made from the program's help.
+Rules: one title per page; in docs/, the intended readers below it ("For anyone who records traffic: …"); no skipped
+heading levels; relative links to existing files and headings; alternative text for images; well-formed URLs (without
+network access); and an index, docs/README.md, that links to every page of docs/. With --output, the pages are written
+as HTML in the layout of the repository, and all links and images in the result must lead to existing files. With
+--smbscope, the HTML includes a command reference generated from the program's help.
 """
 
 import argparse
@@ -20,11 +19,11 @@ from docs_pages import COMMANDS, ROOT, Page, command_reference, load
 from docs_site import LinkReader, build
 
 SCHEMES = {"https", "http", "mailto"}
-# What a link or picture that was not understood leaves in the text.
+# Unparsed link or image syntax in text.
 LEFTOVER = re.compile(r"\]\(|\]\[")
 
 
-# How the first paragraph of a page begins.
+# Required start of a page's first paragraph.
 READER = re.compile(r"For [^.:]+: \S")
 
 
@@ -38,10 +37,10 @@ def heading_problems(page: Page) -> Iterator[str]:
 
 
 def reader_problem(page: Page) -> str | None:
-    """A page of docs/ begins with who needs it."""
+    """Requires that a page of docs/ starts with its intended readers."""
     if page.path.parent != ROOT / "docs":
         return None
-    # Behind the three tokens of the title.
+    # The title takes the first three tokens.
     kinds, text = [token.type for token in page.tokens[3:5]], page.tokens[4].content if len(page.tokens) > 4 else ""
     if kinds != ["paragraph_open", "inline"] or not READER.match(" ".join(text.split())):
         return f"{page.name}: the first paragraph wants to begin with who needs the page: 'For anyone who …: …'"
@@ -49,7 +48,7 @@ def reader_problem(page: Page) -> str | None:
 
 
 def link_problem(page: Page, target: str, pages: dict[Path, Page]) -> str | None:
-    """What is wrong with the target of a link or picture, if anything."""
+    """Returns the problem with a link or image target, or None."""
     parts = urlsplit(target)
     if parts.scheme:
         if parts.scheme not in SCHEMES:
@@ -100,7 +99,7 @@ def problems(pages: dict[Path, Page]) -> Iterator[str]:
 
 
 def site_problems(output: Path) -> Iterator[str]:
-    """Links of the built pages that lead nowhere."""
+    """Yields broken links in the built pages."""
     readers: dict[Path, LinkReader] = {}
     for path in sorted(output.rglob("*.html")):
         readers[path.resolve()] = reader = LinkReader()

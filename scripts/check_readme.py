@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Runs the examples of README.md and docs/*.md, so that they keep working.
 
-```sh                 a line that begins with `smbscope ` is run and must exit with 0; of the tutorial, every line is
-```sh package         the same where smbscope is installed from its package (`--root`), and nowhere else
-```sh clone           the same where it is not
-```console checked    each line behind `$ ` is run, and must print the lines that follow it: `…` stands for anything
-                      within a line, and alone on a line for any lines; how many blanks stand between words is free
+```sh                 lines that begin with `smbscope ` are run and must exit with 0; in the tutorial, all lines
+```sh package         the same, but only if smbscope is installed from its package (`--root`)
+```sh clone           the same, but only if it is not
+```console checked    each line after `$ ` is run and must print the lines below it. `…` matches anything within a line,
+                      or any number of lines if alone on a line. The number of spaces between words is ignored
 
-A backslash at the end of a line continues it. Blocks with other words, such as ```console, are not run. A page's
-examples run one after the other in a scratch directory of its own, laid out as the repository is after `make demo`:
-tests/data holds the bundled captures, target/release/smbscope is the binary. What a page's `cd` and `export` lines
-say holds for the lines below. smbscope is on the PATH, except for the tutorial, which has to say how to get it there.
-With `--update`, shown output that differs is rewritten; next to a lone `…`, lines must still be as they are shown.
-With `--root DIR`, examples run in that directory as their root (chroot), where smbscope's package is installed.
+A backslash at the end of a line continues it. Other blocks, such as ```console, are not run. The examples of a page
+run in order in a separate scratch directory with the layout of the repository after `make demo`: tests/data contains
+the bundled captures, target/release/smbscope is the binary. A page's `cd` and `export` lines apply to all later lines.
+smbscope is on the PATH, except for the tutorial, which has to explain how to put it there.
+With `--update`, shown output that differs is rewritten; the lines next to a lone `…` must still match.
+With `--root DIR`, examples run with that directory as their root (chroot), where smbscope's package is installed.
 """
 
 import argparse
@@ -29,9 +29,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 TIMEOUT_SECONDS = 300
-# Where programs are in a root that has nothing of this machine.
+# PATH within a root directory that contains nothing of this machine.
 BARE = "/usr/sbin:/usr/bin:/sbin:/bin"
-# Examples that start a private server.
+# Commands that start a private server.
 WANT_SAMBA = ("smbscope bench", "smbscope lab")
 
 
@@ -39,9 +39,9 @@ WANT_SAMBA = ("smbscope bench", "smbscope lab")
 class Example:
     line: int
     command: str
-    # What it prints, where the page shows it.
+    # Expected output, if the page shows it.
     shown: list[str] | None = None
-    # Number of the first shown line in the page.
+    # Line number of the first line of expected output.
     shown_from: int = 0
 
 
@@ -54,13 +54,13 @@ class Outcome:
 
 @dataclass
 class Workplace:
-    """The directory in which the examples of one page run."""
+    """Directory in which the examples of one page run."""
 
     directory: Path
     environment: dict[str, str]
-    # Where smbscope is installed from its package: what is / for the examples.
+    # Root directory of the examples (chroot), if smbscope is installed there from its package.
     root: Path | None = None
-    # The `cd` and `export` lines so far.
+    # Previous `cd` and `export` lines.
     state: list[str] = field(default_factory=list)
 
     def run(self, example: Example) -> Outcome:
@@ -91,7 +91,7 @@ class Workplace:
 
 
 def prints(output: str, shown: list[str]) -> bool:
-    """Whether the output is what is shown; `…` stands for anything."""
+    """Returns True if the output matches the shown lines, in which `…` is a wildcard."""
     pattern = ""
     for line in shown:
         words = line.split()
@@ -104,7 +104,7 @@ def prints(output: str, shown: list[str]) -> bool:
 
 
 def updated(output: str, shown: list[str]) -> list[str] | None:
-    """The lines that a page should show instead of these. None if they can't be found in the output."""
+    """Returns the updated lines for a page, or None if the shown lines don't match the output."""
     lines = [line.rstrip() for line in output.splitlines()]
     elisions = [at for at, line in enumerate(shown) if line.strip() == "…"]
     result: list[str] = []
@@ -130,7 +130,7 @@ def updated(output: str, shown: list[str]) -> list[str] | None:
 
 
 def update(page: Path, changes: list[tuple[Example, list[str]]]) -> None:
-    """Puts new output into a page, from its end on."""
+    """Inserts new output into a page, last example first."""
     lines = page.read_text(encoding="utf-8").splitlines()
     for example, new in reversed(changes):
         begin = example.shown_from - 1
@@ -139,7 +139,7 @@ def update(page: Path, changes: list[tuple[Example, list[str]]]) -> None:
 
 
 def examples(page: Path, here: str = "clone") -> Iterator[Example]:
-    """The examples of a page for smbscope from a `package` or a `clone`, in order."""
+    """Yields the examples of a page that apply to a `package` or a `clone`, in order."""
     fence = None
     found: Example | None = None
     pending = ""
@@ -192,7 +192,7 @@ def environment(path: str) -> dict[str, str]:
 
 
 def which(tool: str) -> str | None:
-    """Where a program is; some are not on the path of an ordinary user."""
+    """Finds a program, including in the sbin directories that may not be on an ordinary user's PATH."""
     return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hold the statistics of smbscope-stats against SciPy's and NumPy's: intervals of ratios, probabilities, block lengths,
-adjustments. The test `scipy` of that crate writes what smbscope found to standard input, as JSON."""
+"""Checks the statistics of smbscope-stats against SciPy and NumPy: intervals of ratios, p-values, block lengths,
+corrections for multiple tests. The crate's test `scipy` writes its results to standard input as JSON."""
 
 import json
 import sys
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 RESAMPLES = 50_000
-# Two bootstraps of 50,000 resamples differ by chance: this share of the width of the interval.
+# Random difference between two bootstraps of 50,000 resamples, relative to the width of the interval.
 TOLERANCE = 0.04
 
 Values = NDArray[np.float64]
 
 
 def percentiles(base: Values, other: Values, pairs: bool, level: float) -> tuple[float, float]:
-    """SciPy's percentile bootstrap of the logarithm of the ratio."""
+    """Returns SciPy's percentile bootstrap interval of the logarithm of the ratio."""
     if pairs:
         found = stats.bootstrap(
             (other - base,), np.mean, confidence_level=level, n_resamples=RESAMPLES, method="percentile", rng=7
@@ -35,7 +35,7 @@ def percentiles(base: Values, other: Values, pairs: bool, level: float) -> tuple
 
 
 def expected(base: Values, other: Values, pairs: bool) -> tuple[tuple[float, float], float]:
-    """The interval that docs/comparing.md describes, and the probability of Student's test."""
+    """Returns the interval described in docs/comparing.md and the p-value of Student's test."""
     if pairs:
         test = stats.ttest_rel(other, base)
         difference = other - base
@@ -53,7 +53,7 @@ def expected(base: Values, other: Values, pairs: bool) -> tuple[tuple[float, flo
 
 
 def block_length(values: Values) -> float:
-    """Politis and White (2004), corrected 2009, for the stationary bootstrap."""
+    """Optimal block length of the stationary bootstrap: Politis and White (2004), corrected 2009."""
     count = len(values)
     centred = values - values.mean()
     covariance = np.correlate(centred, centred, "full")[count - 1 :] / count
@@ -73,7 +73,7 @@ def block_length(values: Values) -> float:
 
 
 def holm(values: Values) -> Values:
-    """Step down by hand: SciPy has no Holm."""
+    """Holm's step-down correction, which SciPy lacks."""
     order = np.argsort(values)
     steps = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
     adjusted = np.empty_like(values)
@@ -82,7 +82,7 @@ def holm(values: Values) -> Values:
 
 
 def main() -> int:
-    """Compare, and name what differs."""
+    """Prints the differences."""
     cases = json.load(sys.stdin)
     wrong = []
     for case in cases["figures"]:
@@ -96,7 +96,7 @@ def main() -> int:
         if not np.isclose(np.log(case["found"]["ratio"]), other.mean() - base.mean()):
             wrong.append(f"{name}: ratio {case['found']['ratio']}")
         p_value = case["found"]["p_value"]
-        # At least Student's; more only where the resamples are more doubtful.
+        # Student's p-value is the lower limit. It may only be exceeded where the resamples are less certain.
         if not probability * 0.999 - 1e-9 <= p_value <= max(3 * probability, probability + 0.05):
             wrong.append(f"{name}: probability {p_value}, by SciPy {probability}")
     for series in cases["series"]:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that others read the exchange table as smbscope means it.
+"""Checks that other programs read the exchange table correctly.
 
 Each capture is analysed into Parquet and into the JSON report. DuckDB, pandas (with pyarrow) and Polars then read the
-Parquet file, count and time every command and group for themselves, and must arrive at what the report says: counts
-to the digit; medians, 95th and 99th percentiles to the nanosecond as long as the report's are exact (up to 10,000
-values; they come from a histogram of three digits above). Percentiles of all of them are those of Hyndman and Fan's
-definition 7; the report leaves out those that too few values support.
+Parquet file, count and time every command and group on their own, and must arrive at the figures of the report. Counts
+must be equal. Medians, 95th and 99th percentiles must be equal to the nanosecond as long as the report's are exact: up
+to 10,000 values, above that they come from a histogram with three significant digits. All use definition 7 of Hyndman
+and Fan; the report omits percentiles that too few values support.
 """
 
 import argparse
@@ -25,19 +25,19 @@ import pandas
 import polars
 
 ROOT = Path(__file__).resolve().parent.parent
-# The largest number of values of which the report's percentiles are exact, and their relative error above it.
+# Largest number of values with exact percentiles in the report, and the relative error above it.
 EXACT = 10_000
 TOLERANCE = 1e-3
-# Percentile, its key in the report, and the fewest values that support it.
+# Percentile, its key in the report, and the minimum number of values.
 PERCENTILES = ((0.5, "p50", 1), (0.95, "p95", 20), (0.99, "p99", 100))
-# Rows that are no command of their own; the report shows them apart.
+# Rows that are not commands of their own, which the report lists separately.
 APART = ("async portion", "server-initiated")
 NOT_IN_HEADLINE = ("Waiting", "Encrypted")
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Commands, those of them that were timed, and percentiles of their response times in ns."""
+    """Number of commands, number of timed commands, and percentiles of their response times in ns."""
 
     count: int
     timed: int
@@ -49,7 +49,7 @@ Table = dict[tuple[str, str], Figures]
 
 
 def reported(report: dict[str, Any]) -> Table:
-    """What the JSON report says; absent percentiles are left out at the end of the tuple."""
+    """Returns the figures of the JSON report. Missing percentiles are omitted from the end of the tuple."""
 
     def figures(row: dict[str, Any]) -> Figures:
         times = row["response_time"]
@@ -66,7 +66,7 @@ def reported(report: dict[str, Any]) -> Table:
     table: Table = dict(groups(report["groups"]))
     for row in report["commands"]:
         waiting = " (waiting)" if row["groups"] == ["Waiting"] else ""
-        # A command of which there are only rows apart has an entry for them.
+        # A command that only has separate rows still has an entry.
         if row["count"]:
             table["command", f"{row['protocol']} {row['command']}{waiting}"] = figures(row)
     table["headline", ""] = figures(report["totals"]["headline"])
@@ -74,7 +74,7 @@ def reported(report: dict[str, Any]) -> Table:
 
 
 def by_duckdb(path: Path) -> Table:
-    """Counts and percentiles by SQL."""
+    """Returns counts and percentiles from SQL."""
     names = {
         "command": "protocol || ' ' || command || if(\"group\" = 'Waiting', ' (waiting)', '')",
         "group": '"group"',
@@ -99,7 +99,8 @@ def by_duckdb(path: Path) -> Table:
 
 
 def by_pandas(path: Path) -> Table:
-    """The same with pandas. Integers stay integers, which they do not by default where some are null."""
+    """Returns counts and percentiles from pandas. By default, pandas would convert integer columns with nulls to
+    floats."""
     frame = pandas.read_parquet(path, dtype_backend="pyarrow")
     frame = frame[~frame["subcommand"].astype("string").fillna("").isin(APART)]
     frame = frame[frame["outcome"].astype("string") != "server_initiated"]
@@ -119,7 +120,7 @@ def by_pandas(path: Path) -> Table:
 
 
 def by_polars(path: Path) -> Table:
-    """The same with Polars."""
+    """Returns counts and percentiles from Polars."""
     text = polars.String
     frame = polars.read_parquet(path).with_columns(polars.col("protocol", "command", "group", "outcome").cast(text))
     frame = frame.filter(
@@ -153,12 +154,12 @@ READERS: dict[str, Callable[[Path], Table]] = {"DuckDB": by_duckdb, "pandas": by
 
 
 def differences(expected: Table, found: Table) -> Iterator[str]:
-    """Where a reader does not arrive at the report's figures."""
+    """Yields the differences between a reader's figures and the report's."""
     for kind, name in sorted(expected.keys() | found.keys()):
         mine, theirs = expected.get((kind, name)), found.get((kind, name))
         where = f"{kind} {name}".strip()
         if mine is None or theirs is None:
-            # Without any command the report has an empty headline, and a table no row to group.
+            # Without commands, the report has an empty headline, and the table has no row to group.
             if mine is None or mine.count:
                 yield f"{where}: only in the {'table' if mine is None else 'report'}"
             continue
@@ -170,14 +171,15 @@ def differences(expected: Table, found: Table) -> Iterator[str]:
             yield f"{where}: {len(mine.percentiles)} percentiles reported, of {mine.timed} values"
             continue
         for key, reported_ns, found_ns in zip(supported, mine.percentiles, theirs.percentiles, strict=False):
-            # Rounded to whole nanoseconds; the sums of doubles behind an interpolation are good for a thousandth.
+            # Rounded to whole nanoseconds. Interpolation with doubles is accurate to about a thousandth of a
+            # nanosecond.
             allowed = 0.501 if mine.timed <= EXACT else abs(found_ns) * TOLERANCE + 1
             if abs(reported_ns - found_ns) > allowed:
                 yield f"{where}: {key} {found_ns:.3f} ns; reported {reported_ns:.0f} ns"
 
 
 def moments(path: Path) -> dict[str, int]:
-    """The sum of all points in time, by reader: integers of nanoseconds came through as they are."""
+    """Returns the sum of all timestamps in nanoseconds by reader, to check that integers are read without loss."""
     columns = ["request_first_ns", "response_last_ns"]
     with duckdb.connect() as connection:
         row = connection.execute(f"select {', '.join(f'sum({c})' for c in columns)} from read_parquet(?)", [str(path)])
@@ -200,7 +202,7 @@ def analyze(smbscope: Path, capture: Path, *options: str) -> bytes:
 
 
 def check(smbscope: Path, capture: Path, scratch: Path) -> Iterator[str]:
-    """Every problem with one capture."""
+    """Yields all problems with one capture."""
     path = scratch / "exchanges.parquet"
     analyze(smbscope, capture, "--format", "parquet", "-o", str(path))
     report = cast(dict[str, Any], json.loads(analyze(smbscope, capture, "--format", "json")))
@@ -221,7 +223,7 @@ def check(smbscope: Path, capture: Path, scratch: Path) -> Iterator[str]:
 
 
 def refuses_a_terminal(smbscope: Path, capture: Path) -> str | None:
-    """A terminal gets one line instead of bytes."""
+    """Checks that writing binary output to a terminal fails with a one-line message."""
     master, terminal = pty.openpty()
     try:
         command = [str(smbscope), "analyze", str(capture), "--format", "parquet"]

@@ -1,4 +1,4 @@
-"""The Markdown pages of the repository: their headings, links and texts, read with a CommonMark parser."""
+"""Reads the Markdown pages of the repository (headings, links, text) with a CommonMark parser."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parent.parent
 PATTERNS = ("*.md", "docs/**/*.md", "fuzz/*.md", "tests/data/*.md", "web/*.md")
-# The command reference, which is made from the program and not committed, so that it is never out of date.
+# Command reference. It is generated from the program's help and not committed, so it can't become outdated.
 COMMANDS = ROOT / "docs" / "commands.md"
 
 
@@ -39,7 +39,7 @@ class Page:
     tokens: list[Token]
     headings: list[Heading] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
-    # Text outside of code, with its line.
+    # Text outside of code, with its line number.
     texts: list[tuple[int, str]] = field(default_factory=list)
 
     @property
@@ -52,18 +52,18 @@ class Page:
 
 
 def parser() -> MarkdownIt:
-    """CommonMark with tables, and without HTML: it would be shown as text."""
+    """Returns a CommonMark parser with tables. HTML is disabled and would appear as text."""
     return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def load() -> dict[Path, Page]:
-    """All pages by their path, in a fixed order."""
+    """Returns all pages by path, in sorted order."""
     paths = {path for pattern in PATTERNS for path in ROOT.glob(pattern)}
     return {path: read(path, path.read_text(encoding="utf-8")) for path in sorted(paths)}
 
 
 def command_reference(smbscope: Path) -> Page:
-    """The help of every command, as the program prints it."""
+    """Builds a page from the help of every command."""
     text = [
         "# Command reference",
         "",
@@ -76,7 +76,7 @@ def command_reference(smbscope: Path) -> Page:
 
 
 def verbs(smbscope: Path, command: list[str]) -> Iterator[list[str]]:
-    """The command, and those below it, by the list in its help."""
+    """Yields the command and its subcommands, found in its help."""
     yield command
     listed = help_of(smbscope, command).partition("\nCommands:\n")[2].partition("\n\n")[0]
     for name in re.findall(r"^  (\w+) ", listed, re.M):
@@ -122,11 +122,11 @@ def line_of(token: Token) -> int:
 
 
 def plain(inline: Token) -> str:
-    """The text of a heading without its marks."""
+    """Returns the text of a heading without markup."""
     return "".join(child.content for child in inline.children or [])
 
 
 def slug(title: str) -> str:
-    """The anchor that GitHub gives a heading: lower case, no punctuation, dashes for spaces."""
+    """Returns GitHub's anchor for a heading: lower case, no punctuation, dashes for spaces."""
     kept = (char for char in title.strip().lower() if char in "-_ " or unicodedata.category(char)[0] in "LN")
     return re.sub(r" ", "-", "".join(kept))

@@ -1,4 +1,4 @@
-"""Writes the pages as HTML: one style, light and dark, and the pages of docs/ as a book, in the order of its index."""
+"""Writes the pages as HTML in one style, light and dark. The pages of docs/ form a book in the order of its index."""
 
 import html
 import os
@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from docs_pages import COMMANDS, ROOT, Page, parser
 
-# The section of the index that the command reference belongs to.
+# Section of the index that contains the command reference.
 REFERENCE_PART = "Part III: reference"
 
 STYLE = """
@@ -74,7 +74,7 @@ PAGE = """<!doctype html>
 
 
 class LinkReader(HTMLParser):
-    """Collects where the links and pictures of a page lead, and the places in it."""
+    """Collects the link and image targets of a page, and its anchors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class LinkReader(HTMLParser):
 
 
 def build(pages: dict[Path, Page], output: Path) -> None:
-    """Writes the pages, and the files that they link to, into the output directory, which is emptied before."""
+    """Empties the output directory, and writes the pages and the files that they link to."""
     if output.exists():
         shutil.rmtree(output)
     book = parts(pages)
@@ -126,7 +126,7 @@ def build(pages: dict[Path, Page], output: Path) -> None:
 
 
 def parts(pages: dict[Path, Page]) -> list[tuple[str, list[Page]]]:
-    """The pages of docs/ as their index orders them: the index, then each of its sections with the pages it names."""
+    """Returns the pages of docs/ in the order of their index: the index itself, then each section with its pages."""
     index = pages[ROOT / "docs" / "README.md"]
     book: list[tuple[str, list[Page]]] = [("", [index])]
     sections = [heading for heading in index.headings if heading.level == 2]
@@ -145,7 +145,7 @@ def parts(pages: dict[Path, Page]) -> list[tuple[str, list[Page]]]:
 
 
 def entries(page: Page, book: list[tuple[str, list[Page]]]) -> list[str]:
-    """The list of pages as it stands beside this one."""
+    """Returns the navigation list for a page."""
     lines = []
     for part, chapters in book:
         lines += [f"<h2>{html.escape(part)}</h2>"] if part else []
@@ -158,7 +158,7 @@ def entries(page: Page, book: list[tuple[str, list[Page]]]) -> list[str]:
 
 
 def turn(page: Page, order: list[Page]) -> str:
-    """Links to the previous and the next page of the book."""
+    """Returns links to the previous and the next page of the book."""
     if page not in order:
         return ""
     place = order.index(page)
@@ -173,12 +173,12 @@ def turn(page: Page, order: list[Page]) -> str:
 
 
 def address(page: Page, other: Page) -> str:
-    """Where a page links to another, as an attribute's value."""
+    """Returns the relative link from a page to another, escaped as an attribute value."""
     return html.escape(os.path.relpath(as_html(other.path), page.path.parent))
 
 
 def retarget(page: Page, token: Token, pages: dict[Path, Page], copied: set[Path]) -> None:
-    """Lets a link to a page lead to its HTML, and remembers other files of the repository that are linked to."""
+    """Redirects links between pages to the HTML files, and collects other linked files of the repository."""
     attribute = {"link_open": "href", "image": "src"}.get(token.type)
     if attribute is None:
         return

@@ -1,4 +1,4 @@
-"""What smbscope says of a capture: its exchange table and its counters."""
+"""Runs smbscope on a capture and reads its exchange table and counters."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(slots=True)
 class Exchange:
-    """The columns of smbscope's exchange table that matter here."""
+    """A row of the exchange table, with the columns needed here."""
 
     client_port: int
     protocol: str
@@ -57,14 +57,14 @@ class Exchange:
 
 @dataclass(slots=True)
 class Analysis:
-    """What smbscope makes of a capture."""
+    """smbscope's results for a capture."""
 
     exchanges: list[Exchange]
     quality: dict[str, int]
     error: str = ""
     sentence: str = ""
     not_timed: dict[str, float] = field(default_factory=dict)
-    """The share of commands without a time in percent: percent, at_least, at_most."""
+    """Percentage of untimed commands: percent, at_least, at_most."""
 
 
 def number(text: str) -> int | None:

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Fuzzes the parsers, target by target, and prints what came of it.
+# Fuzzes the parsers and prints a summary by target.
 #
-#   FUZZ_SECONDS=60      time for each target
-#   FUZZ_TARGETS="…"     which ones; all otherwise
-#   FUZZ_JOBS=N          how many at once; as many as there are processors otherwise
-#   FUZZ_SANITIZER=none  or address, which finds more in unsafe code, at half the speed; it needs a nightly toolchain
-#   FUZZ_TOOLCHAIN=…     which Rust to build with: the one in use otherwise (nightly with a sanitizer)
-#   FUZZ_DIR=…           where builds, grown corpora, finds and logs go; target/fuzz otherwise
+#   FUZZ_SECONDS=60      seconds per target
+#   FUZZ_TARGETS="…"     targets (default: all)
+#   FUZZ_JOBS=N          number of parallel targets (default: one per processor)
+#   FUZZ_SANITIZER=none  or address, which finds more in unsafe code at half the speed and needs a nightly toolchain
+#   FUZZ_TOOLCHAIN=…     Rust toolchain (default: the current one, or nightly with a sanitizer)
+#   FUZZ_DIR=…           directory for builds, new corpus entries, findings and logs (default: target/fuzz)
 #
-# Inputs are read from fuzz/corpus and fuzz/finds; what is new goes to $FUZZ_DIR, so that the repository stays as it is.
-# Exits with 1 when anything was found.
+# Inputs are read from fuzz/corpus and fuzz/finds. New ones go to $FUZZ_DIR, so the repository is not changed.
+# Exits with 1 if anything was found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,7 @@ for target in "${targets[@]}"; do
     }
 done
 
-# Without a sanitizer cargo-fuzz is content with a stable toolchain.
+# Without a sanitizer, cargo-fuzz works with a stable toolchain.
 toolchain=()
 if [ -n "${FUZZ_TOOLCHAIN:-}" ]; then
     toolchain=("+$FUZZ_TOOLCHAIN")
@@ -49,22 +49,22 @@ cargo "${toolchain[@]}" fuzz build --sanitizer "$sanitizer" --fuzz-dir fuzz --ta
 host=$(rustc "${toolchain[@]}" -vV | sed -n 's/^host: //p')
 binaries=$directory/build/$host/release
 
-# Temporary captures in memory, where there is such a directory.
+# Keep temporary captures in memory if possible.
 if [ -z "${TMPDIR:-}" ] && [ -d /dev/shm ] && [ -w /dev/shm ]; then export TMPDIR=/dev/shm; fi
 
-# Whether an input fails again by itself. A time limit that was passed because the machine was busy is no find.
+# Returns success if an input fails again on its own. A timeout on a busy machine does not count as a finding.
 fails() {
     local target=$1 input=$2 status=0
     timeout 120 "$binaries/$target" -timeout=30 -rss_limit_mb=1024 "$input" >/dev/null 2>&1 || status=$?
     [ "$status" -ne 0 ]
 }
 
-# A find ends libFuzzer; it is started again until the time is over.
+# libFuzzer stops at a finding, so restart it until the time is over.
 run() {
     local target=$1 until=$((SECONDS + seconds)) left longest=16384 entropic=1 index=0 input
     case $target in
         compressed | reassembly | security) longest=4096 ;;
-        # Weighing rare features costs more than these targets take themselves.
+        # Entropic scheduling costs more than it gains for these targets.
         pipeline | smb1_stream | smb2_stream) entropic=0 ;;
     esac
     local finds=$directory/finds/$target
@@ -90,7 +90,7 @@ for target in "${targets[@]}"; do
 done
 wait
 
-# The totals of a target's logs of this run. Without final figures, as after a find, the last line of progress has them.
+# Adds up a target's logs of this run. After a finding there are no final figures, so use the last progress line.
 total_finds=0
 idle=()
 printf '\n%-14s %14s %10s %9s %9s %7s\n' target executions exec/s coverage features finds

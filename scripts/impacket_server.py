@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""An SMB server of impacket's on a free loopback port, for tests against a second implementation.
+"""Runs impacket's SMB server on a free loopback port, for tests against a second implementation.
 
-Reads the user's password from standard input, prints the port as soon as it listens, and ends with standard input.
+Reads the user's password from standard input, prints the port once it listens, and exits at the end of standard input.
 It speaks SMB1 (NT LM 0.12) and SMB 2.0.2. The share is called SHARE.
 """
 

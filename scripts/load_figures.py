@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures the load generator, and writes docs/load.md: the matrix of dialects, signing and encryption; dbench's
-client.txt on every dialect and next to smbtorture's bench.nbench; what an operation costs the client; thousands of
+"""Measures the load generator and writes docs/load.md: all combinations of dialect, signing and encryption; dbench's
+client.txt in every dialect, and compared with smbtorture's bench.nbench; client cost of an operation; thousands of
 sessions.
 
-Everything runs on this machine: private Samba servers (`smbscope lab`) and a server that answers by a script. Figures
-of one table come from one run of this script, so that they can be compared with each other, and with nothing else.
-Each is the median of several rounds, in which all rows of a table take turns (load_rounds.py); `--budget 10m` chooses
-how many and how long. The page is written after each table; tables that are not measured stay as they are on it.
+Everything runs on this machine: private Samba servers (`smbscope lab`) and a scripted server. The figures of a table
+come from one run of this script and can only be compared with each other. Each figure is the median of several rounds,
+in which all rows of a table take turns (load_rounds.py). `--budget 10m` sets the number and length of the rounds. The
+page is written after each table; tables that are not measured again are kept.
 """
 
 import argparse
@@ -45,23 +45,23 @@ from load_rounds import (
 
 CLIENT_TXT = Path("/usr/share/dbench/client.txt")
 DIALECTS = ["nt1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]
-# What each dialect can: encryption since 3.0, a choice of ciphers and AES-GMAC since 3.1.1.
+# Encryption options by dialect: since 3.0, with a choice of ciphers since 3.1.1.
 CIPHERS = {
     "3.0": ["required"],
     "3.0.2": ["required"],
     "3.1.1": ["aes-128-ccm", "aes-128-gcm", "aes-256-ccm", "aes-256-gcm"],
 }
-# What signs where there is no choice (MS-SMB 3.1.5.1, MS-SMB2 3.1.4.1).
+# Signing algorithm of dialects without a choice (MS-SMB 3.1.5.1, MS-SMB2 3.1.4.1).
 SIGNATURES = {"nt1": "md5", "2.0.2": "hmac-sha256", "2.1": "hmac-sha256", "3.0": "aes-cmac", "3.0.2": "aes-cmac"}
-# Warm-up of each measurement of a few seconds.
+# Warm-up of each measurement.
 WARMUP = "500ms"
-# Shortest comparison with smbtorture, which has a warm-up of its own.
+# Shortest comparison with smbtorture, which has its own warm-up.
 SIDE_BY_SIDE_S = 10
-# Each figure of many sessions.
+# Duration of each measurement with many sessions.
 MANY_S = 5
-# How often memory is looked at.
+# Interval between two memory samples.
 LOOK_S = 0.05
-# Longest wait for a program to end that was asked to.
+# Longest wait for a program to exit after a request.
 PATIENCE_S = 30
 
 Document = dict[str, Any]
@@ -69,7 +69,7 @@ BEGUN = time.monotonic()
 
 
 class FiguresError(Exception):
-    """A program did not do what it was to do."""
+    """A program failed or gave an unexpected result."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Server:
 
 @dataclass
 class Asked:
-    """How much is to be measured."""
+    """Extent of the measurements."""
 
     seconds: int
     rounds: int
@@ -97,13 +97,13 @@ class Asked:
 
 
 def say(what: str) -> None:
-    """How far it is."""
+    """Prints the progress."""
     print(f"{time.monotonic() - BEGUN:6.0f} s  {what}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def running(command: Sequence[str], **how: Any) -> Iterator[subprocess.Popen[str]]:
-    """A program that ends with the block, however that comes about."""
+    """Runs a program until the end of the block, even after an exception."""
     process = subprocess.Popen(command, text=True, **how)
     try:
         yield process
@@ -122,8 +122,8 @@ def running(command: Sequence[str], **how: Any) -> Iterator[subprocess.Popen[str
 
 @contextmanager
 def until_closed(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """A program that ends when its standard input does: also where this one is killed, for the kernel closes it then.
-    Ctrl-C reaches this program alone, which then ends the others in order."""
+    """Runs a program that exits at the end of its standard input, which the kernel closes even if this process is
+    killed. Only this process receives Ctrl-C; it then stops the others in order."""
     with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdin is not None
         try:
@@ -138,7 +138,7 @@ def until_closed(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def samba(tools: Tools) -> Iterator[Server]:
-    """A private server. It ends with a command that waits for the end of its standard input."""
+    """Runs a private server. Its lab command exits at the end of standard input."""
     tell = 'printf "%s\\n" "$SMBSCOPE_LAB_URL" "$SMBSCOPE_LAB_PORT" "$SMBSCOPE_LAB_USER" "$SMBSCOPE_PASSWORD"; exec cat'
     with until_closed([tools.smbscope, "lab", "run", "--", "sh", "-c", tell]) as process:
         assert process.stdout is not None
@@ -150,19 +150,20 @@ def samba(tools: Tools) -> Iterator[Server]:
 
 @contextmanager
 def scripted(tools: Tools) -> Iterator[str]:
-    """The URL of a server that answers by a script, in a process of its own."""
+    """Runs a scripted server in a separate process and yields its URL."""
     with until_closed([tools.scripted]) as process:
         assert process.stdout is not None
         yield f"smb://{process.stdout.readline().strip()}/share"
 
 
 def bench(tools: Tools, *arguments: str, password: str = "") -> Document:
-    """A run, as its document."""
+    """Runs `bench` and returns its JSON document."""
     return measured(tools, *arguments, password=password)[0]
 
 
 def measured(tools: Tools, *arguments: str, password: str = "", look: float | None = None) -> tuple[Document, int]:
-    """A run, as its document, and the peak of its resident memory in KiB sampled where the system shows it."""
+    """Runs `bench` and returns its JSON document and its peak resident memory in KiB, sampled every `look` seconds
+    (0 without)."""
     command = [tools.smbscope, "bench", "--quiet", "--format", "json", *arguments]
     environment = os.environ | {"SMBSCOPE_PASSWORD": password}
     most = 0
@@ -182,17 +183,17 @@ def measured(tools: Tools, *arguments: str, password: str = "", look: float | No
 
 
 def peak_kib(pid: int) -> int:
-    """The peak of a process's resident memory (proc(5), status)."""
+    """Returns the peak resident memory of a process (proc(5), status)."""
     try:
         found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     except OSError:
-        # It has ended in between.
+        # The process has exited in the meantime.
         return 0
     return int(found[1]) if found else 0
 
 
 def seconds_of(run: Document) -> float:
-    """How long it was measured."""
+    """Returns the measured duration in seconds."""
     return float(run["duration_ns"]) / 1e9
 
 
@@ -206,12 +207,12 @@ def as_expected(run: Document) -> None:
 
 
 def operations(run: Document) -> int:
-    """Operations of the workload, each one command or several."""
+    """Returns the number of workload operations, each of one or more commands."""
     return sum(int(operation["service_time"]["count"]) for operation in run["workload_operations"])
 
 
 def matrix(tools: Tools, server: Server, asked: Asked) -> list[Case]:
-    """Dialect by signing by encryption, with one user of open-read-close and of read."""
+    """All combinations of dialect, signing and encryption, with one user of open-read-close and of read."""
 
     def measure(dialect: str, protection: list[str]) -> Figures | None:
         figures: dict[str, float] = {}
@@ -220,7 +221,7 @@ def matrix(tools: Tools, server: Server, asked: Asked) -> list[Case]:
             try:
                 document = bench(tools, *load, "--dialect", dialect, *protection, server.url, password=server.password)
             except FiguresError as error:
-                # An older Samba may not have all of them.
+                # Older versions of Samba may lack some combinations.
                 if "cannot connect" not in str(error):
                     raise
                 say(str(error))
@@ -237,7 +238,7 @@ def matrix(tools: Tools, server: Server, asked: Asked) -> list[Case]:
 
 
 def protections() -> list[tuple[str, str, str, list[str]]]:
-    """Dialect, signing, cipher and options of each row; the first one of a dialect is without protection."""
+    """Dialect, signing, cipher and options of each row. The first row of each dialect is unprotected."""
     kinds: list[tuple[str, str, str, list[str]]] = []
     for dialect in DIALECTS:
         kinds.append((dialect, "none", "none", ["--signing", "off"]))
@@ -254,8 +255,8 @@ def protections() -> list[tuple[str, str, str, list[str]]]:
 
 
 def loadfile(tools: Tools, server: Server, asked: Asked) -> str:
-    """A whole pass of client.txt by so many users on every dialect: whether all goes as the file expects. It is done
-    once, so that how fast it was is left out."""
+    """Runs a whole pass of client.txt in every dialect and checks that the results are as the file expects. It runs
+    only once, so no throughput is given."""
     rows = []
     cases = [(dialect, users) for dialect in DIALECTS for users in asked.pass_users]
     for number, (dialect, users) in enumerate(cases, 1):
@@ -268,7 +269,7 @@ def loadfile(tools: Tools, server: Server, asked: Asked) -> str:
 
 
 def side_by_side(tools: Tools, server: Server, asked: Asked) -> list[Case]:
-    """smbtorture and smbscope with the same file on the same server, in turns."""
+    """smbtorture and smbscope with the same load file on the same server, in turns."""
     length = max(asked.seconds, SIDE_BY_SIDE_S)
 
     def measure(dialect: str, users: int) -> Figures:
@@ -288,7 +289,7 @@ def side_by_side(tools: Tools, server: Server, asked: Asked) -> list[Case]:
 
 
 def rates(run: Document) -> dict[str, float]:
-    """The figures of a run, for those columns that a table has."""
+    """Returns the figures of a run by column key."""
     count, seconds = operations(run), seconds_of(run)
     cpu = run["client_cpu"]
     figures = {
@@ -303,7 +304,7 @@ def rates(run: Document) -> dict[str, float]:
 
 
 def torture(server: Server, file: Path, users: int, seconds: int) -> Figures:
-    """Figures of smbtorture; it prints latencies too coarsely to be shown."""
+    """Runs smbtorture and returns its figures. Its latencies are too coarse to show."""
     host, share = server.url.removeprefix("smb://").split("@")[-1].split("/", 1)
     command = ["smbtorture", f"//{host.split(':')[0]}/{share}", "-p", str(server.port)]
     command += ["-U", f"{server.user}%{server.password}", f"--num-progs={users}", f"--loadfile={file}"]
@@ -318,7 +319,7 @@ def torture(server: Server, file: Path, users: int, seconds: int) -> Figures:
     throughput = re.findall(r"Throughput ([\d.]+) MB/sec", said)
     if not throughput:
         raise FiguresError(f"smbtorture did not run: {said[-800:]}")
-    # It prints how far its clients are in the file, on average.
+    # smbtorture prints the average position of its clients in the file.
     lines = re.findall(r"^\s+\d+\s+(\d+)\s+[\d.]+ MB/sec", said, re.MULTILINE)
     counted = int(lines[-1]) * users if lines else 0
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -329,7 +330,7 @@ def torture(server: Server, file: Path, users: int, seconds: int) -> Figures:
 
 
 def costs(tools: Tools, server: Server, asked: Asked) -> list[Case]:
-    """What open, read and close cost the client."""
+    """Client cost of open, read and close."""
 
     def measure(kind: str, dialect: str, users: int) -> Figures:
         load = ["--workload", "open-read-close", "--users", str(users), "--dialect", dialect, "--signing", "off"]
@@ -351,7 +352,7 @@ def costs(tools: Tools, server: Server, asked: Asked) -> list[Case]:
 
 
 def many(tools: Tools, server: Server, asked: Asked) -> list[Case]:
-    """Thousands of sessions in one process, and the memory that they take."""
+    """Thousands of sessions in one process, and their memory."""
     load = ["--workload", "echo", "--duration", f"{MANY_S}s", "--warmup", "1s", "--rate", "500/s", "--dialect", "3.1.1"]
 
     def measure(kind: str, users: int) -> Figures:
@@ -360,7 +361,7 @@ def many(tools: Tools, server: Server, asked: Asked) -> list[Case]:
             with scripted(tools) as url:
                 document, memory = measured(tools, *arguments, "--connect-rate", "2000", url, look=LOOK_S)
         else:
-            # Samba starts a process for each.
+            # Samba starts one process per session.
             arguments += ["--connect-rate", "50", server.url]
             document, memory = measured(tools, *arguments, password=server.password, look=LOOK_S)
         run = document["runs"][0]
@@ -380,7 +381,7 @@ class Part:
     columns: list[Column]
     cases: Callable[[Tools, Server, Asked], list[Case]]
     cost: Cost
-    # Programs and files that it takes.
+    # Required programs and files.
     needs: tuple[str, ...] = ()
 
     def text(self, tools: Tools, server: Server, asked: Asked, name: str) -> str:
@@ -396,7 +397,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Check:
-    """A table of the page that says what happened, and not how fast: it is made once."""
+    """A table of the page with results but no timings, so it is produced only once."""
 
     title: str
     make: Callable[[Tools, Server, Asked], str]
@@ -439,7 +440,7 @@ PARTS: dict[str, Part | Check] = {
             Column("client CPU µs", "read_cpu"),
         ],
         matrix,
-        # Two measurements in each case.
+        # Each case takes two measurements.
         Cost(cases=2 * len(protections()), beside=1.2),
     ),
     "many": Part(
@@ -459,7 +460,7 @@ PARTS: dict[str, Part | Check] = {
 
 
 def lacking(wanted: Sequence[str], asked: Asked) -> str | None:
-    """What is not there of what these parts take."""
+    """Returns a message that lists missing programs and files of these parts, or None."""
     needs = {"smbd", *(need for name in wanted for need in PARTS[name].needs)}
     missing = sorted(tool for tool in needs - {"client.txt"} if shutil.which(tool) is None)
     if "client.txt" in needs and not asked.loadfile.is_file():
@@ -468,7 +469,7 @@ def lacking(wanted: Sequence[str], asked: Asked) -> str | None:
 
 
 def end(signal_number: int, _frame: object) -> None:
-    """Ends this program in order: what runs is ended, and no server is left behind."""
+    """Exits in order, so that all programs are stopped and no server is left."""
     raise SystemExit(128 + signal_number)
 
 
@@ -534,9 +535,9 @@ def figures(tools: Tools, asked: Asked, wanted: Sequence[str], output: Path | No
         say(f"this machine does other work ({before:.0%} of its processors): the page will say so")
     for name in wanted:
         part = PARTS[name]
-        # Each has a server of its own, whose share is empty.
+        # Each part has its own server with an empty share.
         with samba(tools) as server:
-            # As it is before we load the machine.
+            # The load of the machine before the measurement.
             made = load_page.measured(part.length(asked), others=before)
             text = f"{made}\n\n{part.text(tools, server, asked, name)}"
         page = load_page.page(page, titles, {part.title: text})

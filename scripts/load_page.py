@@ -1,6 +1,6 @@
-"""The page that load_figures.py writes: a table for each part, each with when and how it was measured.
+"""The page that load_figures.py writes: one table per part, each with date and method.
 
-What was not measured anew is kept as it is on the page.
+Tables that are not measured again are kept.
 """
 
 import datetime
@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# Share of the processors that others may take on a machine that counts as quiet, and how long that is looked at.
+# Share of the processors that other work may use on a quiet machine, and the time over which it is measured.
 QUIET = 0.05
 LOOK_S = 2.0
 
@@ -37,7 +37,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def busy() -> float:
-    """The share of the processors that is in use now (proc(5), stat)."""
+    """Returns the share of the processors in use (proc(5), stat)."""
 
     def times() -> tuple[int, int]:
         fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
@@ -50,8 +50,8 @@ def busy() -> float:
 
 
 def measured(length: str, *, others: float) -> str:
-    """The line beneath a heading: when, on what, beside what, and how long each figure was measured. `others` is the
-    share of the processors that was in use before."""
+    """Returns the line below a heading: date, machine, other load, and length of the measurement. `others` is the
+    share of the processors in use before it."""
     said = subprocess.run(["smbd", "-V"], capture_output=True, text=True, check=False).stdout
     samba = said.strip().removeprefix("Version ").split("-")[0]
     system = f"{platform.system()} {platform.release().split('-')[0]}"
@@ -62,7 +62,7 @@ def measured(length: str, *, others: float) -> str:
 
 
 def sections(text: str) -> dict[str, str]:
-    """What is below each heading of a page."""
+    """Returns the text below each heading of a page."""
     found: dict[str, str] = {}
     for section in f"\n{text}".split("\n## ")[1:]:
         title, _, body = section.partition("\n")
@@ -71,7 +71,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def page(before: str, titles: Sequence[str], anew: Mapping[str, str]) -> str:
-    """The page as it was, with the sections that were measured anew; those in `titles` come first, in their order."""
+    """Returns the page with the new sections. Those in `titles` come first, in this order."""
     parts = sections(before) | dict(anew)
     order = [title for title in titles if title in parts] + [title for title in parts if title not in titles]
     return HEAD + "".join(f"\n## {title}\n\n{parts[title]}\n" for title in order)

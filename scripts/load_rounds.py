@@ -1,8 +1,8 @@
-"""How the load generator's figures are measured: several times each, in turns, and shown as a median with its spread.
+"""Measures the load generator in rounds, and shows each figure as a median with its spread.
 
-One figure of one second says little: what else the machine did in that second decides it. So all cases of a table are
-measured once in each round, in an order that differs from round to round, and noise that lasts for a while hits all of
-them. What noise decides is not shown as a figure, and a difference that it explains is marked.
+A single measurement of a second depends on what else the machine did in that second. So all cases of a table are
+measured once per round, in an order that varies, and longer disturbances affect all of them. Figures dominated by noise
+are not shown, and differences within the noise are marked.
 """
 
 import random
@@ -10,27 +10,27 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-# Rounds of a table: fewer have no spread, and more cost time.
+# Rounds per table: the minimum for a spread, and the usual number.
 ROUNDS_MIN = 3
 ROUNDS_USUAL = 5
-# Seconds of a measurement that a budget can stretch to.
+# Longest measurement in seconds that a larger budget can buy.
 SECONDS_MAX = 10
-# Half of the range of the rounds, as a share of the median: a figure that is less certain than this is left out.
+# Largest uncertainty (half of the range, relative to the median) of a figure that is shown.
 NOISE = 0.15
 
 
 class BudgetError(Exception):
-    """The time does not suffice for the least number of rounds."""
+    """The budget is too small for the minimum number of rounds."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a round of a table costs."""
+    """Cost of a round of a table."""
 
     cases: int
-    # Seconds of each case beside those that are measured: connecting, making files, warming up.
+    # Additional seconds per case: connecting, creating files, warming up.
     beside: float
-    # The shortest measurement that makes sense, in seconds.
+    # Shortest useful measurement in seconds.
     least: float = 1.0
 
     def of(self, rounds: int, seconds: float) -> float:
@@ -39,14 +39,14 @@ class Cost:
 
 @dataclass(frozen=True)
 class Plan:
-    """How often each case is measured, and for how long."""
+    """Number and duration of the measurements of each case."""
 
     rounds: int
     seconds: int
 
 
 def plan(budget_s: float, costs: Sequence[Cost]) -> Plan:
-    """The most rounds, up to the usual number, and then the longest measurements that a budget allows."""
+    """Returns the most rounds that fit the budget (up to the usual number), then the longest measurements."""
 
     def total(rounds: int, seconds: int) -> float:
         return sum(cost.of(rounds, seconds) for cost in costs)
@@ -59,7 +59,7 @@ def plan(budget_s: float, costs: Sequence[Cost]) -> Plan:
 
 
 def duration(text: str) -> float:
-    """Seconds of `90s`, `10m` or `1h`."""
+    """Parses a duration such as `90s`, `10m` or `1h` into seconds."""
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = text[:-1], text[-1:]
     if unit not in units or not number.replace(".", "", 1).isdigit():
@@ -68,7 +68,7 @@ def duration(text: str) -> float:
 
 
 def order(cases: int, number: int) -> list[int]:
-    """The order of the cases in a round: another one in each, and the same ones in every run."""
+    """Returns the order of the cases in a round. It varies by round and is the same in every run."""
     indices = list(range(cases))
     random.Random(number).shuffle(indices)
     return indices
@@ -82,9 +82,9 @@ class Case:
     """A row of a table."""
 
     labels: list[str]
-    # Measures its figures once; `None` if the server can't do it.
+    # Measures the figures once. Returns None if the server can't do it.
     measure: Callable[[], Figures | None]
-    # Rows of the same group are compared with its first one.
+    # Rows of a group are compared with its first row.
     group: str = ""
     measured: list[Figures] = field(default_factory=list)
     impossible: bool = False
@@ -100,7 +100,7 @@ class Column:
 
 
 def measure(cases: Sequence[Case], rounds: int, say: Callable[[str], None]) -> None:
-    """All cases, in turns."""
+    """Measures all cases in turns."""
     for number in range(rounds):
         for place, index in enumerate(order(len(cases), number), 1):
             case = cases[index]
@@ -116,7 +116,7 @@ def measure(cases: Sequence[Case], rounds: int, say: Callable[[str], None]) -> N
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure of several rounds."""
+    """Median and range of a figure over several rounds."""
 
     median: float
     low: float
@@ -128,15 +128,16 @@ class Spread:
 
     @property
     def uncertainty(self) -> float:
-        """Half of the range, as a share of the median."""
+        """Half of the range, relative to the median."""
         return (self.high - self.low) / 2 / self.median if self.median else 0.0
 
     def overlaps(self, other: "Spread") -> bool:
-        """Whether rounds of one were as good as rounds of the other."""
+        """Returns True if the ranges overlap."""
         return self.low <= other.high and other.low <= self.high
 
     def cell(self, digits: int, base: "Spread | None" = None) -> str:
-        """The median and its spread; only the range where noise decides; `≈` where the base is as good as equal."""
+        """Formats the median and its spread, or only the range of a noisy figure. `≈` marks an overlap with the
+        base."""
         if self.uncertainty > NOISE:
             return f"noise ({self.low:,.{digits}f} – {self.high:,.{digits}f})"
         same = " ≈" if base is not None and self.overlaps(base) else ""
@@ -144,7 +145,7 @@ class Spread:
 
 
 def rows(cases: Sequence[Case], columns: Sequence[Column]) -> list[list[str]]:
-    """The cells of a table."""
+    """Returns the cells of a table."""
     first: dict[str, Case] = {}
     made = []
     for case in cases:

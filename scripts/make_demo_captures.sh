@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the two demo captures of tests/data anew: a NetBench-like mix over SMB1 and an office mix over SMB 3.1.1.
+# Recreates the two demo captures of tests/data: a NetBench-like mix over SMB1 and an office mix over SMB 3.1.1.
 #
 #   sudo scripts/make_demo_captures.sh [OUTPUT_DIRECTORY]
 #
-# Everything is private to this script: a Samba server and its clients in network namespaces of their own, a
-# scratch directory, no account and no setting of the machine is touched, and all of it is removed at the end.
+# The Samba server and its clients run in separate network namespaces with a scratch directory. No accounts or settings
+# of the machine are changed, and everything is removed at the end.
 # Needs root and: samba, samba-testsuite, smbclient, tcpdump, ethtool, iproute2, zstd, python3-venv.
 set -euo pipefail
 
@@ -34,7 +34,7 @@ cleanup() {
     if [ -f "$work/smbd.pid" ]; then kill "$(cat "$work/smbd.pid")" 2>/dev/null || true; fi
     wait 2>/dev/null || true
     for namespace in "$server" $(for i in "${clients[@]}"; do echo "$tag-c$i"; done); do
-        # Only what runs inside our own namespaces.
+        # Only processes in our own namespaces.
         for pid in $(ip netns pids "$namespace" 2>/dev/null); do kill "$pid" 2>/dev/null || true; done
         ip netns del "$namespace" 2>/dev/null || true
     done
@@ -43,7 +43,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# --- Network: a bridge in the server's namespace, one namespace for each client, ordinary 1,500-byte segments.
+# --- Network: a bridge in the server's namespace, one namespace per client, segments of at most 1,500 bytes.
 ip netns add "$server"
 ip -n "$server" link set lo up
 ip -n "$server" link add br0 type bridge
@@ -61,7 +61,7 @@ for i in "${clients[@]}"; do
 done
 ip netns exec "$server" ethtool -K br0 tso off gso off gro off >/dev/null
 
-# --- Server: a private Samba. NTLM users act as an existing account without privileges; no account is created.
+# --- Server: a private Samba. NTLM users are mapped to an existing unprivileged account; no account is created.
 mkdir -p "$work"/{private,lock,state,cache,pid,log,ncalrpc,share}
 chmod 755 "$work"
 cat >"$work/smb.conf" <<CONF
@@ -167,7 +167,7 @@ for i in "${clients[@]}"; do
     ip netns exec "$server" tc qdisc del dev "p$i" root
 done
 
-# --- NetBench-like mix over SMB1: eight clients, one machine.
+# --- NetBench-like mix over SMB1: eight clients on one machine.
 echo "== NetBench-like mix over SMB1"
 python3 "$here/make_loadfile.py" --seed 1 --scale "${NETBENCH_SCALE:-32}" --operations "${NETBENCH_OPERATIONS:-1200}" \
     -o "$work/netbench-like.txt"

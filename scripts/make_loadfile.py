@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Writes a load file in dbench's format with the mix of operations of the NetBench Disk Mix.
 
-The file is generated from published counts (the constants below), not copied from any other load file:
-each operation of a pass is drawn from a deck that holds the right number of every kind, and the deck is
-shuffled with a fixed seed. What the mix is made of:
+The file is generated from published counts (the constants below), not copied from another load file. The operations
+of a pass are drawn from a deck with the right number of every kind, shuffled with a fixed seed. The mix reproduces:
 
 * the share of each operation, and the share of creates, path queries and searches that find nothing;
 * the sizes of reads and writes (mostly 4 KiB reads, 64 KiB and 4 KiB writes, one-byte size extensions);
-* what an open is for: no input or output at all, reading, writing, or both.
+* the purpose of each open: no input or output, reading, writing, or both.
 
     scripts/make_loadfile.py --seed 1 --scale 8 -o netbench-like.txt
 
@@ -52,7 +51,7 @@ WHOLE = 458_344
 
 
 class Loadfile:
-    """The text under construction and the state of the share that it describes."""
+    """The load file so far, and the state of the share at this point."""
 
     def __init__(self, rng: random.Random, scale: int) -> None:
         self.rng = rng
@@ -107,7 +106,7 @@ class Loadfile:
         self.emit("ReadX", handle, offset, size, got, OK)
 
     def set_up(self) -> None:
-        """An empty directory, then the files of the working set."""
+        """Creates an empty directory and the files of the working set."""
         self.emit("Deltree", '"\\clients\\client1"', OK)
         self.emit("Mkdir", '"\\clients"', OK)
         for directory in ("", "\\~work", *(f"\\~work\\{name}" for name in APPLICATIONS)):
@@ -126,7 +125,7 @@ class Loadfile:
             self.close(handle)
 
     def work(self, operations: int) -> None:
-        """One pass: a deck with every operation of the mix in its right number, shuffled."""
+        """Writes one pass: a shuffled deck with the right number of every operation."""
         share = {name: count * operations / WHOLE for name, count in COUNTS.items()}
         failed = {name: round(share[name] * part) for name, part in NOT_FOUND.items()}
         opens = round(share["NTCreateX"]) - failed["NTCreateX"]
@@ -151,7 +150,7 @@ class Loadfile:
         times(share["QUERY_FS_INFORMATION"], lambda: self.emit("QUERY_FS_INFORMATION", 259, OK))
         times(share["Rename"], self.rename)
         times(share["Unlink"], self.unlink)
-        # What needs an open file is dealt to the opens of this pass.
+        # Deal the operations that need an open file to the opens of this pass.
         self.per_open = {
             name: share[name] / opens for name in ("QUERY_FILE_INFORMATION", "SET_FILE_INFORMATION", "Flush")
         }
@@ -160,7 +159,7 @@ class Loadfile:
             action()
 
     def times(self, mean: float) -> int:
-        """A whole number with this mean."""
+        """Returns a random whole number with this mean."""
         return int(mean) + (self.rng.random() < mean % 1)
 
     def on_handle(self, handle: int, *, written: bool) -> None:
@@ -168,7 +167,7 @@ class Loadfile:
             self.emit("QUERY_FILE_INFORMATION", handle, 1004, OK)
         for _ in range(self.times(self.per_open["SET_FILE_INFORMATION"])):
             self.emit("SET_FILE_INFORMATION", handle, 1004, OK)
-        # Only files that were written are flushed: about a quarter of the opens.
+        # Only written files are flushed, about a quarter of the opens.
         for _ in range(self.times(self.per_open["Flush"] * 100 / 26) if written else 0):
             self.emit("Flush", handle, OK)
 
@@ -221,7 +220,7 @@ class Loadfile:
         self.files[new] = self.files.pop(old)
 
     def unlink(self) -> None:
-        """Removes a file; where the pass has made too few, makes one first, as the mix does with its temporaries."""
+        """Removes a file. Creates one first if the pass has made too few, like the temporary files of the mix."""
         if len(self.files) < FILES:
             handle = self.open(self.new_name(), 2)
             self.close(handle)

@@ -1,9 +1,9 @@
-"""Runs a program and measures it: wall time, processor time, peak memory.
+"""Runs a program and measures wall time, CPU time and peak memory.
 
-Memory has two figures. The resident set (`VmHWM`) counts mapped pages of the capture, which the kernel can take back
-at any time; anonymous memory (`RssAnon`) is what the program really needs. Both are read from /proc/PID/status again
-and again, in a run of its own, so that timed runs are not disturbed. The kernel's own record of a child's peak
-(`ru_maxrss`) will not do: it starts at the resident set of the process that forks.
+There are two memory figures. The resident set (`VmHWM`) includes mapped pages of the capture, which the kernel can
+reclaim at any time; anonymous memory (`RssAnon`) is what the program really needs. Both are sampled from
+/proc/PID/status in a separate run, so that timed runs are not disturbed. The kernel's own peak for a child
+(`ru_maxrss`) is unusable, because it starts at the resident set of the forking process.
 """
 
 import os
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SAMPLE_SECONDS = 0.001
-# Longer runs are sampled less often: each sample takes a moment of a processor.
+# Longer runs are sampled less often, because each sample takes CPU time.
 SAMPLE_SHARE = 0.005
 
 
@@ -27,15 +27,15 @@ class Run:
     wall: float
     cpu: float
     rss: int | None = None
-    """Peak resident set in bytes; absent without sampling."""
+    """Peak resident set in bytes. None without sampling."""
     anonymous: int | None = None
     """Peak anonymous memory in bytes."""
     rounds: tuple[float, ...] = ()
-    """Processor time of each run that this is the median of."""
+    """CPU time of each run that contributes to the median."""
 
 
 def measure(command: Sequence[str], *, sample: bool = False) -> Run:
-    """Runs a command once with its output thrown away; raises SystemExit when it fails."""
+    """Runs a command once and discards its output. Raises SystemExit if it fails."""
     rss = anonymous = 0
     with tempfile.TemporaryFile() as errors:
         begin = time.perf_counter()
@@ -45,7 +45,7 @@ def measure(command: Sequence[str], *, sample: bool = False) -> Run:
             name = Path(f"/proc/{child.pid}/exe")
             python = name_of(Path("/proc/self/exe"))
             while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                # Between fork and exec it is still this script.
+                # Between fork and exec, the process is still this script.
                 if name_of(name) != python:
                     peak, now = memory(status)
                     rss, anonymous = max(rss, peak), max(anonymous, now)
@@ -62,7 +62,7 @@ def measure(command: Sequence[str], *, sample: bool = False) -> Run:
 
 
 def name_of(link: Path) -> str | None:
-    """Which program a process runs; nothing once it is over."""
+    """Returns the path of a process's program, or None after its end."""
     try:
         return str(link.readlink())
     except OSError:
@@ -70,7 +70,7 @@ def name_of(link: Path) -> str | None:
 
 
 def memory(status: Path) -> tuple[int, int]:
-    """Peak resident set and present anonymous memory of a process, in bytes; zeros once it is over."""
+    """Returns peak resident and current anonymous memory of a process in bytes, or zeros after its end."""
     found = {"VmHWM": 0, "RssAnon": 0}
     try:
         for line in status.read_text(encoding="utf-8").splitlines():
@@ -83,14 +83,14 @@ def memory(status: Path) -> tuple[int, int]:
 
 
 def median(timed: Sequence[Run], sampled: Run) -> Run:
-    """The median times of some runs, with the memory of another."""
+    """Combines the median times of some runs with the memory of another."""
     wall = statistics.median(run.wall for run in timed)
     rounds = tuple(run.cpu for run in timed)
     return Run(wall, statistics.median(rounds), sampled.rss, sampled.anonymous, rounds)
 
 
 def by_thread(command: Sequence[str]) -> list[float]:
-    """Runs a command once; processor time of each of its threads in seconds, that of the first one first."""
+    """Runs a command once and returns the CPU time of each thread in seconds, the first thread's first."""
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     tasks = Path(f"/proc/{child.pid}/task")
     seen: dict[int, float] = {}
@@ -106,14 +106,14 @@ def by_thread(command: Sequence[str]) -> list[float]:
     if child.returncode:
         raise SystemExit(f"bench: {' '.join(command)} failed")
     others = [seconds for thread, seconds in sorted(seen.items()) if thread != child.pid]
-    # The first thread sums up when the others are over, which the last look at it may have missed.
+    # The first thread still works after the others have ended, which sampling may miss.
     return [usage.ru_utime + usage.ru_stime - sum(others), *others]
 
 
 def interleaved(commands: dict[str, Sequence[str]], *, rounds: int, once: frozenset[str]) -> dict[str, Run]:
-    """Measures every command in turn, round after round, so that what disturbs the machine disturbs all of them.
+    """Measures the commands in turns, round by round, so that disturbances affect all of them.
 
-    Those in `once` take long: they run once, with sampling, after the first half of the rounds.
+    Slow commands in `once` run a single time, with sampling, after the first half of the rounds.
     """
     results: dict[str, Run] = {}
     fast = {name: command for name, command in commands.items() if name not in once}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the licence texts of everything that is compiled into the smbscope binary, for the packages (gzip).
+"""Writes the licence texts of everything compiled into the smbscope binary, for the packages (gzip).
 
     scripts/notices.py OUTPUT
 
-The crates are those that Cargo.lock resolves for this machine's target, without what only builds or tests need. A text
-that several crates have is written once.
+The crates are those that Cargo.lock resolves for this machine's target, without build and test dependencies. A text
+shared by several crates is written once.
 """
 
 import gzip
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-# Names of files with licence texts, in a crate and in the C sources that it brings along.
+# Names of licence files in a crate and in bundled C sources.
 NAMES = ("LICENSE*", "LICENCE*", "COPYING*", "NOTICE*", "UNLICENSE*", "COPYRIGHT*")
 
 
@@ -25,7 +25,7 @@ def run(*command: str) -> str:
 
 
 def compiled_in(metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """The packages of the binary, other than those of this workspace."""
+    """Returns the packages in the binary, other than those of this workspace."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     packages = {package["id"]: package for package in metadata["packages"]}
     todo = [id_ for id_ in metadata["workspace_members"] if packages[id_]["name"] == "smbscope-cli"]
@@ -41,7 +41,7 @@ def compiled_in(metadata: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def texts(package: dict[str, Any]) -> set[str]:
-    """Its licence texts, as lines without the blanks at their ends."""
+    """Returns the licence texts of a package, without trailing blanks."""
     folder = Path(package["manifest_path"]).parent
     found = {file for name in NAMES for pattern in (name, f"*/{name}") for file in folder.glob(pattern)}
     return {tidy(file.read_text(encoding="utf-8", errors="replace")) for file in found if file.is_file()}
@@ -68,7 +68,7 @@ def main() -> int:
             by_text[text].append(name)
     for text, names in sorted(by_text.items(), key=lambda item: item[1]):
         lines += ["", "-" * 80, ", ".join(names), "", text]
-    # Without a time of its own, so that the same sources give the same file.
+    # No timestamp, so that the same sources give the same file.
     Path(sys.argv[1]).write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), mtime=0))
     return 0
 

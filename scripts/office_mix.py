@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""One user at work on an SMB 3.1.1 share: opens, reads, listings, saves, locks, change notification.
+"""Simulates one user of an SMB 3.1.1 share: opens, reads, listings, saves, locks, change notification.
 
-Used by make_demo_captures.sh, once for each user and role. Needs the `smbprotocol` package (only here).
-Nothing is signed or encrypted where the server allows it, so that a capture of it can be read.
+Used by make_demo_captures.sh, once per user and role. The only script that needs the `smbprotocol` package.
+If the server allows it, nothing is signed or encrypted, so that the capture is readable.
 """
 
 import argparse
@@ -49,7 +49,7 @@ BLOCK = 65_536
 
 
 class User:
-    """A connection, a session and a tree, and the things that a person does with them."""
+    """A connection with session and tree, and the operations of an office user."""
 
     def __init__(self, server: str, name: str, password: str, share: str, rng: random.Random) -> None:
         self.rng = rng
@@ -58,7 +58,7 @@ class User:
         self.session = Session(self.connection, name, password, require_encryption=False, auth_protocol="ntlm")
         self.session.connect()
         self.tree = TreeConnect(self.session, rf"\\{server}\{share}")
-        # SMB 3.1.1 wants this one request signed (MS-SMB2 3.3.5.7); the others stay as they are.
+        # SMB 3.1.1 requires this request to be signed (MS-SMB2 3.3.5.7); the others stay unsigned.
         self.session.signing_required = True
         self.tree.connect(require_secure_negotiate=False)
         self.session.signing_required = False
@@ -105,7 +105,7 @@ class User:
         self.connection.receive(request)
 
     def stat(self, path: str) -> None:
-        """Create, query and close in one related compound, as Explorer looks at a file."""
+        """Sends create, query and close as one related compound, like Explorer."""
         handle = Open(self.tree, path)
         access = FilePipePrinterAccessMask.FILE_READ_ATTRIBUTES
         create = self.create(handle, access, CreateDisposition.FILE_OPEN, 0, send=False)
@@ -124,7 +124,7 @@ class User:
             try:
                 self.connection.receive(request)
             except SMBResponseException:
-                pass  # a file that is not there: the usual answer to a look before a save
+                pass  # the file does not exist, as usual when a program checks before a save
 
     def list(self, path: str) -> None:
         handle = self.open(path, LIST, options=CreateOptions.FILE_DIRECTORY_FILE)
@@ -191,7 +191,7 @@ class User:
 
 
 def author(user: User, number: int) -> None:
-    """A word processor: opens a document, saves it to a temporary file, renames that over the original."""
+    """Word processor: opens a document, saves it to a temporary file and renames that over the original."""
     folder = rf"reports\{user.rng.choice(('spring', 'summer', 'autumn'))}"
     document = rf"{folder}\report{user.rng.randrange(4)}.docx"
     user.list(folder)
@@ -209,7 +209,7 @@ def author(user: User, number: int) -> None:
 
 
 def clerk(user: User, number: int) -> None:
-    """A shared table: reads and writes records under byte-range locks."""
+    """Shared table: reads and writes records under byte-range locks."""
     handle = user.open(r"accounts\ledger.mdb", READ | WRITE)
     for _ in range(user.rng.randrange(4, 10)):
         record = user.rng.randrange(64) * 4096
@@ -226,7 +226,7 @@ def clerk(user: User, number: int) -> None:
 
 
 def browser(user: User, number: int) -> None:
-    """A file manager: watches a folder, lists it, looks at each file, reads the beginning of some."""
+    """File manager: watches a folder, lists it, queries each file and reads the beginning of some."""
     folder = rf"reports\{('spring', 'summer', 'autumn')[number % 3]}"
     directory = user.open(folder, LIST, options=CreateOptions.FILE_DIRECTORY_FILE)
     watcher = FileSystemWatcher(directory)
@@ -238,7 +238,7 @@ def browser(user: User, number: int) -> None:
     user.absent(rf"{folder}\desktop.ini")
     user.read(rf"pictures\photo{user.rng.randrange(6)}.jpg")
     user.send(user.query_message(directory, 7, InfoType.SMB2_0_INFO_FILESYSTEM, 32))
-    # Two seconds for somebody's save to be noticed; then the folder is left.
+    # Wait up to 2 s for another user's save, then leave the folder.
     watcher.response_event.wait(2.0)
     if not watcher.result:
         watcher.cancel()
@@ -251,7 +251,7 @@ ROLES: dict[str, Callable[[User, int], None]] = {"author": author, "clerk": cler
 
 
 def prepare(user: User) -> None:
-    """The folders and files that everybody works on."""
+    """Creates the folders and files that all users share."""
     for folder in (
         "reports",
         "accounts",

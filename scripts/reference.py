@@ -1,4 +1,4 @@
-"""What tshark says of a capture: its responses with their requests and times, from a file or from tshark itself."""
+"""Responses with their requests and times according to tshark, from a file or from a run of tshark."""
 
 import io
 import subprocess
@@ -11,13 +11,13 @@ from typing import IO
 import truth
 from exchanges import number
 
-# Everything that is no printable ASCII becomes a question mark.
+# Replaces everything except printable ASCII with question marks.
 PRINTABLE = bytes(byte if 32 <= byte < 127 or byte in b"\t\n\r" else ord("?") for byte in range(256))
 
 
 @dataclass(slots=True)
 class Reply:
-    """A response as tshark sees it."""
+    """A response according to tshark."""
 
     frame: int
     stream: str
@@ -34,7 +34,7 @@ class Reply:
 
 
 def seconds_to_ns(text: str) -> int | None:
-    """Exact, without a detour through floating point."""
+    """Converts exactly, without floating point."""
     if not text:
         return None
     sign = -1 if text.startswith("-") else 1
@@ -59,7 +59,7 @@ def read_replies(path: Path) -> list[Reply]:
 
 
 def write_replies(path: Path, replies: list[Reply]) -> None:
-    """The format that read_replies reads, compressed."""
+    """Writes the format of read_replies, compressed."""
     lines = ["frame\ttcp_stream\tproto\tcmd\tmid\tresponse_to\ttime\tstatus\tasync"]
     for reply in replies:
         smb1 = reply.protocol == "SMB1"
@@ -80,7 +80,7 @@ def write_replies(path: Path, replies: list[Reply]) -> None:
 
 
 class PlainText(io.RawIOBase):
-    """Output of tshark that XML can hold: it copies bytes of packets into PDML as they are."""
+    """Makes tshark's output valid XML: tshark copies packet bytes into PDML unescaped."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream = stream
@@ -90,7 +90,7 @@ class PlainText(io.RawIOBase):
 
 
 def ask_tshark(capture: Path) -> list[Reply]:
-    """The same from the tshark of this machine, message by message (PDML keeps compounds apart)."""
+    """Runs tshark and returns the replies message by message (PDML keeps the members of compounds apart)."""
     replies = []
     with tempfile.TemporaryDirectory() as directory:
         plain = Path(directory) / "capture"
@@ -108,7 +108,8 @@ def ask_tshark(capture: Path) -> list[Reply]:
                 name = proto.get("name")
                 if name not in ("smb", "smb2") or not any(True for _ in proto.iter("field")):
                     continue
-                # SMB2 compounds are several protos or several headers in one: both end up as one proto a message.
+                # SMB2 compounds have several protos, or several headers in one proto. Both become one proto per
+                # message.
                 replies += reply_of(proto, name, frame, stream)
             element.clear()
         process.wait()

@@ -1,4 +1,4 @@
-"""What an analysis or a load much larger than those measured takes on a cluster, by arithmetic from measured rates.
+"""Calculates the resources for analyses and loads much larger than those measured, from measured rates.
 
 python scripts/scale_model.py --divide 300e6 --follow 150e6 --shuffle 0.6
 python scripts/scale_model.py --users 10000 --hosts 50
@@ -13,84 +13,84 @@ TERABYTE = 1e12
 
 @dataclass(frozen=True)
 class Rates:
-    """What was measured on one core."""
+    """Rates measured on one core."""
 
     divide: float
-    """Bytes of captures a second that are divided."""
+    """Bytes of captures divided per second."""
     follow: float
-    """Bytes of captures a second whose pieces are followed."""
+    """Bytes of captures per second whose pieces are followed."""
     shuffle: float
-    """Bytes of pieces for each byte of captures."""
+    """Bytes of pieces per byte of captures."""
     merge: float = 0.5
     """Seconds to merge a part."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a day of captures takes."""
+    """Resources for a day of captures."""
 
     core_hours: float
-    """Of both steps."""
+    """Total of both steps."""
     cores: int
-    """That keep up with a day in a day."""
+    """Number of cores that process a day of captures in a day."""
     shuffled: float
-    """Bytes a second between hosts, where those cores are at work all the time."""
+    """Bytes per second between hosts if these cores are busy all the time."""
 
 
 def estimate(captured: float, rates: Rates, parts: int = 256) -> Estimate:
-    """What so many bytes a day take."""
+    """Returns the resources for this many bytes per day."""
     seconds = captured / rates.divide + captured / rates.follow + parts * rates.merge
     return Estimate(seconds / 3600, int(-(-seconds // DAY)), captured * rates.shuffle / DAY)
 
 
 def longest_part(captured: float, share: float, rates: Rates) -> float:
-    """Seconds that the largest pair of hosts takes by itself: no number of hosts makes it faster."""
+    """Returns the seconds for the largest pair of hosts, a lower bound however many hosts there are."""
     return captured * share / rates.follow
 
 
 @dataclass(frozen=True)
 class LoadRates:
-    """What was measured of load from several hosts; docs/scale.md says how."""
+    """Rates measured with load from several hosts (method: docs/scale.md)."""
 
     command: float = 25e-6
-    """Seconds of a processor that a command costs the client."""
+    """Client CPU seconds per command."""
     looks: float = 4.0
-    """How often a second a host is asked what is new."""
+    """Polls per host and second."""
     ray_call: float = 285e-6
-    """Seconds of the driver's processor for a call through Ray."""
+    """Driver CPU seconds per call through Ray."""
     merge: float = 1.1e-3
-    """Seconds of the driver's processor to ask a host and to merge what it tells, for each second of a load point."""
+    """Driver CPU seconds to poll a host and merge its data, per second of a load point."""
     streamed: float = 1.3e3
-    """Bytes a second that a host streams."""
+    """Bytes per second streamed by a host."""
     result: float = 63e3
-    """Bytes that a host sends at the end of a load point, without single commands."""
+    """Bytes sent by a host at the end of a load point, without individual commands."""
     exchange: float = 135.0
-    """Bytes of a single command, where they are kept, and how many are at most."""
+    """Bytes per individual command if these are kept, and their maximum number."""
     exchanges: int = 250_000
 
 
 @dataclass(frozen=True)
 class LoadEstimate:
-    """What a load point takes."""
+    """Resources for a load point."""
 
     users_a_host: float
     host_cores: float
-    """Processors that the load takes on each host."""
+    """Processors that the load uses on each host."""
     driver_cores: float
-    """Processors that merging takes on the driver."""
+    """Processors that merging uses on the driver."""
     streamed: float
-    """Bytes a second to the driver."""
+    """Bytes per second to the driver."""
     result: float
-    """Bytes to the driver at the end of a load point: without single commands, and with as many as are kept."""
+    """Bytes to the driver at the end of a load point: without individual commands, and with the maximum number kept."""
     result_with_exchanges: float
     connecting: float
     """Seconds until all users have a session."""
     hosts_max: float
-    """Hosts at which one processor of the driver is busy with merging all the time."""
+    """Number of hosts at which merging keeps one processor of the driver fully busy."""
 
 
 def load(users: int, hosts: int, per_user: float, connect_rate: float, rates: LoadRates) -> LoadEstimate:
-    """What so many users on so many hosts take, each with so many commands a second."""
+    """Returns the resources for this many users and hosts, with a command rate per user."""
     driver = rates.looks * rates.ray_call + rates.merge
     return LoadEstimate(
         users_a_host=users / hosts,
@@ -105,7 +105,7 @@ def load(users: int, hosts: int, per_user: float, connect_rate: float, rates: Lo
 
 
 def show_load(users: int, hosts: int, connect_rate: float) -> None:
-    """Print a table for users with 1, 10 and 100 commands a second."""
+    """Prints a table for users with 1, 10 and 100 commands per second."""
     print("| commands a second of a user | of all | cores a host | cores of the driver | streamed | connecting |")
     print("|---|---|---|---|---|---|")
     rates = LoadRates()
@@ -122,7 +122,7 @@ def show_load(users: int, hosts: int, connect_rate: float) -> None:
 
 
 def main() -> None:
-    """Print a table for 1 TB and 100 TB a day, or for a load."""
+    """Prints a table for 1 TB and 100 TB a day, or for a load."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--divide", type=float, help="bytes a second and core that are divided")
     arguments.add_argument("--follow", type=float, help="bytes a second and core that are followed")

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Installs what is missing for building and testing smbscope. Safe to repeat; does nothing when all is there.
+# Installs missing tools for building and testing smbscope. Safe to repeat; does nothing if everything is installed.
 #
-#   scripts/setup.sh                  what `make demo` and `make test` need
-#   scripts/setup.sh --only PART ...  some of it: build (a C compiler; Rust is checked), python, web, servers, packages; and
-#                                     kerberos, for FEATURES=kerberos and its tests
-#   scripts/setup.sh --with-tshark    also tshark, which `make accuracy` and `make bench` compare with
+#   scripts/setup.sh                  tools for `make demo` and `make test`
+#   scripts/setup.sh --only PART ...  only these parts: build (C compiler, checks Rust), python, web, servers, packages,
+#                                     or kerberos (for FEATURES=kerberos and its tests)
+#   scripts/setup.sh --with-tshark    also tshark, for the comparisons of `make accuracy` and `make bench`
 #
-# System packages are installed with apt-get, and only as root or with a sudo that asks no password; otherwise the
-# commands to run are printed. Python tools go into .venv, with the versions of scripts/requirements-dev.txt, and those of
-# the HTML report into web/node_modules, with the versions of web/package-lock.json.
+# Installs system packages with apt-get, but only as root or with password-less sudo; otherwise prints the commands to
+# run. Python tools go into .venv with the versions of scripts/requirements-dev.txt, tools for the HTML report into
+# web/node_modules with the versions of web/package-lock.json.
 set -euo pipefail
 
 say() { echo "setup: $*"; }
 
-# Packages that could not be installed here.
+# Packages that could not be installed.
 wanting=()
 
 install_packages() {
@@ -32,17 +32,17 @@ install_packages() {
     fi
     say "installing $*"
     "${sudo[@]}" apt-get update -qq </dev/null
-    # At run level 1, packages do not start their services where there is no systemd, as in a container (invoke-rc.d(8)).
+    # RUNLEVEL=1 keeps packages from starting their services without systemd, as in a container (invoke-rc.d(8)).
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null ||
         wanting+=("$@")
 }
 
-# What private servers, `make test-answers` and the tests of the load generator need: a Samba server and its clients,
-# captures, a network that can be made slow, a virus scanner with Samba's module for it, and the loadfile of dbench.
+# Installs the packages for private servers, `make test-answers` and the load generator's tests: a Samba server and its
+# clients, packet capture, network emulation, a virus scanner with Samba's module for it, and dbench's load file.
 install_laboratory() {
     local packages=() services=() path=$PATH:/usr/sbin:/sbin
     PATH=$path command -v smbd >/dev/null || { packages+=(samba); services+=(smbd nmbd); }
-    # Any path of Debian's: its libraries are in a folder of the architecture.
+    # Debian puts Samba's modules into an architecture-specific folder.
     compgen -G '/usr/lib/*/samba/vfs/virusfilter.so' >/dev/null || packages+=(samba-vfs-modules)
     PATH=$path command -v clamd >/dev/null || { packages+=(clamav-daemon); services+=(clamav-daemon clamav-freshclam); }
     PATH=$path command -v smbclient >/dev/null || packages+=(smbclient)
@@ -50,7 +50,7 @@ install_laboratory() {
     PATH=$path command -v tcpdump >/dev/null || packages+=(tcpdump)
     PATH=$path command -v tc >/dev/null || packages+=(iproute2)
     PATH=$path command -v ethtool >/dev/null || packages+=(ethtool)
-    # For launches of programs: what mounts a share, and a display without a screen.
+    # For `smbscope launch`: tools that mount a share, and a virtual display.
     PATH=$path command -v rclone >/dev/null || packages+=(rclone)
     PATH=$path command -v fusermount >/dev/null || packages+=(fuse3)
     PATH=$path command -v smbnetfs >/dev/null || packages+=(smbnetfs)
@@ -59,7 +59,7 @@ install_laboratory() {
     [ -e /usr/share/dbench/client.txt ] || packages+=(dbench)
     if [ ${#packages[@]} -eq 0 ]; then return 0; fi
     install_packages "${packages[@]}"
-    # The packages start a file server for the whole network and a scanner that downloads; tests start their own, in private.
+    # The packages start a public file server and a scanner that downloads updates. Tests start private ones instead.
     if [ ${#services[@]} -gt 0 ] && command -v systemctl >/dev/null; then
         local sudo=()
         [ "$(id -u)" = 0 ] || sudo=(sudo -n)
@@ -76,7 +76,7 @@ if [ "${1:-}" = --only ]; then
     parts=("$@")
     set --
 fi
-# Whether a part is wanted.
+# Returns success if a part was requested.
 wants() { [[ " ${parts[*]} " = *" $1 "* ]]; }
 
 packages=()
@@ -97,11 +97,11 @@ node_suits() {
 if wants web; then node_suits || packages+=(nodejs npm); fi
 # The same names as in web/scripts/chromium.mjs.
 chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
-# Its recommended fonts are left out with what else it recommends; without any it draws no text.
+# Chromium draws no text without fonts, and recommended packages are not installed.
 if wants web && [ -z "$chromium" ]; then packages+=(chromium fonts-liberation); fi
-# For kill(1), which tests use.
+# Some tests use kill(1).
 if wants servers && [ ! -x /bin/kill ]; then packages+=(procps); fi
-# What finds the libraries that a .deb depends on; what the test of the packages takes, and what builds their image in it.
+# For building the .deb and .rpm packages and the container image, and for testing them in a minimal Debian.
 if wants packages; then
     [ -n "$python" ] || packages+=(python3)
     command -v dpkg-shlibdeps >/dev/null || packages+=(dpkg-dev)
@@ -111,7 +111,7 @@ if wants packages; then
 fi
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if wants kerberos; then
-    # The crate that binds to GSSAPI asks pkg-config where it is.
+    # The GSSAPI bindings find the library with pkg-config.
     command -v pkg-config >/dev/null || packages+=(pkg-config)
     [ -e /usr/include/gssapi/gssapi.h ] || packages+=(libkrb5-dev)
     compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null || packages+=(libclang-dev)

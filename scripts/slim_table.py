@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Slims captures and prints, as a Markdown table, how small they get and whether the report stays the same.
+"""Slims captures and prints, as a Markdown table, their size and whether the report stays the same.
 
-Each capture below a folder is slimmed, plainly and with --anonymize. The JSON report of the plain copy has to be that
-of the original, but for what describes the file; that of the anonymous copy has to have the same commands, times and
-counts. Differences end the script with status 1, and are named.
+Each capture below a folder is slimmed, once plainly and once with --anonymize. The JSON report on the plain copy must
+equal that on the original, except for the description of the file. The report on the anonymous copy must have the same
+commands, times and counts. Differences are listed and give exit status 1.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# What describes the file, and how much of each packet was captured.
+# Fields that describe the file and the captured length of packets.
 OF_THE_FILE = ("captured_bytes", "snapped_packets", "longest_cut_packet", "truncated_captures", "unreadable_records")
-# What holds no name: the parts of the report that an anonymous copy has to repeat as they are.
+# Parts of the report without names, which must be the same for an anonymous copy.
 NAMELESS = ("commands", "groups")
 SUFFIXES = (".pcap", ".pcapng", ".snoop")
 
@@ -41,13 +41,13 @@ def captures(folder: Path) -> Iterator[Path]:
 
 
 def report(smbscope: str, capture: Path) -> dict[str, Any] | None:
-    """The report on a capture; none where there is no SMB in it."""
+    """Returns the report on a capture, or None if it contains no SMB."""
     done = subprocess.run(
         [smbscope, "analyze", "--quiet", "--format", "json", str(capture)], capture_output=True, check=False
     )
     if done.returncode != 0:
         return None
-    # Commands that it proposes name the file.
+    # Proposed commands contain the file name.
     report: dict[str, Any] = json.loads(done.stdout.decode().replace(str(capture), "CAPTURE"))
     return report
 
@@ -61,7 +61,7 @@ def without_the_file(report: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def counts(report: dict[str, Any] | None) -> Any:
-    """What an anonymous report repeats: figures without names, and how many names there are."""
+    """Returns what an anonymous report must repeat: figures without names, and the number of names."""
     if report is None:
         return None
     return [report.get(key) for key in NAMELESS] + [len(report.get(key, [])) for key in ("connections", "clients")]

@@ -20,7 +20,7 @@ def among(*pages: Page) -> dict[Path, Page]:
 
 class Links(unittest.TestCase):
     def test_headings_get_the_anchors_that_github_gives_them(self) -> None:
-        # As seen on GitHub: punctuation goes, each space becomes a dash, letters of other scripts stay.
+        # As on GitHub: punctuation is removed, each space becomes a dash, letters of other scripts stay.
         for title, anchor in [
             ("Is it the network?", "is-it-the-network"),
             ("smbscope: what, why & how", "smbscope-what-why--how"),

@@ -1,4 +1,4 @@
-"""Tests of the page of the load generator's figures: `python -m unittest discover -s scripts`."""
+"""Tests of load_page.py: `python -m unittest discover -s scripts`."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Tests of how the load generator's figures are measured: `python -m unittest discover -s scripts`."""
+"""Tests of load_rounds.py: `python -m unittest discover -s scripts`."""
 
 import unittest
 
@@ -30,7 +30,8 @@ class Rounds(unittest.TestCase):
         self.assertEqual(rows(cases, RATE), [["a", "100 ±7%"]])
 
     def test_what_noise_decides_is_left_out(self) -> None:
-        """The published page had signed requests faster than unsigned ones: figures of one second each."""
+        """A published page once showed signed requests faster than unsigned ones, from single measurements of one
+        second."""
         cases = [case("none", [1_000, 1_990, 1_500], "2.0.2"), case("signed", [2_162, 1_100, 1_600], "2.0.2")]
         measure(cases, 3, lambda _: None)
         self.assertEqual(rows(cases, RATE), [["none", "noise (1,000 – 1,990)"], ["signed", "noise (1,100 – 2,162)"]])
@@ -62,7 +63,8 @@ class Rounds(unittest.TestCase):
 
 class Budget(unittest.TestCase):
     def test_a_budget_buys_rounds_first_and_then_longer_measurements(self) -> None:
-        """10 cases, a second beside each: 5 rounds of 1 s take 100 s, of 3 s take 200 s; 3 rounds of 1 s take 60 s."""
+        """10 cases with 1 s of overhead each: 5 rounds of 1 s take 100 s, of 3 s take 200 s; 3 rounds of 1 s take 60
+        s."""
         costs = [Cost(cases=10, beside=1)]
         self.assertEqual(plan(100, costs), Plan(5, 1))
         self.assertEqual(plan(200, costs), Plan(5, 3))

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Makes the two bundled captures with trouble anew: a server that is slow, and a network that loses packets.
+"""Recreates the two bundled captures with trouble: a slow server, and a network that loses packets.
 
     sudo scripts/trouble_captures.py --smbscope target/release/smbscope [-o tests/data] [slow-server | lossy-network]
 
-A real Samba server of `smbscope lab` and smbclient, in a network of their own:
+A real Samba server from `smbscope lab` and smbclient run in a separate network:
 
-slow-server     the server scans every file for viruses when it is opened (ClamAV); presentations are archives of long
-                pages, which the scanner unpacks, and letters are not
-lossy-network   the same users and files without the scanner, on a network that loses 3 % of its packets
+slow-server     the server scans every file for viruses when it is opened (ClamAV). Presentations are archives of long
+                pages that the scanner unpacks; letters are plain text
+lossy-network   the same users and files without the scanner, on a network that loses 3% of its packets
 
-A capture is kept only if smbscope names the trouble. Needs root and: samba, samba-vfs-modules, clamav-daemon,
+A capture is kept only if smbscope names the culprit. Needs root and: samba, samba-vfs-modules, clamav-daemon,
 smbclient, tcpdump, iproute2, ethtool, zstd.
 """
 
@@ -26,19 +26,19 @@ from pathlib import Path
 from answer_lab import Lab, LabError, finish
 from answer_report import Report
 
-# Users, each in a session of its own, and the files that each opens.
+# Users, each with a session, and the files that each opens.
 USERS = 3
 VISITS = 30
 LETTERS = 20
 PRESENTATIONS = 20
 SLIDES = 40
-# Seconds that a user rests after a file, on average.
+# Mean pause of a user after a file in seconds.
 REST_S = 0.25
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """Options that make a lab slow, and the culprit that smbscope must name."""
+    """Lab options that cause the trouble, and the culprit that smbscope must name."""
 
     options: Sequence[str]
     culprit: str
@@ -51,7 +51,7 @@ TROUBLES = {
 
 
 def write_files(share: Path, rng: random.Random) -> list[str]:
-    """Letters of a page or two, and presentations; their names on the share."""
+    """Writes short letters and presentations. Returns their names on the share."""
     (share / "small.txt").unlink()
     names = []
     for folder in ("letters", "slides"):
@@ -71,7 +71,7 @@ def write_files(share: Path, rng: random.Random) -> list[str]:
 
 
 def visits(names: Sequence[str], rng: random.Random) -> str:
-    """What a user types into smbclient, which runs what follows `!` in a shell."""
+    """Returns a user's smbclient input. smbclient runs lines after `!` in a shell."""
     commands = ["ls", "ls letters\\*", "ls slides\\*"]
     for _ in range(VISITS):
         name = rng.choice(names).replace("/", "\\")

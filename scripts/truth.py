@@ -1,8 +1,8 @@
-"""What a capture really holds, worked out without smbscope: a small second opinion for accuracy.py.
+"""Reads the true contents of a capture without smbscope, as an independent check for accuracy.py.
 
-Reads ordinary pcap files of undamaged TCP/SMB traffic, puts the streams together and notes for every SMB message
-which packets hold its header and its end. It also reads the maps that say what was done to a damaged variant.
-Written to be short and plain, not fast and not robust: it only ever sees undamaged captures.
+Reads ordinary pcap files of undamaged TCP/SMB traffic, reassembles the streams and records which packets hold the
+header and the end of every SMB message. Also reads the maps that describe the damage to a variant. The code is meant to
+be short and plain; it needs neither speed nor robustness, because it only sees undamaged captures.
 """
 
 import csv
@@ -24,7 +24,7 @@ ETHERNET_IP_TCP = 14 + 20 + 20
 
 
 def contents(path: Path) -> bytes:
-    """The bytes of a file, unpacked when it is a .zst file."""
+    """Returns the bytes of a file, decompressed if it is a .zst file."""
     if path.suffix != ".zst":
         return path.read_bytes()
     if not shutil.which("zstd"):
@@ -33,7 +33,7 @@ def contents(path: Path) -> bytes:
 
 
 def table(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a tab-separated file with a header line."""
+    """Yields the rows of a tab-separated file with a header line."""
     return csv.DictReader(io.StringIO(contents(path).decode()), delimiter="\t")
 
 
@@ -54,7 +54,7 @@ class Packet:
 
 @dataclass(slots=True)
 class Message:
-    """An SMB message, by the packets that hold it."""
+    """Packets that hold an SMB message."""
 
     protocol: str
     message_id: int
@@ -68,12 +68,12 @@ class Message:
     """Packet with the last byte of its frame."""
     packets: frozenset[int]
     header: tuple[tuple[int, int], ...]
-    """What must be there to know its id: packets, each with the payload bytes needed of it."""
+    """Packets needed to read the message id, with the payload bytes needed from each."""
 
 
 @dataclass(slots=True)
 class Truth:
-    """An undamaged capture."""
+    """Contents of an undamaged capture."""
 
     packets: dict[int, Packet]
     records: int
@@ -84,7 +84,7 @@ class Truth:
 
 
 def records(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """The complete records of a pcap file: number, time, bytes."""
+    """Yields the complete records of a pcap file: number, time, bytes."""
     order, ticks = {
         b"\xd4\xc3\xb2\xa1": ("<", 1000),
         b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -104,7 +104,7 @@ def records(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def tcp_packet(number: int, time_ns: int, frame: bytes) -> Packet | None:
-    """An Ethernet frame with IPv4 or IPv6 and TCP; None for all else."""
+    """Parses an Ethernet frame with IPv4 or IPv6 and TCP. Returns None for anything else."""
     ether_type = int.from_bytes(frame[12:14])
     ip = 14
     if ether_type == 0x0800 and frame[ip + 9] == 6:
@@ -132,7 +132,7 @@ def tcp_packet(number: int, time_ns: int, frame: bytes) -> Packet | None:
 
 
 def read(path: Path) -> Truth:
-    """Every SMB message of an undamaged pcap file."""
+    """Reads all SMB messages of an undamaged pcap file."""
     packets: dict[int, Packet] = {}
     number = 0
     for number, time_ns, frame in records(contents(path)):
@@ -144,7 +144,7 @@ def read(path: Path) -> Truth:
     for packet in packets.values():
         directions.setdefault((packet.source, packet.target), []).append(packet)
     for stream in directions.values():
-        # A SYN begins a new stream of the same ports.
+        # A SYN begins a new stream on the same ports.
         begin = 0
         for index in range(1, len(stream) + 1):
             if index == len(stream) or (stream[index].flags & 2 and stream[index].seq != stream[begin].seq):
@@ -155,7 +155,7 @@ def read(path: Path) -> Truth:
 
 
 def stream_messages(stream: list[Packet]) -> Iterator[Message]:
-    """The SMB messages of one direction of a TCP connection, up to the first hole."""
+    """Yields the SMB messages of one direction of a TCP connection up to the first gap."""
     first = stream[0]
     base = (first.seq + 1) if first.flags & 2 else first.seq
     pieces: list[tuple[int, Packet]] = []
@@ -184,7 +184,7 @@ def stream_messages(stream: list[Packet]) -> Iterator[Message]:
         for index in range(owner(begin), owner(end - 1) + 1):
             packet = owners[index]
             piece_end = starts[index + 1] if index + 1 < len(starts) else len(data)
-            # The fresh bytes are the tail of the packet's payload.
+            # The new bytes are the tail of the packet's payload.
             parts.append((packet.number, len(packet.payload) - (piece_end - min(end, piece_end))))
         return tuple(parts)
 
@@ -235,21 +235,21 @@ def stream_messages(stream: list[Packet]) -> Iterator[Message]:
 
 @dataclass(slots=True)
 class Variant:
-    """What became of the packets of an undamaged parent."""
+    """Fate of each packet of an undamaged parent."""
 
     new_to_old: dict[int, int]
     tags: dict[int, str]
-    """Of a packet of the variant: dup, retx, delayed, shift, split0 …"""
+    """Tag of each packet of the variant: dup, retx, delayed, shift, split0 …"""
     held: dict[int, int]
-    """Payload bytes that the variant holds, by the number of the packet in the parent."""
+    """Payload bytes that the variant holds, by packet number in the parent."""
     arrival: dict[int, int]
-    """First place of a parent's packet in the variant."""
+    """First position of a parent's packet in the variant."""
     same_times: bool
     times: dict[int, int] = field(default_factory=dict)
-    """When the packets of the variant were captured, where that was changed."""
+    """Capture times of the variant's packets, where they were changed."""
 
     def goes_back(self, first: int, second: int) -> bool:
-        """Whether the variant holds the second packet of the parent before the first."""
+        """Returns True if the variant has the second packet of the parent before the first."""
         a, b = self.times.get(self.arrival[first]), self.times.get(self.arrival[second])
         return a is not None and b is not None and b < a
 
@@ -261,7 +261,7 @@ class Variant:
 
 
 def variant(parent: Truth, map_path: Path | None, *, snap: int | None, last: int | None, halves: bool) -> Variant:
-    """From a map file, or (without one) the same packets in the same order with what `snap`, `last`, `halves` say."""
+    """Reads a map file. Without one, keeps packets and order, except for `snap`, `last` and `halves`."""
     new_to_old: dict[int, int] = {}
     tags: dict[int, str] = {}
     if map_path:
@@ -273,7 +273,7 @@ def variant(parent: Truth, map_path: Path | None, *, snap: int | None, last: int
     else:
         order = range(1, parent.records + 1)
         if halves:
-            # All packets of the client, then all packets of the server: the client opens the connection.
+            # All packets of the client, then all packets of the server. The client opens the connection.
             client = next(packet.source[0] for packet in parent.packets.values() if packet.flags & 0x12 == 2)
             sent = [n for n in order if n in parent.packets and parent.packets[n].source[0] == client]
             order_list = sent + [n for n in order if n not in set(sent)]

@@ -8,7 +8,7 @@ use smbscope_model::Exchange;
 use smbscope_testkit::traffic::{Limit, Mix, Settings, packets};
 use std::hint::black_box;
 
-/// Fits in the CPU cache, so that the functions are measured and not the memory.
+/// Fits in the CPU cache, so that the benchmark measures code and not memory.
 const PACKETS: u64 = 4_000;
 
 fn exchanges(criterion: &mut Criterion) {

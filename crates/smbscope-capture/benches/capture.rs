@@ -1,4 +1,4 @@
-//! Costs that every packet pays: reading records of a mapped file, decoding headers, following flows.
+//! Per-packet costs: reading records of a mapped file, decoding headers, following flows.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_capture::decode::Decoder;
@@ -10,7 +10,7 @@ use smbscope_testkit::traffic::{Limit, Mix, Settings, generate, packets};
 use std::fs::File;
 use std::hint::black_box;
 
-/// Small enough for the CPU cache, so that the code is measured and not the memory.
+/// Fits in the CPU cache, so that the benchmark measures code and not memory.
 const PACKETS: u64 = 4_000;
 
 /// Discards all events.

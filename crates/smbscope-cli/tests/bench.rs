@@ -1,5 +1,5 @@
-//! `smbscope bench` as a user runs it: on private Samba servers (skipped where there is no Samba), and on a scripted
-//! server where something goes wrong at a known moment.
+//! `smbscope bench` on private Samba servers (skipped without Samba) and on scripted servers that inject a fault at a
+//! known moment.
 
 use crate::common::{self, Said, said};
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,10 +14,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Milliseconds in nanoseconds.
+/// One millisecond in nanoseconds.
 const MS: i64 = 1_000_000;
 
-/// `smbscope bench` with these arguments.
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     command.arg("bench").args(arguments).env_remove("NO_COLOR").env_remove("SMBSCOPE_PASSWORD");
@@ -29,7 +28,7 @@ fn bench(arguments: &[&str]) -> Said {
     common::finish(command(arguments))
 }
 
-/// A document as `--format json` prints it.
+/// Parses the output of `--format json`.
 fn document(said: &Said) -> Value {
     assert_eq!(said.status, Some(0), "{}", said.err);
     parsed(said)
@@ -39,7 +38,7 @@ fn parsed(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}{}", said.out, said.err))
 }
 
-/// A private server, or `None` with a line where there can be none.
+/// Starts a private server. Skips the test and returns `None` without Samba.
 fn server(settings: LabServerSettings) -> Option<LabServer> {
     if let Err(why) = available() {
         skip::missing(why);
@@ -55,7 +54,7 @@ fn url(server: &LabServer) -> String {
     format!("smb://{}@{}/{}", server.user(), server.address(), server.share())
 }
 
-/// `bench` on a private server with its password.
+/// Returns a `bench` command for a private server, with its password.
 fn on(server: &LabServer, arguments: &[&str]) -> Command {
     let mut command = command(arguments);
     command.arg(url(server)).env("SMBSCOPE_PASSWORD", server.password());
@@ -78,13 +77,13 @@ fn send(signal: Signal, pid: u32) {
     kill_process(pid, signal).expect("the process is there");
 }
 
-/// What is in a folder that may not be there.
+/// Returns the names in a folder, or none if it does not exist.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Waits until something is so; a claim that it was.
+/// Waits until a condition holds. Panics with the claim after 20 s.
 fn becomes(what: &str, mut is: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is() {
@@ -93,7 +92,7 @@ fn becomes(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// Processes that have this text in their command line.
+/// Returns the command lines of all processes that contain this text.
 fn processes_with(text: &str) -> Vec<String> {
     let lines = std::fs::read_dir("/proc").expect("a system with /proc").filter_map(|entry| {
         let bytes = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
@@ -102,7 +101,7 @@ fn processes_with(text: &str) -> Vec<String> {
     lines.filter(|line| line.contains(text)).collect()
 }
 
-/// A share of a server that answers by a script.
+/// Starts a scripted server and returns the URL of its share.
 fn scripted(script: Script) -> (ScriptedServer, String) {
     let server = ScriptedServer::start(script).expect("a port is free");
     let url = format!("smb://{}/share", server.address());
@@ -118,13 +117,14 @@ fn conforms(document: &Value) {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// The response times from the intended start of the first operation, or those from the actual one.
+/// Returns the `response_time` (from the intended start) or `service_time` (from the actual start) of the first
+/// operation.
 fn operation<'a>(document: &'a Value, times: &str) -> &'a Value {
     &document["runs"][0]["workload_operations"][0][times]
 }
 
-/// A load point with commands, none of which ended unexpectedly. Where capturing is permitted: each command of the client
-/// is in the capture, and no other.
+/// Asserts that a load point ran commands and that none ended unexpectedly. If capturing is permitted, the capture must
+/// contain exactly the client's commands.
 fn is_whole(run: &Value) {
     assert!(run["operations"].as_u64() > Some(100), "{run}");
     let operations = run["workload_operations"].as_array().expect("operations");
@@ -156,12 +156,12 @@ fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
     conforms(&document);
     for run in document["runs"].as_array().expect("runs") {
         is_whole(run);
-        // Every command is in one slice.
+        // Each command belongs to exactly one slice.
         let slices = run["counted"]["slices"]["entries"].as_array().expect("slices");
         let counts = slices.iter().map(|slice| slice["count"].as_u64().expect("a count"));
         assert_eq!(Some(counts.sum()), run["operations"].as_u64());
     }
-    // The second user connects, the first one stays. NTLM takes two legs (MS-NLMP 1.3.1.1).
+    // The second user connects; the first one stays connected. NTLM takes two legs (MS-NLMP 1.3.1.1).
     let connects = |command: &str| -> u64 {
         let runs = document["runs"].as_array().expect("runs").iter();
         runs.map(|run| run["connect_commands"][command].as_u64().unwrap_or(0)).sum()
@@ -193,7 +193,7 @@ fn every_connection_of_a_session_is_in_the_capture() {
 
 #[test]
 fn blocks_of_raw_mode_are_in_the_capture_too() {
-    // Samba has no raw mode where it can sign.
+    // Samba disables raw mode when signing is available.
     let Some(server) = server(LabServerSettings { signing: ServerSigningPolicy::Off, ..LabServerSettings::default() })
     else {
         return;
@@ -204,7 +204,7 @@ fn blocks_of_raw_mode_are_in_the_capture_too() {
     let run = &document["runs"][0];
     is_whole(run);
     if run["capture"]["state"] == "made" && run["capture"]["dropped_packets"] == 0 {
-        // The second part of a WRITE_RAW, of which there are hundreds, is no command of its own on either side.
+        // Neither side counts the second part of a WRITE_RAW as a command. There are hundreds of them.
         let count = |side: &str| run["total"][side]["count"].as_u64().expect("a count");
         assert!(count("client").abs_diff(count("wire")) <= 5, "{}", run["total"]);
     }
@@ -228,8 +228,8 @@ fn busy_polling_is_said_and_its_waiting_is_no_work() {
 
 #[test]
 fn a_stall_of_two_seconds_is_in_the_percentiles_of_an_open_loop() {
-    // 200 operations a second for 6 s, of which the 400 that are due in the stall wait 1 s on average. The slowest tenth of
-    // all are 120 of these 400: they wait 1.4 s and more.
+    // 200 operations/s for 6 s. The 400 that are due during the stall wait 1 s on average. The slowest 10% are 120 of
+    // these 400, and each of them waits at least 1.4 s.
     let stall = Fault::Stall(Duration::from_secs(2)).on(Smb2::ECHO).after(300).once();
     let (_server, url) = scripted(Script::new().rule(stall));
     let load = ["--workload", "echo", "--users", "8", "--duration", "6s", "--warmup", "500ms", "--no-prepare", "-q"];
@@ -238,10 +238,10 @@ fn a_stall_of_two_seconds_is_in_the_percentiles_of_an_open_loop() {
     let response = operation(&found, "response_time");
     let p90 = response["p90"].as_i64().expect("there are enough");
     assert!((1_100 * MS..1_700 * MS).contains(&p90), "{response}");
-    // Few operations had begun: the service times hardly show it.
+    // Only a few operations were outstanding during the stall, so the service times hardly show it.
     let service = operation(&found, "service_time");
     assert!(service["p90"].as_i64() < Some(100 * MS), "{service}");
-    // What stands above all goes by what users waited, and the stall is named.
+    // The overall figure counts from the due time, and a warning names the stall.
     conforms(&found);
     let run = &found["runs"][0];
     assert_eq!(run["due"], *response, "one operation is all of them");
@@ -260,7 +260,7 @@ fn the_headline_and_the_first_table_of_an_open_loop_count_from_when_operations_w
     let said = bench(&[&load[..], &["--rate", "200/s", "--full", "--width", "140", &url]].concat());
     assert_eq!(said.status, Some(0), "{}", said.err);
     let headline = said.out.split("Warnings").next().unwrap_or_default().replace(char::is_whitespace, " ");
-    // p95 of the waits is between one and two seconds, see above.
+    // p95 of the waits is between 1 s and 2 s (see the calculation in the test above).
     let p95 = headline.split("p95 ").nth(1).unwrap_or_else(|| panic!("{headline}"));
     assert!(p95.starts_with("1.") && headline.contains("after they were due"), "{headline}");
     assert!(said.out.contains("Operations, since due"), "{}", said.out);
@@ -320,7 +320,7 @@ fn scenarios_begin_at_the_rate_of_their_workload() {
         let said = bench(&[&load[..], &["--no-prepare", "-q", "--format", "json"], more, &[&url]].concat());
         document(&said)["runs"][0].clone()
     };
-    // Each of 4 users begins 5 a second, for 2 seconds.
+    // Each of 4 users starts 5 operations/s for 2 s.
     let own = run(&[]);
     assert_eq!((&own["pace"]["rate"], &own["overload"]["scenarios"]), (&json!(20.0), &json!(40)), "{own}");
     let set = run(&["--set", "rate=10/s"]);
@@ -378,7 +378,7 @@ fn a_hostile_server_ends_bench_and_clean_with_one_line_and_in_time() {
             assert_eq!(said.status, Some(1), "{what}: {}{}", said.out, said.err);
             assert_eq!(said.err.trim_end().lines().count(), 1, "{what}: {}", said.err);
         }
-        // Two times ten seconds for a listing at most.
+        // Each listing may take up to two timeouts of 10 s.
         assert!(begun.elapsed() < Duration::from_secs(30), "{what}: {:?}", begun.elapsed());
     }
 }
@@ -429,13 +429,13 @@ fn a_run_of_which_too_much_fails_is_a_failed_run_in_every_format() {
         assert!(out.contains("--max-errors allows 1%"), "{format}");
         assert!(said.err.contains("the run failed: ") && said.err.lines().count() == 1, "{}", said.err);
     }
-    // What the workload expects is no failure: the same answer where no error is.
+    // An expected error is not a failure. Here the same workload runs without errors.
     let (_server, url) = scripted(Script::new());
     let healthy = document(&bench(&[&load[..], &["--max-errors", "0", "--format", "json", &url]].concat()));
     assert_eq!(healthy["settings"]["max_errors_percent"], 0.0);
 }
 
-/// A share without room: every try to set up would end the same way.
+/// The share is full, so every set-up would fail in the same way.
 #[test]
 fn a_set_up_that_the_server_refuses_ends_the_run_at_once() {
     let place = common::directory("bench-set-up");
@@ -466,7 +466,7 @@ fn a_connection_that_is_reset_is_counted_and_made_anew() {
     let run = &found["runs"][0];
     assert_eq!((run["ended"]["how"].as_str(), run["unanswered"].as_u64()), (Some("done"), Some(1)), "{run}");
     assert!(run["operations"].as_u64() > Some(101), "it went on: {}", run["operations"]);
-    // One to look at the server, one that was reset, one after it.
+    // One connection to probe the server, one that was reset, and one that replaced it.
     assert_eq!(server.counters().connections, 3);
 }
 
@@ -516,7 +516,7 @@ fn a_signal_ends_the_load_point_and_keeps_its_results(signals: &[Signal]) {
     let Some(server) = server(LabServerSettings::default()) else { return };
     let temporary = tempfile::tempdir().expect("a directory");
     let load = ["--users", "2,4", "--duration", "60s", "--warmup", "0s", "-q", "--format", "json"];
-    // Started by nohup(1), the tests ignore the end of the terminal, and so would the program.
+    // Under nohup(1), the tests ignore SIGHUP, and the program would inherit that.
     let asked = on(&server, &load);
     let mut command = Command::new("env");
     command.arg("--default-signal=HUP").arg(asked.get_program()).args(asked.get_args());
@@ -542,7 +542,7 @@ fn a_signal_ends_the_load_point_and_keeps_its_results(signals: &[Signal]) {
 
 #[test]
 fn arguments_that_contradict_each_other_are_named_before_anything_is_begun() {
-    // Nobody listens there.
+    // Nothing listens on this port.
     let target = "smb://127.0.0.1:1/share";
     for (arguments, said) in [
         (&["--encryption", "aes-256-gcm", "--dialect", "3.0"][..], "needs --dialect 3.1.1"),
@@ -561,7 +561,7 @@ fn arguments_that_contradict_each_other_are_named_before_anything_is_begun() {
         assert_eq!((found.status, found.out.as_str()), (Some(2), ""), "{arguments:?}: {}", found.err);
         assert!(found.err.contains(said), "{arguments:?}: {}", found.err);
     }
-    // A range for a search may be as large as there are users.
+    // A capacity search measures only a few points of its range, so the limit of 1000 load points does not apply.
     let found = bench(&["--users", "1..5000", "--find-capacity", "p95(total) < 1ms", target]);
     assert!(found.error(1).contains("no connection to 127.0.0.1:1"), "{}", found.err);
 }
@@ -572,43 +572,42 @@ fn a_second_signal_ends_the_process_at_once() {
     let load = ["--workload", "echo", "--users", "1", "--duration", "60s", "--warmup", "0s", "--no-prepare", "-q"];
     let child = command(&[&load[..], &[&url]].concat()).spawn().expect("the binary runs");
     sleep(Duration::from_secs(2));
-    // The load point waits 10 s for the answer that is missing.
+    // The load point waits 10 s for the missing response.
     send(Signal::TERM, child.id());
     sleep(Duration::from_secs(1));
     let second = Instant::now();
     send(Signal::TERM, child.id());
     let said = said(child.wait_with_output().expect("it ends"));
-    // 128 and the number of the signal, as shells have it.
+    // Shell convention: 128 plus the signal number.
     assert_eq!((said.status, said.out.as_str()), (Some(143), ""), "{}", said.err);
     assert!(second.elapsed() < Duration::from_secs(4), "{:?}", second.elapsed());
 }
 
-/// The dashboard of a run in a terminal of `script`, whose private server and files are below a folder.
+/// Dashboard of a run in a terminal made by script(1). Its private server and files are below `folder`.
 struct OnTerminal {
     folder: tempfile::TempDir,
     script: Child,
-    /// The program's own number.
     pid: u32,
 }
 
 impl OnTerminal {
-    /// A few seconds into the first load point; `None` with a line where there can be none.
+    /// Returns a few seconds into the first load point. Skips the test and returns `None` without Samba or script(1).
     fn begin() -> Option<OnTerminal> {
         let script = Command::new("script").arg("--version").stdout(Stdio::null()).status();
         if available().is_err() || !script.is_ok_and(|status| status.success()) {
             skip::unable("no Samba, or no script (util-linux) to make a terminal with");
             return None;
         }
-        // Short, since Samba has sockets in it.
+        // The path must be short, because Samba creates sockets below it.
         let folder = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(folder.path().join("tmp")).expect("a directory");
         let bench = "bench --users 2 --duration 60s --warmup 0s -o run";
         let binary = env!("CARGO_BIN_EXE_smbscope");
-        // The number is that of the shell, in whose place the program comes.
+        // The shell writes its own process id, which the program keeps after `exec`.
         let line = format!(
             "stty -a; sh -c 'echo $$ >pid; exec env --default-signal=HUP {binary} {bench}'; echo \"status $?\"; stty -a"
         );
-        // The shell leads the session: it has to hear of the end of its terminal, even where the tests run under nohup.
+        // The shell leads the session, so it must receive SIGHUP even if the tests run under nohup.
         let mut terminal = Command::new("env");
         terminal
             .args(["--default-signal=HUP", "script", "-qec", &line, "/dev/null"])
@@ -621,7 +620,7 @@ impl OnTerminal {
         Some(OnTerminal { folder, script, pid: pid.trim().parse().expect("a number") })
     }
 
-    /// The results are kept, and nothing else is.
+    /// Asserts that only the results are left.
     fn is_ended_in_order(folder: &Path) {
         let kept = std::fs::read(folder.join("run/run.json")).expect("the run is kept");
         let kept: Value = serde_json::from_slice(&kept).expect("it is JSON");
@@ -655,7 +654,7 @@ fn a_terminal_that_is_closed_ends_the_run_in_order() {
     script.kill().expect("it is there");
     let _killed = script.wait();
     let begun = Instant::now();
-    // Its parent, the shell, is gone, too, so that it may stay as a zombie, which has no command line.
+    // The parent shell has exited too, so the process may remain as a zombie, whose command line is empty.
     while std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty()) {
         assert!(begun.elapsed() < Duration::from_secs(30), "it runs on without its terminal");
         sleep(Duration::from_millis(100));
@@ -665,7 +664,7 @@ fn a_terminal_that_is_closed_ends_the_run_in_order() {
 
 #[test]
 fn an_interrupt_while_files_are_made_ends_it_with_the_reason() {
-    // 64 MiB at a megabyte a second take a minute.
+    // 64 MiB at 1 MB/s takes about a minute.
     let bandwidth = Some(smbscope_lab::parse_bandwidth("8mbit").expect("a bandwidth"));
     let Some(server) = server(LabServerSettings { bandwidth, ..LabServerSettings::default() }) else { return };
     let child = on(&server, &["-q", "--workload", "read", "--users", "4"]).spawn().expect("the binary runs");
@@ -675,7 +674,7 @@ fn an_interrupt_while_files_are_made_ends_it_with_the_reason() {
     let said = said(child.wait_with_output().expect("it ends"));
     assert!(said.error(130).contains("interrupted while the files"), "{}", said.err);
     assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
-    // What is there is known as smbscope's.
+    // `bench clean` recognises the files made so far as smbscope's.
     let cleaned = clean(&server);
     assert_eq!(cleaned.status, Some(0), "{}", cleaned.err);
     assert!(on_share(&server).is_empty(), "{:?}", on_share(&server));
@@ -689,7 +688,7 @@ fn a_capture_ends_with_a_program_that_is_killed_and_its_run_directory_serves_aga
     let load = ["--workload", "echo", "--users", "1", "--warmup", "0s", "--no-prepare", "--capture", "-o", &kept, &url];
     let begin = |duration: &str| command(&[&load[..], &["--duration", duration]].concat());
     let mut child = begin("60s").spawn().expect("the binary runs");
-    // While it is taken.
+    // Name of the capture while it is being written.
     let is_capture = |name: &String| name.starts_with(".point-01-1-users.pcap.") && name.ends_with(".partial");
     let unfinished = || names_in(&folder.join("run")).into_iter().find(is_capture);
     let begun = Instant::now();
@@ -711,7 +710,7 @@ fn a_capture_ends_with_a_program_that_is_killed_and_its_run_directory_serves_aga
     assert_eq!(again.status, Some(0), "{}", again.err);
     let mut left = names_in(&folder.join("run"));
     left.sort();
-    // Of a run that is no second long there may be a sample of the server's side, or none.
+    // A run shorter than a second has at most one sample of the server's metrics.
     left.retain(|name| name != "server.parquet");
     let all = [
         "exchanges.parquet",
@@ -742,7 +741,7 @@ fn an_earlier_run_stays_until_a_later_one_has_ended_with_results() {
         files
     };
     let before = contents();
-    // Nobody answers any more: nothing is measured.
+    // The server no longer answers, so nothing is measured.
     let (_server, silent) = scripted(Script::new().rule(Fault::Silent.on(Smb2::ECHO)));
     let options = ["--users", "1", "--duration", "1s", "--timeout", "300ms", "--on-failure", "end", &silent];
     let failed = bench(&[&load[..], &options].concat());
@@ -756,7 +755,7 @@ fn an_earlier_run_stays_until_a_later_one_has_ended_with_results() {
     killed.wait().expect("it ends");
     let here: Vec<_> = contents().into_iter().filter(|(name, _)| !name.starts_with('.')).collect();
     assert!(here == before);
-    // There is no room: a file has 1024 bytes at most.
+    // The file size limit is 1024 bytes.
     let line = "ulimit -f 2; exec \"$S\" bench --workload echo --users 1 --duration 300ms --warmup 0s --no-prepare -q -o run \"$T\"";
     let mut full = Command::new("sh");
     full.args(["-c", line]).current_dir(&folder).env("S", env!("CARGO_BIN_EXE_smbscope")).env("T", &url);

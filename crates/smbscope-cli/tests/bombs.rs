@@ -1,22 +1,22 @@
-//! Small files that unpack to very much: they are streamed, never held, whatever compresses them.
+//! Small files that decompress to very large ones. They must be streamed, whatever the compression format.
 #![cfg(target_os = "linux")]
 
 use crate::common::{command, directory, said, write};
 use smbscope_testkit::{Conversation, pcap, smb2};
 use std::io::Write;
 
-/// What each bomb unpacks to: far more than may be held at once.
+/// Decompressed size of each bomb in bytes, far above the memory limit.
 const UNPACKED: usize = 512 << 20;
-/// What the program may hold at most, of all that it ever does: its binary, its tables, the windows of its decoders.
+/// Upper limit for peak resident memory, including the binary, its tables and the decoder windows.
 const MAX_RESIDENT_KB: u64 = 160 << 10;
 
-/// A capture with one exchange.
+/// Returns a capture with one exchange.
 fn capture() -> Vec<u8> {
     let told = Conversation::new().client_says(100, smb2::echo(1)).server_says(200, smb2::echo_response(1)).closes(300);
     pcap::micros(&told.packets())
 }
 
-/// Records of packets with nothing in them, 64 KB each and all at the same time, after those of the conversation.
+/// Returns empty 64 KB packet records with equal timestamps, later than the conversation.
 fn padding() -> Vec<u8> {
     const LENGTH: u32 = 65_520;
     let mut record: Vec<u8> = [1_800_000_000u32, 0, LENGTH, LENGTH].into_iter().flat_map(u32::to_le_bytes).collect();
@@ -24,8 +24,8 @@ fn padding() -> Vec<u8> {
     record.repeat(64)
 }
 
-/// Packs a capture and so much padding that it unpacks to what a bomb should. A packed file may consist of several
-/// packed pieces, so the padding is packed once.
+/// Compresses a capture followed by padding to a total of `UNPACKED` bytes. Compressed files may consist of several
+/// members, so the padding is compressed only once.
 fn bomb(pack: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<u8>, u64) {
     let (begin, piece) = (pack(&capture()), padding());
     let pieces = UNPACKED.div_ceil(piece.len());
@@ -48,7 +48,7 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("writing to memory does not fail")
 }
 
-/// Runs the program on a file; returns its JSON report, and the most memory it ever held, in kilobytes.
+/// Analyses a file; returns the JSON report and the peak resident memory in KB.
 fn analyze_watched(name: &str, bytes: &[u8]) -> (serde_json::Value, u64) {
     let directory = directory(&format!("bomb_{name}"));
     write(&directory, "bomb", bytes);

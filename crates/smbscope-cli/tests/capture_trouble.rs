@@ -1,5 +1,5 @@
-//! What befalls captures: mirror ports, clocks that are set, ports that are used again, files that change while they are
-//! read, windows of decompressors. Each is made from a bundled capture, whose own report is the truth.
+//! Problems of captures: mirror ports, clock steps, reused ports, files that change while they are read, large
+//! decompression windows. Each test modifies a bundled capture and compares with the report on the original.
 
 use crate::common::{Said, analyze, command, contents, directory, said, write};
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn a_mirror_port_that_sees_both_ways_changes_no_figure() {
 fn a_clock_that_stepped_forward_is_said_with_the_packet_and_times_nothing() {
     let directory = directory("step-forward");
     let mut stepped = packets();
-    // In the middle of a WRITE: without a word its response time would be an hour.
+    // The step falls within a WRITE. Without the warning, its response time would be an hour.
     let middle = stepped.len() / 2;
     stepped[middle..].iter_mut().for_each(|packet| packet.time.0 += 3_600 * SECOND);
     let report = report(&directory, &stepped);
@@ -85,7 +85,6 @@ fn a_clock_that_stepped_back_is_said_with_the_packet_and_loses_nothing() {
         said.contains("the clock stepped back by") && said.contains(&format!("at packet {}", middle + 1)),
         "{said}"
     );
-    // Compressed, it is the same.
     let packed = zstd::encode_all(&file(&stepped)[..], 1).expect("writing to memory does not fail");
     write(&directory, "capture.zst", packed);
     let said = analyze(&directory, &["capture.zst", "--format", "json"]);
@@ -107,7 +106,7 @@ fn files_put_together_in_the_wrong_order_are_no_clock_step() {
 #[test]
 fn ports_used_again_without_a_syn_lose_no_packets() {
     let directory = directory("ports-again");
-    // Neither a SYN nor the end of a connection was captured.
+    // The capture contains neither a SYN nor the end of a connection.
     let middle: Vec<Frame> = packets().into_iter().filter(|packet| packet.flags() & 7 == 0).collect();
     let once = report(&directory, &middle)["totals"]["outcomes"]["complete"].as_u64().expect("a count");
     for (client, server) in
@@ -133,12 +132,12 @@ fn ports_used_again_without_a_syn_lose_no_packets() {
 fn a_capture_cut_short_while_it_is_read_ends_in_one_line() {
     use std::io::Read;
     let directory = directory("cut-short");
-    // So much that the table does not fit into a pipe that nobody reads from.
+    // Large enough that the table does not fit into the pipe buffer while nothing reads from it.
     write(&directory, "capture.pcap", contents("own/nbench32_NT1_8proc.pcap.zst").repeat(1));
     let mut child =
         command(&directory, &["capture.pcap", "--format", "csv", "--threads", "1"]).spawn().expect("it runs");
     let mut out = child.stdout.take().expect("a pipe");
-    // The first bytes of the table come when its file is being read.
+    // The first bytes of the table appear while the capture is still being read.
     out.read_exact(&mut [0; 4096]).expect("the table begins");
     let capture = std::fs::File::options().write(true).open(directory.join("capture.pcap")).expect("the capture");
     capture.set_len(20_000).expect("it can be cut short");
@@ -149,7 +148,7 @@ fn a_capture_cut_short_while_it_is_read_ends_in_one_line() {
     assert!(err.contains("capture.pcap: the file was cut short while it was read"), "{err}");
 }
 
-/// A zstd frame with raw blocks that asks for a window of this power of two (RFC 8878 3.1.1).
+/// Returns a zstd frame of raw blocks that requires a window of `2^window_log` bytes (RFC 8878 3.1.1).
 fn zstd_frame(window_log: u8, bytes: &[u8]) -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, (window_log - 10) << 3];
     let mut blocks = bytes.chunks(64 << 10).peekable();
@@ -170,12 +169,12 @@ fn a_window_that_takes_more_than_the_memory_is_refused_with_the_option_that_rais
         "large.zst: zstd data that needs a window of more than the 512 MiB that --memory allows; raise --memory";
     assert_eq!(analyze(&directory, &["large.zst"]).error(1), expected);
     assert_eq!(analyze(&directory, &["large.zst", "--memory", "2048"]).status, Some(0));
-    // Windows add up: what one file may have, four may not.
+    // The limit applies to the sum of all windows: one such file is allowed, four are not.
     write(&directory, "middle.zst", zstd_frame(28, &bytes));
     assert_eq!(analyze(&directory, &["middle.zst"]).status, Some(0));
     let four = analyze(&directory, &["middle.zst"; 4]);
     assert!(four.error(1).contains("the 128 MiB that --memory allows; raise --memory"));
-    // What every zstd writes by itself is read whatever the memory is.
+    // Default zstd windows are accepted regardless of the memory limit.
     write(&directory, "plain.zst", zstd_frame(23, &bytes));
     assert_eq!(analyze(&directory, &["plain.zst"; 20]).status, Some(0));
 }
@@ -224,7 +223,7 @@ fn quic_and_headers_that_are_cut_off_are_said_instead_of_no_smb_alone() {
     let expected = "quic.pcap: no SMB: 2 packets, none of them TCP, but UDP port 443 (QUIC) (2 packets)";
     assert_eq!(analyze(&directory, &["quic.pcap"]).error(1), expected);
 
-    // IPv6 takes 40 bytes, so that 10 are left of a TCP header.
+    // The IPv6 header takes 40 bytes, which leaves 10 bytes of the TCP header.
     let whole = contents("own/smbclient_SMB3_11_ipv6.pcap.zst");
     let cut = damage::snap(&pcap::read(&whole), 64);
     write(&directory, "cut.pcap", file(&cut));
@@ -233,7 +232,7 @@ fn quic_and_headers_that_are_cut_off_are_said_instead_of_no_smb_alone() {
     assert!(error.contains("the snap length cut") && error.contains("off inside IP or TCP headers"), "{error}");
 }
 
-/// A packet as it passes the other side of a router: a hop less to go, other Ethernet addresses.
+/// Returns a packet as seen on the other side of a router: TTL reduced by one, other Ethernet addresses.
 fn routed(packet: &Frame) -> Frame {
     let mut data = packet.data.clone();
     data[..12].copy_from_slice(&[2, 0, 0, 0, 7, 1, 2, 0, 0, 0, 7, 2]);
@@ -241,11 +240,12 @@ fn routed(packet: &Frame) -> Frame {
     Frame { data, ..*packet }
 }
 
-/// The capture as it looks 300 µs from the server, beside the client, and beside the server, by turns; `across` makes of
-/// a packet what it is on the far side of the router.
+/// Returns the capture as taken next to the client and as taken next to the server, 300 µs apart. `across` converts a
+/// packet to the far side of the router.
 fn two_places(across: impl Fn(&Frame) -> Frame) -> [Vec<Frame>; 2] {
     let from_client = |packet: &Frame| packet.ports().1 == 445;
-    // Each answer comes a round trip later, and with it all that follows: nobody acknowledges what is still under way.
+    // Each response, and everything after it, is delayed by one round trip, so that no packet acknowledges data in
+    // flight.
     let (mut shift, mut client_spoke) = (0, false);
     let plain: Vec<(Frame, i64)> = packets()
         .into_iter()
@@ -305,7 +305,7 @@ fn both_sides_of_an_address_translation_are_said_with_the_filter_that_takes_one(
         packet.data[at..at + 4].copy_from_slice(&[203, 0, 113, 9]);
         packet
     };
-    // Beside the server both directions have the address that stands for the client; beside the client none has.
+    // Next to the server, the translated client address appears in both directions; next to the client, in neither.
     let [_, beside_server] = two_places(translated);
     let beside_server: Vec<Frame> = beside_server
         .into_iter()

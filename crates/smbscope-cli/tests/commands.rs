@@ -1,4 +1,4 @@
-//! What a terminal shows: the sessions of `tests/cmd/*.md`, run as they stand there.
+//! Runs the terminal sessions in `tests/cmd/*.md`.
 
 #[test]
 fn sessions() {

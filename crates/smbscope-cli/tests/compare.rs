@@ -1,5 +1,4 @@
-//! `smbscope compare`: captures and saved reports, what is made of them, and what a stranger gets to read when
-//! something is wrong.
+//! `smbscope compare`: input from captures and saved reports, results, and error messages.
 
 use crate::common::{self, Said, analyze, bundled, contents, directory, finish, write};
 use serde_json::Value;
@@ -103,7 +102,7 @@ fn figures_are_those_of_the_reports() {
                     && entry["waiting"] == waiting
             };
             let entries = || found["commands"].as_array().expect("an array").iter();
-            // Beside what does the same in the other protocol, under the name of SMB2.
+            // A command may also be merged with its counterpart of the other protocol, under its SMB2 name.
             let alone = |entry: &&Value| {
                 entry["members"][column] == serde_json::json!([command["command"]]) && entry["waiting"] == waiting
             };
@@ -142,7 +141,7 @@ fn the_page_is_as_wide_as_asked_for_and_goes_where_asked_for() {
     for width in ["80", "100"] {
         let said = compare(&directory, &[&office, &netbench, "--width", width, "--title", "two"]);
         assert!(said.output().starts_with("SMB response times compared: two\n"), "{}", said.out);
-        // But for commands, which are pasted.
+        // Commands are not wrapped, so that they can be pasted.
         let lines = said.out.lines().filter(|line| !line.contains(" smbscope "));
         let widest = lines.map(|line| line.chars().count()).max().unwrap_or(0);
         assert!(widest <= width.parse().expect("a number"), "{widest} > {width}");
@@ -179,7 +178,7 @@ fn what_next_is_a_command_on_the_capture_that_got_slower() {
     assert!(next[0].starts_with("smbscope analyze --filter 'command == "), "{}", next[0]);
     assert!(next[0].ends_with(&format!("' --by file {slow}")), "{}", next[0]);
     next.iter().for_each(|command| common::is_a_command(command));
-    // Nothing is slower than itself; captures of a saved report may be elsewhere.
+    // No proposals for a capture compared with itself, or for a saved report, whose captures may have moved.
     analyze(&directory, &[&slow, "-o", "slow.json"]).output();
     for files in [[&slow, "slow.json"], [&fast, "slow.json"]] {
         let found = document(&compare(&directory, &[&files[..], &["--format", "json"]].concat()));
@@ -270,7 +269,7 @@ fn what_is_wrong_with_a_capture_is_part_of_the_comparison() {
     assert!(text.starts_with("cut.pcap: the file ends in the middle of a record"), "{text}");
 }
 
-/// Reports on what two users of a capture did, as `bob.json` and `alice.json`.
+/// Writes `bob.json` and `alice.json`, the reports on two users of a capture.
 fn users(name: &str) -> std::path::PathBuf {
     let directory = directory(name);
     for user in ["bob", "alice"] {
@@ -289,7 +288,7 @@ fn a_limit_ends_the_program_only_where_all_runs_show_it() {
     };
     let (bob, alice) = (["bob.json"; 5], ["alice.json"; 5]);
     let repeated = [&bob[..], &["vs"], &alice[..], &["--name", "bob", "--name", "alice"]].concat();
-    // 503 µs and 2.04 ms, five times each: they never vary.
+    // 503 µs and 2.04 ms, five times each, without variation.
     let reason = "p95(total) > 1.5x: alice is 4.06 times bob (95% interval 4.06 to 4.06)";
     assert_eq!(limit(&repeated, &["--junit", "junit.xml"]).error(3), reason);
     assert!(directory.join("out.json").exists(), "the comparison is written all the same");
@@ -301,7 +300,7 @@ fn a_limit_ends_the_program_only_where_all_runs_show_it() {
     let escaped = reason.replace('>', "&gt;");
     assert!(xml.contains(&format!("<failure message=\"{escaped}\"")), "{xml}");
 
-    // One run each shows nothing of a group, whose course is not known.
+    // Only the headline has an interval within one run. A group needs several runs per side.
     let group = |more: &[&str]| {
         let options = ["bob.json", "alice.json", "-o", "out.json", "--fail-if", "p95(Write) > 1.5x"];
         compare(&directory, &[&options[..], more].concat())
@@ -315,7 +314,7 @@ fn a_limit_ends_the_program_only_where_all_runs_show_it() {
     let strict = group(&["--strict"]);
     assert!(strict.error(3).ends_with(" (no interval: --strict)"), "{}", strict.err);
     assert_eq!(limit(&["alice.json", "bob.json"], &["--strict"]).output(), "");
-    // What can't be judged does not pass.
+    // A limit that can't be evaluated fails.
     let missing = limit(&["alice.json", "bob.json"], &["--fail-if", "p95(Raed) > 2x"]);
     let error =
         "p95(Raed) cannot be compared between alice and bob: not in both, 0 there, or supported by too few commands";
@@ -333,7 +332,7 @@ fn one_capture_against_one_other_is_judged_by_the_interval_within_them() {
     let error = said.error(3);
     assert!(error.starts_with("p95(total) > 1.2x: demo-slow-server is "), "{error}");
     assert!(error.contains(" (95% interval ") && error.ends_with(", within this run only)"), "{error}");
-    // The interval is that of the page.
+    // The interval is the one in the document.
     let page: Value = serde_json::from_slice(&std::fs::read(directory.join("out.json")).unwrap()).unwrap();
     assert!(page["headline"]["cells"][1]["ratios"]["p95"]["interval"]["low"].as_f64() > Some(1.2));
     let xml = std::fs::read_to_string(directory.join("junit.xml")).unwrap();

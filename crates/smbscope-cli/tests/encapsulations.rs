@@ -1,11 +1,11 @@
-//! Traffic in tunnels, as mirror ports and virtual networks deliver it: the report is that of the plain capture.
+//! Encapsulated traffic from mirror ports and virtual networks: the report must equal that of the plain capture.
 
 use crate::common::{analyze, contents, directory, write};
 use serde_json::Value;
 use smbscope_testkit::encapsulation::Encapsulation;
 use smbscope_testkit::pcap;
 
-/// One of SMB1 with several connections, one of SMB 3.1.1, one over IPv6.
+/// One SMB1 capture with several connections, one SMB 3.1.1 capture, and one over IPv6.
 const CAPTURES: [&str; 3] =
     ["own/smb1_mux.pcap.zst", "own/smbclient_SMB3_11.pcap.zst", "own/smbclient_SMB3_11_ipv6.pcap.zst"];
 
@@ -14,7 +14,7 @@ fn report(directory: &std::path::Path) -> Value {
     serde_json::from_str(said.output()).expect("the report is JSON")
 }
 
-/// Takes out what a tunnel has to change: sizes of packets, link types, and where fragments are counted.
+/// Removes what depends on the encapsulation: packet sizes, link types and fragment counts.
 fn without_sizes(mut report: Value) -> Value {
     report["captures"] = Value::Null;
     let quality = report["quality"].as_object_mut().expect("an object");
@@ -35,7 +35,7 @@ fn reports_of_wrapped_captures_equal_those_of_the_plain_ones() {
         assert!(expected["totals"]["commands"].as_u64().expect("a count") > 50, "{capture}");
         let expected = without_sizes(expected);
         for encapsulation in Encapsulation::ALL {
-            // Fragments change the numbers of packets: they have a test of their own.
+            // Fragments change packet numbers; another test covers them.
             if encapsulation == Encapsulation::VxlanInFragments {
                 continue;
             }
@@ -63,7 +63,7 @@ fn commands_in_outer_fragments_are_timed_to_their_last_fragment() {
     let expected = report(&directory);
     write(&directory, "capture.pcap", Encapsulation::VxlanInFragments.wrap_file(&plain));
     let wrapped = report(&directory);
-    // All fragments of a packet have its time, so that all times stay as they are.
+    // All fragments of a packet have its timestamp, so all times are unchanged.
     for part in ["totals", "commands", "groups", "shares", "files", "clients", "servers"] {
         assert_eq!(wrapped[part], expected[part], "{part}");
     }
@@ -75,7 +75,7 @@ fn commands_in_outer_fragments_are_timed_to_their_last_fragment() {
 #[test]
 fn traffic_in_a_tunnel_that_is_not_read_is_never_called_complete() {
     let directory = directory("unread-tunnel");
-    // Most of the packets wrapped, to the port of WireGuard.
+    // Wraps most packets in UDP datagrams to WireGuard's port.
     let mut mixed = pcap::read(&contents("own/smbclient_SMB3_11.pcap.zst"));
     // The first packets stay plain.
     let hidden = &mut mixed[200..];

@@ -1,12 +1,11 @@
-//! What a stranger gets to read when something is wrong: one line that says what, where and what to do, and the right
-//! exit status.
+//! Error messages: one line that names the problem, the place and the remedy, with the correct exit status.
 
 use crate::common::{analyze, analyze_input, command, contents, directory, finish, write};
 use smbscope_testkit::{Conversation, damage, pcap, smb2};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-/// A connection on port 445 with two commands.
+/// Returns a connection on port 445 with two commands.
 fn conversation() -> Conversation {
     Conversation::new()
         .client_says(100, smb2::negotiate(0, &[0x0311]))
@@ -15,7 +14,7 @@ fn conversation() -> Conversation {
         .server_says(450, smb2::echo_response(1))
 }
 
-/// A pcap file of this link type with one packet.
+/// Returns a pcap file with one packet of this link type.
 fn pcap_with_link_type(link_type: u8) -> Vec<u8> {
     let mut file = pcap::micros(&conversation().packets()[..1]);
     file[20] = link_type;
@@ -66,13 +65,13 @@ fn a_capture_without_smb_says_what_was_seen_instead() {
         let start = Conversation::new().ports(50_000 + port, port);
         (0..requests).fold(start, |web, n| web.client_sends(100 + n * 10, "GET / HTTP/1.1\r\n\r\n"))
     };
-    // Handshakes of three packets each; 3 + 2 and 3 + 1.
+    // Each handshake has three packets: 3 + 2 and 3 + 1.
     let packets = [web(80, 2).packets(), web(8080, 1).packets()].concat();
     write(&directory, "web.pcap", pcap::micros(&packets));
     let expected = "web.pcap: no SMB: 9 TCP packets, none of them SMB; the busiest ports are 80 (5 packets), 8080 (4 \
                     packets)";
     assert_eq!(analyze(&directory, &["web.pcap"]).error(1), expected);
-    // The table has its header all the same.
+    // The table still has a header.
     let table = analyze(&directory, &["web.pcap", "--format", "csv"]);
     assert_eq!((table.status, table.err), (Some(1), format!("smbscope: {expected}\n")));
 }
@@ -98,7 +97,6 @@ fn a_snap_length_that_leaves_no_smb_header() {
 #[test]
 fn a_link_type_that_is_not_supported() {
     let directory = directory("link_type");
-    // LINKTYPE_IEEE802_11.
     write(&directory, "air.pcap", pcap_with_link_type(105));
     let said = analyze(&directory, &["air.pcap"]);
     let expected = "air.pcap: link type 105 (IEEE 802.11) is not supported; capture on an Ethernet or IP interface";
@@ -123,7 +121,7 @@ fn encrypted_smb_is_reported_with_a_warning() {
         assert!(said.out.contains("ENCRYPTED"), "{}", said.out);
     }
     let said = analyze(&directory, &["sealed.pcap"]);
-    // 300 and 500 µs.
+    // 300 µs and 500 µs.
     assert!(said.out.lines().any(|line| line.starts_with("4 frames are encrypted: ")), "{}", said.out);
     assert!(said.out.contains("median "), "{}", said.out);
 }
@@ -172,7 +170,7 @@ fn what_answers_instead_of_an_smb_server_is_said_in_one_line() {
         for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-x\r\n", b"\x15\x03\x01\0\x02\x02\x0a"] {
             let (mut stream, _) = listener.accept().expect("a client");
             stream.write_all(answer).expect("it takes the answer");
-            // What it says is read, so that closing is no reset.
+            // Reads everything the client sends, so that closing the socket does not reset the connection.
             let _its_end = stream.read_to_end(&mut Vec::new());
         }
     });
@@ -213,7 +211,7 @@ fn a_reader_that_goes_away_is_no_error() {
     for format in ["text", "json", "csv", "parquet"] {
         let mut child = command(&directory, &["smb.pcap", "--format", format]).spawn().expect("the binary runs");
         let mut first = Vec::new();
-        // Dropping the reader closes the pipe: `| head -1`.
+        // Dropping the reader closes the pipe, like `| head -1`.
         BufReader::new(child.stdout.take().expect("a pipe")).read_until(b'\n', &mut first).expect("a line comes");
         let mut complaint = String::new();
         child.stderr.take().expect("a pipe").read_to_string(&mut complaint).expect("standard error is text");
@@ -221,7 +219,7 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!((status.code(), complaint.as_str()), (Some(0), ""), "{format}");
         assert_ne!(first, b"");
     }
-    // And one that never was there.
+    // The read end of the pipe is already closed at the start.
     let mut gone = command(&directory, &["smb.pcap"]);
     let (reader, writer) = std::io::pipe().expect("a pipe can be made");
     drop(reader);

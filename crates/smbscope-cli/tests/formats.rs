@@ -1,4 +1,4 @@
-//! What comes out: the formats on bundled captures, colour, `-o`, and the help texts.
+//! Output formats on bundled captures, colour, `-o`, and the help texts.
 
 use crate::common::{analyze, bundled, command, directory, finish, table};
 use serde_json::Value;
@@ -32,7 +32,7 @@ fn json_of_real_captures_follows_the_schema() {
 
 #[test]
 fn the_exchange_table_has_the_columns_of_the_contract() {
-    // DESIGN §5, to the letter; further columns stand behind.
+    // Column contract of DESIGN §5. New columns may only be appended.
     let contract = "exchange_id, flow_id, client, client_port, server, server_port, protocol, dialect, command, \
         subcommand, message_id, session_id, user, tree_id, share, file_id, path, status, capture, \
         request_first_packet, request_last_packet, response_first_packet, response_last_packet, request_first_ns, \
@@ -96,7 +96,7 @@ fn colour_only_where_it_is_wanted() {
         }
         finish(command).output().contains('\u{1b}')
     };
-    // Not into a pipe, unless told so; what is told goes before NO_COLOR.
+    // No colour in a pipe by default. `--color` takes precedence over NO_COLOR.
     assert!(!colored(&[], false));
     assert!(colored(&["--color", "always"], false));
     assert!(colored(&["--color", "always"], true));
@@ -137,7 +137,7 @@ fn help() {
     };
     insta::assert_snapshot!("help", help(&["--help"]));
     insta::assert_snapshot!("help_of_analyze", help(&["analyze", "--help"]));
-    // Two screens, with an example.
+    // At most two screens, with an example.
     for verb in ["analyze", "bench", "compare", "lab", "lab up", "bench clean"] {
         let short = help(&[verb.split(' ').collect::<Vec<_>>(), vec!["-h"]].concat());
         assert!(short.lines().count() <= 80, "{verb}: {}\n{short}", short.lines().count());

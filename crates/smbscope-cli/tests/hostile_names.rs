@@ -1,5 +1,5 @@
-//! Names from captures, saved reports, files and servers that hold escape sequences, marks of direction, line ends and
-//! formulas: none of it reaches a terminal, a line of its own, or a spreadsheet.
+//! Names in captures, saved reports, files and servers may contain escape sequences, bidirectional controls, line
+//! breaks and formulas. None of these may reach a terminal, start a new line or run in a spreadsheet.
 
 use crate::common::{Said, analyze, directory, finish, table, write};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use smbscope_testkit::{Conversation, pcap, smb2};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A title, the alternate screen, C1 (CSI), a bell, DEL, an override and an isolate of direction, a zero-width space, a
-/// separator of lines, a soft hyphen, a word joiner and a tag.
+/// Window title, alternate screen, C1 CSI, bell, DEL, bidirectional override and isolate, zero-width space, line
+/// separator, soft hyphen, word joiner and tag character.
 const STEERING: &str =
     "\u{1b}]0;owned\u{7}\u{1b}[?1049h\u{9b}2J\u{7f}\u{202e}\u{2066}\u{200b}\u{2028}\u{ad}\u{2060}\u{e0041}";
 
@@ -16,7 +16,7 @@ fn capture() -> Vec<u8> {
     capture_of(&format!("=cmd|{STEERING}\nnext line.txt"))
 }
 
-/// Opens and reads a file of that name.
+/// Returns a capture that opens and reads a file with this name.
 fn capture_of(path: &str) -> Vec<u8> {
     let user = format!("-{STEERING}ann");
     let share = format!("\\\\files\\@{STEERING}");
@@ -39,8 +39,8 @@ fn is_clean(text: &str) -> bool {
     !text.contains(|c: char| c.is_control() && c != '\n' || marks.contains(&c))
 }
 
-/// What a terminal is sent by a line of a shell in which `$S` is the program; `None`, with a line, where there is no
-/// program to make a terminal with.
+/// Returns what a shell command line sends to a terminal; `$S` is the program. Skips the test and returns `None`
+/// without script(1).
 fn on_terminal(directory: &Path, line: &str) -> Option<String> {
     let installed = Command::new("script").arg("--version").stdout(Stdio::null()).status();
     if !installed.is_ok_and(|status| status.success()) {
@@ -122,11 +122,11 @@ fn a_terminal_gets_names_cleaned_in_every_format() {
             "{options}: {text:?}"
         );
         if options.contains("csv") {
-            // A header and a row an exchange or slice: no name begins a line.
+            // The table has a header and one row per exchange or slice, so no line starts with a name.
             assert!(!text.lines().any(|line| line.starts_with("next line")), "{text}");
         }
     }
-    // A recording takes no name with control characters.
+    // Recordings replace control characters in names.
     write(&directory, "unseen.cap", capture_of("a\u{202e}b\u{2066}c\u{2028}d\u{200b}e\u{ad}f.txt"));
     for line in ["exec \"$S\" record unseen.cap", "exec \"$S\" record unseen.cap -o /dev/tty"] {
         let Some(text) = on_terminal(&directory, line) else { return };
@@ -142,7 +142,6 @@ fn a_terminal_gets_names_cleaned_in_every_format() {
     assert!(is_clean(&text) && text.contains("READ"), "{text}");
 }
 
-/// Runs something that fails.
 fn complaint(directory: &Path, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     command.current_dir(directory).args(arguments).stdin(Stdio::null());
@@ -185,7 +184,7 @@ fn complaints_are_clean_whatever_they_quote() {
         assert!(is_clean(&said.err) && is_clean(&said.out), "{arguments:?}: {:?}{:?}", said.err, said.out);
         assert!(!said.err.lines().any(|line| line.starts_with("smbscope: all is well")), "{arguments:?}: {}", said.err);
     }
-    // A warning that quotes the name of a file that is cut off.
+    // A warning that quotes the name of a truncated file.
     let said = complaint(&directory, &["analyze", "--format", "csv", &format!("{hostile}.pcap")]);
     assert!(said.err.contains("middle of a record") && is_clean(&said.err), "{:?}", said.err);
 }

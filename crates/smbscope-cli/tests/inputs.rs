@@ -1,4 +1,4 @@
-//! Where packets come from: files whole and cut, several as one, standard input as it is and compressed, and Ctrl-C.
+//! Input: complete, truncated and split files, standard input plain and compressed, and Ctrl-C.
 
 use crate::common::{analyze, analyze_input, command, contents, directory, said, table, write};
 use std::io::{Read, Write};
@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 const SMB3: &str = "own/smbclient_SMB3_11.pcap.zst";
 const SMB1: &str = "own/nbench32_NT1_8proc.pcap.zst";
-/// Length of a pcap file header.
 const HEADER: usize = 24;
 
-/// Where the records of a little-endian pcap file begin, and its end.
+/// Returns the offset of each record of a little-endian pcap file, and of its end.
 fn records(pcap: &[u8]) -> Vec<usize> {
     let mut at = HEADER;
     let mut starts = vec![at];
@@ -21,7 +20,7 @@ fn records(pcap: &[u8]) -> Vec<usize> {
     starts
 }
 
-/// The columns that do not depend on how the packets are spread over files.
+/// Returns the columns that do not depend on how packets are split into files.
 fn exchanges(csv: &str) -> Vec<Vec<String>> {
     let (header, rows) = table(csv);
     let kept: Vec<usize> =
@@ -44,7 +43,7 @@ fn two_halves_are_the_same_as_the_whole_in_either_order() {
         assert!(expected.len() > 200);
         assert_eq!(exchanges(&csv(&["1.pcap", "2.pcap"])), expected);
         assert_eq!(exchanges(&csv(&["2.pcap", "1.pcap"])), expected);
-        // Packet numbers are those of each file.
+        // Packet numbers count within each file.
         let (header, rows) = table(&csv(&["1.pcap", "2.pcap"]));
         let place = |name: &str| header.iter().position(|column| column == name).expect("the column is there");
         let last = rows.last().expect("there are exchanges");
@@ -62,7 +61,7 @@ fn a_cut_file_gives_everything_before_the_cut_and_a_warning() {
     let boundary = starts[1_000];
     write(&directory, "before.pcap", &whole[..boundary]);
     let expected = exchanges(analyze(&directory, &["before.pcap", "--format", "csv"]).output());
-    // In the data of a record, and in its header.
+    // Truncation in the data of a record, and in its header.
     for length in [boundary + 30, boundary + 5] {
         write(&directory, "cut.pcap", &whole[..length]);
         let table = analyze(&directory, &["cut.pcap", "--format", "csv"]);
@@ -92,7 +91,7 @@ fn standard_input_plain_and_compressed_is_the_same_as_a_file() {
         assert_eq!(exchanges(&said.out), expected);
         let capture = header.iter().position(|column| column == "capture").expect("the column is there");
         assert_eq!(rows[0][capture], "-");
-        // The name of a file says nothing about what is in it.
+        // The format is detected from the contents, not from the file name.
         write(&directory, "misnamed.pcap.xz", input);
         assert_eq!(exchanges(analyze(&directory, &["misnamed.pcap.xz", "--format", "csv"]).output()), expected);
     }
@@ -101,7 +100,6 @@ fn standard_input_plain_and_compressed_is_the_same_as_a_file() {
 #[test]
 fn ports_restrict_what_is_looked_at() {
     let directory = directory("ports");
-    // One connection on port 445 and one on 139.
     write(&directory, "a.pcap", contents(SMB3));
     write(&directory, "b.pcap", contents("own/smbclient_NT1_139.pcap.zst"));
     let count = |ports: &[&str]| {
@@ -128,11 +126,11 @@ fn ctrl_c_on_a_stalled_pipe_prints_what_was_measured() {
             .expect("the binary runs");
         let mut stdin = child.stdin.take().expect("standard input is a pipe");
         stdin.write_all(&whole).expect("the binary reads");
-        // More than a pipe holds has gone through, so the work has begun; then nothing more comes.
+        // The input exceeds the pipe buffer, so the analysis has started. The pipe stays open without further data.
         std::thread::sleep(Duration::from_secs(1));
         let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(interrupt.expect("kill runs").success());
-        // Read both ends before waiting: a full pipe would stop the program.
+        // Reads the output before waiting, because a full pipe would block the program.
         let mut out = String::new();
         child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("output is UTF-8");
         let ended = Instant::now();

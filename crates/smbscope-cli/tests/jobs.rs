@@ -1,4 +1,4 @@
-//! Jobs of workloads that have an end, on private Samba servers (skipped where there is no Samba).
+//! Jobs of workloads with an end, on private Samba servers (skipped without Samba).
 
 use crate::common::{self, Said};
 use serde_json::Value;
@@ -13,7 +13,8 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// `bench` on a private server; `None` with a line where there can be none.
+/// Starts a private server and returns a function that runs `bench` on it. Skips the test and returns `None` without
+/// Samba.
 fn on_samba() -> Option<(LabServer, impl Fn(&[&str]) -> Said)> {
     if let Err(why) = available() {
         skip::missing(why);
@@ -35,7 +36,7 @@ fn document(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
 }
 
-/// No operation ended otherwise than expected.
+/// Asserts that no operation had an unexpected result.
 fn as_expected(run: &Value) {
     let operations = run["workload_operations"].as_array().expect("operations");
     for operation in operations {
@@ -70,12 +71,12 @@ fn every_load_point_measures_whole_passes_of_a_file_with_an_end() {
         let found = &run["jobs"];
         assert_eq!((found["elapsed"]["count"].as_u64(), found["unfinished"].as_u64()), (Some(jobs), Some(0)));
         assert_eq!(found["list"].as_array().map(Vec::len), Some(jobs as usize));
-        // Each opens, reads and closes 20 files, and sends an echo.
+        // Each job opens, reads and closes 20 files, and sends an echo.
         assert_eq!(run["operations"].as_u64(), Some(jobs * 61));
         assert_eq!((found["files"].as_u64(), found["bytes_read"].as_u64()), (Some(jobs * 20), Some(jobs * 20_000)));
         for job in found["list"].as_array().expect("jobs") {
             let (elapsed, waited) = (job["elapsed_ns"].as_i64().unwrap(), job["waited_ns"].as_i64().unwrap());
-            // 20 ms of think time are in it, and are no waiting.
+            // Elapsed time includes 20 ms of think time; waited time does not.
             assert!(waited > 0 && elapsed - waited >= 20_000_000, "{job}");
         }
     }
@@ -105,9 +106,9 @@ fn parameters_are_set_on_the_command_line_and_kept_with_the_run() {
     let run = &found["runs"][0];
     as_expected(run);
     assert_eq!(run["jobs"]["elapsed"]["count"], 3);
-    // Each of 5 settings is an open, a read of 100 bytes and a close.
+    // Each of 5 settings takes an open, a read of 100 bytes and a close.
     assert_eq!((run["operations"].as_u64(), run["bytes_read"].as_u64()), (Some(3 * 15), Some(3 * 500)));
-    // What is proposed to do next does the same.
+    // The proposed command keeps the parameters.
     assert!(found["invocation"]["command"].as_str().is_some_and(|c| c.contains("--set 'settings=5'")), "{found}");
     let text = bench(&[&load[..], &["--full"]].concat());
     assert!(text.out.contains("settings=5"), "{}", text.out);

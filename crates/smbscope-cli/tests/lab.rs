@@ -1,4 +1,4 @@
-//! `smbscope lab`: real servers through the command line; each test skips where Samba is missing.
+//! `smbscope lab` with real servers; each test is skipped without Samba.
 
 use crate::common::{Said, finish, said};
 use serde_json::Value;
@@ -9,11 +9,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// `smbscope lab` with a state folder of the test's own, in which nothing must be left.
+/// `smbscope lab` with a separate state folder per test.
 struct Lab(TempDir);
 
 impl Lab {
-    /// `None`, with a line, where Samba can't be started.
+    /// Skips the test and returns `None` if Samba can't be started.
     fn new() -> Option<Lab> {
         if let Err(why) = available() {
             skip::missing(why);
@@ -22,7 +22,7 @@ impl Lab {
         Some(Lab(tempfile::tempdir().expect("a temporary directory can be made")))
     }
 
-    /// Arguments behind `--` stay behind the folder.
+    /// Inserts `--state` directly after the verb, in front of any `--`.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
         let (verb, rest) = arguments.split_first().expect("there is a verb");
@@ -34,7 +34,7 @@ impl Lab {
         finish(self.command(arguments))
     }
 
-    /// Starts it, and returns when its server is up, with what is known about that.
+    /// Starts a command and waits until its server is up. Returns the server's status.
     fn spawn(&self, arguments: &[&str]) -> (Child, Value) {
         let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.expect("the binary runs");
@@ -48,14 +48,14 @@ impl Lab {
         serde_json::from_str(said.output()).expect("the list is JSON")
     }
 
-    /// Folders of servers; locks are files.
+    /// Counts the servers' folders. Lock files are not counted.
     fn folders(&self) -> usize {
         let entries = std::fs::read_dir(self.0.path()).expect("the folder is there");
         entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().is_dir())).count()
     }
 }
 
-/// Waits until it is so; `false` if that takes longer than half a minute.
+/// Waits until a condition holds. Returns false after 30 s.
 fn eventually(so: impl Fn() -> bool) -> bool {
     let patience = Instant::now() + Duration::from_secs(30);
     while !so() {
@@ -67,7 +67,7 @@ fn eventually(so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Whether what listens on the server's port has gone; with a network of its own, that network.
+/// Returns true if the server's port is closed or its network has been removed.
 fn is_closed(server: &Value) -> bool {
     match server["interface"].as_str().expect("a name") {
         "lo" => {
@@ -134,7 +134,7 @@ fn a_command_finds_its_server_and_its_status_is_passed_on() {
     assert!(lines[0].starts_with(&format!("smb://bench@{host}")), "{}", lines[0]);
     assert!(lines[0].ends_with(&format!(":{}/share", lines[1])), "{}", lines[0]);
     assert_eq!(lab.folders(), 0);
-    // 128 and the number of SIGKILL, as in a shell.
+    // As in a shell: 128 plus the number of SIGKILL.
     assert_eq!(lab.say(&["run", "--", "sh", "-c", "kill -9 $$"]).status, Some(137));
     assert!(lab.say(&["run", "--", "/no/such/command"]).error(1).starts_with("cannot run /no/such/command: "));
     assert_eq!(lab.folders(), 0);
@@ -164,7 +164,7 @@ fn a_killed_run_leaves_neither_server_nor_command() {
         std::io::BufRead::read_line(&mut stdout, &mut line).expect("the command speaks");
         let sleep = Value::from(line.trim().parse::<u32>().expect("a process id"));
         assert!(!is_gone(&sleep) && !is_closed(&server));
-        // The keeper has been told of the command a moment after that began.
+        // The keeper learns of the command shortly after its start.
         std::thread::sleep(Duration::from_millis(200));
         signal(&child, name);
         child.wait().expect("it ends");
@@ -186,7 +186,7 @@ fn ctrl_c_is_left_to_the_command() {
     let mut line = String::new();
     std::io::BufRead::read_line(&mut stdout, &mut line).expect("the command speaks");
     std::thread::sleep(Duration::from_millis(200));
-    // A terminal sends it to both.
+    // A terminal sends SIGINT to both. The launcher must ignore it.
     signal(&child, "INT");
     assert!(child.try_wait().expect("it can be asked").is_none());
     let children = format!("/proc/{0}/task/{0}/children", child.id());
@@ -214,7 +214,7 @@ fn what_a_killed_keeper_left_is_removed_by_the_next_command() {
     assert_eq!(lab.folders(), 0);
 }
 
-/// The process that served the file system is gone: what is mounted answers nothing any more.
+/// Nothing serves the file system any more, so accesses to the mount fail.
 #[test]
 fn a_slow_disk_of_a_killed_keeper_is_unmounted_by_the_next_command() {
     let Some(lab) = Lab::new() else { return };
@@ -297,9 +297,8 @@ fn a_given_folder_stays() {
     assert!(Path::new(folder).join("mine").exists());
 }
 
-/// The report on a capture, taken at the client, of small files read over a lab's link: what the commands waited for the
-/// network, for the server and in transfers, in nanoseconds, and how many segments were sent again; a line where there is
-/// no capture.
+/// Reads small files over the lab's link and returns the report on a capture at the client. Skips the test and returns
+/// `None` if capturing is not possible.
 fn captured(lab: &Lab, options: &[&str], commands: &str) -> Option<Value> {
     for tool in ["smbclient", "tcpdump"] {
         if Command::new(tool).arg("--version").output().is_err() {
@@ -329,7 +328,7 @@ fn captured(lab: &Lab, options: &[&str], commands: &str) -> Option<Value> {
     Some(serde_json::from_str(said.output()).expect("the report is JSON"))
 }
 
-/// `None`, with a line, where there can be no network of the lab's own.
+/// Skips the test and returns `None` if the lab can't have its own network.
 fn lab_with_network() -> Option<Lab> {
     let lab = Lab::new()?;
     let said = lab.say(&["run", "--delay", "1ms", "--", "true"]);
@@ -344,8 +343,8 @@ fn split(report: &Value, part: &str) -> f64 {
     report["time_split"][format!("{part}_ns")].as_f64().unwrap_or_else(|| panic!("no {part}")) / 1e6
 }
 
-/// 20 ms each way make a round trip of 40 ms, which every command waits for. Samba is on this machine, which other tests keep
-/// busy: a round trip that TCP shows is 40 to 60 ms, and the server takes less than half of what the network does.
+/// 20 ms each way make a round trip of 40 ms for every command. Samba runs on this machine, under load from other
+/// tests: the measured round trip is 40 to 60 ms, and the server takes less than half of the network time.
 #[test]
 fn a_delay_of_the_lab_is_the_networks_in_a_capture_at_the_client() {
     let Some(lab) = lab_with_network() else { return };
@@ -355,13 +354,13 @@ fn a_delay_of_the_lab_is_the_networks_in_a_capture_at_the_client() {
     let round_trip = (trip("server") + trip("client")) / 1e6;
     assert!((40.0..60.0).contains(&round_trip), "{round_trip} ms");
     let (network, server) = (split(&report, "network"), split(&report, "server") + split(&report, "server_or_network"));
-    // 10 times open, read and close: 30 round trips at least.
+    // 10 × open, read and close: at least 30 round trips.
     assert!(network >= 30.0 * 40.0 && server < network / 2.0, "network {network} ms, server {server} ms");
     assert_eq!(report["answer"]["culprit"], "network", "{}", report["answer"]["headline"]);
     assert_eq!(lab.folders(), 0);
 }
 
-/// 1,000,000 bytes at 8 Mbit/s take 1 s, of which half a dozen commands have to wait for each other's transfer.
+/// 1,000,000 bytes at 8 Mbit/s take 1 s. Some commands wait for each other's transfers.
 #[test]
 fn bandwidth_of_the_lab_is_transfer_in_a_capture_at_the_client() {
     let Some(lab) = lab_with_network() else { return };
@@ -371,7 +370,7 @@ fn bandwidth_of_the_lab_is_transfer_in_a_capture_at_the_client() {
     assert!(transfer >= 700.0 && server < transfer / 2.0, "transfer {transfer} ms, server {server} ms");
 }
 
-/// 5% of some hundred segments: one lost at least, or else with a chance of 0.95^200.
+/// 5% of about 200 segments. The probability of losing none is 0.95^200.
 #[test]
 fn loss_of_the_lab_is_retransmission_in_a_capture_at_the_client() {
     let Some(lab) = lab_with_network() else { return };
@@ -384,7 +383,7 @@ fn loss_of_the_lab_is_retransmission_in_a_capture_at_the_client() {
     assert!(again > 0, "{}", report["connections"][0]);
 }
 
-/// util-linux's setpriv(1) takes from root what the network needs: that is how a container's root, or another user, runs it.
+/// setpriv(1) (util-linux) removes the capabilities for networks, as for root in a container or an ordinary user.
 #[test]
 fn a_proxy_is_called_one_at_the_start_and_in_the_report_of_the_run() {
     let Some(lab) = Lab::new() else { return };
@@ -421,8 +420,8 @@ fn a_proxy_is_called_one_at_the_start_and_in_the_report_of_the_run() {
     }
 }
 
-/// A state folder that says that a process of this test takes care of a server: what an attacker writes who wants a
-/// process of somebody else's ended.
+/// Forged state folder that names a process of this test as the owner of a server, as an attacker would do to have
+/// another user's process killed.
 struct Forged {
     state: TempDir,
     victim: Child,
@@ -443,7 +442,7 @@ impl Forged {
         Forged { state, victim }
     }
 
-    /// Both commands refuse to use the folder with these words, and the process lives on.
+    /// Asserts that all verbs refuse the folder with this message and that the process survives.
     fn is_refused(&mut self, state: &Path, verbs: &[&str], why: &str) {
         for verb in verbs {
             let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
@@ -496,7 +495,7 @@ fn a_state_folder_of_another_user_is_not_believed() {
     let mut forged = Forged::new();
     let state = forged.state.path().to_owned();
     for path in [state.join("lab/state.json"), state.join("lab"), state.clone()] {
-        // Any user but this one; only root can do it.
+        // A different owner; only root can change it.
         if std::os::unix::fs::chown(&path, Some(1), Some(1)).is_err() {
             return skip::unable("only root can give folders away");
         }
@@ -518,7 +517,7 @@ fn a_record_of_another_user_in_a_folder_of_ours_is_not_believed() {
     forged.is_refused(&state, &["down"], "no server runs in");
 }
 
-/// The record is ours and the process lives, but it was not started to take care of this server.
+/// The record is ours and the process is alive, but it was not started to keep this server.
 #[test]
 fn a_process_that_keeps_no_server_is_not_ended() {
     let mut forged = Forged::new();
@@ -526,7 +525,7 @@ fn a_process_that_keeps_no_server_is_not_ended() {
     forged.is_refused(&state, &["down"], "is not the one that takes care of the server lab");
 }
 
-/// util-linux's script(1) runs it on a terminal.
+/// script(1) (util-linux) runs it in a terminal.
 #[test]
 fn the_password_is_shown_once_and_on_a_terminal_only() {
     let Some(lab) = Lab::new() else { return };

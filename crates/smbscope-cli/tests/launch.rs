@@ -1,4 +1,4 @@
-//! `smbscope launch`: when a launch ends, what is left behind, and what it waits for a real server.
+//! `smbscope launch`: end of a launch, clean-up, and waiting time for a real server.
 
 use crate::common::{Said, directory, finish, write};
 use smbscope_lab::available;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A command that keeps its temporary files in a folder of the test.
+/// Returns a command that keeps its temporary files in the test's folder.
 fn smbscope(folder: &Path, arguments: &[&str]) -> Command {
     let temporary = folder.join("tmp");
     fs::create_dir_all(&temporary).expect("a folder can be made");
@@ -41,7 +41,7 @@ fn document(said: &Said) -> serde_json::Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {} {}", said.out, said.err))
 }
 
-/// The launches of a document: elapsed and waited, in nanoseconds.
+/// Returns elapsed and waited time of each launch in nanoseconds.
 fn launches(document: &serde_json::Value) -> Vec<(i64, Option<i64>)> {
     let list = document["runs"][0]["jobs"]["list"].as_array().expect("launches");
     list.iter().map(|job| (job["elapsed_ns"].as_i64().expect("a time"), job["waited_ns"].as_i64())).collect()
@@ -59,7 +59,7 @@ fn a_launch_ends_with_the_program_and_leaves_nothing() {
     let document = document(&said);
     let launches = launches(&document);
     assert_eq!(launches.len(), 3);
-    // A sleep of 50 ms takes no less.
+    // The program sleeps for 50 ms.
     assert!(launches.iter().all(|(elapsed, waited)| *elapsed >= 50_000_000 && *waited == Some(0)), "{launches:?}");
     assert_eq!(document["launch"]["program"], "sh");
     assert_eq!(left_in(&folder), Vec::<PathBuf>::new());
@@ -149,7 +149,7 @@ fn a_window_ends_a_launch() {
     assert!(other.err.contains("no window with \"Inbox of Bob\" within 1s"), "{}", other.err);
 }
 
-/// What a launch from a share needs, or a line that says what is missing.
+/// Returns false, and skips the test, if a tool for mounting a share is missing.
 fn can_mount(mounter: &str) -> bool {
     if let Err(why) = available() {
         skip::missing(why);
@@ -163,7 +163,7 @@ fn can_mount(mounter: &str) -> bool {
     skip::has(mounter) && skip::has(helper) && skip::has("tcpdump")
 }
 
-/// Reads 20 files of 10,000 bytes from a private server: each is opened, and their bytes come over the wire.
+/// Launches a program that reads 20 files of 10,000 bytes from a private server.
 fn from_a_share(mounter: &str, dialect: &str, negotiated: &str) {
     if !can_mount(mounter) {
         return;
@@ -175,7 +175,7 @@ fn from_a_share(mounter: &str, dialect: &str, negotiated: &str) {
         smbscope(&folder, &["--target", "lab", "--dialect", dialect, "--mount", mounter, "--capture", "-o", "out"]);
     command.args(["--content", "content", "--repetitions", "2", "--format", "json", "-q"]);
     command.args(["--before", "echo 1 > /proc/sys/vm/drop_caches 2>/dev/null || true"]);
-    // The password of the share is in no file by now.
+    // At this point no file contains the password of the share any more.
     let program = "test $(cat \"$1\"/f* | wc -c) = 200000 && ls \"$TMPDIR\"/*/mount && ! ls \"$TMPDIR\"/*/mount/.smb/smbnetfs.conf";
     command.args(["--", "sh", "-c", program, "sh", "{folder}"]);
     let said = finish(command);
@@ -195,7 +195,7 @@ fn from_a_share(mounter: &str, dialect: &str, negotiated: &str) {
         let waited = waited.expect("it was captured");
         assert!(waited > 0 && waited <= elapsed, "{waited} of {elapsed}");
     }
-    // Caches of the mount may hold what is read again, names at least are asked for.
+    // The mount may cache data of earlier reads, but still queries names.
     assert!(document["runs"][0]["operations"].as_u64() >= Some(2), "{}", document["runs"][0]["groups"]);
     assert!(folder.join("out/point-01-1-users.pcap").exists());
     assert_eq!(left_in(&folder), Vec::<PathBuf>::new());
@@ -211,7 +211,7 @@ fn what_a_program_waits_for_a_share_is_seen_over_smb1() {
     from_a_share("smbnetfs", "nt1", "NT LM 0.12");
 }
 
-/// Waits until a condition holds.
+/// Waits until a condition holds. Panics after 60 s.
 fn within(what: &str, holds: &dyn Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -220,7 +220,7 @@ fn within(what: &str, holds: &dyn Fn() -> bool) {
     }
 }
 
-/// A daemon leaves the process group of the program, and hears nothing of the end of the command.
+/// A daemon leaves the program's process group, so it gets no signal at the end of the command.
 #[test]
 fn the_next_launch_removes_what_a_killed_one_left_and_nothing_else() {
     let folder = directory("launch-killed-local");

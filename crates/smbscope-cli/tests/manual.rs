@@ -1,4 +1,4 @@
-//! What `make install` puts beside the binary: manual pages and completion scripts.
+//! Manual pages and completion scripts that `make install` installs.
 
 use crate::common::{Said, directory, finish};
 use clap::CommandFactory;
@@ -11,14 +11,14 @@ fn smbscope(arguments: &[&str]) -> Said {
     finish(command)
 }
 
-/// The lines of a page between this heading and the next one, without roff's escapes of dashes.
+/// Returns a section of a page without roff's escapes of dashes.
 fn section(page: &str, heading: &str) -> String {
     let heading = [format!(".SH {heading}"), format!(".SH \"{heading}\"")];
     let lines = page.lines().skip_while(|line| !heading.contains(&line.to_string())).skip(1);
     lines.take_while(|line| !line.starts_with(".SH")).map(|line| line.replace("\\-", "-") + "\n").collect()
 }
 
-/// The verbs that a user sees with the names of their pages: `lab`, `lab-up`.
+/// Returns all visible verbs with the names of their pages, such as `lab` and `lab-up`.
 fn verbs<'a>(command: &'a clap::Command, prefix: &str) -> Vec<(String, &'a clap::Command)> {
     let own = command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set());
     own.flat_map(|verb| {
@@ -55,7 +55,7 @@ fn there_is_a_page_for_every_verb_that_shows_all_its_options() {
         let synopsis = section(&page, "SYNOPSIS");
         let words = name.replace('-', " ");
         assert!(synopsis.starts_with(&format!("\\fBsmbscope {words}\\fR ")), "{synopsis}");
-        // Options with a heading of their own have a section of that name, behind the others.
+        // Options with a separate heading have a section of that name after the others.
         let options = page[page.find(".SH OPTIONS").expect("there are options")..].replace("\\-", "-");
         for long in verb.get_arguments().filter(|argument| !argument.is_hide_set()).filter_map(|a| a.get_long()) {
             for place in [&synopsis, &options] {
@@ -81,7 +81,7 @@ fn a_page_that_is_not_there_is_an_error_that_says_which_there_are() {
     assert!(said.error(1).starts_with("no manual page smbscope-nix; there are pages for analyze, "), "{}", said.err);
 }
 
-/// What bash offers for this command line, whose last word is being typed.
+/// Returns bash's completions for the last word of a command line.
 fn bash_offers(words: &[&str]) -> Vec<String> {
     let script = format!(
         "set -eu\nsource <(printf '%s' \"$SCRIPT\")\nCOMP_WORDS=({})\nCOMP_CWORD={}\n\
@@ -123,7 +123,7 @@ fn every_shell_has_its_script_and_the_shells_at_hand_can_read_it() {
         let check = Command::new(shell).arg("-n").arg(&file).stdin(Stdio::null()).output();
         match check {
             Ok(check) => assert!(check.status.success(), "{shell}: {}", String::from_utf8_lossy(&check.stderr)),
-            // zsh and fish need not be installed; bash is, as the Makefile uses it.
+            // zsh and fish may be missing; bash is required by the Makefile.
             Err(error) => assert!(shell != "bash" && error.kind() == std::io::ErrorKind::NotFound, "{shell}: {error}"),
         }
     }

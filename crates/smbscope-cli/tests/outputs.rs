@@ -1,4 +1,4 @@
-//! What `-o` writes: never over what is read, and never instead of yesterday's report before today's is whole.
+//! `-o`: never overwrites an input, and keeps the existing report until the new one is complete.
 
 use crate::common::{Said, analyze, command, contents, directory, finish, said, table, write};
 use std::fs;
@@ -19,7 +19,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A directory with a capture, and a report of yesterday.
+/// Creates a directory with a capture and an existing report.
 fn prepared(test: &str) -> PathBuf {
     let directory = directory(test);
     write(&directory, "smb.pcap", contents(SMB3));
@@ -33,7 +33,7 @@ fn smbscope(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A line of a shell in which `$S` is the program.
+/// Runs a shell command line; `$S` is the program.
 fn shell(directory: &Path, line: &str) -> Said {
     let mut command = Command::new("sh");
     command.current_dir(directory).args(["-c", line]).env("S", env!("CARGO_BIN_EXE_smbscope")).stdin(Stdio::null());
@@ -62,8 +62,8 @@ fn no_output_is_an_input_under_whatever_name() {
     assert_eq!(fs::read(directory.join("smb.pcap")).expect("a capture"), capture);
 }
 
-/// Options that name a file or directory to read. Those of `bench`, `launch` and `study` are refused where they are in the
-/// directory of `-o`; the rest have a line below.
+/// Options that name an input file or directory. Inputs of `bench`, `launch` and `study` are refused if they are in the
+/// directory of `-o`; the next test covers the others.
 const READ: [&str; 11] = [
     "analyze --thresholds",
     "bench --loadfile",
@@ -77,7 +77,7 @@ const READ: [&str; 11] = [
     "launch --password-file",
     "slim --key-file",
 ];
-/// Options that name what is written, by smbscope or by the program that it starts.
+/// Options that name an output of smbscope or of the program that it starts.
 const WRITTEN: [&str; 15] = [
     "analyze --junit",
     "analyze --output",
@@ -162,7 +162,7 @@ fn a_comparison_is_never_written_over_what_it_compares() {
 #[test]
 fn a_failed_command_leaves_yesterdays_report() {
     let directory = prepared("outputs_failed");
-    // Something that begins as a capture does, and one without SMB.
+    // A file with only a capture header, and one without SMB.
     write(&directory, "none.pcap", &contents(SMB3)[..24]);
     write(&directory, "broken.json", "{\"schema\": ");
     let before = names(&directory);
@@ -186,7 +186,7 @@ fn a_disk_without_room_leaves_yesterdays_report() {
     let directory = prepared("outputs_full");
     let before = names(&directory);
     for format in FORMATS {
-        // The largest file is one block of 512 bytes.
+        // The file size limit is one block of 512 bytes.
         let line = format!("ulimit -f 1; exec \"$S\" analyze smb.pcap --format {format} -o report");
         assert_eq!(shell(&directory, &line).error(1), "cannot write report: File too large (os error 27)", "{format}");
     }
@@ -223,7 +223,7 @@ fn a_killed_command_leaves_yesterdays_report() {
             assert_eq!((ended.code(), ended.signal().is_some()), (status, number == 9), "{signal}");
             assert_eq!(fs::read_to_string(directory.join("report")).expect("a report"), "yesterday", "{signal}");
             if number == 9 {
-                // Nobody could remove the part.
+                // The partial file remains, because it could not be removed.
                 assert_eq!(names(&directory).len(), before.len() + 1);
             } else {
                 assert_eq!(names(&directory), before, "{signal}");
@@ -256,7 +256,7 @@ fn pipes_and_devices_get_results_as_they_come() {
         "\"$S\" analyze smb.pcap --format csv -o /dev/fd/3 3>&1",
         "\"$S\" analyze smb.pcap --format csv -o /dev/stderr 2>&1",
         "mkfifo fifo && { \"$S\" analyze smb.pcap --format csv -o fifo & cat fifo; wait; test -p fifo; }",
-        // A file that the shell has open is added to, and goes on behind it.
+        // Output to a file that the shell has open is appended to it.
         "{ echo first; \"$S\" analyze smb.pcap --format csv -o /dev/stdout; echo last; } > log; tail -n +2 log | grep -v ^last",
         "echo first > log2; \"$S\" analyze smb.pcap --format csv -o /dev/fd/3 3>> log2; tail -n +2 log2",
     ] {
@@ -299,7 +299,7 @@ fn an_interrupted_analysis_writes_what_it_read_and_says_so_by_its_status() {
         assert_ne!(&head, b"yest", "{format}");
         drop(stdin);
     }
-    // Before anything was read.
+    // The check happens before any input is read.
     let mut child = command(&directory, &["-", "-o", "new"]).stdin(Stdio::piped()).spawn().expect("the binary runs");
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(&whole[..24]).expect("the binary reads");

@@ -1,4 +1,4 @@
-//! The exchange table as Parquet holds what the CSV of the same capture holds, value by value.
+//! The exchange table in Parquet equals the CSV of the same capture, value by value.
 
 use crate::common::{self, analyze, analyze_input, bundled, contents, directory, table};
 use arrow_array::cast::AsArray;
@@ -13,7 +13,7 @@ fn path(name: &str) -> String {
     bundled(name).to_str().expect("the path is UTF-8").to_owned()
 }
 
-/// Every capture of the repository.
+/// Returns all bundled captures.
 fn captures() -> Vec<String> {
     let mut found = Vec::new();
     for part in ["", "own", "damaged"] {
@@ -29,7 +29,7 @@ fn captures() -> Vec<String> {
     found
 }
 
-/// A value as CSV writes it; null is empty.
+/// Formats a value as in CSV; null is empty.
 fn shown(batch: &RecordBatch, column: usize, row: usize) -> String {
     let values = batch.column(column);
     if values.is_null(row) {
@@ -50,7 +50,7 @@ fn shown(batch: &RecordBatch, column: usize, row: usize) -> String {
         .unwrap_or_else(|| panic!("column {column} has the type {}", values.data_type()))
 }
 
-/// Header and rows of a Parquet file, as [`table`] gives those of CSV.
+/// Returns the header and rows of a Parquet file in the format of [`table`].
 fn rows(file: &Path) -> (Vec<String>, Vec<Vec<String>>) {
     let file = File::open(file).expect("the table was written");
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).expect("the table is Parquet");

@@ -1,4 +1,4 @@
-//! `smbscope record`: what it makes of a capture, and that `bench` does the same again.
+//! `smbscope record`: recordings made from captures, and their replay with `bench`.
 
 use crate::common::{Said, bundled, directory, finish, table};
 use smbscope_lab::{LabServer, LabServerSettings, available};
@@ -18,7 +18,7 @@ fn record(arguments: &[&str]) -> Said {
     finish(smbscope(&[&["record"], arguments].concat()))
 }
 
-/// The commands on files, each with its subcommand, status, offset, length and the last part of its path.
+/// Returns the file commands of a capture, each with subcommand, status, offset, length and last path component.
 fn commands(capture: &Path) -> Vec<Vec<String>> {
     let capture = capture.to_str().expect("the path is UTF-8");
     let said = finish(smbscope(&["analyze", "--format", "csv", "--quiet", capture]));
@@ -54,7 +54,7 @@ fn a_capture_of_smbclient_becomes_a_workload_that_bench_takes() {
     let recorded = text.lines().find_map(|line| line.strip_prefix("commands = ")).expect("their number");
     let recorded: usize = recorded.parse().expect("a number");
     assert!(recorded > 0 && recorded <= steps, "{recorded} of {steps}");
-    // The capture is one episode, and there is no second.
+    // The capture has only one episode.
     let whole = record(&["--episode", "1", "--name", "app", &capture]);
     assert_eq!((whole.status, whole.out == text), (Some(0), true), "{}", whole.err);
     let none = record(&["--episode", "2", &capture]);
@@ -68,7 +68,7 @@ fn names_of_an_anonymous_recording_are_not_those_of_the_capture() {
     let capture = bundled("own/smbclient_SMB3_11.pcap.zst");
     let said = record(&["--quiet", "--anonymize", capture.to_str().expect("UTF-8")]);
     assert_eq!(said.status, Some(0), "{}", said.err);
-    // What stands behind the last dot of a name is kept.
+    // An anonymous recording keeps file extensions.
     let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_lowercase();
     let names: BTreeSet<String> =
         commands(&capture).iter().map(|row| stem(&row[5])).filter(|n| !n.is_empty()).collect();
@@ -91,18 +91,18 @@ fn a_capture_of_smb1_becomes_a_workload_too() {
     let said = record(&[bundled("own/smbclient_NT1.pcap.zst").to_str().expect("UTF-8")]);
     assert_eq!(said.status, Some(0), "{}", said.err);
     assert!(said.err.contains("196 commands recorded"), "{}", said.err);
-    // What smbclient sends with several writes outstanding is sent so again.
+    // Several outstanding writes are recorded as a queue.
     assert!(said.out.contains("WriteQueue 2 7 \"0+130048*11 1430528+69472\" SUCCESS"), "{}", said.out);
 }
 
-/// Where the capture of the only load point is.
+/// Returns the path of the only capture in a run directory.
 fn captured(run: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(run).expect("the run is kept");
     let mut paths = entries.map(|entry| entry.expect("an entry").path());
     paths.find(|path| path.extension().is_some_and(|extension| extension == "pcap"))
 }
 
-/// A pass of one user, captured.
+/// Runs one pass with one user and returns its capture. Skips the test and returns `None` if capturing is not possible.
 fn pass(server: &LabServer, run: &Path, arguments: &[&str]) -> Option<PathBuf> {
     let run_name = run.display().to_string();
     let url = format!("smb://{}@{}/{}", server.user(), server.address(), server.share());
@@ -141,13 +141,13 @@ fn a_recording_does_the_same_commands_in_the_same_order_with_the_same_bytes() {
         let Some(second) = pass(&server, &place("second"), &replay) else { return };
         let (original, replayed) = (commands(&first), commands(&second));
         assert!(original.len() >= 20, "{original:?}");
-        // What makes the files may be in the capture, in front of the work.
+        // The capture may begin with the commands that create the files.
         let work = replayed.len().checked_sub(original.len()).map(|from| &replayed[from..]);
         assert_eq!(work, Some(&original[..]), "{workload:?}");
     }
 }
 
-/// A job in one dialect, recorded, is done again in that and in another one: nothing is answered otherwise than it was.
+/// Replays a recording in its own and in another dialect. Every response must match the recorded one.
 #[test]
 fn a_recording_is_replayed_in_the_same_and_in_another_dialect() {
     if let Err(why) = available() {
@@ -187,7 +187,7 @@ fn a_recording_is_replayed_in_the_same_and_in_another_dialect() {
     }
 }
 
-/// A file from the server and one to it, with four blocks outstanding.
+/// Downloads and uploads a file with four blocks outstanding.
 const QUEUE: &str = r#"
 name = "queue"
 order = "sequence"
@@ -211,7 +211,7 @@ steps = [
 ]
 "#;
 
-/// Transfers with several commands outstanding are so again.
+/// Queued transfers are replayed with the same number of outstanding commands.
 #[test]
 fn a_queue_is_replayed_as_a_queue() {
     if let Err(why) = available() {
@@ -219,7 +219,7 @@ fn a_queue_is_replayed_as_a_queue() {
         return;
     }
     let folder = directory("record-queue");
-    // At full speed, a capture on a busy machine misses packets.
+    // The delay limits the packet rate. At full speed, a capture on a busy machine loses packets.
     let settings = LabServerSettings { delay: Some(Duration::from_millis(2)), ..LabServerSettings::default() };
     let server = LabServer::start(&settings).unwrap_or_else(|error| panic!("{error}"));
     let workload = folder.join("queue.toml");
@@ -251,8 +251,8 @@ fn a_queue_is_replayed_as_a_queue() {
     assert_eq!(outstanding(&first), outstanding(&second));
 }
 
-/// The recordings that ship, each on a private server: what is not replayed of a launch over several
-/// connections may answer otherwise, a fraction of a percent.
+/// Runs each shipped recording on a private server. A few results (at most 0.5%) may differ, because launches over
+/// several connections are not replayed completely.
 #[test]
 fn recordings_that_ship_do_what_was_recorded() {
     if let Err(why) = available() {

@@ -1,5 +1,5 @@
-//! Filters, slices and the time line on bundled captures, next to what the exchange table of the whole gives when it is
-//! filtered and added up here.
+//! Filters, slices and the timeline on bundled captures, compared with figures computed here from the complete exchange
+//! table.
 
 use crate::common::{Said, analyze, bundled, table};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::path::Path;
 const OFFICE: &str = "demo-smb311-office.pcap.zst";
 const NETBENCH: &str = "demo-smb1-netbench.pcap.zst";
 
-/// A row of the exchange table, by column.
+/// Row of the exchange table, by column.
 type Row = BTreeMap<String, String>;
 
 fn run(capture: &str, arguments: &[&str]) -> Said {
@@ -33,12 +33,12 @@ fn number(row: &Row, column: &str) -> Option<i64> {
     row[column].parse().ok()
 }
 
-/// Whether the row counts as a command.
+/// Returns true if the row is a command of its own.
 fn is_command(row: &Row) -> bool {
     row["subcommand"] != "async portion" && row["outcome"] != "server_initiated"
 }
 
-/// The time that a slice adds up.
+/// Returns the response time that a slice adds up.
 fn waited(row: &Row) -> Option<i64> {
     let headline = !["Waiting", "Encrypted"].contains(&row["group"].as_str());
     number(row, "response_time_ns").filter(|_| headline && row["outcome"] == "complete")
@@ -62,7 +62,7 @@ fn a_filtered_table_holds_the_rows_for_which_the_expression_holds() {
         (
             "client == 10.99.0.12 or error",
             Box::new(|row| {
-                // Of NTSTATUS values, those from 0xc0000000 on are errors; these are the ones that the capture holds.
+                // NTSTATUS values from 0xc0000000 are errors. The capture contains only these.
                 let errors = ["NOT_FOUND", "DENIED", "NO_SUCH_FILE", "INVALID", "CANCELLED"];
                 row["client"] == "10.99.0.12" || errors.iter().any(|part| row["status"].contains(part))
             }),
@@ -109,8 +109,8 @@ fn a_filtered_report_counts_the_chosen_and_judges_the_whole() {
     for whole_of in ["quality", "captures"] {
         assert_eq!(part[whole_of], whole[whole_of], "{whole_of}");
     }
-    // Connections are those of the capture; time is divided for those that the filter chose something of, and busy is only
-    // what was chosen.
+    // The report still lists all connections. Only connections with matching exchanges have a time split, and its busy
+    // time covers only the matches.
     let flows: BTreeSet<&str> = chosen.iter().map(|row| row["flow_id"].as_str()).collect();
     let mut elapsed = 0;
     let connections = |report: &Value| report["connections"].as_array().expect("an array").clone();
@@ -136,7 +136,7 @@ fn a_damaged_capture_is_as_damaged_with_a_filter() {
     let (whole, part) = (report(damaged, &[]), report(damaged, &["--filter", "group == Locking"]));
     assert_eq!(part["quality"], whole["quality"]);
     assert_ne!(part["totals"]["untimed"], whole["totals"]["untimed"]);
-    // In the text, too, including the shares of commands behind the warnings.
+    // The same holds for the text report, including the percentages in the warnings.
     let lines = |arguments: &[&str]| -> Vec<String> {
         let said = run(damaged, &[arguments, &["--full"]].concat());
         let is_about_quality = |line: &&str| line.contains("were not timed") || line.contains("of commands)");

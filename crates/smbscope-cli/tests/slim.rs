@@ -1,4 +1,4 @@
-//! `smbscope slim`: the report on the copy is that on the original, and what is refused.
+//! `smbscope slim`: the copy gives the same report as the original; invalid input is refused.
 
 use crate::common::{Said, bundled, directory, finish};
 use std::path::Path;
@@ -14,11 +14,11 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the path is UTF-8")
 }
 
-/// The JSON report, but for what describes the file.
+/// Returns the JSON report without the properties of the file.
 fn report(capture: &Path) -> serde_json::Value {
     let said = smbscope(&["analyze", "--quiet", "--format", "json", text(capture)]);
     assert_eq!(said.status, Some(0), "{}", said.err);
-    // Commands that it proposes name the file.
+    // Proposed commands contain the file name.
     let unnamed = said.out.replace(text(capture), "CAPTURE");
     let mut report: serde_json::Value = serde_json::from_str(&unnamed).expect("it is JSON");
     report["captures"] = serde_json::Value::Null;

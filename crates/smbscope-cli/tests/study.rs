@@ -1,4 +1,4 @@
-//! `smbscope study` as a user runs it, on a scripted server.
+//! `smbscope study` on a scripted server.
 
 use crate::common::{self, Said, directory, said, write};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Two dialects, three times each, for a moment.
+/// Two dialects with three short runs each.
 const STUDY: &str = "
 name = 'echoes'
 question = 'How long does an echo take in each dialect?'
@@ -49,7 +49,7 @@ fn document(directory: &Path) -> Value {
     serde_json::from_slice(&text).expect("it is JSON")
 }
 
-/// Those that a study remembers; none while there is no study.
+/// Returns the finished runs of a study, or none if the study does not exist yet.
 fn runs(directory: &Path) -> Vec<Value> {
     if !directory.join("out/study.json").is_file() {
         return Vec::new();
@@ -82,7 +82,7 @@ fn a_study_runs_every_variant_as_often_as_asked_and_shows_the_factors() {
     let directories: HashSet<&str> = runs.iter().filter_map(|run| run["directory"].as_str()).collect();
     assert_eq!((runs.len(), directories.len()), (6, 6));
     assert!(directories.iter().all(|run| place.join("out").join(run).join("run.json").is_file()));
-    // The page holds the same document.
+    // The page contains the same document.
     let page = std::fs::read_to_string(place.join("out/study.html")).expect("the page is kept");
     let (_, rest) = page.split_once(r#"id="smbscope-data">"#).expect("it has a document");
     let embedded: Value = serde_json::from_str(rest.split("</script").next().expect("it ends")).expect("it is JSON");
@@ -92,15 +92,15 @@ fn a_study_runs_every_variant_as_often_as_asked_and_shows_the_factors() {
         kept["command"],
         format!("smbscope study echoes.toml --target {} --repetitions 3 -o out", quoted(&target))
     );
-    // Three repetitions give a range, and no interval.
+    // Three repetitions give a range but no interval.
     let factor = &kept["results"][1]["factor"];
     assert!(factor["range"].is_array() && factor["interval"].is_null(), "{factor}");
-    // There is nothing left to do, and the server is not asked again.
+    // All runs are finished, so the server is not contacted again.
     let again = study(&place, &["echoes.toml", "--target", &target, "-o", "out", "-q", "--format", "json"]);
     assert_eq!(serde_json::from_str::<Value>(again.output()).expect("it is JSON"), kept);
 }
 
-/// As a power cut would, at any moment: of a run, and of what is written between two.
+/// Kills the study at various moments, as a power cut would: during a run, and while results are written between runs.
 #[test]
 fn a_killed_study_goes_on_and_repeats_or_loses_no_finished_run() {
     let (place, (_server, target)) = (directory("study-killed"), scripted());
@@ -132,7 +132,7 @@ fn a_killed_study_goes_on_and_repeats_or_loses_no_finished_run() {
     assert_eq!((runs.len(), &runs[..finished.len()]), (20, &finished[..]));
     let directories: HashSet<&str> = runs.iter().filter_map(|run| run["directory"].as_str()).collect();
     assert_eq!(directories.len(), 20);
-    // Six runs of each at least: an interval.
+    // At least six runs of each variant, enough for an interval.
     assert!(kept["results"][1]["factor"]["interval"].is_array(), "{}", kept["results"][1]);
 }
 
@@ -185,7 +185,7 @@ fn mistakes_are_told_in_one_line_before_anything_is_run() {
     assert!(missing.error(1).starts_with("cannot read none.toml: No such file"), "{}", missing.err);
 }
 
-/// A file from elsewhere: it says in some places what is to be run, and in one of them it tries to hide that.
+/// A study from another source contains commands in several places, and tries to hide one of them.
 #[test]
 fn commands_of_a_file_are_listed_and_run_only_where_that_is_allowed() {
     let (place, (_server, target)) = (directory("study-commands"), scripted());
@@ -220,7 +220,7 @@ fn commands_of_a_file_are_listed_and_run_only_where_that_is_allowed() {
     assert!(!place.join("hidden").exists() && !place.join("other").exists());
 }
 
-/// More errors than a load may have.
+/// The error rate is above the limit for a load.
 #[test]
 fn a_run_of_which_too_much_fails_is_unfit() {
     use smbscope_testkit::server::Fault;
@@ -267,7 +267,7 @@ fn help_of_study() {
     insta::assert_snapshot!("help_of_study", study(&place, &["--help"]).output());
 }
 
-/// Every study that is shipped, in both forms: its options are taken, and its measures are known.
+/// Dry-runs all shipped studies, in full and with `--quick`. Each must be listed in docs/studies.md.
 #[test]
 fn shipped_studies_are_ones() {
     let place = directory("study-shipped");
@@ -288,8 +288,8 @@ fn shipped_studies_are_ones() {
     assert!(missing.is_empty() && names.len() >= 8, "{missing:?} of {names:?} are not on docs/studies.md");
 }
 
-/// Both studies load the same server for moments: their ratio is one, within what a busy machine does to 200 ms. Three
-/// repetitions have no interval.
+/// Both studies run briefly on the same server, so their ratio is 1 within the noise of 200 ms runs. Three repetitions
+/// give no interval.
 #[test]
 fn studies_are_compared_variant_by_variant() {
     let (place, (_server, target)) = (directory("study-beside"), scripted());
@@ -331,13 +331,13 @@ fn studies_are_compared_variant_by_variant() {
         .filter(|row| row["factor"].is_object())
         .map(|row| (row["variant"].as_u64().expect("an index"), &row["factor"]))
         .collect();
-    // Of each of the two measures, the one variant that both have.
+    // Each of the two measures compares the only variant that both studies have.
     assert_eq!(factors.iter().map(|(variant, _)| *variant).collect::<Vec<_>>(), [1, 1]);
     for (_, factor) in factors {
         let ratio = factor["ratio"].as_f64().expect("there are values");
         assert!((0.1..10.0).contains(&ratio) && factor["interval"].is_null(), "{factor}");
     }
-    // Beside a run, each variant is a side.
+    // Compared with a run, each variant is a separate side.
     let new: Value =
         serde_json::from_slice(&std::fs::read(place.join("new/study.json")).expect("it is kept")).expect("JSON");
     let run = format!("new/{}", new["runs"][0]["directory"].as_str().expect("a directory"));

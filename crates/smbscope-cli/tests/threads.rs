@@ -1,4 +1,4 @@
-//! Machines on which this user may start no further thread or process (`ulimit -u`).
+//! Systems that refuse to start another thread or process for this user (`ulimit -u`).
 
 use crate::common::{self, Said, bundled, contents, directory, said, write};
 use smbscope_testkit::skip;
@@ -10,15 +10,16 @@ use std::sync::{Mutex, PoisonError};
 const CAPTURE: &str = "demo-slow-server.pcap.zst";
 const SAID: &str = "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
 
-/// Runs the binary where this many threads of the user may run, itself included; nothing if prlimit(1) or setpriv(1) of
-/// util-linux are missing. Root is under no such limit, so it becomes somebody else, who gets a copy of the binary.
+/// Runs the binary with a limit on the user's threads, including its own. Skips the test and returns `None` if
+/// prlimit(1) or setpriv(1) (util-linux) is missing. Root is exempt from the limit, so the test switches to another
+/// user and copies the binary for it.
 fn limited(place: &Path, threads: u32, arguments: &[&str]) -> Option<Said> {
-    // The limit counts all processes of the user.
+    // The limit counts all of the user's processes, so only one test may run at a time.
     static ALONE: Mutex<()> = Mutex::new(());
     let _guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let binary = place.join("smbscope");
-    // Copied by another process: a child forked meanwhile by another test would inherit our open file, and executing the copy
-    // would fail (ETXTBSY).
+    // Copied by a separate process. If this process wrote the file, a child forked by another test could inherit the
+    // open file, and executing the copy would fail (ETXTBSY).
     let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_smbscope")).arg(&binary).status().expect("cp runs");
     assert!(copied.success());
     let is_root = rustix::process::geteuid().is_root();
@@ -34,7 +35,7 @@ fn limited(place: &Path, threads: u32, arguments: &[&str]) -> Option<Said> {
     output.map(said)
 }
 
-/// A folder that everybody may enter, with a capture.
+/// Creates a folder with a capture that all users can enter.
 fn place(test: &str) -> tempfile::TempDir {
     let place = tempfile::Builder::new().prefix(test).tempdir().expect("a temporary directory can be made");
     std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");

@@ -1,5 +1,5 @@
-//! Where the time went, from the packets on: to the microsecond on captures built by hand, adding up on all others, and
-//! with an answer that names what was made slow.
+//! The time split: exact to the microsecond on hand-made captures, complete on all others, and with an answer that
+//! names the cause of the delay.
 
 use crate::common::{analyze, bundled, directory, write};
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn number(value: &Value, key: &str) -> i64 {
     value[key].as_i64().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
-/// The parts of a conversation in microseconds, those that are not empty.
+/// Returns the non-empty parts of a conversation's time split in microseconds.
 fn parts_us(test: &str, conversation: &Conversation) -> Vec<(&'static str, i64)> {
     let directory = directory(test);
     write(&directory, "hand.pcap", pcap::nanos(&conversation.packets()));
@@ -43,14 +43,14 @@ fn parts_us(test: &str, conversation: &Conversation) -> Vec<(&'static str, i64)>
 
 #[test]
 fn one_command_after_the_other_to_the_microsecond() {
-    // The handshake passes at 0, 10 and 20 µs: a round trip of 10 µs to either side.
+    // The handshake packets at 0, 10 and 20 µs give a round trip of 10 µs to either side.
     let conversation = Conversation::new()
         .client_says_over(&[100, 130], smb2::write(1, 7, 0, &[0; 200]))
         .server_says(430, smb2::write_response(1, 200))
         .client_says(1_430, smb2::read(2, 7, 0, 200))
         .server_says_over(&[1_630, 1_680], smb2::read_response(2, &[1; 200]));
-    // 100 idle before; request 30; service 300 and 200, each less 10 on the network; 1,000 between, of which 10 are the
-    // round trip to the client; response 50.
+    // 100 µs idle at first; request 30; service 300 and 200, each including 10 of network; 1,000 between the commands,
+    // including the 10 of the round trip to the client; response 50.
     assert_eq!(
         parts_us("split_alone", &conversation),
         [
@@ -71,9 +71,10 @@ fn overlapping_commands_to_the_microsecond() {
         .client_says(200, smb2::read(2, 7, 200, 200))
         .server_says_over(&[400, 480], smb2::read_response(1, &[1; 200]))
         .server_says(600, smb2::read_response(2, &[1; 200]));
-    // The first alone to 200: 5 network (half of its round trip), 95 server. Both to 400: of 200, each moment by halves:
-    // the second's 5 µs there, the first's 5 µs back: 5 network, 195 server. 400 to 480 the response comes in: 80.
-    // Then the second alone to 600: 115 server, 5 network.
+    // The first command alone until 200: 5 network (half of its round trip) and 95 server. Both until 400: every moment
+    // counts half for each command. Network takes 5 of these 200 µs (half of the second command's 5 on its way there
+    // and of the first command's 5 on its way back), the server 195. The response arrives from 400 to 480: 80. Then the
+    // second command alone until 600: 115 server, 5 network.
     assert_eq!(
         parts_us("split_together", &conversation),
         [("network_ns", 15), ("server_ns", 405), ("response_transfer_ns", 80), ("idle_ns", 100)]
@@ -113,7 +114,7 @@ fn the_parts_add_up_for_every_connection_of_every_capture() {
     }
 }
 
-/// How each was made slow is in tests/data/README.md.
+/// tests/data/README.md describes how each capture was made slow.
 #[test]
 fn bundled_captures_with_trouble_name_it() {
     let directory = directory("split_trouble");
@@ -122,7 +123,7 @@ fn bundled_captures_with_trouble_name_it() {
         let file = bundled(&format!("demo-{name}.pcap.zst"));
         let report = report(&directory, file.to_str().expect("UTF-8"));
         assert_eq!(report["answer"]["culprit"], who, "{name}: {}", report["answer"]);
-        // Users rest between files; of the rest, most belongs to the one at fault.
+        // Users pause between files. Most of the remaining time must belong to the culprit.
         let split = &report["time_split"];
         let waited = number(split, "elapsed_ns") - number(split, "think_ns") - number(split, "idle_ns");
         assert!(number(split, part) > waited / 2, "{name}: {split}");

@@ -1,6 +1,6 @@
-//! A capture made by hand, with times chosen so that every figure of every output can be worked out on paper.
+//! A hand-made capture whose times are chosen so that every figure in every output can be calculated on paper.
 //!
-//! Times are microseconds after 2023-11-14 22:13:20 UTC. The story, with the response time of each exchange:
+//! Times are microseconds after 2023-11-14 22:13:20 UTC. Response time of each exchange:
 //!
 //! | connection | exchanges |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | SMB1, 10.0.0.3:50001 → 10.0.0.2:445, from 6,000,000 | NEGOTIATE 1,000, WRITE_RAW 150 and its block 260 |
 //! | another protocol, from 7,000,000 | three packets |
 //!
-//! The first exchange begins at 1,000, each further one 500 after the end of the one before. A READ's request is one
-//! packet, its response three, 25 apart; a WRITE's request is two packets, 40 apart, its response one. The round trip
-//! to the server is 10, from the handshake.
+//! The first exchange begins at 1,000, each further one 500 after the end of the previous one. A READ has one request
+//! packet and three response packets 25 apart; a WRITE has two request packets 40 apart and one response packet.
+//! According to the handshake, the round trip to the server is 10.
 
 use crate::common::{analyze, directory, table, write};
 use serde_json::{Value, json};
@@ -20,10 +20,10 @@ use std::path::PathBuf;
 
 const READS: [i64; 10] = [99, 100, 999, 1_000, 9_999, 10_000, 99_999, 100_000, 999_999, 1_000_000];
 const NOT_FOUND: u32 = 0xc000_0034;
-/// Time zero in nanoseconds.
+/// Time zero in nanoseconds since 1970.
 const ZERO: i64 = 1_700_000_000_000_000_000;
 
-/// A conversation in which exchanges follow each other.
+/// A conversation of consecutive exchanges.
 struct Story {
     conversation: Conversation,
     at: i64,
@@ -31,7 +31,8 @@ struct Story {
 }
 
 impl Story {
-    /// An exchange: its packets at these times after its begin. The next one begins 500 after the last.
+    /// Adds an exchange with packets at these times after its start. The next exchange starts 500 after the last
+    /// packet.
     fn exchange(
         &mut self,
         request: impl Fn(u64) -> smb2::Message,
@@ -91,7 +92,7 @@ fn packets() -> Vec<Packet> {
     story.exchange(|id| here(smb2::echo(id)), &[0], |_| unreachable!("no answer"), &[]);
     let mut packets = story.conversation.packets();
 
-    // The second CREATE's request once more, 100 later.
+    // Retransmits the second CREATE's request 100 later.
     let time = |packet: &Packet| (packet.time.0 - ZERO) / 1_000;
     let first = packets.iter().position(|packet| time(packet) == again).expect("the request is there");
     let mut copy = packets[first].clone();
@@ -119,14 +120,14 @@ fn packets() -> Vec<Packet> {
     packets
 }
 
-/// A directory that holds the capture as `hand.pcap`.
+/// Returns a directory that contains the capture as `hand.pcap`.
 fn capture(test: &str) -> PathBuf {
     let directory = directory(test);
     write(&directory, "hand.pcap", pcap::micros(&packets()));
     directory
 }
 
-/// The lines from the one that begins with `start` up to an empty one, each as its words.
+/// Returns the lines from the one that begins with `start` to the next empty one, with single spaces.
 fn block(text: &str, start: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with(start)).take_while(|line| !line.is_empty());
     let lines: Vec<String> = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
@@ -138,7 +139,7 @@ fn block(text: &str, start: &str) -> Vec<String> {
 fn every_cell_of_the_text_report() {
     let said = analyze(&capture("digit_text"), &["hand.pcap", "--full", "--width", "140"]);
     let text = said.output();
-    // From 1,000 to 6,002,960: 6.00 s. The figures are those of "Total" below.
+    // From 1,000 to 6,002,960: 6.00 s. The figures match "Total" below.
     let summary = "120 commands in 6.00 s. Median 4.75 ms, p95 10.0 ms; the slowest took 1.00 s (READ).";
     let quality = "All commands in the capture were timed, but 1 had no response when the capture ended.";
     let smb1 = text.lines().find(|line| line.starts_with("SMB1 in use: 10.0.0.")).unwrap_or_default();
@@ -187,8 +188,8 @@ fn every_cell_of_the_text_report() {
             "dropped by the capture 0",
         ]
     );
-    // Commands: SYN 1 + 1, acknowledgements 1 + 2, messages 118 + 2, continuing 100 + 2, again 1: 228.
-    // Replies: SYN 1 + 1, messages 118 (one interim) + 3, continuing 20: 143.
+    // Client to server: SYN 1 + 1, acknowledgements 1 + 2, messages 118 + 2, continuing 100 + 2, retransmitted 1: 228.
+    // Server to client: SYN 1 + 1, messages 118 (one interim) + 3, continuing 20: 143.
     assert_eq!(
         block(text, "                         commands"),
         [
@@ -204,7 +205,7 @@ fn every_cell_of_the_text_report() {
     );
     assert!(text.contains("\n  Elapsed time 000:00:07.00002 (7.00002 seconds)\n"), "{text}");
 
-    // Shares are of 120 commands: 118 of SMB2 (1 + 1 + 1 + 2 + 10 + 100 + 1 + 1 + 1) and 2 of SMB1.
+    // Percentages refer to 120 commands: 118 of SMB2 (1 + 1 + 1 + 2 + 10 + 100 + 1 + 1 + 1) and 2 of SMB1.
     assert_eq!(
         block(text, "SMB1 commands"),
         [
@@ -225,7 +226,8 @@ fn every_cell_of_the_text_report() {
             // 100·k: median and mean 100 · 50.5; p95 at rank 99 · 0.95 = 94.05: 9,505; p99 at 98.01: 9,901; deviation
             // 100 · √(100·101/12) = 2,901; service is 40 less.
             "WRITE 100 83.3% 3 505 ms 100 µs 5.05 ms 5.05 ms 9.51 ms 9.90 ms 10.0 ms 2.90 ms 5.01 ms",
-            // √(100² + 100²) = 141. The copy that was sent again moves no time and is no packet of the command.
+            // √(100² + 100²) = 141. The retransmitted copy changes no time and does not count as a packet of the
+            // command.
             "CREATE 2 1.7% 1 2 800 µs 300 µs 400 µs 400 µs - - 500 µs 141 µs 400 µs",
             "SESSION_SETUP 1 0.8% 2 600 µs 600 µs 600 µs 600 µs - - 600 µs - 600 µs",
             "NEGOTIATE 1 0.8% 2 400 µs 400 µs 400 µs 400 µs - - 400 µs - 400 µs",
@@ -247,9 +249,10 @@ fn every_cell_of_the_text_report() {
             "Write 101 84.2% 3.0 505 ms 100 µs 5.00 ms 5.00 ms 9.50 ms 9.90 ms 10.0 ms 2.93 ms 4.96 ms",
             // 250, 400, 600, 1,000: median 500, mean 562.5, deviation √(316,875/3) = 325.
             "Session 5 4.2% 1 2 2.25 ms 250 µs 500 µs 562 µs - - 1.00 ms 325 µs 500 µs",
-            // 118 times; 12 others are below 4,700, so that rank n holds 100 · (n − 11) around it: median (4,700 +
-            // 4,800)/2. p95 at rank 111.15 between 9,999 and 10,000; p99 at 115.83 between 100,000 and 999,999: 846,999.
-            // Packets (6 + 40 + 302 + 8)/118; mean 2,730,595/118 = 23,141; service of that median (4,660 + 4,760)/2.
+            // 118 values. 12 other values are below 4,700, so around it rank n has the value 100 · (n − 11): median
+            // (4,700 + 4,800)/2. p95 at rank 111.15 between 9,999 and 10,000; p99 at 115.83 between 100,000 and
+            // 999,999: 846,999. Packets (6 + 40 + 302 + 8)/118; mean 2,730,595/118 = 23,141; service at that median
+            // (4,660 + 4,760)/2.
             "Total 119 99.2% 1 1 3.0 2.73 s 99.0 µs 4.75 ms 23.1 ms 10.0 ms 847 ms 1.00 s 129 ms 4.71 ms",
             "Waiting 1 0.8% 2 2.50 s 2.50 s 2.50 s 2.50 s - - 2.50 s - 2.50 s",
         ]
@@ -268,8 +271,8 @@ fn every_cell_of_the_text_report() {
 fn decades_and_bars_of_the_text_report() {
     let said = analyze(&capture("digit_bars"), &["hand.pcap", "--full", "--width", "100"]);
     let text = said.output();
-    // A bar of 100% has 50 characters: 10% are 5, 89.1% are 44.55: 44 and four eighths, 75% are 37 and a half.
-    // 1% (0.99) are half a character. A value on the edge belongs to the decade that begins there.
+    // A bar of 100% has 50 characters: 10% are 5, 89.1% are 44.55 (drawn as 44 and four eighths), 75% are 37 and a
+    // half, 1% (0.99) is half a character. A value on the boundary belongs to the decade that begins there.
     assert_eq!(
         block(text, "Latency distribution by group"),
         [
@@ -319,7 +322,7 @@ fn every_cell_of_the_classic_report() {
         counts,
         [
             "Packets: 374",
-            "IP/TCP: 367 98.1%", // 371 less acknowledgements and what was not acknowledged
+            "IP/TCP: 367 98.1%", // 371 less acknowledgements and unacknowledged segments
             "IP/TCP Ack: 3 0.8%",
             "IP/TCP UAk: 1 0.3%",
             "not SMB: 3 0.8%",
@@ -343,7 +346,7 @@ fn every_cell_of_the_classic_report() {
         ]
     );
     assert!(text.contains("\nElapsed time: 000:00:07.00002 (7.00002 seconds)\n"), "{text}");
-    // As in the text report, in seconds. Counts are of commands whose packets are all known: not the ECHO.
+    // As in the text report, in seconds. Counts exclude the ECHO, because not all of its packets are known.
     assert_eq!(
         block(text, "SMB Command"),
         [
@@ -414,7 +417,7 @@ fn figures_of_the_json_report() {
     let expected = json!({
         "protocol": "SMB2", "command": "READ", "groups": ["Read"], "count": 10, "timed": 10, "errors": {},
         "outcomes": {"complete": 10}, "average_packets": 4.0,
-        // 64 of header and 49 of body; 64, 16 and the data.
+        // Request: 64 bytes of header and 49 of body. Response: 64, 16 and the data.
         "request_bytes": 1_130, "response_bytes": 30_800,
         "distribution": [0, 0, 1, 2, 2, 2, 2, 1, 0, 0],
         "response_time": times(10, response),
@@ -503,9 +506,9 @@ fn figures_of_the_json_report() {
             json!(ZERO + 5_288_945_000)
         ]
     );
-    // 118 requests, 118 responses of which one is interim; all but the ECHO have ended.
+    // 118 requests, and 118 responses including one interim. All but the ECHO have ended.
     assert_eq!(named(&["messages", "exchanges", "max_outstanding"]), [json!(236), json!(117), json!(1)]);
-    // 3,000 read ten times, 2,000 written a hundred times.
+    // 3,000 bytes read ten times, 2,000 bytes written a hundred times.
     let share = entry(&report["shares"], "share", "data");
     assert_eq!((&share["bytes_read"], &share["bytes_written"]), (&json!(30_000), &json!(200_000)));
     assert_eq!(report["totals"]["elapsed_ns"], 7_000_020_000i64);
@@ -541,7 +544,7 @@ fn sums_agree() {
 fn rows_of_the_exchange_table() {
     let said = analyze(&capture("digit_csv"), &["hand.pcap", "--format", "csv"]);
     let (header, rows) = table(said.output());
-    // 120 commands and the block of the Write_Raw.
+    // 120 commands, and the block of the WRITE_RAW.
     assert_eq!(rows.len(), 121);
     let cells = |row: usize, names: &str| -> Vec<&str> {
         let place = |name: &str| header.iter().position(|column| column == name).expect("the column is there");
@@ -573,20 +576,20 @@ fn rows_of_the_exchange_table() {
                    response_packets retransmitted";
     let times = "request_first_ns request_last_ns interim_ns response_first_ns response_last_ns";
     let at = |us: i64| (ZERO + us * 1_000).to_string();
-    // Before the first READ: handshake 3, six packets, two of a CREATE, three of the other.
+    // Before the first READ: handshake 3, six packets, two of the first CREATE, three of the second.
     assert_eq!(cells(5, packets), ["15", "15", "16", "18", "1", "3", "0"]);
     // 1,000 + 400 + 600 + 250 + 300 + 500 and five pauses of 500.
     assert_eq!(cells(5, times), [at(5_550), at(5_550), String::new(), at(5_599), at(5_649)]);
     let derived = "response_time_ns service_time_ns server_time_ns retransmission_delay_ns think_time_ns";
     assert_eq!(cells(5, derived), ["99000", "49000", "39000", "", "500000"]);
-    // The CREATE whose request was sent again as packet 13.
+    // The CREATE whose request was retransmitted as packet 13.
     assert_eq!(cells(4, "command path status"), ["CREATE", "b.txt", "STATUS_OBJECT_NAME_NOT_FOUND"]);
     assert_eq!(cells(4, packets), ["12", "12", "14", "14", "1", "1", "1"]);
     assert_eq!(cells(4, derived), ["500000", "500000", "490000", "100000", "500000"]);
     // The first WRITE begins after the READs: 5,550 + 2,222,195 + 10 · 500.
     assert_eq!(cells(15, packets), ["55", "56", "57", "57", "2", "1", "0"]);
     assert_eq!(cells(15, times), [at(2_232_745), at(2_232_785), String::new(), at(2_232_845), at(2_232_845)]);
-    // 64 + 48 and the data; 64 + 16.
+    // Request: 64 + 48 and the data. Response: 64 + 16.
     assert_eq!(cells(15, "request_bytes response_bytes"), ["2112", "80"]);
     // 2,232,745 + 505,000 + 100 · 500 + 700.
     assert_eq!(cells(116, "command group"), ["CHANGE_NOTIFY", "Waiting"]);

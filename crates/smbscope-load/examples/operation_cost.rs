@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::LocalSet;
 
-/// Maximum number of concurrent logons.
 const LOGONS: usize = 32;
 
 const OPEN: OpenParameters<'static> = OpenParameters {
@@ -44,9 +43,9 @@ struct Plan {
 #[derive(Debug, Default)]
 struct Done {
     operations: u64,
-    /// Of operations, in nanoseconds.
+    /// Time of each operation in nanoseconds.
     times: Vec<u64>,
-    /// Of the commands in them, in nanoseconds.
+    /// Time of each command in nanoseconds.
     response_times: Vec<u64>,
 }
 
@@ -118,7 +117,7 @@ async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A file with one byte.
+/// Creates a file with one byte.
 async fn make_file(session: &mut ClientSession) -> Result<(), Box<dyn Error>> {
     let create = OpenParameters {
         access: access::READ_DATA | access::WRITE_DATA | access::DELETE,

@@ -1,4 +1,4 @@
-//! Throughput of exchanges into the tables of a report.
+//! Throughput of exchanges into the report's tables.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_model::exchange::{Endpoints, Half};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const EXCHANGES: u64 = 10_000;
 
-/// Exchange number `index` of a capture with 50 clients, each with a user and 20 files.
+/// Returns exchange number `index` of a capture with 50 clients, each with a user and 20 files.
 fn exchange(index: u64, shares: &[Arc<str>], users: &[Arc<str>], paths: &[Arc<str>]) -> Exchange {
     const COMMANDS: [(smb2::Smb2Command, CommandGroup); 4] = [
         (smb2::Smb2Command::READ, CommandGroup::Read),
@@ -54,7 +54,7 @@ fn record(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("aggregator");
     group.throughput(Throughput::Elements(EXCHANGES));
     group.bench_function("record", |bencher| {
-        // As in the middle of a long capture: every table exists.
+        // Fills every table first, as in the middle of a long capture.
         let mut aggregator = Aggregator::new();
         bencher.iter(|| exchanges.iter().for_each(|exchange| aggregator.record(exchange)));
     });

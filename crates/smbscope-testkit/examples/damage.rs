@@ -97,7 +97,7 @@ struct EstimateAccuracy {
     runs: u64,
     /// Estimates within 10% or 0.1 percentage points of the truth, or ranges that contain it.
     well: u64,
-    /// Good estimates given as a single figure.
+    /// Good estimates that are a single figure.
     figures: u64,
     truth: f64,
     said: f64,
@@ -308,7 +308,7 @@ fn is_capture(path: &Path) -> bool {
     [".pcap", ".pcapng", ".cap", ".snoop"].iter().any(|ending| plain.ends_with(ending))
 }
 
-/// Returns the share of untimed commands as a report gives it.
+/// Returns the report's share of untimed commands.
 fn said(found: &[Exchange], quality: &Quality) -> UntimedShare {
     let ended = |outcome| found.iter().filter(|exchange| exchange.outcome == outcome).count() as u64;
     let not_commands = ended(ExchangeOutcome::Complete)

@@ -1,4 +1,5 @@
-//! What no client here can be made to do, packet by packet: each capture goes through the whole program.
+//! Causes that no available client can provoke. Each capture is built packet by packet and analysed by the whole
+//! program.
 
 use crate::causes::scene::{hits, report};
 use crate::common::{directory, write};
@@ -8,14 +9,14 @@ use smbscope_testkit::{Conversation, pcap, smb2};
 use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::smb2::messages::negotiate::capabilities::MULTI_CHANNEL;
 
-/// The report on conversations in one capture.
+/// Analyses one capture of these conversations.
 fn analyzed(name: &str, conversations: &[Conversation]) -> Value {
     let folder = directory(&format!("causes-{name}"));
     write(&folder, "built.pcap", pcap::nanos(&together(conversations)));
     report(&folder.join("built.pcap"))
 }
 
-/// The finding is in the one capture, and not in the other, in which all commands are timed as well.
+/// Asserts that only the positive capture has the finding, and that all commands of the negative one are timed.
 fn holds(id: &str, positive: &[Conversation], negative: &[Conversation]) {
     let (found, healthy) = (analyzed(&format!("{id}-built"), positive), analyzed(&format!("{id}-healthy"), negative));
     println!("{id} | {} | {}", hits(&found).join(", "), hits(&healthy).join(", "));
@@ -24,14 +25,14 @@ fn holds(id: &str, positive: &[Conversation], negative: &[Conversation]) {
     assert_eq!(healthy["totals"]["untimed"], 0, "{}", healthy["quality"]);
 }
 
-/// A connection of SMB 3.1.1 with multichannel on both sides, from this port of the client.
+/// Negotiates SMB 3.1.1 with multichannel on both sides from this client port.
 fn begun(port: u16) -> Conversation {
     let (offer, choice) = smb2::negotiation(0, 0x0311, MULTI_CHANNEL);
     let begun = Conversation::new().ports(port, 445).segment_size(60_000).client_says(100, offer);
     begun.server_says(200, choice)
 }
 
-/// So many subscriptions to changes, each answered with STATUS_PENDING.
+/// Subscribes to changes of this many directories. Each request is answered with STATUS_PENDING.
 fn watched(directories: u64) -> Conversation {
     let mut told = begun(50_000);
     for id in 1..=directories {
@@ -52,7 +53,7 @@ fn async_limit() {
     holds("async-limit", &[watched(500)], &[watched(400)]);
 }
 
-/// A client is told of two interfaces and reads 12 MiB.
+/// The server reports two interfaces to the client, which then reads 12 MiB.
 fn told_of_two() -> Conversation {
     let listed = [(2, 10_000_000_000, [10, 0, 0, 2]), (3, 10_000_000_000, [10, 0, 1, 2])];
     let mut told = begun(50_000)
@@ -78,7 +79,7 @@ fn multichannel_unused() {
     holds("multichannel-unused", &[told_of_two()], &[told_of_two(), channel]);
 }
 
-/// A channel of a session, from this port of the client.
+/// Opens another channel of the session from this client port.
 fn channel(port: u16) -> Conversation {
     let at = 10 * i64::from(port - 50_000);
     begun(port)

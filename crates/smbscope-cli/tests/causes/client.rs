@@ -1,4 +1,4 @@
-//! How a client works: what it speaks, how it connects, what it does one after the other.
+//! Causes on the client: dialect, connections, serial requests.
 
 use crate::causes::scene::{on, plain, provoked};
 
@@ -37,7 +37,7 @@ fn dfs_referral() {
     provoked("dfs-referral", &on(&LAB, list), &on(&LAB[..4], list));
 }
 
-/// Blocks of 64 KiB, one after the other and eight at a time, over a round trip of 10 ms.
+/// Reads 64 KiB blocks over a round trip of 10 ms, one at a time or eight at a time.
 #[test]
 fn serial_client() {
     let (one, eight) = (sweep("block=64KiB"), sweep("block=64KiB --set depth=8"));
@@ -50,13 +50,13 @@ fn rtt_bound() {
     provoked("rtt-bound", &on(&["--delay", "5ms"], &one), &plain(&one));
 }
 
-/// Reads a file of 16 MiB as this says.
+/// Reads a 16 MiB file with these workload parameters.
 fn sweep(how: &str) -> String {
     let load = format!("load --workload blocksweep --set size=16MiB --set {how} --passes 1");
     format!("{load}; captured {load}")
 }
 
-/// A workload of the scene's own, for this long.
+/// Runs an inline workload for this time.
 fn own(workload: &str, time: &str) -> String {
     format!(
         "cat >\"$CAPTURE.toml\" <<'END'\nname = \"scene\"\n{workload}\nEND\n\
@@ -64,7 +64,7 @@ fn own(workload: &str, time: &str) -> String {
     )
 }
 
-/// A read each 20 ms, and one each 400 ms.
+/// One read every 20 ms, against one every 400 ms.
 #[test]
 fn client_bound() {
     let think = |time: &str| {
@@ -106,7 +106,7 @@ fn flush_heavy() {
     provoked("flush-heavy", &plain(&each), &plain(&none));
 }
 
-/// Samba's limit of 64 KiB for a read, and its default of 8 MiB.
+/// A read limit of 64 KiB, against Samba's default of 8 MiB.
 #[test]
 fn large_mtu_off() {
     let get = "file large 20000000; captured client 'get large /dev/null'";

@@ -1,4 +1,4 @@
-//! Patterns in which files and directories are opened, listed and looked for.
+//! Patterns of opening, listing and looking up files and directories.
 
 use crate::causes::scene::{on, plain, provoked};
 
@@ -7,7 +7,7 @@ const LOOK_AT_60: &str = r#"client "$(seq -f 'cd music;allinfo song%05g;cd ..' 1
 
 #[test]
 fn ini_pattern() {
-    // 300 settings, each by open, read and close; the same file read once by each pass.
+    // 300 settings, each with its own open, read and close, against one read of the file per pass.
     let settings = |workload: &str| {
         format!("load --workload {workload} --passes 1; captured load --workload {workload} --passes 5")
     };
@@ -21,7 +21,7 @@ fn small_file_copy() {
         format!("load --workload {workload} --passes 1; captured load --workload {workload} --passes 1")
     };
     let (many, one) = (copy("copy-small --set files=150"), copy("copy --set size=10MB"));
-    // On a fast machine, nobody would notice without the delay.
+    // Without the delay, the cost would be negligible on a fast machine.
     provoked("small-file-copy", &on(&["--delay", "1ms"], &many), &on(&["--delay", "1ms"], &one));
 }
 
@@ -41,7 +41,7 @@ fn list_then_stat() {
 
 #[test]
 fn small_list_buffer() {
-    // SMB 2.0.2 has 64 KiB in a response at most; 3.1.1 up to 8 MiB, of which smbclient asks for more than 64 KiB.
+    // SMB 2.0.2 limits a response to 64 KiB, SMB 3.1.1 to 8 MiB. smbclient then requests more than 64 KiB.
     let list = |dialect: &str| format!("files 6000 . file; OPTIONS='-m {dialect}'; captured client ls");
     let (small, large) = (list("SMB2_02"), list("SMB3_11"));
     provoked("small-list-buffer", &on(&["--delay", "10ms"], &small), &on(&["--delay", "10ms"], &large));
@@ -55,7 +55,7 @@ fn huge_directory() {
 
 #[test]
 fn missing_file_probes() {
-    // The healthy client looks at files that are there.
+    // The healthy client queries files that exist.
     let look = |from: u32| {
         let to = from + 59;
         format!(
@@ -75,8 +75,8 @@ fn mac_metadata() {
     provoked("mac-metadata", &on(&["--delay", "2ms"], &mac), &on(&["--delay", "2ms"], &other));
 }
 
-/// A process on the server holds a lease of the Linux kernel on the document (fcntl(2), F_SETLEASE) for 3 s, as a local
-/// program does that works with it: Samba's open waits.
+/// A process on the server holds a kernel lease on the document (fcntl(2), F_SETLEASE) for 3 s, like a local program
+/// that has it open. Samba's open has to wait.
 #[test]
 fn office_slow_open() {
     if !smbscope_testkit::skip::has("python3") {

@@ -1,4 +1,4 @@
-//! The story of the INI file: a client that reads its settings one by one, alone and beside users who think.
+//! The INI file case: a client reads its settings one at a time, alone and next to users with think time.
 
 use crate::causes::scene::{EVERYTHING, Run, directory_of, hits, is_possible, plain};
 use crate::common::finish;
@@ -7,10 +7,10 @@ use smbscope_model::prose::span;
 use smbscope_testkit::skip;
 use std::process::Command;
 
-/// 3,000 settings, each by open, read and close.
+/// 3,000 settings, each with its own open, read and close.
 const SETTINGS: &str = "load --workload ini --set settings=3000 --set read=4KiB --passes 1";
 
-/// Hands connections on from an address of the loopback network of its own, which is then the client's: 127.0.0.7.
+/// Relay that connects from 127.0.0.7, which becomes the client's address in the capture.
 const RELAY: &str = r#"python3 -c 'import os, socket, sys, threading
 def pump(a, b):
     try:
@@ -28,7 +28,7 @@ until [ -s "$CAPTURE.relay" ]; do sleep 0.05; done
 URL="smb://$SMBSCOPE_LAB_USER@127.0.0.1:$(cat "$CAPTURE.relay")/share"
 "#;
 
-/// What the first screen of a terminal shows of a capture, with its line breaks undone.
+/// Returns the first screen of the text report on a capture, with line breaks removed.
 fn first_screen(name: &str) -> String {
     let capture = directory_of(name).join("client.pcap");
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
@@ -39,7 +39,7 @@ fn first_screen(name: &str) -> String {
     screen.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first screen says who reads which file how often, what it costs, and what to do.
+/// Asserts that the first screen names the client, the file, the number of reads, the cost and the remedy.
 fn is_the_headline(name: &str, run: &Run<'_>, client: &str) {
     let Some(report) = run.report(name) else { return };
     let first = &report["answer"]["causes"][0];
@@ -61,7 +61,7 @@ fn is_the_headline(name: &str, run: &Run<'_>, client: &str) {
     ] {
         assert!(screen.contains(part), "{part:?} is not on the first screen: {screen}");
     }
-    // The seconds, as prose writes them.
+    // Lost time, formatted as in report sentences.
     let lost = Nanos(first["lost_ns"]["best"].as_i64().expect("it costs time"));
     let seconds = format!("lost {}", span(lost).replace('\u{a0}', " "));
     assert!(lost > Nanos(100_000_000) && screen.contains(&seconds), "{seconds:?} is not on the first screen: {screen}");
@@ -74,7 +74,7 @@ fn settings_read_one_by_one_are_the_headline() {
     }
 }
 
-/// Six users open a document now and then; each second one of them on average.
+/// Six users open documents with a mean think time of 6 s.
 #[test]
 fn settings_read_one_by_one_are_the_headline_beside_users_who_think() {
     if !is_possible() || !skip::has("python3") {

@@ -1,6 +1,8 @@
-//! Answers on captures whose cause is known: somebody made something slow on purpose, or nothing, and wrote down what.
+//! Answers on captures with a known cause: something was slowed down deliberately, or nothing was, and the cause was
+//! recorded.
 //!
-//! tests/data/known/TRUTH.tsv says what happened and EXPECT.tsv which answers are right; its README explains the columns.
+//! tests/data/known/TRUTH.tsv lists what was done, EXPECT.tsv the correct answers. The README there explains the
+//! columns.
 
 use crate::common::{bundled, finish};
 use serde_json::Value;
@@ -10,12 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-/// Lines of the text report that count as its first screen.
 const FIRST_SCREEN: usize = 12;
-/// Percentage of right answers that is needed. None may be wrong.
+/// Required percentage of right answers. Wrong answers are not allowed.
 const RIGHT_LEAST: usize = 90;
 
-/// What a right answer contains.
+/// Expected contents of an answer.
 struct Expected {
     file: String,
     culprit: Vec<String>,
@@ -25,17 +26,16 @@ struct Expected {
     names: Vec<String>,
 }
 
-/// An answer, with the first lines of the text report.
+/// Answer and first lines of the text report.
 struct Answered {
     answer: Value,
     screen: String,
 }
 
-/// How an answer compares with what is expected.
 #[derive(Debug, PartialEq)]
 enum Score {
     Right,
-    /// It accuses nobody wrongly, but does not say it all.
+    /// Blames nothing wrongly, but is incomplete.
     Short(String),
     Wrong(String),
 }
@@ -200,7 +200,7 @@ fn every_command_that_an_answer_proposes_runs() {
     }
 }
 
-/// Causes that no capture here shows, and the tests in this folder that provoke them.
+/// Causes that no bundled capture shows, and the tests in this folder that provoke them.
 const PROVOKED: [&str; 13] = [
     "async-limit",
     "break-storm",

@@ -1,6 +1,6 @@
-//! Each detector on two captures: one in which its pattern was provoked, and one of a similar load that is healthy. A real
-//! Samba and a real client make them wherever they can; elsewhere the capture is built packet by packet. `known` judges whole
-//! answers on captures whose cause is known.
+//! Tests each detector on two captures: one with its pattern provoked, and a healthy one with a similar load. A real
+//! Samba server and client produce them where possible; the others are built packet by packet. `known` judges complete
+//! answers on captures with a known cause.
 
 mod built;
 mod client;

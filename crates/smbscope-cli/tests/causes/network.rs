@@ -1,4 +1,4 @@
-//! What the network and TCP do.
+//! Causes in the network and in TCP.
 
 use crate::causes::scene::{on, provoked};
 
@@ -8,7 +8,7 @@ fn network_loss() {
     provoked("network-loss", &on(&["--loss", "5%"], &gets), &on(&["--delay", "1ms"], &gets));
 }
 
-/// The receive buffer of the client holds 16 KiB, which the kernel doubles; and what the system gives by itself.
+/// A client receive buffer of 16 KiB (doubled by the kernel), against the system default.
 #[test]
 fn window_limited() {
     let get =
@@ -17,8 +17,8 @@ fn window_limited() {
     provoked("window-limited", &on(&["--delay", "10ms"], &small), &on(&["--delay", "10ms"], &usual));
 }
 
-/// A link of 100 Mbit/s carries 60 MB for 5 s; smbclient, which has many megabytes outstanding, is stopped for 2 s of them, and
-/// so does not read from its socket.
+/// A 100 Mbit/s link transfers 60 MB in 5 s. smbclient, with many megabytes outstanding, is stopped for 2 s of these
+/// and does not read from its socket.
 #[test]
 fn zero_window() {
     let get = |pause: &str| {

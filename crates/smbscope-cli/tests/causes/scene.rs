@@ -1,4 +1,4 @@
-//! A private server, a script that works on it, and the causes found in its capture.
+//! Runs a script against a private server and returns the causes found in its capture.
 
 use crate::common::{directory, finish};
 use serde_json::Value;
@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-/// What scripts can say: `captured COMMAND…`, `client COMMANDS` of smbclient with `$OPTIONS`, `load` of `smbscope bench` with one
-/// user or `$USERS` for `$TIME`, `files NUMBER DIRECTORY NAME` and `file NAME BYTES` on the share.
+/// Shell functions for scripts: `captured COMMAND…` captures a command; `client COMMANDS` runs smbclient with
+/// `$OPTIONS`; `load` runs `smbscope bench` with `$USERS` users (default 1) for `$TIME` (default 60 s); `files NUMBER
+/// DIRECTORY NAME` and `file NAME BYTES` create files on the share.
 const PRELUDE: &str = r#"set -u
     export PASSWD="$SMBSCOPE_PASSWORD"
     SHARE=share OPTIONS= CLIENT="smbclient -p $SMBSCOPE_LAB_PORT -U $SMBSCOPE_LAB_USER -s $SMBSCOPE_LAB_CONF"
@@ -28,31 +29,29 @@ const PRELUDE: &str = r#"set -u
     file() { head -c "$2" /dev/urandom >"$HERE/$1"; chmod a+rw "$HERE/$1"; }
 "#;
 
-/// Scenes are short: every cost counts as slow.
+/// Thresholds under which every cost counts as slow, because scenes are short.
 pub(crate) const EVERYTHING: &str = "wait=1ms,each=1us,share=1%";
 
-/// What a script does on a lab with these options.
+/// Script and the lab options for its server.
 pub(crate) struct Run<'a> {
     pub(crate) lab: &'a [&'a str],
     pub(crate) script: &'a str,
 }
 
-/// On a lab without options.
 pub(crate) fn plain(script: &str) -> Run<'_> {
     Run { lab: &[], script }
 }
 
-/// On a lab with these options.
 pub(crate) fn on<'a>(lab: &'a [&'a str], script: &'a str) -> Run<'a> {
     Run { lab, script }
 }
 
-/// Where what a run of this name captured is.
+/// Returns the directory with the capture of a run.
 pub(crate) fn directory_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("causes-{name}"))
 }
 
-/// The report on a capture.
+/// Analyses a capture.
 pub(crate) fn report(capture: &Path) -> Value {
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     analyze.args(["analyze", "-q", "--format", "json", "--slow", EVERYTHING]).arg(capture).stdin(Stdio::null());
@@ -60,12 +59,12 @@ pub(crate) fn report(capture: &Path) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err))
 }
 
-/// Causes and notes of a report.
+/// Returns the causes and notes of a report.
 pub(crate) fn told(report: &Value) -> impl Iterator<Item = &Value> {
     ["causes", "notes"].into_iter().flat_map(|list| report["answer"][list].as_array().expect("a list"))
 }
 
-/// The keys of its causes and notes, each once, in their order.
+/// Returns the keys of the causes and notes without duplicates, in order.
 pub(crate) fn hits(report: &Value) -> Vec<&str> {
     let mut hits = Vec::new();
     for cause in told(report) {
@@ -79,7 +78,7 @@ pub(crate) fn hits(report: &Value) -> Vec<&str> {
     hits
 }
 
-/// The key of a cause by its title.
+/// Looks up the key of a cause by its title.
 pub(crate) fn key_of(title: &str) -> Option<&'static str> {
     static KEYS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
         let catalogue = Catalogue::default();
@@ -88,7 +87,7 @@ pub(crate) fn key_of(title: &str) -> Option<&'static str> {
     KEYS.iter().find(|(known, _)| known == title).map(|(_, id)| id.as_str())
 }
 
-/// Whether a run of this test file can do what all its scenes need; says what is missing.
+/// Returns false, and skips the test, if Samba, smbclient or tcpdump is missing.
 pub(crate) fn is_possible() -> bool {
     if let Err(why) = available() {
         skip::missing(why);
@@ -98,7 +97,7 @@ pub(crate) fn is_possible() -> bool {
 }
 
 impl Run<'_> {
-    /// The report on what was captured; `None`, with a line, where nothing can be.
+    /// Runs the script and analyses its capture. Skips the test and returns `None` if capturing is not possible.
     pub(crate) fn report(&self, name: &str) -> Option<Value> {
         let folder = directory(&format!("causes-{name}"));
         let capture = folder.join("client.pcap");
@@ -108,7 +107,7 @@ impl Run<'_> {
         command.env("SMBSCOPE", env!("CARGO_BIN_EXE_smbscope")).env("CAPTURE", &capture);
         let said = finish(command);
         let read = |end: &str| std::fs::read_to_string(folder.join(format!("client.pcap.{end}"))).unwrap_or_default();
-        // Without root the link is a proxy, and loses no packets; and a slow disk needs FUSE.
+        // Without root, the link is a proxy that can't lose packets. A slow disk needs FUSE.
         let needs_root = ["proxy", "can't be lost", "(FUSE)"].iter().any(|reason| said.err.contains(reason));
         if said.status == Some(9) || needs_root {
             skip::unable(format_args!("{name}: {} {}", said.err.trim(), read("log")));
@@ -119,7 +118,7 @@ impl Run<'_> {
     }
 }
 
-/// The finding is in what the one run does, and not in what the other does.
+/// Asserts that the positive run has the finding and the negative run does not.
 pub(crate) fn provoked(id: &str, positive: &Run<'_>, negative: &Run<'_>) {
     if !is_possible() {
         return;
@@ -132,7 +131,7 @@ pub(crate) fn provoked(id: &str, positive: &Run<'_>, negative: &Run<'_>) {
     assert!(hits(&found).contains(&id), "not found; but:\n  {}", sentences(&found));
     assert!(!hits(&healthy).contains(&id), "found in a healthy load:\n  {}", sentences(&healthy));
     assert!(healthy["totals"]["commands"].as_u64() > Some(3), "nothing was captured of the healthy load");
-    // Captures of bulk data are large, and needed only where something is wrong.
+    // Deletes the captures, which are large and only needed after a failure.
     for end in ["positive", "negative"] {
         let _empty = directory(&format!("causes-{id}-{end}"));
     }

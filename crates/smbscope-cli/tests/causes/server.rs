@@ -1,9 +1,9 @@
-//! What the server does: its storage, its limits, its locks.
+//! Causes on the server: storage, limits, locks.
 
 use crate::causes::scene::{on, plain, provoked};
 use smbscope_testkit::skip;
 
-/// Reads of 64 KiB at random places of a file of 16 MiB, so many users at a time.
+/// Reads 64 KiB at random offsets of a 16 MiB file with this many concurrent users.
 fn random_reads(users: &str, time: &str) -> String {
     format!(
         r#"cat >"$CAPTURE.toml" <<'END'
@@ -33,7 +33,7 @@ fn slow_storage() {
     provoked("slow-storage", &on(&["--storage-latency", "40ms"], &reads), &plain(&reads));
 }
 
-/// Samba lets clients have 16 credits, a credit for each 64 KiB; by default they may have 8,192.
+/// Limits clients to 16 credits (one per 64 KiB) instead of Samba's default of 8,192.
 #[test]
 fn credit_starved() {
     let load = "load --workload blocksweep --set size=32MiB --set block=256KiB --set depth=16 --passes 1";
@@ -42,7 +42,7 @@ fn credit_starved() {
     provoked("credit-limited", &on(&limited, &sweep), &on(&limited[2..], &sweep));
 }
 
-/// Two clients of smbtorture that take each other's oplocks, and one client whose leases nobody wants.
+/// Two smbtorture clients that break each other's oplocks, against one client with uncontested leases.
 #[test]
 fn break_storm() {
     let alone = "TIME=2s; captured load --workload open-read-close --leases";
@@ -51,7 +51,8 @@ fn break_storm() {
     provoked("break-storm", &plain(&torture), &plain(alone));
 }
 
-/// A test of smbtorture on the share; `None`, with a line, where there is no smbtorture. Whether Samba passes is its own matter.
+/// Runs a test of smbtorture on the share, whether or not it passes. Skips the test and returns `None` without
+/// smbtorture.
 fn torture(test: &str) -> Option<String> {
     skip::has("smbtorture").then(|| {
         format!(
@@ -62,7 +63,7 @@ fn torture(test: &str) -> Option<String> {
     })
 }
 
-/// The holder of a lease is stopped, so it does not answer when Samba takes the lease back: Samba waits 35 s for it.
+/// The lease holder is stopped and does not answer the lease break. Samba waits 35 s for it.
 #[test]
 fn break_timeout() {
     let write = |stopped: &str| {
@@ -80,7 +81,7 @@ fn break_timeout() {
     provoked("break-timeout", &plain(&stopped), &plain(&awake));
 }
 
-/// smbclient watches a directory in which a file is made every 20 ms; and one in which nothing happens.
+/// smbclient watches a directory: one where a file is created every 20 ms, and a quiet one.
 #[test]
 fn notify_storm() {
     let watch = |files: u32| {
@@ -99,8 +100,8 @@ fn notify_storm() {
     provoked("notify-storm", &plain(&busy), &plain(&quiet));
 }
 
-/// Writes a file at full speed, and another one while the server's processes are stopped for most of the time. Between the two
-/// the client waits until they are.
+/// Writes one file at full speed, and another while the server's processes are stopped for most of the time. Between
+/// the two, the client waits until the throttling starts.
 #[test]
 fn fast_then_slow() {
     let put = |slow: &str| {
@@ -126,7 +127,7 @@ fn fast_then_slow() {
     provoked("fast-then-slow", &on(&["--delay", "1ms"], &slow), &on(&["--delay", "1ms"], &steady));
 }
 
-/// Samba lets one client at a time connect to the share; or as many as come.
+/// Limits the share to one client at a time, against no limit.
 #[test]
 fn refusals() {
     let two = r#"both() {

@@ -1,4 +1,4 @@
-//! Tests that measure times: in a program of their own, one at a time, so that nothing disturbs them.
+//! Time measurements in a separate test program, run one at a time so that nothing disturbs them.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -10,7 +10,7 @@ mod whatif;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Waits until no other test measures. None starts before the guard is dropped.
+/// Waits for other measurements to finish. No other starts before the guard is dropped.
 fn alone() -> MutexGuard<'static, ()> {
     static MEASURES: Mutex<()> = Mutex::new(());
     MEASURES.lock().unwrap_or_else(PoisonError::into_inner)

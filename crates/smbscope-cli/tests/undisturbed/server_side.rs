@@ -1,5 +1,4 @@
-//! What a load point tells of its server's side: the disk of a lab, and what Samba counts of itself. Real servers; each test
-//! skips where Samba is missing.
+//! Server metrics of a load point: the lab's disk and Samba's own counters. Each test is skipped without Samba.
 
 use crate::common;
 use serde_json::Value;
@@ -7,7 +6,8 @@ use smbscope_lab::available;
 use smbscope_testkit::skip;
 use std::process::Command;
 
-/// The load point of a run with these options on a private server, or a line that says why there is none.
+/// Runs `bench` on a private server and returns the load point. Skips the test and returns `None` if that is not
+/// possible.
 fn point(options: &[&str]) -> Option<Value> {
     if let Err(why) = available() {
         skip::missing(why);
@@ -27,23 +27,23 @@ fn point(options: &[&str]) -> Option<Value> {
     Some(document["runs"][0].clone())
 }
 
-/// A metric of the server: its average and its greatest sample.
+/// Returns the mean and the maximum of a server metric.
 fn metric(point: &Value, name: &str) -> (f64, f64) {
     let metrics = point["server"]["metrics"].as_array().expect("there is a server's side");
     let found = metrics.iter().find(|metric| metric["metric"] == name).unwrap_or_else(|| panic!("{name} is missing"));
     (found["mean"].as_f64().expect("a number"), found["max"].as_f64().expect("a number"))
 }
 
-/// A figure of a command's response times in the client, in nanoseconds, and how many there were.
+/// Returns a figure of a command's response times at the client in nanoseconds, and the number of commands.
 fn command(point: &Value, name: &str, figure: &str) -> (f64, f64) {
     let commands = point["commands"].as_array().expect("a list");
     let found = commands.iter().find(|command| command["command"] == name).expect("there are such commands");
     (found["client"][figure].as_f64().expect("a time"), found["count"].as_f64().expect("a number"))
 }
 
-/// Each read of a byte is an operation of the disk, which takes 20 ms of latency, and there are at most 50 a second: four
-/// users who do nothing else have nearly four outstanding, less the time for opening and closing. A read is inside Samba for
-/// nearly as long as its client waits. A sample's second may be some percent longer than one.
+/// Each read of a byte is one disk operation with a latency of 20 ms, limited to 50/s. Four users keep nearly four
+/// operations outstanding, except while they open and close files. The service time within Samba is close to the
+/// client's response time. A sample may span a few percent more than one second.
 #[test]
 fn slow_storage_is_what_clients_and_samba_wait_for() {
     let options =
@@ -63,8 +63,8 @@ fn slow_storage_is_what_clients_and_samba_wait_for() {
     assert!(metric(&point, "samba_close_time").0 < 20e6);
 }
 
-/// Each user has one session; what Samba counts a second is what the clients had answered, as far as samples of whole
-/// seconds can say that.
+/// Each user has one session. Samba's command rates must match the clients' counts, within the resolution of one-second
+/// samples.
 #[test]
 fn samba_counts_the_sessions_and_commands_of_its_clients() {
     let Some(point) = point(&["--workload", "open-read-close", "--users", "3"]) else { return };

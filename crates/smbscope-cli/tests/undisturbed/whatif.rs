@@ -1,5 +1,5 @@
-//! Predictions against the real thing: a job is captured on a link with little delay, what it would take with more is predicted, and
-//! it is captured there.
+//! What-if predictions compared with measurements: a job is captured on a link with a small delay, its duration at
+//! larger delays is predicted, and the job is captured at these delays.
 
 use crate::alone;
 use crate::common::finish;
@@ -7,19 +7,19 @@ use crate::scene::{directory_of, is_possible, on};
 use serde_json::Value;
 use std::process::Command;
 
-/// Jobs of the load generator: settings read one by one, a logon, a copy of small files.
+/// Jobs of the load generator: reading settings one at a time, a logon, a copy of small files.
 const JOBS: [(&str, &str); 3] = [
     ("ini", "captured load --workload ini --set settings=120 --set read=4KiB --passes 1"),
     ("logon", "captured load --workload logon --set files=30 --set folders=3 --set bytes=600KB --passes 1"),
     ("copy", "captured load --workload copy-small --set files=30 --passes 1"),
 ];
-/// Of the link on which the job is captured first, and of the others, each way.
+/// One-way delay of the first capture, from which the others are predicted.
 const LEAST: &str = "0.25ms";
 const DELAYS: [&str; 3] = ["1ms", "5ms", "10ms"];
-/// A shared machine disturbs a capture now and then.
+/// Number of attempts, because other load on the machine sometimes disturbs a capture.
 const TRIES: usize = 3;
 
-/// The longest episode: the job.
+/// Returns the longest episode, which is the job.
 fn job(report: &Value) -> &Value {
     let episodes = report["episodes"].as_array().expect("a list");
     let duration = |episode: &&Value| nanos(&episode["end_ns"]) - nanos(&episode["start_ns"]);
@@ -30,7 +30,7 @@ fn nanos(value: &Value) -> i64 {
     value.as_i64().expect("nanoseconds")
 }
 
-/// The shortest round trip between the ends of a connection: a busy machine delays some handshakes.
+/// Returns the shortest round trip between both ends. A busy machine delays some handshakes.
 fn round_trip(report: &Value) -> i64 {
     let connections = report["connections"].as_array().expect("a list");
     let trips = connections.iter().filter_map(|connection| {
@@ -39,13 +39,13 @@ fn round_trip(report: &Value) -> i64 {
     trips.min().expect("the handshake was captured")
 }
 
-/// Captures a job on the link with the least delay, from which it is predicted. Absent where nothing can be captured.
+/// Captures a job on the link with the smallest delay. Returns `None` if capturing is not possible.
 fn captured(name: &str, script: &str) -> Option<Value> {
     on(&["--delay", LEAST], script).report(&format!("whatif-{name}"))
 }
 
-/// Relative deviation of the prediction from the measurement, and whether the range holds the measurement. Absent where nothing can
-/// be captured.
+/// Returns the relative deviation of the prediction from the measurement, and true if the predicted range contains the
+/// measurement. Returns `None` if capturing is not possible.
 fn deviation(name: &str, script: &str, delay: &str, before: &Value) -> Option<(f64, bool)> {
     let first = format!("whatif-{name}");
     let measured = on(&["--delay", delay], script).report(&format!("{first}-{delay}"))?;

@@ -52,7 +52,7 @@ fn section(id: &str, entry: &CauseDefinition) -> String {
     text
 }
 
-/// Turns paths of pages into links, and escapes Markdown syntax.
+/// Turns file names of pages into links, and escapes Markdown syntax.
 fn linked(text: &str) -> String {
     let escaped = text.replace('*', "\\*").replace('<', "\\<").replace(" ~$", " `~$`");
     let words: Vec<String> = escaped.split(' ').map(link).collect();

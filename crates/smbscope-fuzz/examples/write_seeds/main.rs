@@ -1,6 +1,6 @@
 //! Writes the seeds of the fuzz targets: `cargo run -p smbscope-fuzz --example write_seeds -- fuzz/corpus`.
 //!
-//! The seeds come from the test kit, so they cover a bit of everything and contain no real traffic.
+//! The test kit generates the seeds, so they cover all protocol features and contain no real traffic.
 
 mod seeds;
 

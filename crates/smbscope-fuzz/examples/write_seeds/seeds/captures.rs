@@ -12,7 +12,7 @@ fn short() -> Vec<Packet> {
     Conversation::new().client_sends(100, *b"what").server_sends(200, *b"that").closes(300).packets()
 }
 
-/// Three variants in both byte orders.
+/// pcap variants (microseconds, nanoseconds, modified) in both byte orders.
 pub(crate) fn pcap() -> Named {
     let little = pcap::micros(&short());
     let mut seeds = vec![("micros_le".to_owned(), little.clone()), ("nanos_le".to_owned(), pcap::nanos(&short()))];
@@ -64,7 +64,7 @@ fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Sections, interfaces with clocks of their own, and every kind of block.
+/// Sections, interfaces with individual clocks, and every block type.
 pub(crate) fn pcapng() -> Named {
     let section = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
     let plain = block(1, &words(&[1, 0]));
@@ -115,7 +115,6 @@ pub(crate) fn snoop() -> Named {
     vec![("ethernet".into(), file), ("cut".into(), cut)]
 }
 
-/// Compresses bytes.
 type Encode = fn(&[u8]) -> Vec<u8>;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -124,7 +123,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("a vector takes every byte")
 }
 
-/// Every compression format: complete, truncated and in two members.
+/// Every compression format: complete, truncated and as two members.
 pub(crate) fn compressed() -> Named {
     let file = pcap::micros(&short());
     let (front, back) = file.split_at(150);
@@ -147,7 +146,7 @@ pub(crate) fn compressed() -> Named {
         seeds.push((name.to_owned(), whole));
         seeds.push((format!("{name}_twice"), [encode(front), encode(back)].concat()));
     }
-    // With a leading skippable frame, as parallel compressors write it.
+    // A leading skippable frame, as written by parallel compressors.
     let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4][..], &zstd(&file)].concat();
     seeds.push(("zstd_skippable".to_owned(), skippable));
     seeds
@@ -158,7 +157,7 @@ fn entry(kind: u8, more: u8, packet: &[u8]) -> Vec<u8> {
     [&[kind, more][..], &(packet.len() as u16).to_le_bytes(), packet].concat()
 }
 
-/// Every link type, tags, both IP versions, fragments.
+/// Every link type, VLAN tags, both IP versions, fragments.
 pub(crate) fn packets() -> Named {
     let frame = short()[3].ethernet();
     let (ethernet, ip) = frame.split_at(14);
@@ -213,7 +212,7 @@ fn fragments_ipv6(ipv6: &[u8]) -> Vec<u8> {
     [part(0, 16, true), part(16, payload.len(), false)].concat()
 }
 
-/// Conversations as files, each also in a damaged version.
+/// Conversations as capture files, each also damaged.
 pub(crate) fn pipeline() -> Named {
     let mut seeds: Named = conversations()
         .into_iter()

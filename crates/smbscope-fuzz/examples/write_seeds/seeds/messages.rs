@@ -7,7 +7,7 @@ use smbscope_wire::{smb1 as wire1, smb2 as wire2};
 
 type Named = Vec<(String, Vec<u8>)>;
 
-/// Returns the conversations' messages with this protocol id, one of each length, and bare messages of every command.
+/// Returns the conversations' messages with this protocol id, one per length, and bare messages of every command.
 fn messages(id: [u8; 4], bare: impl Fn(u8) -> Option<(String, Vec<u8>)>) -> Named {
     let mut seeds: Named = (0..=255).filter_map(bare).collect();
     let mut lengths = std::collections::BTreeSet::new();
@@ -22,7 +22,7 @@ fn messages(id: [u8; 4], bare: impl Fn(u8) -> Option<(String, Vec<u8>)>) -> Name
     seeds
 }
 
-/// SMB1: words and data with a value in every position, so that offsets and lengths are plausible.
+/// SMB1 messages: a value in every position of words and data, so that offsets and lengths are plausible.
 pub(crate) fn smb1() -> Named {
     messages(wire1::PROTOCOL_ID, |code| {
         let command = wire1::Smb1Command(code);
@@ -41,7 +41,7 @@ pub(crate) fn smb1() -> Named {
     })
 }
 
-/// SMB2: offset fields that point to the buffer, as in most requests.
+/// SMB2 messages: offset fields point to the buffer, as in most requests.
 pub(crate) fn smb2() -> Named {
     messages(wire2::PROTOCOL_ID, |code| {
         let command = wire2::Smb2Command(code.into());
@@ -58,7 +58,7 @@ pub(crate) fn smb2() -> Named {
     })
 }
 
-/// Both layouts and every algorithm, with the examples of MS-XCA §3.
+/// Compressed messages: both layouts and every algorithm, with the examples of MS-XCA §3.
 pub(crate) fn compression() -> Named {
     let message: Vec<u8> = smb2::create(1, "a.txt").into();
     let lz77 = [0xff, 0xff, 0xff, 0x1f, 0x61, 0x62, 0x63, 0x17, 0x00, 0x0f, 0xff, 0x26, 0x01];
@@ -111,7 +111,7 @@ fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The three NTLM messages and Kerberos, bare and wrapped.
+/// Security tokens: the three NTLM messages and Kerberos, bare and wrapped.
 pub(crate) fn security() -> Named {
     let negotiate = [&b"NTLMSSP\0"[..], &[1, 0, 0, 0, 7, 0x82, 8, 0xa2], &[0; 16]].concat();
     let mut challenge = b"NTLMSSP\0".to_vec();

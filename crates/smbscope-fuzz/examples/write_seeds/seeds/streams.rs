@@ -5,7 +5,7 @@ use smbscope_testkit::{Conversation, Side, damage, smb1, smb2};
 
 type Named = Vec<(String, Vec<u8>)>;
 
-/// Conversations with a bit of everything.
+/// Returns conversations that cover all protocol features.
 pub(crate) fn conversations() -> Vec<(&'static str, Conversation)> {
     vec![
         ("smb1_files", smb1_files()),
@@ -71,7 +71,7 @@ fn smb1_transactions() -> Conversation {
         .server_says(610, smb1::trans2_response(2, part(60, 30)))
 }
 
-/// Negotiation, and logon to session 0x11, share and tree 1.
+/// Negotiates, logs on to session 0x11 and connects to share and tree 1.
 fn smb2_begun() -> Conversation {
     Conversation::new()
         .client_says(100, smb2::negotiate(0, &[0x0202, 0x0300, 0x0311]))
@@ -129,7 +129,7 @@ fn smb2_compound() -> Conversation {
         .server_says(1300, smb2::compound(&answered[1..]))
 }
 
-/// Encrypted messages, and compressed ones with and without chaining.
+/// Messages that are encrypted, and compressed with and without chaining.
 fn smb3_covered() -> Conversation {
     let mut compressed = b"\xfcSMB".to_vec();
     compressed.extend([0, 0, 0, 0, 0, 0, 0, 0, 200, 0, 0, 0]);
@@ -215,7 +215,7 @@ fn steps(all: &[(u8, u8, u16, i16, i16)]) -> Vec<u8> {
     bytes
 }
 
-/// Handshakes, data, holes, copies, ends.
+/// Handshakes, data, gaps, duplicates and connection ends.
 pub(crate) fn reassembly() -> Named {
     let (client, server) = (0, 8);
     let begun = [(5, 1, 0, 3, 0), (5 | 16 | server, 1, 0, 4, 0), (client, 1, 0, 0, 0)];
