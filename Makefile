@@ -57,7 +57,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs causes demo check test lint fmt lint-rust lint-python lint-web licences advisories test-rust test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs causes demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -129,6 +129,7 @@ check: setup-build ## while you work: formatting, clippy and the unit tests, in 
 	$(CARGO) fmt --check
 	$(CLIPPY)
 	$(CARGO) test $(WORKSPACE) --lib
+	@if command -v python3 >/dev/null; then scripts/words.py; fi
 
 test: lint test-rust test-scripts test-install test-python test-packages docs test-readme test-accuracy test-damage test-table test-web test-answers ## everything that CI checks
 	@# What was skipped must not drown in what passed, least of all in CI.
@@ -137,7 +138,7 @@ test: lint test-rust test-scripts test-install test-python test-packages docs te
 	@if compgen -G '$(SKIPPED)/*' >/dev/null; then echo "make test: passed, with what is skipped above"; \
 	    else echo "make test: all passed"; fi
 
-lint: lint-web lint-rust lint-python licences advisories ## formatting, types, clippy, documentation, Python, licences, advisories; the page's unit tests
+lint: lint-web lint-rust lint-python lint-words licences advisories ## formatting, types, clippy, documentation, Python, plain English, licences, advisories; the page's unit tests
 
 fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 	$(CARGO) fmt
@@ -158,6 +159,9 @@ lint-python: setup-python
 	$(PYTHON) -m ruff format --check scripts python
 	$(PYTHON) -m mypy --config-file scripts/mypy.ini scripts
 	@for script in scripts/*.sh packaging/*.sh .ci/run; do bash -n "$$script"; done
+
+lint-words: ## comments and pages without phrases of translated sentences; scripts/words.py --update after a clean-up
+	@scripts/words.py
 
 # They run for seconds, and take half the time to build so; their libraries in C compress the packages.
 $(DENY) $(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
