@@ -134,7 +134,7 @@ fn facts(page: &mut TextPage, document: &BenchDocument, is_brief: bool) {
         return;
     }
     if runs.iter().any(BenchRun::has_wire) {
-        fact("Times", "inside the client, and on the wire beside them");
+        fact("Times", "inside the client, and on the wire for comparison");
     }
     for (name, value) in &document.environment {
         fact(&capital(&name.replace('_', " ")), value);
