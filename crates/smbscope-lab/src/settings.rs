@@ -89,7 +89,7 @@ impl LabServerSettings {
             return Err(LabError::Settings("a load of the processor is 0 to 100 percent of every core".to_owned()));
         }
         if self.guests && self.share_folder.is_some() {
-            let text = "guests and a folder to share exclude each other: everybody on this machine would be let in";
+            let text = "guests and a folder to share exclude each other: any user of this machine would have access";
             return Err(LabError::Settings(text.to_owned()));
         }
         if self.disk.is_some() && self.share_folder.is_some() {

@@ -37,7 +37,7 @@ impl AnalyzedCaptures {
         let mut notes = Vec::new();
         notes.extend(self.analysis.without_threads.then(|| WITHOUT_THREADS.to_owned()));
         if self.interrupted {
-            notes.push("interrupted: this is what was read until then".to_owned());
+            notes.push("interrupted: these are the results so far".to_owned());
         }
         let encrypted = self.analysis.quality.encrypted_frames;
         if encrypted > 0 {
@@ -177,6 +177,6 @@ pub enum AnalysisError {
     InParts(&'static str),
 
     /// A bug: the most conservative pass failed as well.
-    #[error("an analysis that takes nothing for granted failed: {0:?}")]
+    #[error("the analysis failed: {0:?}")]
     Failed(RerunReason),
 }

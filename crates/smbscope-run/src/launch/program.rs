@@ -37,7 +37,7 @@ impl LaunchedProgram {
         workplace: &Workplace,
     ) -> Result<LaunchedProgram, BenchError> {
         let Some((name, arguments)) = command.split_first() else {
-            return Err(BenchError::Unavailable("no command to launch: give it behind --".to_owned()));
+            return Err(BenchError::Unavailable("no command to launch: give it after --".to_owned()));
         };
         let is_there = if name.contains('/') { Path::new(name).exists() } else { on_path(name).is_some() };
         if !is_there {

@@ -51,7 +51,7 @@ impl Memory {
             }
             Err(_) if others => {
                 return Err(BenchError::Unavailable(format!(
-                    "{} holds something, and no {STUDY} of a study: name a new or empty directory for the results",
+                    "{} is not empty and has no {STUDY} of a study: name a new or empty directory for the results",
                     directory.display()
                 )));
             }
