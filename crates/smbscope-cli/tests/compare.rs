@@ -340,7 +340,7 @@ fn one_capture_against_one_other_is_judged_by_the_interval_within_them() {
     assert!(xml.contains("failures=\"1\""), "{xml}");
     assert_eq!(limit("total.p95 > 1000x").output(), "");
     let same = compare(&directory, &[&fast, &slow, "-o", "x", "--junit", "./x", "--fail-if", "p95(total) > 2x"]);
-    assert_eq!(same.error(2), "--junit ./x is where the report goes, too: name another file");
+    assert_eq!(same.error(2), "--junit ./x is also the file of the report: name another file");
     assert!(!directory.join("x").exists());
 }
 
