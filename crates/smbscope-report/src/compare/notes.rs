@@ -69,7 +69,7 @@ pub(super) fn notes(inputs: &[ComparisonInput], groups: &[ComparedGroup]) -> Vec
         let untimed = share(overview.untimed, overview.commands);
         if untimed > UNTIMED_PERCENT {
             let share = format!("{untimed:.1}%");
-            add(NoteKind::Damage, format!("{share} of the commands have no time, and may be those that took longest"));
+            add(NoteKind::Damage, format!("{share} of the commands have no time, and may be the slowest"));
         }
         if report.encrypted_frames > 0 {
             let frames = counted(report.encrypted_frames, "frame is", "frames are");
@@ -137,8 +137,8 @@ fn mix(groups: &[ComparedGroup], column: usize, base: &str) -> Option<String> {
         .map(|(at, (_, group))| (at, &group.group))?;
     let percent = |value: f64| format!("{value:.0}%");
     Some(format!(
-        "other work than {base}: {} of the commands are of another group ({group} {}, in {base} {}); compare groups and \
-         commands rather than totals",
+        "different work from {base}: {} of the commands are in another group ({group} {}, in {base} {}); compare \
+         groups and commands rather than totals",
         percent(distance),
         percent(mine[largest]),
         percent(bases[largest]),

@@ -41,7 +41,7 @@ fn due(document: &BenchDocument, is_brief: bool) -> Option<String> {
         document.runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a })?;
     let mut text = Vec::new();
     if let Some(due) = &fastest.due {
-        let due = median_and_p95(due).unwrap_or_else(|| "too seldom to tell".to_owned());
+        let due = median_and_p95(due).unwrap_or_else(|| "too rarely to tell".to_owned());
         let server = median_and_p95(&fastest.total.client);
         let server = server.map_or_else(String::new, |server| format!("; their commands took {server}"));
         text.push(format!("Operations ended {due} after they were due at {}{server}.", document.load_name(fastest)));
