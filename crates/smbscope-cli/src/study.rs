@@ -189,7 +189,7 @@ fn load(
     let mut options = bench::run_options(&arguments)?;
     if let Some(address) = address {
         if arguments.capture || !arguments.by.is_empty() {
-            bail!("--capture and --by are not for several hosts: leave them or --cluster out");
+            bail!("--capture and --by do not support several hosts: omit them or --cluster");
         }
         // A run that continued with fewer users would not be comparable.
         options.cluster = Some(embedding::hosts(address, *slots, OnLostHost::Stop)?);
@@ -208,7 +208,7 @@ fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result
             private.settings = LabServerSettings { storage, ..of_lab };
         }
         (ServerUnderTest::Named(target @ TargetUrl::Share(_)), Some(option)) => {
-            bail!("{option} is an option of a private server, and the work is done on {target}")
+            bail!("{option} applies to a private server only, but the target is {target}")
         }
         // A local folder serves as a baseline for private servers.
         (ServerUnderTest::Named(_), _) => {}

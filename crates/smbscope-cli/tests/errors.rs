@@ -83,7 +83,7 @@ fn smb_on_another_port_than_the_one_asked_for() {
     write(&directory, "smb.pcap", pcap::micros(&conversation().packets()));
     let said = analyze(&directory, &["smb.pcap", "--port", "139", "--port", "1445"]);
     let expected = "smb.pcap: no SMB on port 139, 1445 in 7 TCP packets; the busiest port is 445 (7 packets); without \
-                    --port every port is looked at";
+                    --port every port is inspected";
     assert_eq!(said.error(1), expected);
 }
 

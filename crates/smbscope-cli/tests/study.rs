@@ -179,7 +179,7 @@ fn mistakes_are_told_in_one_line_before_anything_is_run() {
     assert!(error.starts_with("wrong.toml:2:1: unknown field `nmae`"), "{error}");
     let error =
         refused(&other("[[axis]]", "[[axis]]\nlab.cpu-load = [0, 50]\n[[axis]]"), &["--target", "smb://a/s"], 2);
-    assert!(error.contains("cpu-load is an option of a private server, and the work is done on smb://a/s"), "{error}");
+    assert!(error.contains("cpu-load applies to a private server only, but the target is smb://a/s"), "{error}");
     assert!(refused(STUDY, &["--target", "a/s"], 2).contains("--target a/s: expected smb://"));
     let missing = study(&place, &["none.toml", "-o", "out"]);
     assert!(missing.error(1).starts_with("cannot read none.toml: No such file"), "{}", missing.err);

@@ -64,7 +64,7 @@ impl Arguments {
         } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             "standard input (-) can be read only once"
         } else if arguments.classic && arguments.slices() {
-            "--classic is the layout of 1997, which has no place for slices; leave --classic or --by out"
+            "--classic is the layout of 1997, which has no slices; omit --classic or --by"
         } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == AnalyzeFormat::Csv) {
             "--interval sets the time line, which only the text report and --format json contain"
         } else if !arguments.fail_if.is_empty() && arguments.writes_table() {

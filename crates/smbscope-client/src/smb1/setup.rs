@@ -54,7 +54,7 @@ impl Smb1ClientSession {
     pub async fn connect(options: &SessionOptions) -> Result<Smb1ClientSession, ClientError> {
         if options.dialect != Dialect::NtLm012 {
             return Err(ClientError::Unsupported(format!(
-                "{}: of SMB1, NT LM 0.12 is spoken and no other",
+                "{}: NT LM 0.12 is the only supported dialect of SMB1",
                 options.dialect
             )));
         }
@@ -159,7 +159,7 @@ async fn negotiate(
     if server.max_buffer_size < SMB1_BUFFER_MIN {
         let size = server.max_buffer_size;
         return unsupported(&format!(
-            "the server takes messages of {size} bytes at most, and work needs {SMB1_BUFFER_MIN}"
+            "the server accepts messages of at most {size} bytes, but {SMB1_BUFFER_MIN} are needed"
         ));
     }
     if !answer.can(capabilities::NT_SMBS | capabilities::STATUS32) {

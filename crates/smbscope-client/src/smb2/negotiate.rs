@@ -146,7 +146,7 @@ pub(super) async fn negotiate(
     }
     let smallest = response.max_transact_size.min(response.max_read_size).min(response.max_write_size);
     if smallest < TRANSFER_MIN {
-        let text = format!("the server allows transfers of {smallest} bytes at most, and work needs {TRANSFER_MIN}");
+        let text = format!("the server allows transfers of at most {smallest} bytes, but {TRANSFER_MIN} are needed");
         return Err(ClientError::Unsupported(text));
     }
     let has_credit_charge = dialect >= 0x0210;

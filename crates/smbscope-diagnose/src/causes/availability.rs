@@ -57,7 +57,7 @@ fn server_restart(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
         _ => "refused",
     };
     let what = format!(
-        "{} ended its connections and {how} new ones for {}: {} needed {} to get back",
+        "{} ended its connections and {how} new ones for {}: {} needed {} to reconnect",
         server_name(server),
         unbroken(span(worst.to - worst.from)),
         counted(clients.len() as u64, "client", "clients"),
@@ -202,7 +202,7 @@ fn network_outage(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
     }
     let total = Nanos(lost.values().copied().fold(0, i64::saturating_add));
     let what = format!(
-        "Nothing got through between {} and {} for {}, in spite of {}",
+        "Nothing got through between {} and {} for {}, despite {}",
         server_name(server),
         match clients.len() {
             1 => clients.iter().next().map(ToString::to_string).unwrap_or_default(),

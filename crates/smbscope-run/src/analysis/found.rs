@@ -105,7 +105,7 @@ impl AnalyzedCaptures {
         if !ports.is_empty() {
             let wanted: Vec<String> = ports.iter().map(u16::to_string).collect();
             let wanted = wanted.join(", ");
-            return format!("no SMB on port {wanted} in {seen}; {busiest}; without --port every port is looked at");
+            return format!("no SMB on port {wanted} in {seen}; {busiest}; without --port every port is inspected");
         }
         // The headers of Ethernet, IP and TCP alone take up to 74 bytes.
         let advice = match snapped_packets {

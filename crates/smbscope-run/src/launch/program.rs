@@ -73,7 +73,7 @@ impl LaunchedProgram {
 
     pub(super) fn end(&mut self) -> Result<Option<ExitStatus>, String> {
         let Some(child) = &mut self.child else { return Ok(None) };
-        child.try_wait().map_err(|error| format!("cannot tell whether the program runs: {error}"))
+        child.try_wait().map_err(|error| format!("cannot check whether the program runs: {error}"))
     }
 
     pub(super) fn said(&self, text: &str) -> Option<Instant> {
