@@ -163,7 +163,7 @@ def test_what_needs_one_machine_is_refused() -> None:
         load(capture=True)
     with pytest.raises(smbscope.ArgumentError, match="--by depends on the order"):
         load(by="share")
-    with pytest.raises(smbscope.RunError, match="a local folder is that of one machine"):
+    with pytest.raises(smbscope.RunError, match="a local folder exists on one machine only"):
         load(target="file:/tmp")
     with pytest.raises(smbscope.RunError, match=r"cannot join the Ray cluster 127\.0\.0\.1:1: Connection refused"):
         cluster.bench(address="127.0.0.1:1", users=1, workload="echo")

@@ -114,7 +114,7 @@ def test_names_are_text_in_a_notebook() -> None:
 def test_a_table_that_is_not_there_is_an_error(office: smbscope.Analysis) -> None:
     with pytest.raises(smbscope.ArgumentError, match=r'^no table "nothing" in smbscope.report/1: it has generator, '):
         office.table("nothing")
-    with pytest.raises(smbscope.ArgumentError, match="no document of smbscope"):
+    with pytest.raises(smbscope.ArgumentError, match="not a document of smbscope"):
         smbscope.Document("{}")
-    with pytest.raises(smbscope.ArgumentError, match="no JSON"):
+    with pytest.raises(smbscope.ArgumentError, match="not JSON"):
         smbscope.Document("{")

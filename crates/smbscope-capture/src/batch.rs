@@ -232,7 +232,7 @@ impl SegmentBatch {
         if self.is_empty() {
             self.base = (segment.stamp.packet.number(), segment.ordinal);
         }
-        let (number, ordinal) = self.since_base(segment).expect("the caller has seen to it that the segment fits");
+        let (number, ordinal) = self.since_base(segment).expect("the caller ensures that the segment fits");
         let (backing, start) = self.place(segment.payload, backing);
         let (ends, is_turned) = EndpointPair::from_segment(segment);
         let other_first = segment.first.packet != segment.stamp.packet;

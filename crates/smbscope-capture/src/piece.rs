@@ -82,13 +82,13 @@ impl<R: Read> Blocks<R> {
         self.input.read_exact(&mut length[1..])?;
         let length = u32::from_le_bytes(length) as usize;
         if length > BLOCK_BYTES_MAX + BLOCK_BYTES_MAX / 200 + 64 {
-            return Err(damaged("a block is longer than any"));
+            return Err(damaged("a block exceeds the maximum length"));
         }
         let mut compressed = vec![0; length];
         self.input.read_exact(&mut compressed)?;
         let whole = compressed.first_chunk().map_or(0, |whole| u32::from_le_bytes(*whole) as usize);
         if whole > BLOCK_BYTES_MAX || whole == 0 {
-            return Err(damaged("a block is longer than any"));
+            return Err(damaged("a block exceeds the maximum length"));
         }
         self.block = decompress_size_prepended(&compressed).map_err(damaged)?;
         self.at = 0;

@@ -38,7 +38,7 @@ pub fn analysis(arguments: &[OsString]) -> Result<(Vec<CaptureInput>, AnalysisOp
     let line = ["smbscope", "analyze"].map(OsString::from).into_iter().chain(arguments.iter().cloned());
     let asked = parsed(line).and_then(|verb| match verb {
         Verb::Analyze(arguments) => Ok((analyze::inputs(&arguments), analyze::options(&arguments)?)),
-        _ => anyhow::bail!("the options are not those of analyze"),
+        _ => anyhow::bail!("these are not options of analyze"),
     });
     asked.map_err(|error| one_line(&error))
 }

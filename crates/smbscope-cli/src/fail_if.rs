@@ -49,7 +49,7 @@ impl JunitFile {
         let Some(path) = path else { return Ok(None) };
         let output = Output::open(Some(path), sources)?;
         if output.is_same_as(other) {
-            let text = format!("--junit {} is where the report goes, too: name another file", path.display());
+            let text = format!("--junit {} is also the file of the report: name another file", path.display());
             return Err(BadArguments(text).into());
         }
         Ok(Some(JunitFile(output)))

@@ -47,8 +47,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
         progress.show(|| set.progress());
     });
     progress.finish();
-    let found =
-        found.map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))?;
+    let found = found.map_err(|failure| anyhow::anyhow!("the analysis failed: {failure:?}"))?;
     set.refuse_cut_short()?;
     if stop.load(Ordering::Relaxed) {
         return Err(InterruptedError::with(format!("{}: interrupted, nothing was recorded", names.join(", "))).into());

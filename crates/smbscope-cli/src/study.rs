@@ -66,13 +66,14 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     if runs.is_interrupted() {
         let done = document.runs.iter().filter(|run| run.failed.is_none()).count();
         let of = variants.len() * study.repetitions as usize;
-        return Err(
-            InterruptedError::with(format!("interrupted after {done} of {of} runs; the same command goes on")).into()
-        );
+        return Err(InterruptedError::with(format!(
+            "interrupted after {done} of {of} runs; run the same command to resume"
+        ))
+        .into());
     }
     match document.runs.iter().filter(|run| run.failed.is_some()).count() {
         0 => Ok(()),
-        failed => bail!("{failed} of {} runs failed; the same command tries them again", document.runs.len()),
+        failed => bail!("{failed} of {} runs failed; run the same command to retry them", document.runs.len()),
     }
 }
 
@@ -160,7 +161,7 @@ fn options(
         Verb::Launch(arguments) => {
             launching(variant, *arguments, directory).map(|options| VariantRunOptions::Launch(Box::new(options)))
         }
-        _ => bail!("the options are neither those of bench nor those of launch"),
+        _ => bail!("these are not options of bench or launch"),
     }
 }
 
@@ -188,7 +189,7 @@ fn load(
     let mut options = bench::run_options(&arguments)?;
     if let Some(address) = address {
         if arguments.capture || !arguments.by.is_empty() {
-            bail!("--capture and --by are not for several hosts: leave them or --cluster out");
+            bail!("--capture and --by do not support several hosts: omit them or --cluster");
         }
         // A run that continued with fewer users would not be comparable.
         options.cluster = Some(embedding::hosts(address, *slots, OnLostHost::Stop)?);
@@ -207,7 +208,7 @@ fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result
             private.settings = LabServerSettings { storage, ..of_lab };
         }
         (ServerUnderTest::Named(target @ TargetUrl::Share(_)), Some(option)) => {
-            bail!("{option} is an option of a private server, and the work is done on {target}")
+            bail!("{option} applies to a private server only, but the target is {target}")
         }
         // A local folder serves as a baseline for private servers.
         (ServerUnderTest::Named(_), _) => {}
@@ -220,9 +221,9 @@ fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
     match parsed(line)? {
         Verb::Lab(arguments) => match arguments.verb {
             LabVerb::Up(arguments) => Ok(arguments.server.settings()),
-            _ => bail!("the options are not those of lab up"),
+            _ => bail!("these are not options of lab up"),
         },
-        _ => bail!("the options are not those of lab up"),
+        _ => bail!("these are not options of lab up"),
     }
 }
 
@@ -309,7 +310,7 @@ impl Conductor for Runs<'_> {
 
     fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&BenchDocument, (&str, bool)>) {
         if let Err((why, again)) = result {
-            let then = if again { "it is tried again" } else { "the study goes on without it" };
+            let then = if again { "it is tried again" } else { "the study continues without it" };
             // Shown even if quiet: the run's results are missing.
             terminal::say(&format!("run {}: {} failed: {why}; {then}", place.number, place.variant.name));
         }

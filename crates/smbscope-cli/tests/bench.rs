@@ -828,8 +828,8 @@ fn a_local_folder_is_the_baseline_with_the_same_document() {
     assert!(names_in(folder.path()).is_empty());
     for (options, why) in [
         (&["--capture"][..], "--capture needs packets"),
-        (&["--encryption", "required"], "--encryption is of SMB"),
-        (&["--leases"], "--leases is of SMB"),
+        (&["--encryption", "required"], "--encryption applies to SMB only"),
+        (&["--leases"], "--leases applies to SMB only"),
     ] {
         let refused = bench(&[options, &["-q", "--users", "1", &target]].concat());
         assert!(refused.error(1).contains(why), "{}", refused.err);

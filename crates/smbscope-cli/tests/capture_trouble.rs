@@ -145,7 +145,7 @@ fn a_capture_cut_short_while_it_is_read_ends_in_one_line() {
     out.read_to_end(&mut rest).expect("the table ends");
     let Said { status, err, .. } = said(child.wait_with_output().expect("it ends"));
     assert_eq!((status, err.lines().count()), (Some(1), 1), "{err}");
-    assert!(err.contains("capture.pcap: the file was cut short while it was read"), "{err}");
+    assert!(err.contains("capture.pcap: the file was truncated while it was being read"), "{err}");
 }
 
 /// Returns a zstd frame of raw blocks that requires a window of `2^window_log` bytes (RFC 8878 3.1.1).

@@ -224,8 +224,8 @@ fn what_cannot_be_compared_is_said_in_one_line() {
     let expected = "other.json: no report: its `schema` is \"smbscope.compare/1\", and not \"smbscope.report/1\": give \
                     a report made with analyze --format json";
     assert_eq!(error("other.json"), expected);
-    assert!(error("torn.json").starts_with("torn.json: no report: not JSON, or not all of it: "));
-    assert!(error("false.json").starts_with("false.json: no report: not as \"smbscope.report/1\" describes it: "));
+    assert!(error("torn.json").starts_with("torn.json: no report: not JSON, or cut off: "));
+    assert!(error("false.json").starts_with("false.json: no report: does not match \"smbscope.report/1\": "));
     assert!(error("notes.txt").starts_with("notes.txt: not a capture file"));
     let absent = "cannot open nowhere.pcap: No such file or directory (os error 2)";
     write(&directory, "out.txt", "precious");
@@ -339,7 +339,7 @@ fn one_capture_against_one_other_is_judged_by_the_interval_within_them() {
     assert!(xml.contains("failures=\"1\""), "{xml}");
     assert_eq!(limit("total.p95 > 1000x").output(), "");
     let same = compare(&directory, &[&fast, &slow, "-o", "x", "--junit", "./x", "--fail-if", "p95(total) > 2x"]);
-    assert_eq!(same.error(2), "--junit ./x is where the report goes, too: name another file");
+    assert_eq!(same.error(2), "--junit ./x is also the file of the report: name another file");
     assert!(!directory.join("x").exists());
 }
 

@@ -82,7 +82,7 @@ fn smb_on_another_port_than_the_one_asked_for() {
     write(&directory, "smb.pcap", pcap::micros(&conversation().packets()));
     let said = analyze(&directory, &["smb.pcap", "--port", "139", "--port", "1445"]);
     let expected = "smb.pcap: no SMB on port 139, 1445 in 7 TCP packets; the busiest port is 445 (7 packets); without \
-                    --port every port is looked at";
+                    --port every port is inspected";
     assert_eq!(said.error(1), expected);
 }
 
@@ -157,9 +157,9 @@ fn a_filter_that_takes_wildcards_for_themselves_says_so_where_nothing_matched() 
     write(&directory, "smb.pcap", contents("own/smbclient_SMB3_11.pcap.zst"));
     let refused = analyze(&directory, &["smb.pcap", "--filter", "path == *x.ini"]);
     assert_eq!(refused.status, Some(2));
-    assert!(refused.err.contains("wildcards go with ~: path ~ *x.ini"), "{}", refused.err);
+    assert!(refused.err.contains("use ~ for wildcards: path ~ *x.ini"), "{}", refused.err);
     let quoted = analyze(&directory, &["smb.pcap", "--filter", "path == '*x.ini'"]);
-    assert!(quoted.output().contains("wildcards go with ~"), "{}", quoted.out);
+    assert!(quoted.output().contains("use ~ for wildcards"), "{}", quoted.out);
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn no_file_is_both_the_report_and_junit_nor_an_input() {
         analyze(&directory, &[&options[..], &["--fail-if", "total.count > 0"]].concat())
     };
     for (output, junit) in [("report.json", "./report.json"), ("new.json", "new.json"), ("-", "-")] {
-        let expected = format!("--junit {junit} is where the report goes, too: name another file");
+        let expected = format!("--junit {junit} is also the file of the report: name another file");
         assert_eq!(gate(output, junit).error(2), expected);
     }
     let expected = "cannot write smb.pcap.zst: it is the input smb.pcap.zst; choose another name for the output";

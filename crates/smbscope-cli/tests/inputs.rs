@@ -138,7 +138,7 @@ fn ctrl_c_on_a_stalled_pipe_prints_what_was_measured() {
         said.out = out;
         assert!(ended.elapsed() < Duration::from_secs(10));
         assert_eq!(said.status, Some(130), "{}", said.err);
-        assert_eq!(said.err, "smbscope: warning: interrupted: this is what was read until then\n");
+        assert_eq!(said.err, "smbscope: warning: interrupted: these are the results so far\n");
         match format {
             "csv" => assert_eq!(exchanges(&said.out), expected),
             "json" => assert!(serde_json::from_str::<serde_json::Value>(&said.out).is_ok()),

@@ -209,7 +209,7 @@ fn what_a_killed_keeper_left_is_removed_by_the_next_command() {
     assert!(Command::new("kill").args(["-KILL", &owner]).status().expect("there is a kill").success());
     assert!(eventually(|| is_gone(&server["owner"])));
     assert!(!is_closed(&server), "Samba goes on");
-    assert_eq!(lab.say(&["down", "lab"]).output(), "lab: had no owner any more; removed\n");
+    assert_eq!(lab.say(&["down", "lab"]).output(), "lab: its owner has ended; removed\n");
     assert!(is_closed(&server) && is_gone(&server["pid"]));
     assert_eq!(lab.folders(), 0);
 }
@@ -234,7 +234,7 @@ fn a_slow_disk_of_a_killed_keeper_is_unmounted_by_the_next_command() {
     assert!(Command::new("kill").args(["-KILL", &owner]).status().expect("there is a kill").success());
     assert!(eventually(|| is_gone(&server["owner"])));
     assert!(std::fs::metadata(lab.0.path().join("lab/share")).is_err(), "nobody serves it any more");
-    assert_eq!(lab.say(&["down", "lab"]).output(), "lab: had no owner any more; removed\n");
+    assert_eq!(lab.say(&["down", "lab"]).output(), "lab: its owner has ended; removed\n");
     assert_eq!((lab.folders(), mounts()), (0, 0));
 }
 
@@ -263,9 +263,9 @@ fn what_can_not_be_is_one_line() {
             "the oldest dialect, 3.0, is newer than the newest one, 2.1",
         ),
         (&["--encrypt", "--max-dialect", "2.1"], 2, "encryption needs 3.0 or newer"),
-        (&["--users", "60000"], 2, "60000 users need as many accounts"),
+        (&["--users", "60000"], 2, "60000 users need 60000 accounts"),
         (&["--share-folder", "/no/such/folder"], 1, "cannot share /no/such/folder: "),
-        (&["--name", "a/b"], 2, "\"a/b\" can't be a server's name"),
+        (&["--name", "a/b"], 2, "\"a/b\" is not a valid server name"),
     ] {
         let said = lab.say(&[&["up"], arguments].concat());
         assert!(said.error(status).starts_with(start), "{}", said.err);
@@ -522,7 +522,7 @@ fn a_record_of_another_user_in_a_folder_of_ours_is_not_believed() {
 fn a_process_that_keeps_no_server_is_not_ended() {
     let mut forged = Forged::new();
     let state = forged.state.path().to_owned();
-    forged.is_refused(&state, &["down"], "is not the one that takes care of the server lab");
+    forged.is_refused(&state, &["down"], "does not own the server lab");
 }
 
 /// script(1) (util-linux) runs it in a terminal.

@@ -97,7 +97,7 @@ fn a_line_a_file_or_a_port_ends_a_launch_before_the_program_does() {
         assert!((50_000_000..20_000_000_000).contains(&elapsed), "{elapsed}");
     }
     let said = run(&["--port", &port], "exec sleep 600");
-    assert!(said.error(1).contains("is there before the launch"), "{}", said.err);
+    assert!(said.error(1).contains("exists before the launch"), "{}", said.err);
     let said = run(&["--line", "never"], "echo other");
     assert!(said.err.contains("without a line with \"never\": other"), "{}", said.err);
     let said = launch(&folder, &["--", "no-such-program-at-all"]);
@@ -110,7 +110,7 @@ fn what_goes_together_badly_is_refused() {
     let folder = directory("launch-arguments");
     for (arguments, said) in [
         (&["--capture", "--", "true"][..], "--capture needs a server"),
-        (&["--server", "files", "--", "true"], "--server is of a local folder"),
+        (&["--server", "files", "--", "true"], "--server needs a local folder"),
         (&["--line", "a", "--port", "80", "--", "true"], "cannot be used with"),
         (&["--target", "lab", "--dialect", "nt1", "--mount", "rclone", "--", "true"], "rclone cannot speak SMB1"),
     ] {

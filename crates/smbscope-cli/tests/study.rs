@@ -151,7 +151,7 @@ fn an_interrupt_ends_the_study_after_what_is_finished() {
     let said = said(child.wait_with_output().expect("it ends"));
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(said.status, Some(130), "{}", said.err);
-    assert!(said.err.contains("interrupted after 0 of 6 runs; the same command goes on"), "{}", said.err);
+    assert!(said.err.contains("interrupted after 0 of 6 runs; run the same command to resume"), "{}", said.err);
     assert_eq!(document(&place)["runs"], Value::Array(Vec::new()));
 }
 
@@ -179,7 +179,7 @@ fn mistakes_are_told_in_one_line_before_anything_is_run() {
     assert!(error.starts_with("wrong.toml:2:1: unknown field `nmae`"), "{error}");
     let error =
         refused(&other("[[axis]]", "[[axis]]\nlab.cpu-load = [0, 50]\n[[axis]]"), &["--target", "smb://a/s"], 2);
-    assert!(error.contains("cpu-load is an option of a private server, and the work is done on smb://a/s"), "{error}");
+    assert!(error.contains("cpu-load applies to a private server only, but the target is smb://a/s"), "{error}");
     assert!(refused(STUDY, &["--target", "a/s"], 2).contains("--target a/s: expected smb://"));
     let missing = study(&place, &["none.toml", "-o", "out"]);
     assert!(missing.error(1).starts_with("cannot read none.toml: No such file"), "{}", missing.err);
@@ -244,7 +244,7 @@ fn a_server_that_is_not_there_fails_its_runs_and_not_the_others() {
     let said = study(&place, &arguments);
     assert_eq!(said.status, Some(1), "{}", said.err);
     assert!(said.err.contains("gone, dialect 2.1 failed: "), "{}", said.err);
-    assert!(said.err.trim_end().ends_with("2 of 4 runs failed; the same command tries them again"), "{}", said.err);
+    assert!(said.err.trim_end().ends_with("2 of 4 runs failed; run the same command to retry them"), "{}", said.err);
     let runs = document(&place)["runs"].clone();
     let failed: Vec<bool> = runs.as_array().expect("runs").iter().map(|run| run["failed"].is_string()).collect();
     assert!(place.join("out/study.html").is_file());

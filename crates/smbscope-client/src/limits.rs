@@ -67,7 +67,7 @@ impl ListingGuard {
     pub(super) fn answer(&mut self, first_name: &[u8]) -> Result<(), ClientError> {
         let hash = ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(first_name);
         if self.first.is_some_and(|first| first == hash) {
-            return Err(ClientError::Protocol("a listing that begins again and again".to_owned()));
+            return Err(ClientError::Protocol("a listing that keeps restarting".to_owned()));
         }
         self.first.get_or_insert(hash);
         self.allowance.check()
@@ -77,7 +77,7 @@ impl ListingGuard {
         self.entries += 1;
         self.name_bytes += kept_bytes;
         if self.entries > LISTED_ENTRIES_MAX || self.name_bytes > LISTED_NAMES_MAX {
-            let text = format!("a listing of more than {} entries, or too long names", LISTED_ENTRIES_MAX);
+            let text = format!("a listing of more than {} entries, or names that are too long", LISTED_ENTRIES_MAX);
             return Err(ClientError::Protocol(text));
         }
         Ok(())

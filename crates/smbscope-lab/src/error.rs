@@ -22,7 +22,8 @@ pub enum LabError {
 
     /// The recorded process does not keep the server.
     #[error(
-        "process {pid} is not the one that takes care of the server {name}, and is left alone: remove {} if nothing of it runs any more",
+        "process {pid} does not own the server {name} and was not ended: remove {} if none of its processes are \
+         running",
         folder.display()
     )]
     Foreign { name: String, pid: u32, folder: PathBuf },

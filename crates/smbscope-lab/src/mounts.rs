@@ -26,7 +26,7 @@ pub fn unmount(folder: &Path) -> Result<(), LabError> {
         }
         detach(&real).map_err(failed)?;
     }
-    Err(failed(io::Error::other("something is mounted there again and again")))
+    Err(failed(io::Error::other("another program keeps mounting something there")))
 }
 
 pub(crate) fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -43,7 +43,7 @@ pub(crate) fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Returns the path without links, as the kernel lists it, or `None` if the parent does not exist.
 fn real(folder: &Path) -> io::Result<Option<PathBuf>> {
     let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no folder of a server"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a server's folder"));
     };
     match above.canonicalize() {
         Ok(above) => Ok(Some(above.join(name))),

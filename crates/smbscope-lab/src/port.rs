@@ -73,7 +73,7 @@ pub(crate) fn negotiate(address: SocketAddr, patience: Duration) -> io::Result<(
     stream.read_exact(&mut answer)?;
     match answer {
         [0, _, _, _, 0xff | 0xfe, b'S', b'M', b'B'] => Ok(()),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "what listens there does not speak SMB")),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the program that listens there does not speak SMB")),
     }
 }
 

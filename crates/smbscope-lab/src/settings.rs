@@ -83,17 +83,17 @@ impl LabServerSettings {
             return Err(LabError::Settings("a server needs at least one user".to_owned()));
         }
         if self.loss.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-            return Err(LabError::Settings("a loss of packets is a share from 0 to 1".to_owned()));
+            return Err(LabError::Settings("packet loss must be from 0 to 1".to_owned()));
         }
         if self.cpu_load.is_some_and(|percent| percent > 100) {
-            return Err(LabError::Settings("a load of the processor is 0 to 100 percent of every core".to_owned()));
+            return Err(LabError::Settings("processor load must be 0 to 100 percent of every core".to_owned()));
         }
         if self.guests && self.share_folder.is_some() {
-            let text = "guests and a folder to share exclude each other: everybody on this machine would be let in";
+            let text = "guests and a shared folder exclude each other: any user of this machine would have access";
             return Err(LabError::Settings(text.to_owned()));
         }
         if self.disk.is_some() && self.share_folder.is_some() {
-            let text = "a disk of its own and a folder to share exclude each other: leave one of them out";
+            let text = "a disk of its own and a shared folder exclude each other: omit one of them";
             return Err(LabError::Settings(text.to_owned()));
         }
         self.extra.iter().try_for_each(|line| ExtraLine::parse(line).map(drop))
@@ -242,7 +242,7 @@ impl<'a> ExtraLine<'a> {
             Some((SHARE, rest)) => (Some(SHARE), rest.trim()),
             Some((ENCRYPTED_SHARE, rest)) => (Some(ENCRYPTED_SHARE), rest.trim()),
             Some(("global", rest)) => (None, rest.trim()),
-            Some(_) => return wrong("names a section that is not there: [global], [share] and [enc] are"),
+            Some(_) => return wrong("names an unknown section: use [global], [share] or [enc]"),
             None => (None, line),
         };
         match line.split_once('=') {

@@ -109,7 +109,7 @@ impl StateFolder {
         let name = &record.name;
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 40 || !name.chars().all(plain) {
-            let text = format!("{name:?} can't be a server's name: up to 40 letters, digits, - and _ can");
+            let text = format!("{name:?} is not a valid server name: use up to 40 letters, digits, - and _");
             return Err(LabError::Settings(text));
         }
         record.folder = self.0.join(name);

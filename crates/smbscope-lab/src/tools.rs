@@ -37,7 +37,7 @@ pub(crate) struct Tools {
 impl Tools {
     pub(crate) fn find() -> Result<Tools, LabError> {
         if !Path::new("/proc/self/stat").exists() {
-            let text = "a lab server needs Linux with /proc mounted: that is how its processes are found again";
+            let text = "a lab server needs Linux with /proc mounted: its processes are found there";
             return Err(LabError::Unavailable(text.to_owned()));
         }
         let needed = |name: &str| {
@@ -200,7 +200,7 @@ impl SambaStatus {
         let listening = thread::Builder::new().name("smbstatus".to_owned()).spawn(listen);
         let text = listening.map_err(failed).and_then(|_| match said.recv_timeout(PATIENCE) {
             Ok(read) => read.map_err(failed),
-            Err(_) => Err(format!("smbstatus says nothing for {} s", PATIENCE.as_secs())),
+            Err(_) => Err(format!("smbstatus did not answer for {} s", PATIENCE.as_secs())),
         });
         let _ = if text.is_err() { child.kill() } else { Ok(()) };
         let cpu = cpu_at_end(&child);

@@ -32,7 +32,7 @@ pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, LabError> {
         return refused(folder, "is a symbolic link");
     }
     if !metadata.is_dir() {
-        return refused(folder, "is no folder");
+        return refused(folder, "is not a folder");
     }
     if metadata.uid() != geteuid().as_raw() {
         return refused(folder, &format!("belongs to another user (user id {})", metadata.uid()));
@@ -71,7 +71,7 @@ fn root_owner() -> u32 {
 
 fn refused<T>(folder: &Path, why: &str) -> Result<T, LabError> {
     let text = format!(
-        "{} {why}, so what it says about servers is not to be trusted: choose another folder with --state",
+        "{} {why}, so its records of servers can't be trusted: choose another folder with --state",
         folder.display()
     );
     Err(LabError::Unavailable(text))

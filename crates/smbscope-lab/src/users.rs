@@ -52,7 +52,7 @@ pub(crate) fn choose(count: u16, accounts: &SystemAccounts) -> Result<Vec<LabUse
     let available = accounts.for_users.len();
     if usize::from(count) > available {
         let text = format!(
-            "{count} users need as many accounts in /etc/passwd, and {available} are there besides those of root and of guests"
+            "{count} users need {count} accounts in /etc/passwd, which has {available} besides root's and the guest's"
         );
         return Err(LabError::Settings(text));
     }

@@ -164,5 +164,5 @@ fn guests_and_a_given_folder_exclude_each_other() {
     let given = folder_with_secret();
     let error = LabServer::start(&LabServerSettings { guests: true, ..sharing(given.path()) })
         .expect_err("both were asked for");
-    assert!(error.to_string().starts_with("guests and a folder to share exclude each other"), "{error}");
+    assert!(error.to_string().starts_with("guests and a shared folder exclude each other"), "{error}");
 }

@@ -49,7 +49,8 @@ impl PyDocument {
 impl PyDocument {
     #[new]
     fn new(json: String) -> PyResult<PyDocument> {
-        let value = serde_json::from_str(&json).map_err(|error| ArgumentError::new_err(format!("no JSON: {error}")))?;
+        let value =
+            serde_json::from_str(&json).map_err(|error| ArgumentError::new_err(format!("not JSON: {error}")))?;
         arrow::tables(&value).map_err(|error| of_table(&error))?;
         Ok(PyDocument { text: json, value: value.into() })
     }

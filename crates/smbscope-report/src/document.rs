@@ -38,13 +38,13 @@ pub enum ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ParseError::NotJson(why) => write!(f, "not JSON, or not all of it: {why}"),
+            ParseError::NotJson(why) => write!(f, "not JSON, or cut off: {why}"),
             ParseError::AnotherKind(DocumentKind { schema, advice }, Some(found)) => {
                 write!(f, "its `schema` is {found:?}, and not {schema:?}: {advice}")
             }
             ParseError::AnotherKind(DocumentKind { advice, .. }, None) => write!(f, "JSON without `schema`: {advice}"),
             ParseError::NotAsDescribed(DocumentKind { schema, .. }, why) => {
-                write!(f, "not as {schema:?} describes it: {why}")
+                write!(f, "does not match {schema:?}: {why}")
             }
         }
     }

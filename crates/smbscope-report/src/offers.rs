@@ -220,10 +220,7 @@ pub(crate) fn dialect_outcome(Offers { client, server }: &Offers) -> String {
         Some(_) if chosen == SMB_3_1_1 => "the newest there is".to_owned(),
         Some(best) if chosen >= best && best == Dialect::SMB2_WILDCARD => "the client offers SMB2".to_owned(),
         Some(best) if chosen >= best => {
-            format!(
-                "the newest that the client offers; whether the server speaks a newer one than {} is not known",
-                shown(chosen)
-            )
+            format!("the newest that the client offers; the server may speak a newer one than {}", shown(chosen))
         }
         Some(best) => {
             let kept = if chosen.protocol() == Protocol::Smb1 { "SMB1" } else { "an older one" };

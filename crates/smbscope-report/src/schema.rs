@@ -219,7 +219,7 @@ pub(crate) fn slice_key(_: &mut SchemaGenerator) -> Schema {
             "share": maybe(),
             "file": said(maybe(), "Path below the share."),
             "directory": said(maybe(), "Path below the share; empty is the share's root."),
-            "extension": said(maybe(), "In lower case; empty where the name has none."),
+            "extension": said(maybe(), "In lower case; empty if the name has none."),
             "command": known(),
             "group": known(),
             "dialect": maybe(),

@@ -135,7 +135,7 @@ fn a_capture_that_disagrees_is_warned_of() {
     let Some(bench::RunCapture::Made(made)) = &mut document.runs[0].capture else { panic!("the ramp has captures") };
     (made.wire_commands, made.dropped_packets) = (11_000, 3);
     let warnings = document.completed().warnings;
-    assert_eq!(warnings[0], "At 1 user the capture lost 3 packets: the wire's times are not all.");
+    assert_eq!(warnings[0], "At 1 user the capture lost 3 packets: some times on the wire are missing.");
     assert_eq!(warnings[1], "At 1 user the client counted 12,000 commands, and the capture 11,000.");
 }
 
@@ -552,10 +552,10 @@ fn hosts_are_listed_and_what_became_of_them_is_said() {
     assert!(row.contains("-12.0 ms") && row.contains("250 ms"), "{row}");
     let warnings = document.warnings.join("\n");
     for part in [
-        "the load host b was lost with 4 sessions: its process ended. The figures are those of the other hosts; 1,234 \
-         commands that it had told of are not in them.",
+        "the load host b was lost with 4 sessions: its process ended. The figures cover the other hosts only; \
+         1,234 commands that it had reported are left out.",
         "the load host a began 20.0 ms late",
-        "the clock of the load host b is known to ±250 ms only",
+        "the clock of the load host b is known only to ±250 ms",
     ] {
         assert!(warnings.contains(part), "{part}\n{warnings}");
     }

@@ -146,14 +146,11 @@ fn what_was_asked_of_the_servers_in_another_way_is_said() {
         comparison.notes.into_iter().filter(about).map(|note| note.text).collect()
     };
     assert_eq!(notes(common::bench::ramp()), Vec::<String>::new());
-    assert!(notes(slower())[0].starts_with("other load points than a"), "{:?}", notes(slower()));
+    assert!(notes(slower())[0].starts_with("different load points from a"), "{:?}", notes(slower()));
     let mut open = common::bench::ramp();
     open.settings.schedule = bench::LoopModel::Open { rate: 500.0, per_user: false, random: false };
     let found = notes(open);
-    assert!(
-        found[0].contains("open loop, 500 operations/s, and there") && found[0].contains("closed loop"),
-        "{found:?}"
-    );
+    assert!(found[0].contains("open loop, 500 operations/s, there") && found[0].contains("closed loop"), "{found:?}");
 }
 
 #[test]
@@ -226,10 +223,10 @@ fn a_workload_that_has_only_the_name_in_common_is_said_to_be_another() {
         let comparison = Comparison::of_all(None, &[ramp("a", common::bench::ramp()), ramp("b", other)]);
         comparison.notes.into_iter().filter(|note| note.kind == NoteKind::Mix).map(|note| note.text).collect()
     };
-    let expected = "another workload than a: both are called netbench-like, and their definitions differ";
+    let expected = "a different workload from a: both are called netbench-like, but their definitions differ";
     assert_eq!(notes(|other| other.workload.sha256 = Some("1".repeat(64))), [expected]);
     assert_eq!(notes(|other| other.workload.sha256 = None), Vec::<String>::new());
-    assert!(notes(|other| other.workload.seed = Some(2))[0].starts_with("another seed than a"));
+    assert!(notes(|other| other.workload.seed = Some(2))[0].starts_with("a different seed from a"));
 }
 
 #[test]
@@ -242,9 +239,13 @@ fn times_of_the_client_and_of_the_wire_are_told_apart() {
         notes.filter(|note| note.kind == NoteKind::Place).map(|note| (note.column, note.text)).collect()
     };
     let found = places(&[capture(), bench()]);
-    assert!(matches!(&found[..], [(1, text)] if text.starts_with("times taken inside the client, and those of wire")));
+    assert!(
+        matches!(&found[..], [(1, text)] if text.starts_with("times measured inside the client, but on the wire in wire"))
+    );
     let found = places(&[bench(), bench(), capture()]);
-    assert!(matches!(&found[..], [(2, text)] if text.starts_with("times taken on the wire, and those of client")));
+    assert!(
+        matches!(&found[..], [(2, text)] if text.starts_with("times measured on the wire, but inside the client in client"))
+    );
     assert!(places(&[capture(), capture()]).is_empty() && places(&[bench(), bench()]).is_empty());
 }
 
@@ -701,7 +702,7 @@ fn what_differs_besides_the_servers_stands_first() {
     assert!(!text(common::bench::ramp()).contains("otherwise"));
     let text = text(other);
     let second = text.lines().nth(1).expect("a line after the title");
-    assert!(second.starts_with("b was measured otherwise than a: cores 4 (there 2); "), "{second}");
+    assert!(second.starts_with("b was measured differently from a: cores 4 (there 2); "), "{second}");
     for fact in
         ["dialect 2.1 (there 3.1.1)", "kernel Linux 6.8 (there -)", "definition of the workload 01234567 (there "]
     {

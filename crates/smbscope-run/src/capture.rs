@@ -289,9 +289,8 @@ pub(crate) fn read(
     let mut set = CaptureSet::open(&[CaptureInput::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
     let options = AnalyzerOptions { ports: vec![port], ..AnalyzerOptions::default() };
     let mut sinks = [ForwardingAggregator { each, aggregator: Aggregator::new() }];
-    let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {}).map_err(
-        |failure| format!("cannot read {name}: an analysis that takes nothing for granted failed: {failure:?}"),
-    )?;
+    let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {})
+        .map_err(|failure| format!("cannot read {name}: the analysis failed: {failure:?}"))?;
     let packets = analysis.quality.packets;
     let report = Report {
         captures: set.captures().to_vec(),

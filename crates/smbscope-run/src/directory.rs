@@ -74,7 +74,7 @@ impl RunDirectory {
         let is_passing = |entry: &Path| is_left(entry) || is_capture(&name(entry));
         if !is_run(&path.join(RUN)) && !entries.iter().all(|entry| is_passing(entry)) {
             return Err(BenchError::Unavailable(format!(
-                "{} holds something, and no run.json of a run: name a new or empty directory for the results",
+                "{} is not empty and has no run.json of a run: name a new or empty directory for the results",
                 path.display()
             )));
         }

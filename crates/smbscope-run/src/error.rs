@@ -39,7 +39,7 @@ pub enum BenchError {
     Prepare(#[from] prepare::PrepareError),
 
     /// Interrupted before the first load point, so there are no results.
-    #[error("interrupted while the files of the workload were made: what is there serves the next run")]
+    #[error("interrupted while the files of the workload were made: the next run continues from there")]
     Interrupted,
 
     #[error(transparent)]

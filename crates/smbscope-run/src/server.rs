@@ -74,20 +74,22 @@ impl FromStr for ShareUrl {
         };
         if text.contains('\\') {
             return Err(format!(
-                "a backslash has no place in it: write / between its parts, and DOMAIN;user for a user of a domain; {SHAPE}"
+                "a backslash is not allowed: write / between the parts, and DOMAIN;user for a user of a domain; {SHAPE}"
             ));
         }
         // The URL parser would resolve them, which changes the path and possibly the share.
         let dots = |part: &str| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
         if rest.split('/').any(dots) {
-            return Err(format!(". and .. lead nowhere on a share; {SHAPE}"));
+            return Err(format!(". and .. have no meaning on a share; {SHAPE}"));
         }
         // `url` parses hosts and ports of web schemes only; smb URLs have the same syntax.
         let url = Url::parse(&format!("ftp:{rest}")).map_err(|error| format!("{error}; {SHAPE}"))?;
         if url.password().is_some() {
-            return Err("a password in a URL would be seen by everybody on this machine; leave it out, and \
-                 smbscope asks for it, or set SMBSCOPE_PASSWORD, or use --password-file"
-                .to_owned());
+            return Err(
+                "a password in a URL would be visible to all users of this machine; omit it and smbscope asks \
+                 for it, or set SMBSCOPE_PASSWORD, or use --password-file"
+                    .to_owned(),
+            );
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(format!("? and # have no meaning here; write %3F and %23 in names; {SHAPE}"));
@@ -228,7 +230,7 @@ impl Site {
             ("--leases", leases),
         ];
         if let Some((option, _)) = of_smb.into_iter().find(|(_, asked)| *asked) {
-            let text = format!("{option} is of SMB, and {target} is a local folder: leave it out");
+            let text = format!("{option} applies to SMB only, and {target} is a local folder: omit it");
             return Err(BenchError::Unavailable(text));
         }
         let options = SessionOptions {
@@ -283,7 +285,7 @@ impl Site {
 
     fn private(wanted: &Private, connect: &Connect) -> Result<Site, BenchError> {
         if connect.options.transport == Transport::NetBios {
-            let text = "the private server takes no NetBIOS sessions: leave --transport out, or name a target";
+            let text = "the private server accepts no NetBIOS sessions: omit --transport, or name a target";
             return Err(BenchError::Unavailable(text.to_owned()));
         }
         if let Err(why) = smbscope_lab::available() {
@@ -310,7 +312,7 @@ impl Site {
             Login::Guest => Credentials::Guest,
             Login::Anonymous => Credentials::Anonymous,
             Login::Kerberos => {
-                let text = "the private server knows no Kerberos: leave --login out";
+                let text = "the private server does not support Kerberos: omit --login";
                 return Err(BenchError::Unavailable(text.to_owned()));
             }
         };
@@ -447,8 +449,8 @@ mod tests {
             ("smb://u:secret@host/share", "--password-file"),
             ("smb://host/share?x", "%3F"),
             ("smb://host/share/a%3Ab", "cannot be the name"),
-            ("smb://host/share/../other", "lead nowhere"),
-            ("smb://host/share/%2E%2e/other", "lead nowhere"),
+            ("smb://host/share/../other", "no meaning on a share"),
+            ("smb://host/share/%2E%2e/other", "no meaning on a share"),
             ("smb://DOM\\ann@host/share", "DOMAIN;user"),
         ] {
             let error = text.parse::<TargetUrl>().expect_err(text);

@@ -13,7 +13,7 @@ pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -
         other()
     });
     let one = done.or_else(|| work.map(|work| work()));
-    (one.expect("it was done there or is done here"), other)
+    (one.expect("one of the two is complete"), other)
 }
 
 pub fn each_beside<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {

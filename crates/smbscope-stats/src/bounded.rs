@@ -36,7 +36,7 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
     }
 
     pub fn weighing(capacity: usize, weigh: fn(&K) -> usize, weight_max: usize) -> BottomKTable<K, V> {
-        assert!(capacity > 0, "a table without room keeps nothing");
+        assert!(capacity > 0, "a table needs room for one entry");
         // Fixed seeds: the table never iterates in hash order, but its speed should not vary from run to run either.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
         let (values, free, order) = (Vec::new(), Vec::new(), BinaryHeap::new());

@@ -190,7 +190,7 @@ fn parse_operand(
     let opened = cursor.takes(&TokenKind::Open);
     let inside = cursor.rest();
     if !opened || inside.first().is_some_and(|token| token.kind == TokenKind::Close) {
-        let problem = Problem::new(format!("`{figure}` needs to say of what"));
+        let problem = Problem::new(format!("`{figure}` needs a command or group"));
         return Err((problem.hint(format!("{figure}(total), {figure}(Read)")), open));
     }
     let mut depth = 1;
@@ -285,7 +285,7 @@ mod tests {
     fn what_is_no_measure_is_told_with_an_example() {
         let problem = |text: &str| text.parse::<Measure>().unwrap_err().to_string();
         for (text, expected) in [
-            ("p95", "character 4: `p95` needs to say of what; p95(total), p95(Read)"),
+            ("p95", "character 4: `p95` needs a command or group; p95(total), p95(Read)"),
             (
                 "p42(Read)",
                 "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, count, errors, overload, ops, commands",

@@ -1250,7 +1250,7 @@ export interface SliceEntry {
      */
     directory?: string | null;
     /**
-     * In lower case; empty where the name has none.
+     * In lower case; empty if the name has none.
      */
     extension?: string | null;
     /**

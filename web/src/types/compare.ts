@@ -941,7 +941,7 @@ export interface ComparedSlice {
      */
     directory?: string | null;
     /**
-     * In lower case; empty where the name has none.
+     * In lower case; empty if the name has none.
      */
     extension?: string | null;
     /**

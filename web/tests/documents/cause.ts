@@ -4,7 +4,7 @@ import type { Cause } from "../../src/types/report";
 export const cause: Cause = {
   id: "ini-pattern",
   culprit: "application",
-  title: "The same file opened again and again",
+  title: "The same file opened repeatedly",
   sentence: "10.0.0.7 opened settings.ini 3,000 times in 10.8 s.",
   cost: "10.0.0.7 lost 9.80 s of 11.1 s (88%).",
   subject: {

@@ -373,7 +373,7 @@ test("what to do stands below the headline, and the card does not repeat either"
   await expect(page.locator(".answer .headline + .advice")).toHaveText(`What to do: ${cause.advice}`);
   await expect(page.locator(".answer .trust")).toHaveText(`A caveat. ${report.quality.sentence}`);
   const card = page.locator(".causes > li");
-  await expect(card).toContainText("The same file opened again and again");
+  await expect(card).toContainText("The same file opened repeatedly");
   await expect(card.locator(".cost")).toHaveText("9.80 s lost88% of the active time");
   await expect(card).toContainText("9.80 s of 11.1 s of active time; at least 8.70 s, at most 9.90 s");
   await expect(card).toContainText("high: seen in the packets");

@@ -470,14 +470,16 @@ impl OpenCapture {
         let mut warnings: Vec<String> = truncated.iter().cloned().collect();
         if self.interfaces.simple_packets {
             warnings.push(format!(
-                "{}: Simple Packet Blocks have no timestamps; each gets that of the packet before it",
+                "{}: Simple Packet Blocks have no timestamps; each takes the timestamp of the previous packet",
                 self.name
             ));
         }
         warnings.extend(self.sides.as_deref().map(|sides| format!("{}: {}", self.name, sides.warning())));
         if self.plan == ReorderStrategy::BestEffort {
-            warnings
-                .push(format!("{}: too far out of time order to be put in order; sort it with reordercap", self.name));
+            warnings.push(format!(
+                "{}: too far out of time order for the reader to sort; sort it with reordercap",
+                self.name
+            ));
         }
         if survey.unreadable > 0 {
             warnings.push(format!("{}: {} records could not be read", self.name, survey.unreadable));

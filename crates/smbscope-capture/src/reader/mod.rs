@@ -63,9 +63,9 @@ pub enum CaptureError {
     /// The file ends before its first record.
     #[error("{name}: the {format} file header is cut off after {length} bytes")]
     HeaderCut { name: String, format: &'static str, length: usize },
-    #[error("{name}: {format} captures are not read; convert it with: editcap -F pcapng {name} OUT.pcapng")]
+    #[error("{name}: {format} captures are not supported; convert it with: editcap -F pcapng {name} OUT.pcapng")]
     Unsupported { name: String, format: &'static str },
-    #[error("{name}: {format} files are not read; unpack it first with {remedy}")]
+    #[error("{name}: {format} files are not supported; unpack it first with {remedy}")]
     Packed {
         name: String,
         format: &'static str,
@@ -76,7 +76,7 @@ pub enum CaptureError {
     NotACapture { name: String, starts_with: String },
     #[error("{name}: damaged {compression} data: {reason}")]
     Decompress { name: String, compression: &'static str, reason: String },
-    #[error("{name}: the file was cut short while it was read; try again once nobody writes to it")]
+    #[error("{name}: the file was truncated while it was being read; retry when no program writes to it")]
     CutShort { name: String },
     #[error(
         "{name}: {compression} data that needs a window of more than the {} MiB that --memory allows; raise --memory",
@@ -89,6 +89,6 @@ pub enum CaptureError {
         std::env::temp_dir().display()
     )]
     Spool { name: String, source: io::Error },
-    #[error("{count} inputs are too many: at most 65,535 are read at once")]
+    #[error("{count} inputs are too many: the maximum is 65,535")]
     TooManyInputs { count: usize },
 }

@@ -297,7 +297,7 @@ impl BenchArguments {
         } else if self.connections_per_session > 1 && self.connect.dialect < SMB3 {
             "--connections-per-session needs SMB 3; choose --dialect 3.0 or later"
         } else if self.cluster.address.is_some() && self.capture {
-            "--capture sees no packets of other hosts: leave --capture or --cluster out"
+            "--capture sees no packets of other hosts: omit --capture or --cluster"
         } else if self.cluster.address.is_some() && !self.by.is_empty() {
             "--by depends on the order of all commands, which is unknown across hosts: omit --by or --cluster"
         } else if let Some(conflict) = connect.conflict() {

@@ -19,7 +19,7 @@ Examples:
   smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
   smbscope lab down --all
 
-Exit status: 0 done, 1 it could not be done, 2 bad arguments; that of the command for `lab run`.")]
+Exit status: 0 done, 1 failed, 2 bad arguments; `lab run` returns the status of its command.")]
 pub struct LabArguments {
     #[command(subcommand)]
     pub verb: LabVerb,
@@ -52,7 +52,7 @@ Examples:
   smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
   smbscope lab run --max-dialect 3.0 --encrypt -- ./my-test.sh
 
-Exit status: that of the command; 128 and the number of the signal that ended it; 1 if there was no server.")]
+Exit status: the command's; 128 plus the number of the signal that ended it; 1 if there was no server.")]
     Run(RunArguments),
 
     /// Keep a server for another smbscope, which sends requests on standard input.

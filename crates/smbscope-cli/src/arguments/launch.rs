@@ -153,7 +153,7 @@ impl LaunchArguments {
         let on_share = matches!(&self.target, Some(LaunchTarget::Lab | LaunchTarget::Target(TargetUrl::Share(_))));
         let in_folder = matches!(&self.target, Some(LaunchTarget::Target(TargetUrl::Folder(_))));
         if self.server.is_some() && !in_folder {
-            Some("--server is of a local folder on which a share is mounted: --target file:DIR")
+            Some("--server needs a local folder on which a share is mounted: --target file:DIR")
         } else if self.capture && !on_share && self.server.is_none() {
             Some("--capture needs a server: --target smb://host/share, or --server with --target file:DIR")
         } else if self.timeout.is_zero() {

@@ -64,9 +64,9 @@ impl Arguments {
         } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             "standard input (-) can be read only once"
         } else if arguments.classic && arguments.slices() {
-            "--classic is the layout of 1997, which has no place for slices; leave --classic or --by out"
+            "--classic is the layout of 1997, which has no slices; omit --classic or --by"
         } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == AnalyzeFormat::Csv) {
-            "--interval is about the time line, which is part of the text report and of --format json"
+            "--interval sets the time line, which only the text report and --format json contain"
         } else if !arguments.fail_if.is_empty() && arguments.writes_table() {
             "--fail-if needs a report, not the exchange table; use --format text, json or html"
         } else if arguments.no_findings && arguments.fail_if.iter().any(FailIf::needs_answer) {
@@ -181,8 +181,8 @@ Examples:
   smbscope analyze --fail-if 'answer.culprit == server' --fail-if 'READ.p95 > 20ms' --junit smb.xml capture.pcapng
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope analyze -
 
-Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted (what was read until \
-then is written).")]
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted (the results so \
+far are written).")]
 pub struct AnalyzeArguments {
     /// Read these captures; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]

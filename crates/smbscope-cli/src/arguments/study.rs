@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   smbscope study studies/ini-dialects.toml --quick -o ini
-  smbscope study studies/ini-dialects.toml -o ini       goes on where it was interrupted
+  smbscope study studies/ini-dialects.toml -o ini       resumes where it was interrupted
   smbscope study studies/netbench-two-servers.toml --target old=smb://ann@old/share --target new=smb://ann@new/share -o two
 
 Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 interrupted (finished runs are kept).")]

@@ -124,7 +124,7 @@ fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
         let more = left.count - left.paths.len() as u64;
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         bail!(
-            "left on the share what smbscope did not make, and the directories that hold it: {}{more}; remove it \
+            "left on the share files that smbscope did not make, and their directories: {}{more}; remove them \
              yourself, then run this again",
             left.paths.join(", ")
         );

@@ -120,7 +120,7 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
         write(&format!("{}: stopped\n", clean(name)))?;
     }
     for name in swept {
-        write(&format!("{}: had no owner any more; removed\n", clean(&name)))?;
+        write(&format!("{}: its owner has ended; removed\n", clean(&name)))?;
     }
     Ok(())
 }

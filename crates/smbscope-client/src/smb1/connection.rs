@@ -384,13 +384,13 @@ impl Smb1Connection {
     async fn handle_unsolicited(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.unasked += 1;
         if self.unasked > BREAKS_MAX {
-            return Err(self.protocol(&format!("more than {BREAKS_MAX} messages that nobody asked for")));
+            return Err(self.protocol(&format!("more than {BREAKS_MAX} unsolicited messages")));
         }
         if let Some(broken) = LockingAndxRequest::parse(self.link.frame()) {
             return self.acknowledge(broken, header, arrived).await;
         }
         if !header.is_reply() {
-            return Err(self.protocol("a request to the client that is no oplock break"));
+            return Err(self.protocol("a request to the client other than an oplock break"));
         }
         if let Some(watch) = self.watch.as_mut().filter(|watch| watch.pending.mid == header.mid) {
             let watched = watch.pending;
@@ -400,7 +400,7 @@ impl Smb1Connection {
         if self.mids.was_ignored(header.mid) {
             return Ok(());
         }
-        Err(self.protocol("an answer that nothing was asked for"))
+        Err(self.protocol("a response without a request"))
     }
 
     async fn acknowledge(

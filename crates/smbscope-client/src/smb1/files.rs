@@ -141,7 +141,7 @@ impl Smb1ClientSession {
         self.connection.call(&read, Smb1RequestDetails::range(fid, offset, max_count)).await?;
         let length = u32::try_from(self.data()?.len()).unwrap_or(u32::MAX);
         if length > max_count {
-            return Err(ClientError::Protocol("READ_ANDX brought more than was asked for".to_owned()));
+            return Err(ClientError::Protocol("READ_ANDX returned more than requested".to_owned()));
         }
         Ok(length)
     }

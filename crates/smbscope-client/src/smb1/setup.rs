@@ -54,7 +54,7 @@ impl Smb1ClientSession {
     pub async fn connect(options: &SessionOptions) -> Result<Smb1ClientSession, ClientError> {
         if options.dialect != Dialect::NtLm012 {
             return Err(ClientError::Unsupported(format!(
-                "{}: of SMB1, NT LM 0.12 is spoken and no other",
+                "{}: NT LM 0.12 is the only supported dialect of SMB1",
                 options.dialect
             )));
         }
@@ -137,7 +137,7 @@ async fn negotiate(
     let can_sign = signing_required || answer.security_mode & security_mode::SIGNATURES_ENABLED != 0;
     let sign = match options.signing {
         ClientSigningPolicy::Off if signing_required => {
-            return unsupported("the server requires signing, and it is to be off");
+            return unsupported("the server requires signing, which is switched off here");
         }
         ClientSigningPolicy::Required if !can_sign => {
             return unsupported("the server cannot sign, and signing is required");
@@ -159,7 +159,7 @@ async fn negotiate(
     if server.max_buffer_size < SMB1_BUFFER_MIN {
         let size = server.max_buffer_size;
         return unsupported(&format!(
-            "the server takes messages of {size} bytes at most, and work needs {SMB1_BUFFER_MIN}"
+            "the server accepts messages of at most {size} bytes, but {SMB1_BUFFER_MIN} are needed"
         ));
     }
     if !answer.can(capabilities::NT_SMBS | capabilities::STATUS32) {
@@ -222,7 +222,7 @@ async fn authenticate(
         }
         return Ok((authenticator, guest));
     }
-    Err(ClientError::Protocol("the server asks for one security token after the other".to_owned()))
+    Err(ClientError::Protocol("the server keeps asking for security tokens".to_owned()))
 }
 
 fn start_signing(
@@ -293,9 +293,11 @@ fn refused_logon(error: ClientError, options: &SessionOptions) -> ClientError {
     };
     let hint = match status {
         NtStatus::LOGON_FAILURE | NtStatus::WRONG_PASSWORD | NtStatus::NO_SUCH_USER => {
-            "the user name or the password is wrong, or guests are not let in"
+            "the user name or the password is wrong, or guests are not allowed"
         }
-        NtStatus::ACCESS_DENIED => "the server lets in neither guests nor strangers, or wants signatures: give a user",
+        NtStatus::ACCESS_DENIED => {
+            "the server allows neither guests nor anonymous users, or requires signing: give a user"
+        }
         NtStatus::ACCOUNT_DISABLED => "the account is switched off",
         NtStatus::ACCOUNT_LOCKED_OUT => "the account is locked after too many wrong passwords: wait, or unlock it",
         NtStatus::PASSWORD_EXPIRED | NtStatus::PASSWORD_MUST_CHANGE => "the password must be changed first",
@@ -318,7 +320,7 @@ fn refused_tree(error: ClientError, options: &SessionOptions) -> ClientError {
     let Some(status) = error.status() else { return error };
     let hint = match status {
         NtStatus::BAD_NETWORK_NAME => "the server has no share of this name",
-        NtStatus::ACCESS_DENIED => "this user may not, or the share wants encryption, which SMB1 lacks",
+        NtStatus::ACCESS_DENIED => "access is denied, or the share requires encryption, which SMB1 lacks",
         _ => "see the server's log",
     };
     ClientError::Refused { what: format!("connect to share {}", options.share), status, hint }

@@ -91,7 +91,7 @@ impl Smb1ClientSession {
     fn was_read(&self, length: u32) -> Result<u64, ClientError> {
         let read = ReadAndxResponse::parse(self.connection.message()).map_err(malformed)?.data.len();
         if read > length as usize {
-            return Err(ClientError::Protocol("READ_ANDX brought more than was asked for".to_owned()));
+            return Err(ClientError::Protocol("READ_ANDX returned more than requested".to_owned()));
         }
         if read == 0 && length > 0 {
             let command = Command::Smb1(smb1::Smb1Command::READ_ANDX);
@@ -124,11 +124,11 @@ pub(super) fn block(
     let why = if !options.raw {
         return Ok(None);
     } else if server & capabilities::RAW_MODE == 0 || max_raw_size == 0 {
-        "the server has no raw mode (some have none where they can sign)"
+        "the server has no raw mode (some drop it if they can sign)"
     } else if signed {
-        "what has no header has no signature: raw mode needs a session without"
+        "raw messages have no header to sign: raw mode needs a session without signing"
     } else if options.leases {
-        "an oplock break could be taken for data: raw mode needs a session without oplocks"
+        "an oplock break could be mistaken for data: raw mode needs a session without oplocks"
     } else {
         return Ok(Some(max_raw_size.min(BLOCK_MAX)));
     };
@@ -151,7 +151,7 @@ impl Smb1Connection {
             self.accept(&pending, &header)?;
         }
         if bytes > usize::from(max_count) {
-            return Err(ClientError::Protocol("READ_RAW brought more than was asked for".to_owned()));
+            return Err(ClientError::Protocol("READ_RAW returned more than requested".to_owned()));
         }
         self.samples.push(pending.sample(ExchangeOutcome::Complete, None, arrived, bytes));
         Ok(bytes as u32)

@@ -349,7 +349,7 @@ impl ReceivedResponse {
     }
 
     pub(super) fn malformed(&self) -> ClientError {
-        ClientError::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
+        ClientError::Protocol(format!("its answer to {} is cut off or malformed", self.header.command))
     }
 }
 

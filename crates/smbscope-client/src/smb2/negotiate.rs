@@ -103,13 +103,13 @@ pub(super) async fn negotiate(
         return Err(ClientError::Refused {
             what: format!("dialect {} with {}", options.dialect, options.address),
             status: reply.status(),
-            hint: "the server does not do this dialect; try another with --dialect",
+            hint: "the server does not support this dialect; try another with --dialect",
         });
     }
     let response = Response::parse(message).ok_or_else(|| reply.malformed())?;
     if response.dialect != dialect {
         let chosen = Dialect::Smb2(response.dialect);
-        let reason = format!("dialect {} was asked for, and the server chose {chosen}", options.dialect);
+        let reason = format!("dialect {} was requested, but the server chose {chosen}", options.dialect);
         return Err(ClientError::Unsupported(reason));
     }
     let (signing_algorithm, cipher) = match dialect {
@@ -140,13 +140,13 @@ pub(super) async fn negotiate(
     {
         let what = wanted.map_or_else(|| "encryption".to_owned(), |cipher| format!("the cipher {cipher:?}"));
         return Err(ClientError::Unsupported(format!(
-            "the server does not do {what} with dialect {}",
+            "the server does not support {what} with dialect {}",
             options.dialect
         )));
     }
     let smallest = response.max_transact_size.min(response.max_read_size).min(response.max_write_size);
     if smallest < TRANSFER_MIN {
-        let text = format!("the server allows transfers of {smallest} bytes at most, and work needs {TRANSFER_MIN}");
+        let text = format!("the server allows transfers of at most {smallest} bytes, but {TRANSFER_MIN} are needed");
         return Err(ClientError::Unsupported(text));
     }
     let has_credit_charge = dialect >= 0x0210;

@@ -112,7 +112,7 @@ impl Smb2Connection {
         let rest = if self.sealed {
             self.protection.open(frame).ok_or("authentication tag")
         } else if frame.starts_with(&COMPRESSION_ID) {
-            let error = ClientError::Protocol("it compresses, which was not negotiated".to_owned());
+            let error = ClientError::Protocol("it compresses, but compression was not negotiated".to_owned());
             self.abandon();
             return Err(error);
         } else {
@@ -144,8 +144,7 @@ impl Smb2Connection {
         let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
         let header =
             Smb2Header::parse(bytes).filter(|header| bytes.len() >= Smb2Header::LENGTH && header.is_response());
-        let header =
-            header.ok_or_else(|| ClientError::Protocol("a message without the header of a response".to_owned()))?;
+        let header = header.ok_or_else(|| ClientError::Protocol("a message without a response header".to_owned()))?;
         let range = match header.next_command as usize {
             0 => rest,
             next if next >= Smb2Header::LENGTH && next < bytes.len() => {
@@ -160,10 +159,10 @@ impl Smb2Connection {
 
         if header.message_id == u64::MAX && header.command == smb2::Smb2Command::OPLOCK_BREAK {
             let notification = Notification::parse(message)
-                .ok_or_else(|| ClientError::Protocol("an OPLOCK_BREAK of an unknown form".to_owned()))?;
+                .ok_or_else(|| ClientError::Protocol("a malformed OPLOCK_BREAK".to_owned()))?;
             self.unasked += 1;
             if self.unasked > BREAKS_MAX {
-                let text = format!("more than {BREAKS_MAX} breaks of oplocks or leases without an answer in between");
+                let text = format!("more than {BREAKS_MAX} oplock or lease breaks without a response in between");
                 return Err(ClientError::Protocol(text));
             }
             self.samples.push(break_sample(&header, &notification, arrived, message.len(), self.sealed));
@@ -173,7 +172,7 @@ impl Smb2Connection {
         let found = self.pending.iter().position(|pending| pending.sample.message_id == header.message_id);
         let Some(index) = found else {
             let (command, id) = (header.command, header.message_id);
-            return Err(ClientError::Protocol(format!("an answer to {command} {id}, which was not asked")));
+            return Err(ClientError::Protocol(format!("an unsolicited response to {command} {id}")));
         };
         let pending = &mut self.pending[index];
         if pending.sample.command != Command::Smb2(header.command) {
@@ -182,7 +181,7 @@ impl Smb2Connection {
         }
         if header.status == NtStatus::SUCCESS && !has_its_body(header.command, message) {
             let command = header.command;
-            return Err(ClientError::Protocol(format!("its answer to {command} is cut off or of another form")));
+            return Err(ClientError::Protocol(format!("its answer to {command} is cut off or malformed")));
         }
         self.credits.granted(header.credits, std::mem::take(&mut pending.credits_asked));
         if header.status == NtStatus::PENDING && header.async_id.is_some() {
@@ -230,7 +229,7 @@ impl Smb2Connection {
             if self.pending.len() >= UNANSWERED_MAX {
                 self.abandon();
                 return Err(ClientError::Protocol(format!(
-                    "{UNANSWERED_MAX} acknowledgements of breaks without an answer"
+                    "{UNANSWERED_MAX} break acknowledgements without a response"
                 )));
             }
             self.begin();

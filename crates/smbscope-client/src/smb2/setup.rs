@@ -182,7 +182,7 @@ pub(super) async fn tree(
             hint: match reply.status() {
                 NtStatus::BAD_NETWORK_NAME => "the server has no share of this name",
                 NtStatus::ACCESS_DENIED => {
-                    "this user may not, or the share wants encryption, which needs SMB 3 and a user with a password"
+                    "access is denied, or the share requires encryption, which needs SMB 3 and a user with a password"
                 }
                 _ => "see the server's log",
             },
@@ -192,7 +192,7 @@ pub(super) async fn tree(
     let response = tree_connect::Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?;
     if response.encrypts_data() {
         if connection.protection.sealer.is_none() {
-            let reason = "the share wants encryption, which needs SMB 3 and a user with a password";
+            let reason = "the share requires encryption, which needs SMB 3 and a user with a password";
             return Err(ClientError::Unsupported(reason.to_owned()));
         }
         connection.protection.mode = ProtectionLevel::Sealed;
@@ -255,7 +255,7 @@ fn mode(
         return match protection.sealer {
             Some(_) => Ok(ProtectionLevel::Sealed),
             None => {
-                Err(ClientError::Unsupported("the server wants encryption, and no cipher was agreed on".to_owned()))
+                Err(ClientError::Unsupported("the server requires encryption, but no cipher was agreed on".to_owned()))
             }
         };
     }
@@ -276,8 +276,8 @@ fn refused(status: NtStatus, options: &SessionOptions) -> ClientError {
         Credentials::Kerberos => "a session with Kerberos".to_owned(),
     };
     let hint = match status {
-        NtStatus::LOGON_FAILURE => "the user name or the password is wrong, or guests are not let in",
-        NtStatus::ACCESS_DENIED => "the server does not let this user in",
+        NtStatus::LOGON_FAILURE => "the user name or the password is wrong, or guests are not allowed",
+        NtStatus::ACCESS_DENIED => "the server rejects this user",
         NtStatus::ACCOUNT_DISABLED | NtStatus::ACCOUNT_LOCKED_OUT | NtStatus::ACCOUNT_RESTRICTION => {
             "the account cannot be used now; see the server's policy"
         }
@@ -324,7 +324,7 @@ impl Smb2ClientSession {
             return Err(unsupported("several connections a session need SMB 3"));
         }
         let (Some(keys), Some(count)) = (&self.channels.keys, self.channels.count.checked_add(1)) else {
-            return Err(unsupported("another channel needs the first one of a user with a password, and 255 at most"));
+            return Err(unsupported("channels need a session of a user with a password, and 255 is the maximum"));
         };
         let mut connection = Smb2Connection::connect(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, Some(self.channels.client_guid)).await?;

@@ -143,7 +143,7 @@ impl FramedConnection {
         let first = Instant::now();
         self.sent_from = first;
         if std::mem::replace(&mut self.unsent, true) {
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "an earlier request was sent in part only"));
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "an earlier request was sent incompletely"));
         }
         let mut sent = 0;
         while let Some(rest) = self.outgoing.get(sent..).filter(|rest| !rest.is_empty()) {
@@ -229,7 +229,7 @@ impl FramedConnection {
             if let Some(bytes) = self.incoming[start..self.filled].first_chunk::<{ nbss::HEADER_LENGTH }>() {
                 let header = FrameHeader::parse(*bytes).ok_or_else(|| match &self.unknown {
                     Some(server) => Foreign::new(server, &self.incoming[start..self.filled]).into_io(),
-                    None => invalid(format!("{bytes:02x?} where a frame must begin")),
+                    None => invalid(format!("{bytes:02x?} in place of a frame header")),
                 })?;
                 wanted += header.length as usize;
                 if present >= wanted {
@@ -351,13 +351,13 @@ async fn request(link: &mut FramedConnection, called: &str, options: &SessionOpt
         FrameType::PositiveResponse => None,
         FrameType::NegativeResponse => Some(refusal(link.frame().first().copied().unwrap_or(0x8f)).to_owned()),
         FrameType::RetargetResponse => Some("the server sends its clients to another address".to_owned()),
-        other => return Err(invalid(format!("a NetBIOS frame of type {other:?} where a session response must be"))),
+        other => return Err(invalid(format!("a NetBIOS frame of type {other:?} in place of a session response"))),
     })
 }
 
 fn refusal(code: u8) -> &'static str {
     match code {
-        0x80 => "nobody listens on the called name",
+        0x80 => "nothing listens on the called name",
         0x81 => "it does not listen for our name",
         0x82 => "the called name is not present",
         0x83 => "the server is out of resources",

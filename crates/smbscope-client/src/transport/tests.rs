@@ -122,7 +122,7 @@ fn bytes_that_are_no_frame_are_refused() {
         async |mut link| {
             link.receive(soon()).await.unwrap();
             let error = link.receive(soon()).await.unwrap_err();
-            assert_eq!(error.to_string(), "[48, 54, 54, 50] where a frame must begin");
+            assert_eq!(error.to_string(), "[48, 54, 54, 50] in place of a frame header");
         },
     );
 }

@@ -93,7 +93,7 @@ async fn a_wrong_password_is_refused_with_a_hint() {
     assert!(
         error
             .to_string()
-            .ends_with("STATUS_LOGON_FAILURE; the user name or the password is wrong, or guests are not let in"),
+            .ends_with("STATUS_LOGON_FAILURE; the user name or the password is wrong, or guests are not allowed"),
         "{error}"
     );
 }

@@ -57,7 +57,7 @@ fn server_restart(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
         _ => "refused",
     };
     let what = format!(
-        "{} ended its connections and {how} new ones for {}: {} needed {} to get back",
+        "{} ended its connections and {how} new ones for {}: {} needed {} to reconnect",
         server_name(server),
         unbroken(span(worst.to - worst.from)),
         counted(clients.len() as u64, "client", "clients"),
@@ -97,7 +97,7 @@ pub(super) const SERVER_UNREACHABLE: Detector = Detector {
     id: "server-unreachable",
     culprit: Culprit::Server,
     title: "The server can't be reached",
-    condition: "Connection attempts were refused, unanswered or closed without data for `wait`, and no other connection of the client to this server worked meanwhile. If nothing answered, the culprit is the network.",
+    condition: "Connection attempts were refused, unanswered or closed without data for `wait`, and no other connection of the client to this server worked during that time. If nothing answered, the culprit is the network.",
     advice: "Refused: the host is up but nothing listens on the port, or a firewall rejects it; start the service. No answer: the host is down, a firewall drops the packets, or the route is wrong.",
     source: "RFC 9293 3.5 (SYN without answer, RST)",
     thresholds: &[("wait", "1s")],
@@ -160,8 +160,8 @@ pub(super) const NETWORK_OUTAGE: Detector = Detector {
     id: "network-outage",
     culprit: Culprit::Network,
     title: "The network was down",
-    condition: "No acknowledgment passed in either direction for `outage` in spite of retransmissions, and then traffic went on.",
-    advice: "Both TCP stacks sent again and again and heard nothing: a link, switch, access point or VPN was down, or a route changed. After it, TCP waits for its next retry, up to a minute. Look at the logs of the devices in between at that time.",
+    condition: "No acknowledgment passed in either direction for `outage` despite retransmissions, and then traffic resumed.",
+    advice: "Both TCP stacks kept retransmitting and received nothing: a link, switch, access point or VPN was down, or a route changed. Afterwards TCP waits for its next retry, up to a minute. Look at the logs of the devices in between at that time.",
     source: "RFC 6298 5.5 (exponential backoff)",
     thresholds: &[("outage", "1s")],
     covers: &[
@@ -202,7 +202,7 @@ fn network_outage(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Find
     }
     let total = Nanos(lost.values().copied().fold(0, i64::saturating_add));
     let what = format!(
-        "Nothing got through between {} and {} for {}, in spite of {}",
+        "Nothing got through between {} and {} for {}, despite {}",
         server_name(server),
         match clients.len() {
             1 => clients.iter().next().map(ToString::to_string).unwrap_or_default(),
@@ -230,8 +230,8 @@ pub(super) const SERVER_HANG: Detector = Detector {
     id: "server-hang",
     culprit: Culprit::Server,
     title: "The server answered nothing",
-    condition: "The server sent no response on any connection for `silence`, although requests were outstanding and none of them was retransmitted: its TCP went on acknowledging.",
-    advice: "Look at what the server did at that time: its log, a hung disk or controller, a failover, memory pressure, a virtual machine that was moved or paused. Its TCP stack went on acknowledging, so the network was there.",
+    condition: "The server sent no response on any connection for `silence`, although requests were outstanding and none of them was retransmitted: its TCP kept acknowledging.",
+    advice: "Check the server at that time: its log, a hung disk or controller, a failover, memory pressure, a virtual machine that was moved or paused. Its TCP stack kept acknowledging, so the network was up.",
     source: "docs/causes.md: silence on all connections of a server",
     thresholds: &[("silence", "1s")],
     covers: &[
@@ -337,7 +337,7 @@ pub(super) const REQUEST_UNANSWERED: Detector = Detector {
     culprit: Culprit::Server,
     title: "A request was never answered",
     condition: "A request had no response for `wait`, until its connection or the capture ended. If the server's TCP did not acknowledge the request, the culprit is the network.",
-    advice: "Look at the server's log and at what the request works on: the server has the request and does not answer it. If its TCP never acknowledged the request, look at firewalls, WAN accelerators and the path instead. The packet's number is the place to look in Wireshark.",
+    advice: "Check the server's log and the file or service that the request uses: the server received the request but did not answer it. If its TCP never acknowledged the request, look at firewalls, WAN accelerators and the path instead. The packet number locates the request in Wireshark.",
     source: "RFC 9293 3.8.1; MS-SMB2 3.2.6.1 (request expiration)",
     thresholds: &[("wait", "10s")],
     covers: &["server-saturation", "slow-logon"],

@@ -12,9 +12,9 @@ pub(super) const BANDWIDTH_LIMITED: Detector = Detector {
     id: "bandwidth-limited",
     culprit: Culprit::Network,
     title: "The link is full",
-    condition: "At least `bytes` went in one direction, the part `flat` of them at about the same rate (±30%) of at most `rate`, and transfers took `transfer` of the waits. Not where the receive window or packet loss sets the rate.",
+    condition: "At least `bytes` went in one direction, the part `flat` of them at about the same rate (±30%) of at most `rate`, and transfers took `transfer` of the waits. Not reported if the receive window or packet loss sets the rate.",
     advice: "The line carries no more. Move less over it (compression of SMB 3.1.1, caching, a local copy), at another time, or get a faster line. If it should be faster: look for a port at 100 Mbit/s, a shaper, or a WAN link that others fill.",
-    source: "docs/causes.md: a flat rate with data always on its way",
+    source: "docs/causes.md: a flat rate with data always in flight",
     thresholds: &[("bytes", "1MB"), ("rate", "130Mbit"), ("flat", "60%"), ("transfer", "45%")],
     covers: &[
         "slow-storage",
@@ -104,7 +104,7 @@ pub(super) const QUEUEING: Detector = Detector {
     culprit: Culprit::Network,
     title: "Another transfer fills the line's queue",
     condition: "While another client's transfer ran at the rate of the line, at least `commands` commands without data took `ratio` times as long as otherwise, and `wait` longer.",
-    advice: "The queue of the slowest link holds more data than the link carries in a tenth of a second, and everybody's packets wait in it (bufferbloat). Limit the large transfer, run it at another time, or have the router manage its queue (fq_codel, CAKE, or a traffic class for SMB).",
+    advice: "The queue of the slowest link holds more data than the link carries in a tenth of a second, and all packets wait in it (bufferbloat). Limit the large transfer, run it at another time, or have the router manage its queue (fq_codel, CAKE, or a traffic class for SMB).",
     source: "RFC 8290 (FQ-CoDel); Gettys and Nichols, Bufferbloat, ACM Queue 2011",
     thresholds: &[("commands", "5"), ("ratio", "4"), ("wait", "30ms")],
     covers: &[
@@ -175,7 +175,7 @@ fn queued_behind(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Finding> {
         return None;
     }
     let what = format!(
-        "{} filled the line ({}) and its queue: commands of {} without data took {} meanwhile, {} otherwise",
+        "{} filled the line ({}) and its queue: commands of {} without data took {} during that time, {} otherwise",
         filler.pair.client,
         bit_rate(filler.rate),
         pair.client,

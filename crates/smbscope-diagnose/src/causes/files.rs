@@ -11,7 +11,7 @@ use smbscope_stats::TimePart;
 pub(super) const INI_PATTERN: Detector = Detector {
     id: "ini-pattern",
     culprit: Culprit::Application,
-    title: "The same file opened again and again",
+    title: "The same file opened repeatedly",
     condition: "One file was opened `opens` times within `window` on a connection, and read or written.",
     advice: "Have the application read the file once and keep it, or keep the file on the local disk: an INI file that is read setting by setting costs an open, a read and a close each. A lease does not help where the client closes the file at once; a shorter round trip does.",
     source: "docs/studies.md: an article on an INI file of 3,000 settings, opened 3,000 times",
@@ -57,7 +57,7 @@ fn ini_pattern(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Find
 pub(super) const MISSING_FILE_PROBES: Detector = Detector {
     id: "missing-file-probes",
     culprit: Culprit::Application,
-    title: "Files looked for where they are not",
+    title: "Lookups of files that don't exist",
     condition: "`share` of at least `lookups` opens and path queries found nothing.",
     advice: "Applications search their paths for libraries, settings and language files. Shorten the search path, install the application locally, or put a share last in it. Windows clients remember missing names for FileNotFoundCacheLifetime.",
     source: "Microsoft, \"Performance tuning for SMB file servers\": FileNotFoundCacheEntriesMax",
@@ -162,7 +162,7 @@ pub(super) const SMALL_FILE_COPY: Detector = Detector {
     culprit: Culprit::Application,
     title: "Many small files, one after the other",
     condition: "`files` different files of at most 64 KiB were read or written within a minute, with at most `outstanding` commands outstanding, and took `share` of the waits, at least `each` for each file.",
-    advice: "Copy with several files at a time (robocopy /MT, rsync in parallel), or pack the files into one archive or disk image: each file costs several round trips whatever its size. For profiles: keep caches and temporary files out of what is redirected.",
+    advice: "Copy with several files at a time (robocopy /MT, rsync in parallel), or pack the files into one archive or disk image: each file costs several round trips whatever its size. For profiles: keep caches and temporary files out of redirected folders.",
     source: "Microsoft, \"Slow SMB file transfer speed\": small files; docs/studies.md: logons that copy 18,460 files",
     thresholds: &[("files", "100"), ("outstanding", "12"), ("share", "40%"), ("each", "4ms")],
     covers: &["rtt-bound", "serial-client", "metadata-heavy", "small-io"],

@@ -124,9 +124,9 @@ fn dfs_referral(pair: &Pair<'_>) -> Option<Finding> {
 pub(super) const NEGOTIATE_CHURN: Detector = Detector {
     id: "negotiate-churn",
     culprit: Culprit::Application,
-    title: "Connections made again and again",
-    condition: "At least `negotiations` NEGOTIATE requests, and more than `share` as many as opens, on connections that mostly follow one another.",
-    advice: "Find out why the client connects anew: short time-outs on server or firewall, credentials that change, a mount for each access. Each connection costs TCP, NEGOTIATE, two SESSION_SETUP and TREE_CONNECT.",
+    title: "Connections made repeatedly",
+    condition: "At least `negotiations` NEGOTIATE requests, and more than `share` of the number of opens, on connections that mostly follow one another.",
+    advice: "Find out why the client reconnects: short time-outs on server or firewall, credentials that change, a mount for each access. Each connection costs TCP, NEGOTIATE, two SESSION_SETUP and TREE_CONNECT.",
     source: "MS-SMB2 3.2.4.2: connecting to a share; docs/studies.md",
     thresholds: &[("negotiations", "5"), ("share", "2%")],
     covers: &["rtt-bound", "serial-client", "metadata-heavy", "slow-logon", "slow-client-link", "many-channels"],
@@ -147,7 +147,7 @@ fn negotiate_churn(pair: &Pair<'_>) -> Option<Finding> {
     let connects = pair.served(CommandClass::TreeConnect);
     let trip = pair.round_trip().unwrap_or_default();
     let what = format!(
-        "{} connected to {} again and again: {} NEGOTIATE, {} SESSION_SETUP and {} TREE_CONNECT for {}",
+        "{} connected to {} repeatedly: {} NEGOTIATE, {} SESSION_SETUP and {} TREE_CONNECT for {}",
         pair.client,
         pair.server_name(),
         thousands(negotiations.count),

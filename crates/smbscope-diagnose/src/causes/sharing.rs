@@ -171,7 +171,7 @@ pub(super) const CONFLICTS: Detector = Detector {
     id: "conflicts",
     culprit: Culprit::Client,
     title: "File in use by others",
-    condition: "Opens of one file failed with STATUS_SHARING_VIOLATION `attempts` times, or those of as many files, and cost `wait`: from the first attempt until success or the last refusal. Unless the client itself gave an oplock back for them: its own handles were in the way.",
+    condition: "Opens of one file failed with STATUS_SHARING_VIOLATION `attempts` times, or opens of as many files did, and cost `wait`, from the first attempt until success or the last refusal. Not reported if the client itself gave an oplock back for them: its own handles were in the way.",
     advice: "Find out who has the file open (smbstatus -L, Get-SmbOpenFile). Applications that try again in a loop make users wait for each attempt; virus scanners, search indexers and backups open files without sharing them.",
     source: "MS-SMB2 3.3.5.9; MS-FSA 2.1.5",
     thresholds: &[("wait", "1s"), ("attempts", "3")],
@@ -200,7 +200,7 @@ fn conflicts(pair: &Pair<'_>) -> Option<Finding> {
     };
     let tries = longest.count + u64::from(longest.succeeded);
     let time = unbroken(span(longest.length()));
-    let why = "which somebody else has open (STATUS_SHARING_VIOLATION)";
+    let why = "which is open elsewhere (STATUS_SHARING_VIOLATION)";
     let outcome = if longest.succeeded { "until it could open it" } else { "and gave up" };
     let what = match tries {
         1 => format!("{} waited {time} for the refusal to open {file}, {why}{others}", pair.client),

@@ -369,7 +369,7 @@ fn nothing(facts: &DiagnosisFacts<'_>) -> String {
                 let slowest = times.max.map_or_else(String::new, |max| format!("; the slowest took {}", unbroken(max)));
                 format!("{title}: {}{slowest}.", unbroken(counted(total.timed, one, many)))
             }
-            _ => format!("{title}: nobody waited."),
+            _ => format!("{title}: no noticeable waits."),
         };
     };
     let p95 = times.p95.map_or_else(String::new, |p95| format!(", {}", unbroken(format!("p95 {p95}"))));

@@ -284,8 +284,8 @@ mod tests {
         );
         assert!("p95(Read) < 1min".parse::<Criterion>().is_ok());
         for (text, expected) in [
-            ("p95 < 20ms", "character 5: `p95` needs to say of what; p95(total), p95(Read)"),
-            ("p95() < 20ms", "character 4: `p95` needs to say of what; p95(total), p95(Read)"),
+            ("p95 < 20ms", "character 5: `p95` needs a command or group; p95(total), p95(Read)"),
+            ("p95() < 20ms", "character 4: `p95` needs a command or group; p95(total), p95(Read)"),
             ("p42(Read) < 20ms", "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, errors, overload"),
             ("p95(Read < 20ms", "character 4: the parenthesis is not closed; write conditions such as p95(Read)"),
             ("p95(Read) > 20ms", "character 11: expected `<`, found `>`; write conditions such as"),

@@ -131,13 +131,13 @@ impl RampPlan {
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let wrong = |what: &str| Err(EngineError::Plan(what.to_owned()));
         if self.sessions_per_user == 0 || self.connections_per_session == 0 {
-            return wrong("a user has at least one session, and a session one connection");
+            return wrong("a user needs at least one session, and a session one connection");
         }
         if self.connections_per_session > CONNECTIONS_MAX {
             return wrong("a session has no more than 32 connections");
         }
         if self.duration.is_zero() || self.interval.is_zero() {
-            return wrong("the duration and the interval of a load point are longer than nothing");
+            return wrong("the duration and the interval of a load point must be above 0");
         }
         if self.duration.as_nanos() / self.interval.as_nanos() > INTERVALS_MAX {
             return wrong("a load point has more than 100,000 intervals: make them longer");
@@ -145,10 +145,10 @@ impl RampPlan {
         if let LoadSchedule::Open { rate, .. } = self.schedule
             && !(rate.is_finite() && rate > 0.0)
         {
-            return wrong("the rate of an open loop is a number above 0");
+            return wrong("the rate of an open loop must be above 0");
         }
         if !self.rates.is_empty() && (!self.schedule.is_open() || self.users.points().len() != 1) {
-            return wrong("a ramp of rates is of an open loop, and has one number of users");
+            return wrong("a ramp of rates needs an open loop and one number of users");
         }
         if !(self.connects.rate.is_finite() && self.connects.rate > 0.0) || self.connects.at_once == 0 {
             return wrong("connects need a rate above 0, and at least one at a time");

@@ -394,7 +394,7 @@ impl<T: ServerSession> ScriptedSession<T> {
 
     /// Drops the session: a response is still outstanding or the session is incomplete, so it can't be used.
     pub(crate) fn give_up<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
-        let reason = "no answer until the load point ended, nor in the time of grace after it";
+        let reason = "no answer until the load point ended, nor in the grace period after it";
         let mut recorder = point.recorder.borrow_mut();
         recorder.failure(reason);
         if self.session.take().is_some() {

@@ -117,8 +117,8 @@ fn advice(error: &smbscope_client::ClientError) -> &'static str {
             "; the share is read-only, at least for this user: choose another user or directory"
         }
         Some(NtStatus::DISK_FULL) => {
-            "; make room on the share, or use fewer users or a workload with smaller files; `smbscope bench clean` removes \
-             what was made"
+            "; make room on the share, or use fewer users or a workload with smaller files; `smbscope bench clean` \
+             removes the files"
         }
         Some(NtStatus::DIRECTORY_NOT_EMPTY) => "; files in it are still open: try again when they are closed",
         Some(NtStatus::OBJECT_PATH_NOT_FOUND) => "; make the directory that the target names first",

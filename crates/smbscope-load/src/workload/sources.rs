@@ -282,7 +282,7 @@ mod tests {
                 commands: 3,
                 anonymized: false,
                 repeats,
-                not_replayed: vec!["2 × CHANGE_NOTIFY: it waits for somebody else".to_owned()],
+                not_replayed: vec!["2 × CHANGE_NOTIFY: it waits for another client".to_owned()],
                 files:
                     "NTCreateX \"\\a\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 100 100 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n"
                         .to_owned(),

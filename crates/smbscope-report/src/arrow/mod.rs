@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    #[error("no document of smbscope: its schema is {0:?}")]
+    #[error("not a document of smbscope: its schema is {0:?}")]
     NoDocument(String),
 
     #[error("no table {name:?} in {schema}: it has {}", known.join(", "))]

@@ -123,7 +123,7 @@ fn what_is_no_table_is_an_error_that_lists_the_tables() {
         "{error}"
     );
     let error = table(&json!([1]), "commands").expect_err("no document").to_string();
-    assert_eq!(error, "no document of smbscope: its schema is \"\"");
+    assert_eq!(error, "not a document of smbscope: its schema is \"\"");
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn of_ramp(document: &BenchDocument) -> Vec<String> {
     for run in runs {
         match &run.ended {
             BenchRunOutcome::Done => {}
-            BenchRunOutcome::Interrupted => found.at(&[run], "the run was interrupted; what was measured is kept."),
+            BenchRunOutcome::Interrupted => found.at(&[run], "the run was interrupted; its results so far are kept."),
             BenchRunOutcome::Stopped { why } => found.at(&[run], &format!("the run was stopped: {}.", sentence(why))),
             BenchRunOutcome::Failed { why } => found.at(&[run], &format!("the run failed: {}.", sentence(why))),
         }
@@ -70,8 +70,8 @@ pub(super) fn of_ramp(document: &BenchDocument) -> Vec<String> {
             let asked = queues().map(|queue| queue.asked).max().unwrap_or(0);
             let reached = queues().map(|queue| queue.reached).min().unwrap_or(0);
             format!(
-                "the workload wants {asked} commands outstanding for each user, and there were {reached} at most: SMB1 \
-                 has one at a time here, and the server's credits limit SMB2 and 3."
+                "the workload wants {asked} commands outstanding per user, but at most {reached} were: SMB1 has one \
+                 at a time here, and the server's credits limit SMB2 and 3."
             )
         },
     );
@@ -101,7 +101,7 @@ pub(crate) fn far_below_its_rate(document: &BenchDocument) -> Option<String> {
     let (run, rate, kept, percent) =
         shares.filter(|(.., percent)| *percent < FAR_PERCENT).min_by(|a, b| a.3.total_cmp(&b.3))?;
     Some(format!(
-        "{} the rate was not reached: {}/s of {}/s ({percent:.0}%). The figures are those of a lower load.",
+        "{} the rate was not reached: {}/s of {}/s ({percent:.0}%). The figures describe a lower load.",
         at(document, &[run]),
         per_second(kept),
         per_second(rate)
@@ -131,8 +131,8 @@ impl LoadWarnings<'_> {
             let sessions = counted(host.sessions.into(), "session", "sessions");
             let commands = counted(lost.operations, "command", "commands");
             let text = format!(
-                "the load host {} was lost with {sessions}: {}. The figures are those of the other hosts; {commands} that it \
-                 had told of are not in them.",
+                "the load host {} was lost with {sessions}: {}. The figures cover the other hosts only; {commands} \
+                 that it had reported are left out.",
                 clean(&host.host),
                 sentence(&lost.why)
             );
@@ -145,8 +145,8 @@ impl LoadWarnings<'_> {
         let least_known = run.hosts.iter().max_by_key(|host| host.clock_bound_ns);
         if let Some(host) = least_known.filter(|host| host.clock_bound_ns > CLOCK_BOUND_LARGE) {
             let text = format!(
-                "the clock of the load host {} is known to ±{} only: hosts began apart by as much, and what is shown over \
-                 time is shifted by as much. Response times are not affected.",
+                "the clock of the load host {} is known only to ±{}: the start of its load and its figures over time \
+                 may be off by as much. Response times are not affected.",
                 clean(&host.host),
                 host.clock_bound_ns
             );
@@ -211,7 +211,7 @@ impl LoadWarnings<'_> {
                 Some(RunCapture::Made(made)) => {
                     if made.dropped_packets > 0 {
                         let packets = counted(made.dropped_packets, "packet", "packets");
-                        self.at(&[run], &format!("the capture lost {packets}: the wire's times are not all."));
+                        self.at(&[run], &format!("the capture lost {packets}: some times on the wire are missing."));
                     }
                     let (client, wire) = (made.client_commands, made.wire_commands);
                     if share(client.abs_diff(wire), client.max(wire)) >= DISAGREEMENT_PERCENT {

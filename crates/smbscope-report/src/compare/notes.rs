@@ -69,7 +69,7 @@ pub(super) fn notes(inputs: &[ComparisonInput], groups: &[ComparedGroup]) -> Vec
         let untimed = share(overview.untimed, overview.commands);
         if untimed > UNTIMED_PERCENT {
             let share = format!("{untimed:.1}%");
-            add(NoteKind::Damage, format!("{share} of the commands have no time, and may be those that took longest"));
+            add(NoteKind::Damage, format!("{share} of the commands have no time, and may be the slowest"));
         }
         if report.encrypted_frames > 0 {
             let frames = counted(report.encrypted_frames, "frame is", "frames are");
@@ -137,8 +137,8 @@ fn mix(groups: &[ComparedGroup], column: usize, base: &str) -> Option<String> {
         .map(|(at, (_, group))| (at, &group.group))?;
     let percent = |value: f64| format!("{value:.0}%");
     Some(format!(
-        "other work than {base}: {} of the commands are of another group ({group} {}, in {base} {}); compare groups and \
-         commands rather than totals",
+        "different work from {base}: {} of the commands are in another group ({group} {}, in {base} {}); compare \
+         groups and commands rather than totals",
         percent(distance),
         percent(mine[largest]),
         percent(bases[largest]),
@@ -163,11 +163,11 @@ pub(super) fn load_differences(given: &[Given]) -> Vec<ComparisonNote> {
             }
             (ComparableDocument::Report(_), ComparableDocument::Report(_)) => {}
             (ComparableDocument::Report(_), ComparableDocument::Ramp(_)) => {
-                let text = format!("times taken inside the client, and those of {name} on the wire: {ELSEWHERE}");
+                let text = format!("times measured inside the client, but on the wire in {name}: {ELSEWHERE}");
                 found.push(ComparisonNote { kind: NoteKind::Place, column, text });
             }
             (ComparableDocument::Ramp(_), ComparableDocument::Report(_)) => {
-                let text = format!("times taken on the wire, and those of {name} inside the client: {ELSEWHERE}");
+                let text = format!("times measured on the wire, but inside the client in {name}: {ELSEWHERE}");
                 found.push(ComparisonNote { kind: NoteKind::Place, column, text });
             }
         }
@@ -175,23 +175,23 @@ pub(super) fn load_differences(given: &[Given]) -> Vec<ComparisonNote> {
     found
 }
 
-const ELSEWHERE: &str = "inside the client the time of its own system and of its network counts too";
+const ELSEWHERE: &str = "times inside the client include its own system and its network";
 
 fn load_difference(ramp: &BenchDocument, base: &BenchDocument, name: &str) -> Option<String> {
     let load = |ramp: &BenchDocument| format!("{}, {}", ramp.workload.name, ramps::schedule(ramp));
     let users = |ramp: &BenchDocument| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
     let definitions = (&ramp.workload.sha256, &base.workload.sha256);
     if load(ramp) != load(base) {
-        Some(format!("another load than {name}: {}, and there {}", load(ramp), load(base)))
+        Some(format!("a different load from {name}: {}, there {}", load(ramp), load(base)))
     } else if let (Some(own), Some(bases)) = definitions
         && own != bases
     {
         let workload = &ramp.workload.name;
-        Some(format!("another workload than {name}: both are called {workload}, and their definitions differ"))
+        Some(format!("a different workload from {name}: both are called {workload}, but their definitions differ"))
     } else if ramp.workload.seed != base.workload.seed {
-        Some(format!("another seed than {name}: the order, places and sizes of operations differ"))
+        Some(format!("a different seed from {name}: the order, places and sizes of operations differ"))
     } else if users(ramp) != users(base) {
-        Some(format!("other load points than {name}: overall response times of different ranges do not compare"))
+        Some(format!("different load points from {name}: overall response times of different ranges do not compare"))
     } else {
         None
     }
@@ -266,7 +266,7 @@ pub(super) fn setup_differences(given: &[Given]) -> Vec<ComparisonNote> {
             .collect();
         if !other.is_empty() {
             let (own, base) = (clean(&given_side.name), clean(&given[0].name));
-            add(format!("{own} was measured otherwise than {base}: {}", other.join("; ")));
+            add(format!("{own} was measured differently from {base}: {}", other.join("; ")));
         }
     }
     notes

@@ -35,7 +35,7 @@ fn is_told_elsewhere(note: &Cause) -> bool {
     matches!(note.id.as_str(), "smb1-in-use" | "encrypted")
 }
 
-/// Formats `Files looked for where they are not: 10.0.0.9 lost 312 ms (2% of active time).`
+/// Formats `Lookups of files that don't exist: 10.0.0.9 lost 312 ms (2% of active time).`
 fn in_short(cause: &Cause) -> String {
     let lost = cause.best();
     let who = match (cause.subject.clients, &cause.subject.client) {

@@ -159,7 +159,7 @@ pub(super) fn timeline(page: &mut TextPage, report: &Report) {
     }
     let title = format!("Time line, in bins of {}", span(timeline.width));
     TextTable::new(columns).titled(title).section("", lines.into_iter().map(|line| line.indented(INDENT))).render(page);
-    let mut note = "MB/s are those of requests (up) and responses (down).".to_owned();
+    let mut note = "MB/s: requests (up) and responses (down).".to_owned();
     if room.is_some() {
         note += &format!(" {BAR_HEADING} is the sum of the response times.");
     }

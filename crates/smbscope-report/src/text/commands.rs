@@ -154,9 +154,9 @@ fn group_lines(report: &Report, is_brief: bool) -> Vec<TextTableLine> {
 }
 
 fn note(page: &mut TextPage, report: &Report, left_out: &[Cow<'_, str>]) {
-    let mut text = "Times are response times, from the first packet of the request to the last of the response, \
-                    Total wait their sum, by which commands are sorted. Service is the median time from the last packet of \
-                    the request to the first of the response. Share is that of all commands."
+    let mut text = "Times are response times, from the first packet of the request to the last of the response. \
+                    Commands are sorted by Total wait, the sum of these times. Service is the median time from the \
+                    last packet of the request to the first of the response. Share is the percentage of all commands."
         .to_owned();
     if report.aggregate.commands.iter().any(|row| section_of(row, report) != row.command.protocol()) {
         text += &format!(" {} opened connections that went on in SMB2/3.", unbroken("NEGOTIATE (SMB1)"));

@@ -87,8 +87,8 @@ fn rereads(page: &mut TextPage, figures: &CachingFigures) {
     }
     page.heading("Repeated reads");
     let text = format!(
-        "{} of {} ({} of {}) brought bytes that the client had read before and that, as far as the capture shows, did not \
-         change; {} of them had an oplock or lease that allowed the client to keep the bytes.",
+        "{} of {} ({} of {}) returned bytes that the client had read before and that, as far as the capture shows, \
+         did not change; {} of them had an oplock or lease that allowed the client to cache the bytes.",
         thousands(repeated.all.reads),
         counted(figures.reads.reads, "read", "reads"),
         percent_sign(repeated.all.bytes, figures.reads.bytes),

@@ -81,7 +81,8 @@ fn part_of(part: i64, whole: i64) -> String {
 
 fn note(page: &mut TextPage, slices: &SliceListing, left_out: &[Cow<'_, str>]) {
     let mut text =
-        "Total wait is the sum of response times, Share that of the total wait; expected waits count as commands only."
+        "Total wait is the sum of response times, Share its percentage of all total waits; expected waits count as \
+         commands only."
             .to_owned();
     if slices.missed_at_most_ns > 0 {
         let most = thousands(SLICES_MAX as u64);

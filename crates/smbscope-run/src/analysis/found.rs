@@ -37,7 +37,7 @@ impl AnalyzedCaptures {
         let mut notes = Vec::new();
         notes.extend(self.analysis.without_threads.then(|| WITHOUT_THREADS.to_owned()));
         if self.interrupted {
-            notes.push("interrupted: this is what was read until then".to_owned());
+            notes.push("interrupted: these are the results so far".to_owned());
         }
         let encrypted = self.analysis.quality.encrypted_frames;
         if encrypted > 0 {
@@ -105,7 +105,7 @@ impl AnalyzedCaptures {
         if !ports.is_empty() {
             let wanted: Vec<String> = ports.iter().map(u16::to_string).collect();
             let wanted = wanted.join(", ");
-            return format!("no SMB on port {wanted} in {seen}; {busiest}; without --port every port is looked at");
+            return format!("no SMB on port {wanted} in {seen}; {busiest}; without --port every port is inspected");
         }
         // The headers of Ethernet, IP and TCP alone take up to 74 bytes.
         let advice = match snapped_packets {
@@ -177,6 +177,6 @@ pub enum AnalysisError {
     InParts(&'static str),
 
     /// A bug: the most conservative pass failed as well.
-    #[error("an analysis that takes nothing for granted failed: {0:?}")]
+    #[error("the analysis failed: {0:?}")]
     Failed(RerunReason),
 }

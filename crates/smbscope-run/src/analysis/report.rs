@@ -59,7 +59,7 @@ fn warnings(
     let analysis = &found.analysis;
     let mut warnings = Vec::new();
     if found.interrupted {
-        warnings.push("interrupted: the report covers what was read until then".to_owned());
+        warnings.push("interrupted: the report covers the packets read so far".to_owned());
     }
     warnings.extend(found.unread.iter().cloned());
     if analysis.connections_left_out > 0 {
@@ -73,7 +73,7 @@ fn warnings(
         .extend(foreign.map(|reply| format!("{} is not an SMB server: it answered {}", reply.server, reply.protocol)));
     let takes_wildcards = options.filter.as_ref().is_some_and(Filter::compares_wildcards);
     if takes_wildcards && recorded.filtered.as_ref().is_some_and(|filtered| filtered.matched == 0) {
-        warnings.push("nothing matched: == takes * and ? for themselves; wildcards go with ~".to_owned());
+        warnings.push("nothing matched: == takes * and ? literally; use ~ for wildcards".to_owned());
     }
     if let Some(asked) = options.interval.filter(|asked| *asked < aggregate.timeline.width) {
         let (width, most) = (aggregate.timeline.width, BINS_MAX);

@@ -95,7 +95,7 @@ fn adapt_to_folder(options: &mut RunOptions) -> Result<(), BenchError> {
         _ => None,
     };
     if let Some(what) = of_smb {
-        return Err(BenchError::Unavailable(format!("{what}, and the target is a local folder: leave it out")));
+        return Err(BenchError::Unavailable(format!("{what}, and the target is a local folder: omit it")));
     }
     let sessions = users.most().saturating_mul(*sessions_per_user) as usize;
     *workers = workers.or(NonZeroUsize::new(sessions.min(FOLDER_THREADS_MAX)));

@@ -61,7 +61,7 @@ impl Setup {
         let mut warnings = measured.losses;
         if let (true, Credentials::Ntlm { user, .. }) = (self.facts.guest, &self.site.options.credentials) {
             warnings.push(format!(
-                "The server does not know {user} and let everybody in as a guest, so nothing was signed."
+                "The server does not know {user} and let all users in as guests, so nothing was signed."
             ));
         }
         warnings.extend(

@@ -29,7 +29,7 @@ impl Setup {
 
     pub(crate) fn fleet(&mut self, cluster: Cluster) -> Result<Fleet, BenchError> {
         if self.site.options.folder.is_some() {
-            let text = "a local folder is that of one machine: name a share, or leave --cluster out";
+            let text = "a local folder exists on one machine only: name a share, or omit --cluster";
             return Err(BenchError::Unavailable(text.to_owned()));
         }
         let Cluster { hosts, on_lost } = cluster;
@@ -37,7 +37,8 @@ impl Setup {
         if self.site.lab.is_some()
             && let Some(host) = hosts.iter().find(|host| !host.is_here())
         {
-            let text = format!("a private server is reached from this machine alone, and {} is another", host.name());
+            let text =
+                format!("a private server can be reached from this machine only, and {} is another", host.name());
             return Err(BenchError::Unavailable(text + ": name a target"));
         }
         self.hosts = hosts.iter().map(|host| host.name().to_owned()).collect();

@@ -122,8 +122,8 @@ impl Series {
                 }));
                 if run.answered() == 0 && !launches.is_empty() {
                     warnings.push(
-                        "The capture holds no command of the launches: the program works with no file on the share, or all \
-                         of them were at hand."
+                        "The capture contains no command of the launches: the program used no file on the share, or \
+                         all of them were cached."
                             .to_owned(),
                     );
                 }

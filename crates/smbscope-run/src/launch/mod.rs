@@ -136,7 +136,7 @@ impl Series {
             }
             ProgramFilesLocation::Share(share) => {
                 if let ServerUnderTest::Named(TargetUrl::Folder(_)) = &share.server {
-                    return Err(BenchError::Unavailable("a folder is no share, and needs no mount".to_owned()));
+                    return Err(BenchError::Unavailable("a folder is not a share, and needs no mount".to_owned()));
                 }
                 let dialect = share.connect.options.dialect;
                 let mounter = *share.mounter.get_or_insert(Mounter::for_dialect(dialect));

@@ -31,7 +31,7 @@ impl ProgramFolder {
         workplace: &Arc<Workplace>,
     ) -> Result<ProgramFolder, BenchError> {
         if !folder.is_dir() {
-            return Err(BenchError::Unavailable(format!("{} is no folder", folder.display())));
+            return Err(BenchError::Unavailable(format!("{} is not a folder", folder.display())));
         }
         // Absolute, because the program may change its working directory.
         let folder = folder.canonicalize().map_err(BenchError::file("look into", folder))?;

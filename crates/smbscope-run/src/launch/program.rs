@@ -37,7 +37,7 @@ impl LaunchedProgram {
         workplace: &Workplace,
     ) -> Result<LaunchedProgram, BenchError> {
         let Some((name, arguments)) = command.split_first() else {
-            return Err(BenchError::Unavailable("no command to launch: give it behind --".to_owned()));
+            return Err(BenchError::Unavailable("no command to launch: give it after --".to_owned()));
         };
         let is_there = if name.contains('/') { Path::new(name).exists() } else { on_path(name).is_some() };
         if !is_there {
@@ -73,7 +73,7 @@ impl LaunchedProgram {
 
     pub(super) fn end(&mut self) -> Result<Option<ExitStatus>, String> {
         let Some(child) = &mut self.child else { return Ok(None) };
-        child.try_wait().map_err(|error| format!("cannot tell whether the program runs: {error}"))
+        child.try_wait().map_err(|error| format!("cannot check whether the program runs: {error}"))
     }
 
     pub(super) fn said(&self, text: &str) -> Option<Instant> {

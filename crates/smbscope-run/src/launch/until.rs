@@ -54,7 +54,7 @@ impl<'u> CompletionProbe<'u> {
         match watch.is_there() {
             Err(why) => Err(BenchError::Unavailable(why)),
             Ok(true) => {
-                Err(BenchError::Unavailable(format!("{until} is there before the launch: end or remove it first")))
+                Err(BenchError::Unavailable(format!("{until} exists before the launch: end or remove it first")))
             }
             Ok(false) => Ok(watch),
         }
@@ -145,7 +145,7 @@ pub(super) struct X11Display {
 impl X11Display {
     pub(super) fn open() -> Result<X11Display, String> {
         let failed = |error: &dyn std::fmt::Display| {
-            format!("no X display, on which a window could be seen: {error}; set DISPLAY, or start one: Xvfb :99")
+            format!("no X display to show a window: {error}; set DISPLAY, or start one: Xvfb :99")
         };
         let (connection, screen) = RustConnection::connect(None).map_err(|error| failed(&error))?;
         let atom = |name: &[u8]| -> Result<Atom, String> {

@@ -29,7 +29,7 @@ impl FromStr for Exporter {
             return Err(SHAPE.to_owned());
         }
         if url.password().is_some() {
-            return Err("a password in a URL would be seen by everybody on this machine".to_owned());
+            return Err("a password in a URL would be visible to all users of this machine".to_owned());
         }
         if url.path() == "/" {
             url.set_path("/metrics");
@@ -59,7 +59,7 @@ impl Exporter {
 
 fn counters(text: &str) -> Result<Counters, String> {
     let lines = text.lines().map(|line| Ok(without_quoted_commas(line)));
-    let scrape = Scrape::parse(lines).map_err(|error| format!("an exporter's answer can't be read: {error}"))?;
+    let scrape = Scrape::parse(lines).map_err(|error| format!("the exporter's response can't be read: {error}"))?;
     let mut counters = Counters::now();
     let (mut total, mut available) = (None, None);
     let (mut received, mut sent) = (None, None);

@@ -141,7 +141,7 @@ impl<'k> RecordingBuilder<'k> {
     fn line(&mut self, taken: &BufferedCommand) -> Result<String, Reason> {
         let name = taken.command;
         if taken.group == CommandGroup::Waiting {
-            return Err(format!("{name}: it waits for somebody else"));
+            return Err(format!("{name}: it waits for another client"));
         }
         if taken.share.as_deref().is_some_and(is_pipe) {
             return Err(format!("{name} of a named pipe"));

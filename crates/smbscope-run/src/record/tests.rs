@@ -170,7 +170,7 @@ fn commands_of_smb1_are_lines_of_a_loadfile() {
     assert_eq!(lines, expected);
     // The later open reveals the size of the file that was queried.
     assert!(recorded.files.contains("WriteX 0 0 1000 1000"), "{}", recorded.files);
-    assert_eq!(recorded.not_replayed, ["1 × SMB_COM_NT_TRANSACT: it waits for somebody else"]);
+    assert_eq!(recorded.not_replayed, ["1 × SMB_COM_NT_TRANSACT: it waits for another client"]);
     assert!(recorded.repeats);
 }
 
@@ -184,7 +184,7 @@ fn what_cannot_be_replayed_is_listed_with_its_reason() {
     let exchanges = [open(0, "a", 7), watch, reads(3, 8, 0, 100), encrypted, lost, close(9, 7)];
     let recorded = recorded(&exchanges, None).unwrap().recorded;
     let expected = [
-        "1 × CHANGE_NOTIFY: it waits for somebody else",
+        "1 × CHANGE_NOTIFY: it waits for another client",
         "1 × READ of a file whose open is not replayed or not in the capture",
         "1 × encrypted: what it asks for can't be seen",
         "1 × incomplete in the capture (response_not_captured)",

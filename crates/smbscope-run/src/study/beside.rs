@@ -47,7 +47,7 @@ impl SavedStudy {
 
 pub fn beside(title: Option<String>, studies: &[SavedStudy]) -> Result<StudyDocument, BenchError> {
     let Some(first) = studies.first() else {
-        return Err(BenchError::Unavailable("there is no study to set beside others".to_owned()));
+        return Err(BenchError::Unavailable("there is no study to compare".to_owned()));
     };
     let (variants, places) = paired(studies);
     let repetitions = studies.iter().map(|study| study.document.repetitions).max().unwrap_or(1);

@@ -51,7 +51,7 @@ impl Memory {
             }
             Err(_) if others => {
                 return Err(BenchError::Unavailable(format!(
-                    "{} holds something, and no {STUDY} of a study: name a new or empty directory for the results",
+                    "{} is not empty and has no {STUDY} of a study: name a new or empty directory for the results",
                     directory.display()
                 )));
             }
@@ -134,8 +134,8 @@ fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<StudyDocument, Ben
     let earlier = StudyDocument::parse(text).map_err(|error| BenchError::Unavailable(format!("{shown}: {error}")))?;
     if earlier.definition.sha256 != study.definition.sha256 || earlier.repetitions != study.repetitions {
         return Err(BenchError::Unavailable(format!(
-            "{shown} is of another study, or of this one with other targets or repetitions or before its file was changed: \
-             name a new directory for the results"
+            "{shown} belongs to another study, or to this one with other targets, repetitions or file content: name \
+             a new directory for the results"
         )));
     }
     Ok(earlier)

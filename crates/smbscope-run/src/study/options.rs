@@ -54,7 +54,7 @@ impl VariantOptions {
         if let Some(own) = bench.keys().chain(launch.keys()).find(|key| OWN.contains(&key.as_str())) {
             return Err(match own.as_str() {
                 "set" => "parameters of the workload are in the table [set], not in [bench]".to_owned(),
-                own => format!("a study decides about --{own} itself: leave it out"),
+                own => format!("a study sets --{own} itself: omit it"),
             });
         }
         let parameter = |(name, value): (&String, &Value)| match value {

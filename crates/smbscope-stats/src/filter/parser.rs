@@ -143,9 +143,8 @@ impl FilterParser<'_, '_> {
             if let TokenKind::Word(word) = kind
                 && has_wildcards(word)
             {
-                let problem = Problem::new("`*` and `?` are no wildcards here");
-                let hint =
-                    format!("wildcards go with ~: {} ~ {word}; in quotes they stand for themselves", column.name);
+                let problem = Problem::new("`*` and `?` are not wildcards here");
+                let hint = format!("use ~ for wildcards: {} ~ {word}; in quotes they are literal", column.name);
                 return Err((problem.hint(hint), place.clone()));
             }
         }
@@ -220,7 +219,7 @@ impl FilterParser<'_, '_> {
         let value = match kind {
             TokenKind::Word(word) if word.eq_ignore_ascii_case("null") => {
                 return Err((
-                    Problem::new("null goes with == and != only, and with what may be unknown"),
+                    Problem::new("null is allowed with == and != only, for a value that may be unknown"),
                     place.clone(),
                 ));
             }

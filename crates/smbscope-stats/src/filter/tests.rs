@@ -159,11 +159,11 @@ fn an_address_is_taken_with_its_port_as_reports_print_it() {
 
 #[test]
 fn wildcards_behind_equals_are_refused_with_the_operator_that_takes_them() {
-    let expected = "character 9: `*` and `?` are no wildcards here; wildcards go with ~: path ~ *x.ini; in quotes they \
-                    stand for themselves";
+    let expected = "character 9: `*` and `?` are not wildcards here; use ~ for wildcards: path ~ *x.ini; in quotes \
+                    they are literal";
     assert_eq!(wrong("path == *x.ini"), expected);
     for expression in ["path != a?.txt", "user in (ann, b*)", "share not in *", "signed and path == *"] {
-        assert!(wrong(expression).contains("wildcards go with ~"), "{expression}");
+        assert!(wrong(expression).contains("use ~ for wildcards"), "{expression}");
     }
     let quoted: Filter = "path == \"dir\\*\" and share == x".parse().unwrap();
     assert!(quoted.compares_wildcards());
@@ -269,7 +269,10 @@ fn incomplete_expressions_say_what_is_missing() {
     assert_eq!(wrong("command in (READ WRITE)"), "character 18: expected `,` or `)`, found `WRITE`");
     assert_eq!(wrong("path"), "character 5: expected a comparison after path (==, !=, ~, !~ or in), found the end");
     assert_eq!(wrong("path > null"), "character 6: expected ==, !=, ~, !~ or in, found `>`; path is a path");
-    assert_eq!(wrong("offset > null"), "character 10: null goes with == and != only, and with what may be unknown");
+    assert_eq!(
+        wrong("offset > null"),
+        "character 10: null is allowed with == and != only, for a value that may be unknown"
+    );
 }
 
 #[test]

@@ -58,7 +58,7 @@ struct SliceTally {
 
 impl SlicerTable {
     pub(super) fn new(capacity: usize, kept: usize) -> SlicerTable {
-        assert!(kept < capacity, "a full table has to give something up");
+        assert!(kept < capacity, "a full table evicts an entry");
         // Fixed seeds: results don't depend on them, but the speed should not vary from run to run either.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
         SlicerTable { capacity, kept, index, entries: Vec::new(), other: SliceTally::default(), floor: 0, names: 0 }

@@ -343,7 +343,7 @@ impl Summary {
                 self.among_buckets(buckets, ranks)
             }
             SummaryValues::Sketch(sketch) => self.among_buckets(sketch.iter(), ranks),
-            SummaryValues::Nothing => unreachable!("nobody asks for percentiles where there are none"),
+            SummaryValues::Nothing => unreachable!("percentiles need at least one value"),
         }
     }
 

@@ -76,8 +76,8 @@ pub(super) fn draw(frame: &mut Frame, state: &DashboardState, color: bool) {
     draw_lines(frame, heading, errors, areas[4], look);
     draw_lines(frame, "Done", newest(done, areas[5].height), areas[5], look);
     let help = match state.preparing {
-        Some(_) => "Ctrl-C or q ends the run; files that were made serve the next one",
-        None => "Ctrl-C or q ends this load point and keeps what was measured",
+        Some(_) => "Ctrl-C or q ends the run; the next run reuses its files",
+        None => "Ctrl-C or q ends this load point and keeps its results",
     };
     frame.render_widget(Paragraph::new(help).style(look.faint()), areas[7]);
 }

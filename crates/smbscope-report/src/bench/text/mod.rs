@@ -94,8 +94,8 @@ fn facts(page: &mut TextPage, document: &BenchDocument, launch: &Launch) {
     fact(
         "Caches",
         match launch.caches {
-            Caches::Warm => "warm: as the launches before left them",
-            Caches::Cold => "cold: file caches of this machine emptied before each launch, and the share mounted anew",
+            Caches::Warm => "warm: as the previous launches left them",
+            Caches::Cold => "cold: file caches of this machine emptied before each launch, and the share remounted",
         },
     );
 }

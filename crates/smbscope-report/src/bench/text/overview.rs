@@ -41,7 +41,7 @@ fn due(document: &BenchDocument, is_brief: bool) -> Option<String> {
         document.runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a })?;
     let mut text = Vec::new();
     if let Some(due) = &fastest.due {
-        let due = median_and_p95(due).unwrap_or_else(|| "too seldom to tell".to_owned());
+        let due = median_and_p95(due).unwrap_or_else(|| "too rarely to tell".to_owned());
         let server = median_and_p95(&fastest.total.client);
         let server = server.map_or_else(String::new, |server| format!("; their commands took {server}"));
         text.push(format!("Operations ended {due} after they were due at {}{server}.", document.load_name(fastest)));
@@ -134,7 +134,7 @@ fn facts(page: &mut TextPage, document: &BenchDocument, is_brief: bool) {
         return;
     }
     if runs.iter().any(BenchRun::has_wire) {
-        fact("Times", "inside the client, and on the wire beside them");
+        fact("Times", "inside the client, and on the wire for comparison");
     }
     for (name, value) in &document.environment {
         fact(&capital(&name.replace('_', " ")), value);

@@ -62,7 +62,7 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRu
     }
     page.append(below);
     if run.error_count() > 0 && ended_as_expected(run) {
-        page.paragraph(Paint::Faint, "All errors are such as the workload expects.");
+        page.paragraph(Paint::Faint, "The workload expects all of these errors.");
     }
 }
 
@@ -287,8 +287,8 @@ fn operations(page: &mut TextPage, run: &BenchRun) {
         text += " Other ended otherwise than expected.";
     }
     if open {
-        text += " Times count from the beginning; those behind Due from when the operation was due: what a user waits \
-                 who keeps to the schedule.";
+        text += " Times count from the start of an operation; times after Due count from when it was due: the wait \
+                 of a user on schedule.";
     }
     page.paragraph(Paint::Faint, &text);
 }

@@ -25,7 +25,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
                     groups without expected waits. Bars: commands/s, and the average."
         .to_owned();
     if is_open(runs) {
-        text += " Operations count from when they were due: what a user waits who keeps to the schedule.";
+        text += " Operations count from when they were due: the wait of a user on schedule.";
     }
     if runs.iter().any(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)) {
         text += " CPU with ! is a client that was the limit.";

@@ -18,9 +18,9 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     page.note(&format!("Means of a sample a second, from {}. {MEANINGS}", clean(&source)), &left_out);
 }
 
-pub(crate) const MEANINGS: &str = "Server CPU: all processors, and its maximum; Busiest: the busiest processor; Samba \
-                                   and Scanner: their processes, in percent of one processor; Sessions, Open files and Locks: \
-                                   those of Samba.";
+pub(crate) const MEANINGS: &str = "Server CPU: all processors, and its maximum; Busiest: the busiest processor; \
+                                   Samba and Scanner: their processes, in percent of one processor; Sessions, Open \
+                                   files and Locks: counted by Samba.";
 
 pub(crate) fn columns() -> Vec<TextColumn> {
     TextColumn::list(&[

@@ -38,7 +38,7 @@ pub fn follow<T: ExchangeTable + Send>(
 ) -> Result<HostPairPart, AnalysisError> {
     refuse(options)?;
     if files.len() != plan.files.len() {
-        return Err(AnalysisError::InParts("the pieces are not those of the files that were planned"));
+        return Err(AnalysisError::InParts("the pieces belong to other files than the plan"));
     }
     let mut sharding = Sharding::Connections;
     loop {

@@ -66,10 +66,10 @@ pub fn merge(
 fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {
     match options {
         AnalysisOptions { by, .. } if !by.is_empty() => {
-            Err(AnalysisError::InParts("groups by fields depend on the order of exchanges: use one process for them"))
+            Err(AnalysisError::InParts("groups by fields depend on the order of exchanges: use one process"))
         }
         AnalysisOptions { episode: Some(_), .. } | AnalysisOptions { waterfall: true, .. } => {
-            Err(AnalysisError::InParts("an episode is looked at by one process: choose it by a filter"))
+            Err(AnalysisError::InParts("one process analyses an episode: choose it by a filter"))
         }
         _ => Ok(()),
     }

@@ -153,7 +153,7 @@ impl<'a> LoadfileParser<'a> {
             parts = &parts[1..];
         }
         let Some((&word, rest)) = parts.split_first() else {
-            return Err(self.error("there is a time and nothing else", "write the operation after the time"));
+            return Err(self.error("the line has only a time", "write the operation after the time"));
         };
         let Some(operation) = OPERATIONS.iter().position(|name| name.eq_ignore_ascii_case(word)) else {
             let hint = if word.starts_with("SMB") {
