@@ -49,6 +49,13 @@ pub(crate) struct Engine<'a> {
     surroundings: Surroundings<'a>,
 }
 
+/// Users of this process: how they connect, what they do, and which clock they follow.
+pub(crate) struct LocalUsers<'a, C> {
+    pub(crate) connector: C,
+    pub(crate) scripts: Scripts<'a>,
+    pub(crate) time: Time,
+}
+
 struct WorkerLink {
     orders: Sender<WorkerOrder>,
     /// `None` for a worker of this process.
@@ -88,26 +95,23 @@ impl WorkerLink {
 pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
     most: u32,
-    connector: C,
-    scripts: Scripts<'_>,
-    time: Time,
+    users: LocalUsers<'_, C>,
     surroundings: Surroundings<'_>,
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> Result<R, EngineError> {
     plan.check()?;
     let share = WorkerShare::whole(plan.workers_for(most.saturating_mul(plan.sessions_per_user)));
-    with_workers(plan, &share, connector, scripts, time, surroundings, ramp)
+    with_workers(plan, &share, users, surroundings, ramp)
 }
 
 pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
     share: &WorkerShare,
-    connector: C,
-    scripts: Scripts<'_>,
-    time: Time,
+    users: LocalUsers<'_, C>,
     surroundings: Surroundings<'_>,
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> Result<R, EngineError> {
+    let LocalUsers { connector, scripts, time } = users;
     let first_flow = share.workers.first().map_or(0, |first| u64::from(*first) << FLOWS_OF_A_HOST);
     let common = Arc::new(Common {
         plan: plan.clone(),
