@@ -15,7 +15,7 @@ use crate::smb1::transfers;
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{
-    NT_LM_0_12, Negotiate, NegotiateResponse, Security, SessionSetupAndx, SessionSetupAndxPlain,
+    NT_LM_0_12, Negotiate, NegotiateResponse, NtLm012, Security, SessionSetupAndx, SessionSetupAndxPlain,
     SessionSetupAndxPlainResponse, SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxResponse, TreeDisconnect,
     WriteAndx, capabilities, security_mode,
 };
@@ -115,37 +115,33 @@ async fn negotiate(
     if options.signing == ClientSigningPolicy::Required {
         connection.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
     }
+    offer_dialect(connection).await?;
+    let server = match NegotiateResponse::parse(connection.message()).map_err(malformed)? {
+        NegotiateResponse::NtLm012(answer) => server_parameters(&answer, options)?,
+        NegotiateResponse::NoDialect => {
+            return Err(unsupported(options, "the server does not speak NT LM 0.12 (SMB1): choose a newer dialect"));
+        }
+    };
+    adapt_flags(connection, &server);
+    Ok(server)
+}
+
+async fn offer_dialect(connection: &mut Smb1Connection) -> Result<(), ClientError> {
     let said = connection.call(&Negotiate { dialects: &[NT_LM_0_12] }, Smb1RequestDetails::default()).await;
-    said.map_err(|error| match error {
+    said.map(drop).map_err(|error| match error {
         ClientError::Connection { error, .. } => ClientError::Connection {
             what: "negotiating NT LM 0.12 (a server with SMB1 switched off may hang up here)",
             error,
         },
         other => other,
-    })?;
-    let unsupported = |what: &str| Err(ClientError::Unsupported(format!("{}: {what}", options.host)));
-    let answer = match NegotiateResponse::parse(connection.message()).map_err(malformed)? {
-        NegotiateResponse::NtLm012(answer) => answer,
-        NegotiateResponse::NoDialect => {
-            return unsupported("the server does not speak NT LM 0.12 (SMB1): choose a newer dialect");
-        }
-    };
+    })
+}
+
+/// Checks what the server can do, and copies the fields that later messages need.
+fn server_parameters(answer: &NtLm012<'_>, options: &SessionOptions) -> Result<Smb1ServerParameters, ClientError> {
     if answer.security_mode & security_mode::USER == 0 {
-        return unsupported("shares have passwords, and users do not log on (share-level security)");
+        return Err(unsupported(options, "shares have passwords, and users do not log on (share-level security)"));
     }
-    let signing_required = answer.security_mode & security_mode::SIGNATURES_REQUIRED != 0;
-    let can_sign = signing_required || answer.security_mode & security_mode::SIGNATURES_ENABLED != 0;
-    let sign = match options.signing {
-        ClientSigningPolicy::Off if signing_required => {
-            return unsupported("the server requires signing, which is switched off here");
-        }
-        ClientSigningPolicy::Required if !can_sign => {
-            return unsupported("the server cannot sign, and signing is required");
-        }
-        ClientSigningPolicy::Off => false,
-        ClientSigningPolicy::On => signing_required,
-        ClientSigningPolicy::Required => true,
-    };
     let server = Smb1ServerParameters {
         max_mpx_count: answer.max_mpx_count,
         max_buffer_size: answer.max_buffer_size,
@@ -153,28 +149,54 @@ async fn negotiate(
         session_key: answer.session_key,
         capabilities: answer.capabilities,
         extended_security: matches!(answer.security, Security::Extended { .. }),
-        sign,
-        signing_required,
+        sign: must_sign(answer, options)?,
+        signing_required: requires_signing(answer),
     };
     if server.max_buffer_size < SMB1_BUFFER_MIN {
         let size = server.max_buffer_size;
-        return unsupported(&format!(
-            "the server accepts messages of at most {size} bytes, but {SMB1_BUFFER_MIN} are needed"
-        ));
+        let what = format!("the server accepts messages of at most {size} bytes, but {SMB1_BUFFER_MIN} are needed");
+        return Err(unsupported(options, &what));
     }
     if !answer.can(capabilities::NT_SMBS | capabilities::STATUS32) {
-        return unsupported("the server lacks the commands or the status codes of NT LM 0.12");
+        return Err(unsupported(options, "the server lacks the commands or the status codes of NT LM 0.12"));
     }
-    if !answer.can(capabilities::UNICODE) {
+    Ok(server)
+}
+
+fn must_sign(answer: &NtLm012<'_>, options: &SessionOptions) -> Result<bool, ClientError> {
+    let required = requires_signing(answer);
+    let can_sign = required || answer.security_mode & security_mode::SIGNATURES_ENABLED != 0;
+    match options.signing {
+        ClientSigningPolicy::Off if required => {
+            Err(unsupported(options, "the server requires signing, which is switched off here"))
+        }
+        ClientSigningPolicy::Required if !can_sign => {
+            Err(unsupported(options, "the server cannot sign, and signing is required"))
+        }
+        ClientSigningPolicy::Off => Ok(false),
+        ClientSigningPolicy::On => Ok(required),
+        ClientSigningPolicy::Required => Ok(true),
+    }
+}
+
+fn requires_signing(answer: &NtLm012<'_>) -> bool {
+    answer.security_mode & security_mode::SIGNATURES_REQUIRED != 0
+}
+
+fn unsupported(options: &SessionOptions, what: &str) -> ClientError {
+    ClientError::Unsupported(format!("{}: {what}", options.host))
+}
+
+fn adapt_flags(connection: &mut Smb1Connection, server: &Smb1ServerParameters) {
+    if server.capabilities & capabilities::UNICODE == 0 {
         connection.header.flags2 &= !flags2::UNICODE;
     }
     if !server.extended_security {
         connection.header.flags2 &= !flags2::EXTENDED_SECURITY;
     }
-    if sign {
+    if server.sign {
         connection.header.flags2 |= flags2::SECURITY_SIGNATURE;
     }
-    Ok(server)
 }
 
 async fn log_on(

@@ -1,6 +1,6 @@
 //! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once there are keys (3.2.5.5).
 
-use super::connection::{Smb2Connection, Smb2RequestDetails};
+use super::connection::{ReceivedResponse, Smb2Connection, Smb2RequestDetails};
 use crate::crypto::PreauthHash;
 use crate::limits::TRANSFER_MIN;
 use crate::smb2::connection::ProtectionLevel;
@@ -55,50 +55,63 @@ impl Smb2NegotiateResult {
     }
 }
 
+/// Client's fields of the negotiation, which its validation repeats.
+struct Smb2ClientParameters {
+    dialect: u16,
+    capabilities: u32,
+    guid: [u8; 16],
+    security_mode: u16,
+}
+
+impl Smb2ClientParameters {
+    fn new(options: &SessionOptions, guid: Option<[u8; 16]>) -> Result<Smb2ClientParameters, ClientError> {
+        let dialect = dialect(options)?;
+        let guid = match guid {
+            Some(guid) => guid,
+            None if dialect == 0x0202 => [0; 16],
+            None => random()?,
+        };
+        let security_mode = match options.signing {
+            ClientSigningPolicy::Required => security_mode::SIGNING_REQUIRED,
+            ClientSigningPolicy::Off | ClientSigningPolicy::On => security_mode::SIGNING_ENABLED,
+        };
+        Ok(Smb2ClientParameters { dialect, capabilities: client_capabilities(dialect), guid, security_mode })
+    }
+}
+
+fn client_capabilities(dialect: u16) -> u32 {
+    if dialect < 0x0300 {
+        return 0;
+    }
+    // 3.1.1 announces encryption in a context, but Samba checks the capability nevertheless.
+    capabilities::LEASING | capabilities::LARGE_MTU | capabilities::MULTI_CHANNEL | capabilities::ENCRYPTION
+}
+
 /// Negotiates the requested dialect. For another channel of a session, `client_guid` is the first channel's.
 pub(super) async fn negotiate(
     connection: &mut Smb2Connection,
     options: &SessionOptions,
     client_guid: Option<[u8; 16]>,
 ) -> Result<Smb2NegotiateResult, ClientError> {
-    let dialect = dialect(options)?;
-    let is_smb3 = dialect >= 0x0300;
-    let client_capabilities = if is_smb3 {
-        // 3.1.1 announces encryption in a context, but Samba checks the capability nevertheless.
-        capabilities::LEASING | capabilities::LARGE_MTU | capabilities::MULTI_CHANNEL | capabilities::ENCRYPTION
-    } else {
-        0
-    };
-    let client_guid = match client_guid {
-        Some(guid) => guid,
-        None if dialect == 0x0202 => [0; 16],
-        None => random()?,
-    };
-    let client_security_mode = match options.signing {
-        ClientSigningPolicy::Required => security_mode::SIGNING_REQUIRED,
-        ClientSigningPolicy::Off | ClientSigningPolicy::On => security_mode::SIGNING_ENABLED,
-    };
-    let ciphers = ids(&CIPHERS, wanted_cipher(options));
-    let signing_algorithms = ids(&SIGNING_ALGORITHMS, options.signing_algorithm);
-    let salt: [u8; 32] = random()?;
-    let offer = Offer {
-        salt: &salt,
-        ciphers: &ciphers,
-        signing_algorithms: &signing_algorithms,
-        net_name: Some(&options.host),
-    };
-    let request = Request {
-        security_mode: client_security_mode,
-        capabilities: client_capabilities,
-        client_guid,
-        dialects: List::Values(&[dialect]),
-        contexts: if dialect == 0x0311 { NegotiateContextList::Offer(offer) } else { NegotiateContextList::default() },
-    };
-    let reply = connection.call(&request, Smb2RequestDetails::default()).await?;
+    let client = Smb2ClientParameters::new(options, client_guid)?;
+    let (reply, preauth) = exchange(connection, options, &client).await?;
+    let response = Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?;
+    let negotiated = accept(&response, options, &client, preauth)?;
+    connection.has_credit_charge = negotiated.dialect >= 0x0210;
+    connection.credits.multi = has_multi_credit(negotiated.dialect, negotiated.capabilities);
+    Ok(negotiated)
+}
+
+/// Sends the request. Returns the successful response, and the hash of both messages.
+async fn exchange(
+    connection: &mut Smb2Connection,
+    options: &SessionOptions,
+    client: &Smb2ClientParameters,
+) -> Result<(ReceivedResponse, PreauthHash), ClientError> {
+    let reply = send(connection, options, client).await?;
     let mut preauth = PreauthHash::new();
     preauth.update(connection.sent());
-    let message = connection.message(&reply);
-    preauth.update(message);
+    preauth.update(connection.message(&reply));
     if reply.status().is_error() {
         return Err(ClientError::Refused {
             what: format!("dialect {} with {}", options.dialect, options.address),
@@ -106,73 +119,130 @@ pub(super) async fn negotiate(
             hint: "the server does not support this dialect; try another with --dialect",
         });
     }
-    let response = Response::parse(message).ok_or_else(|| reply.malformed())?;
-    if response.dialect != dialect {
-        let chosen = Dialect::Smb2(response.dialect);
-        let reason = format!("dialect {} was requested, but the server chose {chosen}", options.dialect);
-        return Err(ClientError::Unsupported(reason));
-    }
-    let (signing_algorithm, cipher) = match dialect {
-        0x0311 => {
-            if response.contexts.hash_algorithm() != Some(SHA_512) {
-                return Err(ClientError::Protocol("no hash algorithm for the pre-authentication integrity".to_owned()));
-            }
-            // 3.2.5.2: AES-CMAC if the response has no signing context.
-            let signing = match response.contexts.signing_algorithm() {
-                Some(id) => named(&SIGNING_ALGORITHMS, id),
-                None => Some(SigningAlgorithm::AesCmac),
-            };
-            (signing, response.contexts.cipher().and_then(|id| named(&CIPHERS, id)))
-        }
-        0x0300 | 0x0302 => {
-            let can_encrypt = response.capabilities & capabilities::ENCRYPTION != 0;
-            (Some(SigningAlgorithm::AesCmac), can_encrypt.then_some(Cipher::Aes128Ccm))
-        }
-        _ => (Some(SigningAlgorithm::HmacSha256), None),
+    Ok((reply, preauth))
+}
+
+async fn send(
+    connection: &mut Smb2Connection,
+    options: &SessionOptions,
+    client: &Smb2ClientParameters,
+) -> Result<ReceivedResponse, ClientError> {
+    let offer = Offer {
+        salt: &random::<32>()?,
+        ciphers: &ids(&CIPHERS, wanted_cipher(options)),
+        signing_algorithms: &ids(&SIGNING_ALGORITHMS, options.signing_algorithm),
+        net_name: Some(&options.host),
     };
-    let signing_algorithm = signing_algorithm
-        .filter(|chosen| dialect != 0x0311 || options.signing_algorithm.is_none_or(|wanted| wanted == *chosen))
-        .ok_or_else(|| {
-            ClientError::Unsupported(format!("the server does not sign with {:?}", options.signing_algorithm))
-        })?;
-    if let Encryption::Required(wanted) = options.encryption
-        && (cipher.is_none() || wanted.is_some_and(|wanted| Some(wanted) != cipher))
-    {
-        let what = wanted.map_or_else(|| "encryption".to_owned(), |cipher| format!("the cipher {cipher:?}"));
-        return Err(ClientError::Unsupported(format!(
-            "the server does not support {what} with dialect {}",
-            options.dialect
-        )));
-    }
-    let smallest = response.max_transact_size.min(response.max_read_size).min(response.max_write_size);
-    if smallest < TRANSFER_MIN {
-        let text = format!("the server allows transfers of at most {smallest} bytes, but {TRANSFER_MIN} are needed");
-        return Err(ClientError::Unsupported(text));
-    }
-    let has_credit_charge = dialect >= 0x0210;
-    let multi_credit = has_credit_charge && response.capabilities & capabilities::LARGE_MTU != 0;
-    let most = |size: u32| {
-        let single = if multi_credit { size } else { size.min(64 * 1024) };
-        if options.transport == Transport::NetBios { single.min(NETBIOS_PAYLOAD) } else { single }.max(1)
+    let is_3_1_1 = client.dialect == 0x0311;
+    let request = Request {
+        security_mode: client.security_mode,
+        capabilities: client.capabilities,
+        client_guid: client.guid,
+        dialects: List::Values(&[client.dialect]),
+        contexts: if is_3_1_1 { NegotiateContextList::Offer(offer) } else { NegotiateContextList::default() },
     };
-    let negotiated = Smb2NegotiateResult {
-        dialect,
-        client_capabilities,
-        client_guid,
-        client_security_mode,
+    connection.call(&request, Smb2RequestDetails::default()).await
+}
+
+/// Checks the response against the options.
+fn accept(
+    response: &Response<'_>,
+    options: &SessionOptions,
+    client: &Smb2ClientParameters,
+    preauth: PreauthHash,
+) -> Result<Smb2NegotiateResult, ClientError> {
+    check_dialect(response, options, client)?;
+    let signing_algorithm = signing_algorithm(response, options)?;
+    let cipher = cipher(response);
+    check_encryption(cipher, options)?;
+    check_transfer_sizes(response)?;
+    let usable = |size: u32| usable_size(size, has_multi_credit(response.dialect, response.capabilities), options);
+    Ok(Smb2NegotiateResult {
+        dialect: client.dialect,
+        client_capabilities: client.capabilities,
+        client_guid: client.guid,
+        client_security_mode: client.security_mode,
         capabilities: response.capabilities,
         server_guid: response.server_guid,
         security_mode: response.security_mode,
         signing_algorithm,
         cipher,
-        max_transact: most(response.max_transact_size),
-        max_read: most(response.max_read_size),
-        max_write: most(response.max_write_size),
+        max_transact: usable(response.max_transact_size),
+        max_read: usable(response.max_read_size),
+        max_write: usable(response.max_write_size),
         preauth,
+    })
+}
+
+fn check_dialect(
+    response: &Response<'_>,
+    options: &SessionOptions,
+    client: &Smb2ClientParameters,
+) -> Result<(), ClientError> {
+    if response.dialect != client.dialect {
+        let chosen = Dialect::Smb2(response.dialect);
+        let reason = format!("dialect {} was requested, but the server chose {chosen}", options.dialect);
+        return Err(ClientError::Unsupported(reason));
+    }
+    if response.dialect == 0x0311 && response.contexts.hash_algorithm() != Some(SHA_512) {
+        return Err(ClientError::Protocol("no hash algorithm for the pre-authentication integrity".to_owned()));
+    }
+    Ok(())
+}
+
+fn signing_algorithm(response: &Response<'_>, options: &SessionOptions) -> Result<SigningAlgorithm, ClientError> {
+    let chosen = match response.dialect {
+        // 3.2.5.2: AES-CMAC if the response has no signing context.
+        0x0311 => match response.contexts.signing_algorithm() {
+            Some(id) => named(&SIGNING_ALGORITHMS, id),
+            None => Some(SigningAlgorithm::AesCmac),
+        }
+        .filter(|chosen| options.signing_algorithm.is_none_or(|wanted| wanted == *chosen)),
+        0x0300 | 0x0302 => Some(SigningAlgorithm::AesCmac),
+        _ => Some(SigningAlgorithm::HmacSha256),
     };
-    connection.has_credit_charge = has_credit_charge;
-    connection.credits.multi = multi_credit;
-    Ok(negotiated)
+    chosen.ok_or_else(|| {
+        ClientError::Unsupported(format!("the server does not sign with {:?}", options.signing_algorithm))
+    })
+}
+
+fn cipher(response: &Response<'_>) -> Option<Cipher> {
+    match response.dialect {
+        0x0311 => response.contexts.cipher().and_then(|id| named(&CIPHERS, id)),
+        0x0300 | 0x0302 => {
+            let can_encrypt = response.capabilities & capabilities::ENCRYPTION != 0;
+            can_encrypt.then_some(Cipher::Aes128Ccm)
+        }
+        _ => None,
+    }
+}
+
+fn check_encryption(cipher: Option<Cipher>, options: &SessionOptions) -> Result<(), ClientError> {
+    let Encryption::Required(wanted) = options.encryption else { return Ok(()) };
+    if cipher.is_some() && wanted.is_none_or(|wanted| Some(wanted) == cipher) {
+        return Ok(());
+    }
+    let what = wanted.map_or_else(|| "encryption".to_owned(), |cipher| format!("the cipher {cipher:?}"));
+    Err(ClientError::Unsupported(format!("the server does not support {what} with dialect {}", options.dialect)))
+}
+
+fn check_transfer_sizes(response: &Response<'_>) -> Result<(), ClientError> {
+    let smallest = response.max_transact_size.min(response.max_read_size).min(response.max_write_size);
+    if smallest < TRANSFER_MIN {
+        let text = format!("the server allows transfers of at most {smallest} bytes, but {TRANSFER_MIN} are needed");
+        return Err(ClientError::Unsupported(text));
+    }
+    Ok(())
+}
+
+fn has_multi_credit(dialect: u16, capabilities: u32) -> bool {
+    dialect >= 0x0210 && capabilities & capabilities::LARGE_MTU != 0
+}
+
+/// Reduces a maximum size to a single credit and a NetBIOS frame where these limit it.
+fn usable_size(size: u32, multi_credit: bool, options: &SessionOptions) -> u32 {
+    let single = if multi_credit { size } else { size.min(64 * 1024) };
+    if options.transport == Transport::NetBios { single.min(NETBIOS_PAYLOAD) } else { single }.max(1)
 }
 
 /// Validates the negotiation in a signed message. 3.1.1 doesn't need it, dialects before 3.0 don't have it, and a guest

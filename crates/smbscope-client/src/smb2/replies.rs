@@ -1,7 +1,9 @@
 //! Receiving (MS-SMB2 3.2.5.1): decrypts and splits frames, verifies responses and matches them with requests, records
 //! breaks, and accounts for requests without a response.
 
-use super::connection::{Chain, ReceivedResponse, ResponseConsumer, Smb2Connection, Smb2RequestDetails, file_id};
+use super::connection::{
+    Chain, ReceivedResponse, ResponseConsumer, Smb2Connection, Smb2OutstandingRequest, Smb2RequestDetails, file_id,
+};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::transport::ReceiveTimes;
 use crate::{ClientError, Sample};
@@ -11,6 +13,7 @@ use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, COMPRESSION_ID, Smb2Header, TRANSFORM_ID};
 use smbscope_wire::status::NtStatus;
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Time limit for the response to a CANCEL, if the server has answered with STATUS_PENDING before.
@@ -140,11 +143,29 @@ impl Smb2Connection {
     }
 
     fn try_take_message(&mut self) -> Result<Option<ReceivedResponse>, ClientError> {
+        let (header, range) = self.split_message()?;
+        let message = self.link.frame().get(range.clone()).unwrap_or_default();
+        self.protection.check(&header, message, self.sealed)?;
+        let Some(arrived) = self.arrived else { return Ok(None) };
+        if header.message_id == u64::MAX && header.command == smb2::Smb2Command::OPLOCK_BREAK {
+            return self.record_break(&header, range, arrived).map(|()| None);
+        }
+        let index = self.match_request(&header, message)?;
+        let pending = &mut self.pending[index];
+        self.credits.granted(header.credits, std::mem::take(&mut pending.credits_asked));
+        if header.status == NtStatus::PENDING && header.async_id.is_some() {
+            return note_interim(pending, &header, arrived).map(|()| None);
+        }
+        Ok(self.complete(index, ReceivedResponse { header, range }, arrived))
+    }
+
+    /// Takes the next message of a compound off the frame, and parses its header.
+    fn split_message(&mut self) -> Result<(Smb2Header, Range<usize>), ClientError> {
         let rest = std::mem::replace(&mut self.rest, 0..0);
         let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
-        let header =
-            Smb2Header::parse(bytes).filter(|header| bytes.len() >= Smb2Header::LENGTH && header.is_response());
-        let header = header.ok_or_else(|| ClientError::Protocol("a message without a response header".to_owned()))?;
+        let header = Smb2Header::parse(bytes)
+            .filter(|header| bytes.len() >= Smb2Header::LENGTH && header.is_response())
+            .ok_or_else(|| ClientError::Protocol("a message without a response header".to_owned()))?;
         let range = match header.next_command as usize {
             0 => rest,
             next if next >= Smb2Header::LENGTH && next < bytes.len() => {
@@ -153,73 +174,61 @@ impl Smb2Connection {
             }
             next => return Err(ClientError::Protocol(format!("a compound consumer next message is {next} bytes on"))),
         };
-        let message = self.link.frame().get(range.clone()).unwrap_or_default();
-        self.protection.check(&header, message, self.sealed)?;
-        let Some(arrived) = self.arrived else { return Ok(None) };
+        Ok((header, range))
+    }
 
-        if header.message_id == u64::MAX && header.command == smb2::Smb2Command::OPLOCK_BREAK {
-            let notification = Notification::parse(message)
-                .ok_or_else(|| ClientError::Protocol("a malformed OPLOCK_BREAK".to_owned()))?;
-            self.unasked += 1;
-            if self.unasked > BREAKS_MAX {
-                let text = format!("more than {BREAKS_MAX} oplock or lease breaks without a response in between");
-                return Err(ClientError::Protocol(text));
-            }
-            self.samples.push(break_sample(&header, &notification, arrived, message.len(), self.sealed));
-            self.breaks.take(notification);
-            return Ok(None);
+    fn record_break(
+        &mut self,
+        header: &Smb2Header,
+        range: Range<usize>,
+        arrived: ReceiveTimes,
+    ) -> Result<(), ClientError> {
+        let message = self.link.frame().get(range).unwrap_or_default();
+        let notification =
+            Notification::parse(message).ok_or_else(|| ClientError::Protocol("a malformed OPLOCK_BREAK".to_owned()))?;
+        self.unasked += 1;
+        if self.unasked > BREAKS_MAX {
+            let text = format!("more than {BREAKS_MAX} oplock or lease breaks without a response in between");
+            return Err(ClientError::Protocol(text));
         }
+        self.samples.push(break_sample(header, &notification, arrived, message.len(), self.sealed));
+        self.breaks.take(notification);
+        Ok(())
+    }
+
+    /// Returns the index of the request that the response answers.
+    fn match_request(&self, header: &Smb2Header, message: &[u8]) -> Result<usize, ClientError> {
+        let command = header.command;
         let found = self.pending.iter().position(|pending| pending.sample.message_id == header.message_id);
         let Some(index) = found else {
-            let (command, id) = (header.command, header.message_id);
+            let id = header.message_id;
             return Err(ClientError::Protocol(format!("an unsolicited response to {command} {id}")));
         };
-        let pending = &mut self.pending[index];
-        if pending.sample.command != Command::Smb2(header.command) {
-            let command = pending.sample.command;
-            return Err(ClientError::Protocol(format!("{} as an answer to {command}", header.command)));
+        let asked = self.pending[index].sample.command;
+        if asked != Command::Smb2(command) {
+            return Err(ClientError::Protocol(format!("{command} as an answer to {asked}")));
         }
-        if header.status == NtStatus::SUCCESS && !has_its_body(header.command, message) {
-            let command = header.command;
+        if header.status == NtStatus::SUCCESS && !has_its_body(command, message) {
             return Err(ClientError::Protocol(format!("its answer to {command} is cut off or malformed")));
         }
-        self.credits.granted(header.credits, std::mem::take(&mut pending.credits_asked));
-        if header.status == NtStatus::PENDING && header.async_id.is_some() {
-            pending.sample.interim.get_or_insert(arrived.last);
-            pending.async_id = header.async_id;
-            pending.interims += 1;
-            if pending.interims > INTERIMS_MAX {
-                let command = header.command;
-                return Err(ClientError::Protocol(format!(
-                    "STATUS_PENDING to {command} more than {INTERIMS_MAX} times"
-                )));
-            }
-            return Ok(None);
-        }
+        Ok(index)
+    }
+
+    /// Records the final response to a request. Returns it if the caller consumes it.
+    fn complete(&mut self, index: usize, reply: ReceivedResponse, arrived: ReceiveTimes) -> Option<ReceivedResponse> {
         let mut pending = self.pending.remove(index);
-        let sample = &mut pending.sample;
-        sample.status = Some(header.status);
-        sample.response_first = arrived.first;
-        sample.response_last = arrived.last;
-        sample.response_bytes = message.len() as u32;
-        sample.outcome = ExchangeOutcome::Complete;
-        if header.command == smb2::Smb2Command::CREATE && header.status == NtStatus::SUCCESS {
-            sample.file_id = u64_at(message, 128)
-                .zip(u64_at(message, 136))
-                .map(|(persistent, volatile)| FileId::Smb2 { persistent, volatile });
-        }
+        let message = self.link.frame().get(reply.range.clone()).unwrap_or_default();
+        complete_sample(&mut pending.sample, &reply.header, message, arrived);
         self.samples.push(pending.sample);
         if pending.consumer != ResponseConsumer::Discarded {
             self.unasked = 0;
         }
         match pending.consumer {
-            ResponseConsumer::Caller => Ok(Some(ReceivedResponse { header, range })),
-            ResponseConsumer::Discarded => Ok(None),
-            ResponseConsumer::Later => {
-                self.kept.push((header, message.to_vec()));
-                Ok(None)
-            }
+            ResponseConsumer::Caller => return Some(reply),
+            ResponseConsumer::Discarded => {}
+            ResponseConsumer::Later => self.kept.push((reply.header, message.to_vec())),
         }
+        None
     }
 
     async fn acknowledge(&mut self) -> Result<(), ClientError> {
@@ -285,6 +294,34 @@ impl Smb2Connection {
             ..pending.sample
         }));
         self.rest = 0..0;
+    }
+}
+
+fn note_interim(
+    pending: &mut Smb2OutstandingRequest,
+    header: &Smb2Header,
+    arrived: ReceiveTimes,
+) -> Result<(), ClientError> {
+    pending.sample.interim.get_or_insert(arrived.last);
+    pending.async_id = header.async_id;
+    pending.interims += 1;
+    if pending.interims > INTERIMS_MAX {
+        let command = header.command;
+        return Err(ClientError::Protocol(format!("STATUS_PENDING to {command} more than {INTERIMS_MAX} times")));
+    }
+    Ok(())
+}
+
+fn complete_sample(sample: &mut Sample, header: &Smb2Header, message: &[u8], arrived: ReceiveTimes) {
+    sample.status = Some(header.status);
+    sample.response_first = arrived.first;
+    sample.response_last = arrived.last;
+    sample.response_bytes = message.len() as u32;
+    sample.outcome = ExchangeOutcome::Complete;
+    if header.command == smb2::Smb2Command::CREATE && header.status == NtStatus::SUCCESS {
+        sample.file_id = u64_at(message, 128)
+            .zip(u64_at(message, 136))
+            .map(|(persistent, volatile)| FileId::Smb2 { persistent, volatile });
     }
 }
 

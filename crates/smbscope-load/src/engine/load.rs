@@ -6,7 +6,7 @@ use super::exchanges::ExchangeLog;
 use super::hooks::{EnginePhase, LOOK, Meter, Surroundings};
 use super::hosts::{Fleet, HostLink, OnLostHost, begin};
 use super::plan::{EngineError, RampPlan};
-use super::recorder::LoadPointRecorder;
+use super::recorder::{LoadPointFigures, LoadPointRecorder};
 use super::result::{
     ClientCpuUsage, HostFailure, HostResult, LoadPointEnd, LoadPointResult, PacingResult, ResponseStall,
 };
@@ -49,6 +49,13 @@ pub(crate) struct Engine<'a> {
     surroundings: Surroundings<'a>,
 }
 
+/// Users of this process: how they connect, what they do, and which clock they follow.
+pub(crate) struct LocalUsers<'a, C> {
+    pub(crate) connector: C,
+    pub(crate) scripts: Scripts<'a>,
+    pub(crate) time: Time,
+}
+
 struct WorkerLink {
     orders: Sender<WorkerOrder>,
     /// `None` for a worker of this process.
@@ -62,6 +69,23 @@ struct KnownHost {
     share: WorkerShare,
 }
 
+/// A load point whose measured part is over.
+struct MeasuredLoadPoint<'a> {
+    users: u32,
+    schedule: LoadSchedule,
+    window: MeasurementWindow,
+    clock: Clock,
+    control: &'a LoadPointControl,
+}
+
+/// Records of all workers, and the results of the hosts with their lanes.
+struct MergedParts {
+    recorder: LoadPointRecorder,
+    late: Summary,
+    silences: Option<Silences>,
+    hosts: Vec<(usize, HostResult)>,
+}
+
 impl WorkerLink {
     fn is_lost(&self) -> bool {
         self.host.as_ref().is_some_and(|host| host.is_lost)
@@ -71,26 +95,23 @@ impl WorkerLink {
 pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
     most: u32,
-    connector: C,
-    scripts: Scripts<'_>,
-    time: Time,
+    users: LocalUsers<'_, C>,
     surroundings: Surroundings<'_>,
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> Result<R, EngineError> {
     plan.check()?;
     let share = WorkerShare::whole(plan.workers_for(most.saturating_mul(plan.sessions_per_user)));
-    with_workers(plan, &share, connector, scripts, time, surroundings, ramp)
+    with_workers(plan, &share, users, surroundings, ramp)
 }
 
 pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
     share: &WorkerShare,
-    connector: C,
-    scripts: Scripts<'_>,
-    time: Time,
+    users: LocalUsers<'_, C>,
     surroundings: Surroundings<'_>,
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> Result<R, EngineError> {
+    let LocalUsers { connector, scripts, time } = users;
     let first_flow = share.workers.first().map_or(0, |first| u64::from(*first) << FLOWS_OF_A_HOST);
     let common = Arc::new(Common {
         plan: plan.clone(),
@@ -200,7 +221,8 @@ impl<'a> Engine<'a> {
         let start = begin + self.plan.warmup;
         let window = MeasurementWindow { start, end: start + self.plan.duration, interval: self.plan.interval };
         let (parts, used) = self.work((begin, window, schedule), &control);
-        let (run, exchanges) = self.finish((users, schedule), parts, &control, window, &clock, used);
+        let measured = MeasuredLoadPoint { users, schedule, window, clock, control: &control };
+        let (run, exchanges) = self.finish(&measured, parts, used);
         self.surroundings.live.enter(EnginePhase::Idle, users);
         self.surroundings.hooks.point_ends(&run, exchanges);
         run
@@ -309,61 +331,27 @@ impl<'a> Engine<'a> {
 
     fn finish(
         &self,
-        (users, schedule): (u32, LoadSchedule),
+        point: &MeasuredLoadPoint<'_>,
         parts: Vec<Worked>,
-        control: &LoadPointControl,
-        window: MeasurementWindow,
-        clock: &Clock,
-        mut used: ProcessTime,
+        used: ProcessTime,
     ) -> (LoadPointResult, Option<ExchangeLog>) {
-        let open = self.plan.schedule.is_open();
-        let exchanges = self.plan.exchanges.then(|| ExchangeLog::new(0));
-        let whole = LoadPointRecorder::new(window, *clock, self.names.len(), open, exchanges).sliced(&self.plan.by);
-        let mut whole = whole.limited(self.plan.overload);
-        let mut late = Summary::new(SummaryPrecision::ROW);
-        let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
         // If all hosts are lost there are no parts, and the load point ends now.
-        let last = parts.iter().map(|part| part.ended).max().unwrap_or_else(|| Instant::now().min(window.end));
-        let duration = last.saturating_duration_since(window.start);
+        let last = parts.iter().map(|part| part.ended).max().unwrap_or_else(|| Instant::now().min(point.window.end));
+        let start = point.window.start;
+        let duration = last.saturating_duration_since(start);
+        let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
         let of_hosts = parts.iter().filter_map(|part| part.host.as_ref()).map(|host| host.used);
-        used = of_hosts.reduce(ProcessTime::add).unwrap_or(used);
-        let mut hosts: Vec<(usize, HostResult)> = Vec::new();
-        let alive: usize = parts.iter().map(|part| part.alive).sum();
-        let trouble = parts.iter().find_map(|part| part.trouble.clone());
-        let mut silences: Option<Silences> = None;
-        for mut part in parts {
-            hosts.extend(self.host_run(&mut part, users, duration));
-            let gaps = part.recorder.take_silences(last);
-            match &mut silences {
-                Some(all) => all.merge(&gaps),
-                None => silences = Some(gaps),
-            }
-            late.merge(&part.late);
-            whole.merge(part.recorder);
-        }
-        for lost in &self.lost {
-            let run = self.lost_run(lost, users, clock);
-            whole.lost(&format!("the load host {} was lost: {}", run.name, lost.why), run.sessions.into());
-            hosts.push((lost.lane, run));
-        }
-        hosts.sort_by_key(|(lane, _)| *lane);
-        let ended = match (control.why(), trouble) {
-            (Some((why, _)), _) => why,
-            (None, Some(trouble)) if alive == 0 => LoadPointEnd::Failed(trouble),
-            (None, _) => LoadPointEnd::Done,
-        };
-        let exchanges = whole.take_exchanges().map(ExchangeLog::finish);
-        let figures = whole.finish(&self.names, duration, self.plan.sessions_per_user);
-        let total = figures.counted.response_times(|(_, _, group)| group.in_headline());
-        let median = total.figures().p50.map(|p50| Duration::from_nanos(p50.0.max(0) as u64));
-        let stalls = silences.map_or_else(Vec::new, |silences| silences.stalls(median));
-        let stalls =
-            stalls.iter().map(|s| ResponseStall { start: clock.timestamp(s.from), length: s.length }).collect();
+        let used = of_hosts.reduce(ProcessTime::add).unwrap_or(used);
+        let ended = point.end(&parts);
+        let MergedParts { mut recorder, late, silences, hosts } = self.merge(point, parts, last);
+        let exchanges = recorder.take_exchanges().map(ExchangeLog::finish);
+        let figures = recorder.finish(&self.names, duration, self.plan.sessions_per_user);
         let run = LoadPointResult {
-            users,
-            started: clock.timestamp(window.start),
+            users: point.users,
+            started: point.clock.timestamp(start),
             duration,
-            warmup: window.start.min(last).saturating_duration_since(window.start - self.plan.warmup),
+            warmup: start.min(last).saturating_duration_since(start - self.plan.warmup),
+            stalls: stalls(silences, &figures, &point.clock),
             counted: figures.counted,
             due: figures.due,
             operations: figures.operations,
@@ -374,10 +362,9 @@ impl<'a> Engine<'a> {
             connect_commands: figures.connect_commands,
             failures: figures.failures,
             unanswered: figures.unanswered,
-            stalls,
             client_cpu: self.client_cpu(used, busiest, duration, &late),
             ended,
-            pace: match schedule {
+            pace: match point.schedule {
                 LoadSchedule::Closed { .. } => PacingResult::Closed,
                 LoadSchedule::Open { rate, .. } => PacingResult::Open { rate, not_begun: figures.not_begun },
             },
@@ -387,6 +374,35 @@ impl<'a> Engine<'a> {
             hosts: hosts.into_iter().map(|(_, host)| host).collect(),
         };
         (run, exchanges)
+    }
+
+    /// Merges the workers' parts, and accounts for the lost hosts. Sorts the hosts by lane.
+    fn merge(&self, point: &MeasuredLoadPoint<'_>, parts: Vec<Worked>, last: Instant) -> MergedParts {
+        let duration = last.saturating_duration_since(point.window.start);
+        let mut merged = MergedParts {
+            recorder: self.recorder(point),
+            late: Summary::new(SummaryPrecision::ROW),
+            silences: None,
+            hosts: Vec::new(),
+        };
+        for mut part in parts {
+            merged.hosts.extend(self.host_run(&mut part, point.users, duration));
+            merged.add(part, last);
+        }
+        for lost in &self.lost {
+            let run = self.lost_run(lost, point.users, &point.clock);
+            merged.recorder.lost(&format!("the load host {} was lost: {}", run.name, lost.why), run.sessions.into());
+            merged.hosts.push((lost.lane, run));
+        }
+        merged.hosts.sort_by_key(|(lane, _)| *lane);
+        merged
+    }
+
+    fn recorder(&self, point: &MeasuredLoadPoint<'_>) -> LoadPointRecorder {
+        let open = self.plan.schedule.is_open();
+        let exchanges = self.plan.exchanges.then(|| ExchangeLog::new(0));
+        let recorder = LoadPointRecorder::new(point.window, point.clock, self.names.len(), open, exchanges);
+        recorder.sliced(&self.plan.by).limited(self.plan.overload)
     }
 
     fn client_cpu(&self, used: ProcessTime, busiest: Duration, duration: Duration, late: &Summary) -> ClientCpuUsage {
@@ -442,4 +458,36 @@ impl<'a> Engine<'a> {
         let host = self.lanes[lane].host.as_ref()?;
         Some((host.name.clone(), host.share.sessions(users.saturating_mul(self.plan.sessions_per_user))))
     }
+}
+
+impl MeasuredLoadPoint<'_> {
+    /// Returns why the load point ended.
+    fn end(&self, parts: &[Worked]) -> LoadPointEnd {
+        let alive: usize = parts.iter().map(|part| part.alive).sum();
+        let trouble = parts.iter().find_map(|part| part.trouble.clone());
+        match (self.control.why(), trouble) {
+            (Some((why, _)), _) => why,
+            (None, Some(trouble)) if alive == 0 => LoadPointEnd::Failed(trouble),
+            (None, _) => LoadPointEnd::Done,
+        }
+    }
+}
+
+impl MergedParts {
+    fn add(&mut self, mut part: Worked, last: Instant) {
+        let gaps = part.recorder.take_silences(last);
+        match &mut self.silences {
+            Some(all) => all.merge(&gaps),
+            None => self.silences = Some(gaps),
+        }
+        self.late.merge(&part.late);
+        self.recorder.merge(part.recorder);
+    }
+}
+
+fn stalls(silences: Option<Silences>, figures: &LoadPointFigures, clock: &Clock) -> Vec<ResponseStall> {
+    let total = figures.counted.response_times(|(_, _, group)| group.in_headline());
+    let median = total.figures().p50.map(|p50| Duration::from_nanos(p50.0.max(0) as u64));
+    let stalls = silences.map_or_else(Vec::new, |silences| silences.stalls(median));
+    stalls.iter().map(|s| ResponseStall { start: clock.timestamp(s.from), length: s.length }).collect()
 }

@@ -45,7 +45,7 @@ pub use silences::{STALL_MIN, STALL_TIMES_MEDIAN, STALLS_MAX};
 use crate::workload::Script;
 use clocks::Time;
 use hooks::Surroundings;
-use load::{Engine, with_engine, with_hosts};
+use load::{Engine, LocalUsers, with_engine, with_hosts};
 use result::{LoadPointEnd, LoadPointResult};
 use session::ServerConnector;
 use smbscope_client::SessionOptions;
@@ -78,7 +78,8 @@ pub fn run_on(
     stop: &StopFlag,
 ) -> Result<Vec<LoadPointResult>, EngineError> {
     let surroundings = Surroundings { hooks, live, stop };
-    with_users(fleet, plan, plan.users.most(), options, scripts, surroundings, |engine| ramp(plan, engine))
+    let users = UserSource { fleet, options, scripts };
+    with_users(plan, plan.users.most(), users, surroundings, |engine| ramp(plan, engine))
 }
 
 /// Searches for the largest number of users that meets a criterion, or for the highest rate if the plan has rates. The
@@ -98,23 +99,30 @@ pub fn find_capacity(
     criterion.check(scripts(0).operations())?;
     let surroundings = Surroundings { hooks, live, stop };
     let most = if plan.rates.is_empty() { search.most } else { plan.users.most() };
-    with_users(fleet, plan, most, options, scripts, surroundings, |engine| capacity::search(engine, criterion, search))
+    let users = UserSource { fleet, options, scripts };
+    with_users(plan, most, users, surroundings, |engine| capacity::search(engine, criterion, search))
+}
+
+/// Users of a fleet of hosts, or of this process without one.
+struct UserSource<'a> {
+    fleet: Option<Fleet>,
+    options: &'a SessionOptions,
+    scripts: Scripts<'a>,
 }
 
 fn with_users<R>(
-    fleet: Option<Fleet>,
     plan: &RampPlan,
     most: u32,
-    options: &SessionOptions,
-    scripts: Scripts<'_>,
+    users: UserSource<'_>,
     surroundings: Surroundings<'_>,
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> Result<R, EngineError> {
+    let UserSource { fleet, options, scripts } = users;
     if let Some(fleet) = fleet {
         return with_hosts(plan, fleet, options, scripts, surroundings, ramp);
     }
-    let server = ServerConnector::new(options, plan.connections_per_session, plan.seed);
-    with_engine(plan, most, server, scripts, Time::Real, surroundings, ramp)
+    let connector = ServerConnector::new(options, plan.connections_per_session, plan.seed);
+    with_engine(plan, most, LocalUsers { connector, scripts, time: Time::Real }, surroundings, ramp)
 }
 
 fn ramp(plan: &RampPlan, engine: &mut Engine<'_>) -> Vec<LoadPointResult> {

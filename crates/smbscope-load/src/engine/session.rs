@@ -6,8 +6,8 @@
 use crate::workload::{Action, HandleSlot, Own};
 use serde::{Deserialize, Serialize};
 use smbscope_client::{
-    ClientError, ClientSession, FileHandle, Info, ListingEntry, OpenParameters, Samples, SessionOptions, SetInfo,
-    TransferDirection,
+    ClientError, ClientSession, FileHandle, FileRange, Info, ListingEntry, OpenParameters, Samples, SessionOptions,
+    SetInfo, TransferDirection, WholeFile,
 };
 use smbscope_model::{Dialect, Endpoints};
 use smbscope_stats::Random;
@@ -102,6 +102,8 @@ const DEPTH_MAX: usize = 128;
 /// Every server supports this class, and SMB1 an equivalent (MS-FSCC 2.4.8).
 const LISTED: Info = Info::FILE_BOTH_DIRECTORY_INFORMATION;
 const REPARSE_POINT: u32 = 0x400;
+const UNCHANGED: SetInfo<'static> =
+    SetInfo::Basic { creation: 0, last_access: 0, last_write: 0, change: 0, attributes: 0 };
 
 pub(crate) struct ServerConnector {
     options: SessionOptions,
@@ -230,6 +232,40 @@ impl UserSession {
         }
     }
 
+    async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<Performed, ClientError> {
+        let bytes_read = self.connections.current().skim(handle, offset, length).await?;
+        Ok(Performed { bytes_read, ..Performed::DONE })
+    }
+
+    async fn queue(
+        &mut self,
+        handle: FileHandle,
+        ranges: &[FileRange],
+        depth: u32,
+        writes: bool,
+    ) -> Result<Performed, ClientError> {
+        let data = &self.payload[..WRITE_MAX];
+        let direction = if writes { TransferDirection::Write(data) } else { TransferDirection::Read };
+        let moved = self.connections.current().transfer_many(handle, ranges, depth, direction).await?;
+        let (bytes_read, bytes_written) = if writes { (0, moved.bytes) } else { (moved.bytes, 0) };
+        // The file may have fewer blocks.
+        let asked = depth.min(u32::try_from(ranges.len()).unwrap_or(u32::MAX));
+        let queue = CommandQueueDepth { asked, reached: moved.outstanding };
+        Ok(Performed { bytes_read, bytes_written, queue, ..Performed::DONE })
+    }
+
+    async fn read_files(&mut self, files: &[WholeFile], block: u32, at_once: u32) -> Result<Performed, ClientError> {
+        let moved = self.connections.current().read_whole_files(files, block, at_once).await?;
+        let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+        let queue = CommandQueueDepth { asked: at_once.min(count), reached: moved.outstanding };
+        Ok(Performed { bytes_read: moved.bytes, files_opened: count, queue, ..Performed::DONE })
+    }
+
+    async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<Performed, ClientError> {
+        let bytes_read = self.connections.current().open_read_close(path, offset, length).await?;
+        Ok(Performed { bytes_read, files_opened: 1, ..Performed::DONE })
+    }
+
     async fn attempt(&mut self, action: &Action<'_>) -> Result<Performed, ClientError> {
         /// Returns the open file in a slot, or the status that a server would return without one.
         macro_rules! handle {
@@ -240,85 +276,46 @@ impl UserSession {
                 }
             };
         }
+        let client = self.connections.current();
         match *action {
             Action::Open { slot, path, access, share, disposition, options, attributes } => {
-                return self
-                    .open(slot, &OpenParameters { path, access, share, disposition, options, attributes })
-                    .await;
+                let open = OpenParameters { path, access, share, disposition, options, attributes };
+                return self.open(slot, &open).await;
             }
-            Action::Close(slot) => {
-                let handle = handle!(slot);
-                return self.close(slot, handle).await;
-            }
-            Action::Read { slot, offset, length } => {
-                let bytes_read = self.connections.current().skim(handle!(slot), offset, length).await?;
-                return Ok(Performed { bytes_read, ..Performed::DONE });
-            }
+            Action::Close(slot) => return self.close(slot, handle!(slot)).await,
+            Action::Read { slot, offset, length } => return self.read(handle!(slot), offset, length).await,
             Action::Write { slot, offset, length } => return self.write(handle!(slot), offset, length).await,
             Action::Queue { slot, ranges, depth, writes } => {
-                let (handle, data) = (handle!(slot), &self.payload[..WRITE_MAX]);
-                let direction = if writes { TransferDirection::Write(data) } else { TransferDirection::Read };
-                let moved = self.connections.current().transfer_many(handle, ranges, depth, direction).await?;
-                let (read, written) = if writes { (0, moved.bytes) } else { (moved.bytes, 0) };
-                // The file may have fewer blocks.
-                let asked = depth.min(u32::try_from(ranges.len()).unwrap_or(u32::MAX));
-                let queue = CommandQueueDepth { asked, reached: moved.outstanding };
-                return Ok(Performed { bytes_read: read, bytes_written: written, queue, ..Performed::DONE });
+                return self.queue(handle!(slot), ranges, depth, writes).await;
             }
-            Action::ReadFiles { files, block, at_once } => {
-                let moved = self.connections.current().read_whole_files(files, block, at_once).await?;
-                let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
-                let queue = CommandQueueDepth { asked: at_once.min(count), reached: moved.outstanding };
-                return Ok(Performed { bytes_read: moved.bytes, files_opened: count, queue, ..Performed::DONE });
-            }
+            Action::ReadFiles { files, block, at_once } => return self.read_files(files, block, at_once).await,
             Action::RemoveTree(path, own) => return self.remove_tree(path, &own).await,
-            Action::OpenReadClose { path, offset, length } => {
-                let bytes_read = self.connections.current().open_read_close(path, offset, length).await?;
-                return Ok(Performed { bytes_read, files_opened: 1, ..Performed::DONE });
-            }
-            Action::Flush(slot) => self.connections.current().flush(handle!(slot)).await?,
-            Action::Lock(slot, range) => self.connections.current().lock(handle!(slot), range).await?,
-            Action::Unlock { slot, offset, length } => {
-                self.connections.current().unlock(handle!(slot), offset, length).await?
-            }
-            Action::QueryFile(slot, info) => {
-                self.connections.current().query_file(handle!(slot), info).await.map(drop)?
-            }
-            Action::QueryPath(path, info) => self.connections.current().query_path(path, info).await.map(drop)?,
-            Action::QueryFileSystem(info) => self.connections.current().query_file_system(info).await.map(drop)?,
-            Action::SetBasic(slot) => {
-                let unchanged = SetInfo::Basic { creation: 0, last_access: 0, last_write: 0, change: 0, attributes: 0 };
-                self.connections.current().set_file(handle!(slot), unchanged).await?;
-            }
-            Action::SetEnd(slot, end) => {
-                self.connections.current().set_file(handle!(slot), SetInfo::EndOfFile(end)).await?
-            }
-            Action::SetDelete(slot, delete) => {
-                self.connections.current().set_file(handle!(slot), SetInfo::Delete(delete)).await?
-            }
-            Action::List { pattern, info, most } => {
-                self.connections.current().list(pattern, info, most, None).await.map(drop)?
-            }
+            Action::OpenReadClose { path, offset, length } => return self.open_read_close(path, offset, length).await,
+            Action::Flush(slot) => client.flush(handle!(slot)).await?,
+            Action::Lock(slot, range) => client.lock(handle!(slot), range).await?,
+            Action::Unlock { slot, offset, length } => client.unlock(handle!(slot), offset, length).await?,
+            Action::QueryFile(slot, info) => client.query_file(handle!(slot), info).await.map(drop)?,
+            Action::QueryPath(path, info) => client.query_path(path, info).await.map(drop)?,
+            Action::QueryFileSystem(info) => client.query_file_system(info).await.map(drop)?,
+            Action::SetBasic(slot) => client.set_file(handle!(slot), UNCHANGED).await?,
+            Action::SetEnd(slot, end) => client.set_file(handle!(slot), SetInfo::EndOfFile(end)).await?,
+            Action::SetDelete(slot, delete) => client.set_file(handle!(slot), SetInfo::Delete(delete)).await?,
+            Action::List { pattern, info, most } => client.list(pattern, info, most, None).await.map(drop)?,
             Action::RenameOpen { slot, to, replace } => {
-                self.connections.current().set_file(handle!(slot), SetInfo::Rename { path: to, replace }).await?
+                client.set_file(handle!(slot), SetInfo::Rename { path: to, replace }).await?
             }
             Action::ListOpen { slot, pattern, class, flags } => {
-                self.connections.current().list_open(handle!(slot), pattern, class, flags).await?
+                client.list_open(handle!(slot), pattern, class, flags).await?
             }
-            Action::RemoveFile(path) => self.connections.current().remove_file(path).await?,
-            Action::Rename { from, to } => self.connections.current().rename(from, to).await?,
-            Action::MakeDirectory(path) => self.connections.current().make_directory(path).await?,
-            Action::RemoveDirectory(path) => self.connections.current().remove_directory(path).await?,
-            Action::Control { control, slot } => {
-                let handle = match slot {
-                    Some(slot) => Some(handle!(slot)),
-                    None => None,
-                };
-                self.connections.current().control(control, handle).await?
-            }
-            Action::SessionSetup => self.connections.current().reauthenticate().await?,
-            Action::TreeConnect(tree) => self.connections.current().connect_again(tree).await?,
-            Action::Echo => self.connections.current().echo().await?,
+            Action::RemoveFile(path) => client.remove_file(path).await?,
+            Action::Rename { from, to } => client.rename(from, to).await?,
+            Action::MakeDirectory(path) => client.make_directory(path).await?,
+            Action::RemoveDirectory(path) => client.remove_directory(path).await?,
+            Action::Control { control, slot: Some(slot) } => client.control(control, Some(handle!(slot))).await?,
+            Action::Control { control, slot: None } => client.control(control, None).await?,
+            Action::SessionSetup => client.reauthenticate().await?,
+            Action::TreeConnect(tree) => client.connect_again(tree).await?,
+            Action::Echo => client.echo().await?,
             Action::Think(_) => {}
         }
         Ok(Performed::DONE)

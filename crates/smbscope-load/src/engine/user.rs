@@ -15,6 +15,7 @@ use smbscope_client::ClientError;
 use smbscope_model::{Command, FlowId};
 use smbscope_wire::status::NtStatus;
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,6 +42,29 @@ pub(crate) struct ScriptedSession<T> {
     /// Passes left until the user is done, if there is a limit.
     passes_left: Option<u32>,
     spans: Vec<(Instant, Instant)>,
+}
+
+/// Progress of a user's work in a load point.
+struct WorkProgress {
+    /// Time for which the next operation is due, until its first step begins.
+    due: Option<Instant>,
+    current: Option<CurrentOperation>,
+    steps_without_command: u32,
+    /// End of the latest command or pause.
+    time: Instant,
+}
+
+/// Parts of a [`ScriptedSession`] that perform a step, while the step borrows the script.
+struct StepPerformer<'a, T> {
+    number: u32,
+    session: &'a mut T,
+    origins: &'a mut [CommandSource],
+    paths: &'a mut Vec<(HandleSlot, Arc<str>)>,
+    appointments: &'a mut Appointments,
+    waiting: &'a mut Option<Instant>,
+    has_passes: bool,
+    pass: &'a mut Option<ScriptPass>,
+    spans: &'a mut Vec<(Instant, Instant)>,
 }
 
 struct CurrentOperation {
@@ -147,130 +171,105 @@ impl<T: ServerSession> ScriptedSession<T> {
 
     /// Works until the load point ends, the script ends, or the session is lost for good.
     pub(crate) async fn work<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) -> UserExit {
-        let open = point.plan.schedule.is_open();
         self.appointments = Some(point.appointments(self.number));
         self.passes_left = point.plan.limits.passes;
         if let Some(pass) = &mut self.pass {
             pass.carried_over();
         }
-        let mut due: Option<Instant> = None;
-        let mut current: Option<CurrentOperation> = None;
-        let mut steps_without_command = 0;
-        let mut time = self.wait_until(point, point.begin.get()).await;
+        let time = self.wait_until(point, point.begin.get()).await;
+        let mut work = WorkProgress { due: None, current: None, steps_without_command: 0, time };
         loop {
             if self.script.passes() != self.passes && self.pass_ended(point) {
                 return UserExit::Done;
             }
-            if self.session.is_none() {
-                if let Some(left) = reconnect(self, point).await {
-                    return left;
-                }
-                current = None;
-                time = now();
-            }
-            // Once taken from the script, a step must be performed: the next load point continues after it.
-            if current.is_none() && due.is_none() {
-                due = self.appointment(point, &mut time).await;
-                match due {
-                    None => return UserExit::Over,
-                    Some(_) if self.session.is_none() => continue,
-                    Some(_) => {}
-                }
-            }
-            // From here on use fields of `self` one by one, because the step borrows the script.
-            let ScriptedSession {
-                number,
-                script,
-                session: Some(session),
-                origins,
-                paths,
-                appointments: Some(appointments),
-                waiting,
-                passes,
-                pass,
-                spans,
-                ..
-            } = &mut *self
-            else {
-                return UserExit::Over;
-            };
-            let Some(step) = script.next() else { return UserExit::Done };
-            if let Action::Think(pause) = step.action {
-                // In an open loop, the schedule determines the pause between operations.
-                if !pause.is_zero() && (current.is_some() || !open) {
-                    time = self.wait_until(point, time + pause).await;
-                } else {
-                    steps_without_command += 1;
-                }
-                if current.is_none() && point.is_over(time) {
-                    return UserExit::Over;
-                }
-                if steps_without_command >= STEPS_WITHOUT_COMMAND_MAX {
-                    return does_nothing(point);
-                }
-                continue;
-            }
-            if current.is_none()
-                && let Some(operation) = step.operation
-                && let Some(due) = due.take()
-            {
-                let intended = if open { due } else { time };
-                appointments.begun();
-                current = Some(CurrentOperation { operation, intended, span: None, unexpected: None });
-            }
-            let connection = session.connection();
-            let origin = &mut origins[connection];
-            origin.is_about(subject(&step.action, paths));
-            *waiting = Some(time);
-            let result = session.perform(&step.action).await;
-            *waiting = None;
-            let samples = session.samples(connection);
-            let waited = passes.map_or(Duration::ZERO, |_| jobs::waited(samples, spans));
-            let performed = result.as_ref().ok();
-            let span = point.recorder.borrow_mut().take(samples, performed, origin);
-            if passes.is_some()
-                && let Some((first, _)) = span
-            {
-                let started = || point.recorder.borrow().timestamp(first);
-                pass.get_or_insert_with(|| ScriptPass::new(*number, first, started())).add(span, waited, performed);
-            }
-            if let Some((_, last)) = span {
-                time = last;
-                steps_without_command = 0;
-            } else {
-                steps_without_command += 1;
-                if steps_without_command >= STEPS_WITHOUT_COMMAND_MAX {
-                    return does_nothing(point);
-                }
-                tokio::task::yield_now().await;
-                time = now();
-            }
-            let mut recorder = point.recorder.borrow_mut();
-            match result {
-                Ok(performed) => {
-                    let unexpected = unexpected(&step, &performed);
-                    if let Some(current) = &mut current {
-                        current.add(span, unexpected);
-                    }
-                    if let Some(ended) = current.take_if(|_| step.completes) {
-                        let completed = ended.completed();
-                        recorder.live.operations += 1;
-                        recorder.live.unexpected += u64::from(completed.unexpected.is_some());
-                        if recorder.completed(&completed) {
-                            match completed.unexpected {
-                                None => point.control.succeeded(),
-                                Some(status) => point.control.failed(&status.to_string(), time),
-                            }
-                        }
-                        appointments.ended(time);
-                    }
-                }
-                Err(error) => {
-                    drop(recorder);
-                    self.lost(point, &error, time);
-                }
+            if let ControlFlow::Break(exit) = self.advance(point, &mut work).await {
+                return exit;
             }
         }
+    }
+
+    /// Performs the next step, at the appointed time if it begins an operation.
+    async fn advance<C: SessionFactory<Session = T>>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        work: &mut WorkProgress,
+    ) -> ControlFlow<UserExit> {
+        if self.session.is_none() {
+            if let Some(left) = reconnect(self, point).await {
+                return ControlFlow::Break(left);
+            }
+            work.current = None;
+            work.time = now();
+        }
+        // Once taken from the script, a step must be performed: the next load point continues after it.
+        if work.current.is_none() && work.due.is_none() {
+            work.due = self.appointment(point, &mut work.time).await;
+            match work.due {
+                None => return ControlFlow::Break(UserExit::Over),
+                Some(_) if self.session.is_none() => return ControlFlow::Continue(()),
+                Some(_) => {}
+            }
+        }
+        self.perform_next(point, work).await
+    }
+
+    async fn perform_next<C: SessionFactory<Session = T>>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        work: &mut WorkProgress,
+    ) -> ControlFlow<UserExit> {
+        let Some((script, mut performer)) = self.split() else { return ControlFlow::Break(UserExit::Over) };
+        let Some(step) = script.next() else { return ControlFlow::Break(UserExit::Done) };
+        if let Action::Think(pause) = step.action {
+            return self.think(point, work, pause).await;
+        }
+        work.begin(&step, performer.appointments, point.plan.schedule.is_open());
+        let (result, span) = performer.perform(point, &step, work.time).await;
+        work.pass_time(point, span).await?;
+        match result {
+            Ok(performed) => {
+                if let Some(ended) = work.add(&step, span, &performed) {
+                    count(point, &ended.completed(), work.time);
+                    performer.appointments.ended(work.time);
+                }
+            }
+            Err(error) => self.lost(point, &error, work.time),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Separates the script, which a step borrows, from what performs the step.
+    fn split(&mut self) -> Option<(&mut dyn Script, StepPerformer<'_, T>)> {
+        let performer = StepPerformer {
+            number: self.number,
+            session: self.session.as_mut()?,
+            origins: &mut self.origins,
+            paths: &mut self.paths,
+            appointments: self.appointments.as_mut()?,
+            waiting: &mut self.waiting,
+            has_passes: self.passes.is_some(),
+            pass: &mut self.pass,
+            spans: &mut self.spans,
+        };
+        Some((&mut *self.script, performer))
+    }
+
+    async fn think<C: SessionFactory<Session = T>>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        work: &mut WorkProgress,
+        pause: Duration,
+    ) -> ControlFlow<UserExit> {
+        // In an open loop, the schedule determines the pause between operations.
+        if !pause.is_zero() && (work.current.is_some() || !point.plan.schedule.is_open()) {
+            work.time = self.wait_until(point, work.time + pause).await;
+        } else {
+            work.steps_without_command += 1;
+        }
+        if work.current.is_none() && point.is_over(work.time) {
+            return ControlFlow::Break(UserExit::Over);
+        }
+        work.check_progress(point)
     }
 
     fn lost<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, error: &ClientError, time: Instant) {
@@ -415,6 +414,56 @@ impl<T: ServerSession> ScriptedSession<T> {
     }
 }
 
+impl<T: ServerSession> StepPerformer<'_, T> {
+    /// Performs a step and records its commands. Also returns the times from the first to the last one.
+    async fn perform<C: SessionFactory<Session = T>>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        step: &ScriptStep<'_>,
+        time: Instant,
+    ) -> (Result<Performed, ClientError>, Option<(Instant, Instant)>) {
+        let connection = self.session.connection();
+        self.origins[connection].is_about(subject(&step.action, self.paths));
+        *self.waiting = Some(time);
+        let result = self.session.perform(&step.action).await;
+        *self.waiting = None;
+        let span = self.record(point, connection, result.as_ref().ok());
+        (result, span)
+    }
+
+    fn record<C: SessionFactory<Session = T>>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        connection: usize,
+        performed: Option<&Performed>,
+    ) -> Option<(Instant, Instant)> {
+        let samples = self.session.samples(connection);
+        let waited = if self.has_passes { jobs::waited(samples, self.spans) } else { Duration::ZERO };
+        let span = point.recorder.borrow_mut().take(samples, performed, &mut self.origins[connection]);
+        if self.has_passes
+            && let Some((first, _)) = span
+        {
+            let started = || point.recorder.borrow().timestamp(first);
+            let pass = self.pass.get_or_insert_with(|| ScriptPass::new(self.number, first, started()));
+            pass.add(span, waited, performed);
+        }
+        span
+    }
+}
+
+/// Counts a completed operation, and checks the load point's limits.
+fn count<C: SessionFactory>(point: &WorkerLoadPoint<C>, completed: &Completed, time: Instant) {
+    let mut recorder = point.recorder.borrow_mut();
+    recorder.live.operations += 1;
+    recorder.live.unexpected += u64::from(completed.unexpected.is_some());
+    if recorder.completed(completed) {
+        match completed.unexpected {
+            None => point.control.succeeded(),
+            Some(status) => point.control.failed(&status.to_string(), time),
+        }
+    }
+}
+
 /// Ends a user whose script does no work: it would starve its worker.
 fn does_nothing<C: SessionFactory>(point: &WorkerLoadPoint<C>) -> UserExit {
     let reason = format!("{STEPS_WITHOUT_COMMAND_MAX} steps of the script sent no command");
@@ -442,6 +491,56 @@ async fn reconnect<C: SessionFactory>(
         if user.is_connected() {
             return None;
         }
+    }
+}
+
+impl WorkProgress {
+    /// Begins an operation with its first counted step.
+    fn begin(&mut self, step: &ScriptStep<'_>, appointments: &mut Appointments, is_open: bool) {
+        if self.current.is_none()
+            && let Some(operation) = step.operation
+            && let Some(due) = self.due.take()
+        {
+            let intended = if is_open { due } else { self.time };
+            appointments.begun();
+            self.current = Some(CurrentOperation { operation, intended, span: None, unexpected: None });
+        }
+    }
+
+    /// Adds a step to the current operation. Returns the operation if this completes it.
+    fn add(
+        &mut self,
+        step: &ScriptStep<'_>,
+        span: Option<(Instant, Instant)>,
+        performed: &Performed,
+    ) -> Option<CurrentOperation> {
+        self.current.as_mut()?.add(span, unexpected(step, performed));
+        self.current.take_if(|_| step.completes)
+    }
+
+    /// Advances the time past a step's commands. Yields to other users if it sent none.
+    async fn pass_time<C: SessionFactory>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        span: Option<(Instant, Instant)>,
+    ) -> ControlFlow<UserExit> {
+        if let Some((_, last)) = span {
+            self.time = last;
+            self.steps_without_command = 0;
+            return ControlFlow::Continue(());
+        }
+        self.steps_without_command += 1;
+        self.check_progress(point)?;
+        tokio::task::yield_now().await;
+        self.time = now();
+        ControlFlow::Continue(())
+    }
+
+    fn check_progress<C: SessionFactory>(&self, point: &WorkerLoadPoint<C>) -> ControlFlow<UserExit> {
+        if self.steps_without_command >= STEPS_WITHOUT_COMMAND_MAX {
+            return ControlFlow::Break(does_nothing(point));
+        }
+        ControlFlow::Continue(())
     }
 }
 

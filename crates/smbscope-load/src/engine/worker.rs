@@ -136,74 +136,57 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         timers: &Rc<Timers>,
         clock: Clock,
     ) -> (Rc<WorkerLoadPoint<C>>, Instant) {
-        let common = self.common.clone();
-        let plan = &common.plan;
         let begin = now();
-        // The measured part is not known yet.
-        let window = MeasurementWindow { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
-        let exchanges = plan.exchanges.then(|| ExchangeLog::new(EXCHANGES_MAX / self.workers as usize));
-        let recorder = LoadPointRecorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
-        let recorder = recorder.sliced(&plan.by).limited(plan.overload);
-        let point = Rc::new(WorkerLoadPoint::new(common.clone(), control, timers.clone(), recorder, sessions));
+        let recorder = self.recorder(begin, clock);
+        let point = WorkerLoadPoint::new(self.common.clone(), control, timers.clone(), recorder, sessions);
+        let point = Rc::new(point);
         let numbers = (self.index..sessions).step_by(self.workers as usize);
         let wanted = numbers.len();
         for number in numbers.skip(self.users.len()) {
             self.users.push(ScriptedSession::new(number, (self.scripts)(number)));
         }
-        // All workers together respect the connect rate.
-        let (index, workers) = (self.index as usize, self.workers as usize);
-        let due = |missing: usize| {
-            let turn = missing * workers + index;
-            begin + Duration::from_secs_f64(turn as f64 / plan.connects.rate)
-        };
         let live = self.live;
-        let tasks = LocalSet::new();
-        let connecting = async {
-            let ended = self.disconnect(wanted).await;
-            point.recorder.borrow_mut().live.sessions -= ended;
-            let (kept, missing): (Vec<_>, Vec<_>) = self.users.drain(..).partition(ScriptedSession::is_connected);
-            point.recorder.borrow_mut().kept(kept.len());
-            let ready = watch::Sender::new(false);
-            let kept = kept.into_iter().map(|mut user| {
-                let (point, mut ready) = (point.clone(), ready.subscribe());
-                spawn_local(async move {
-                    let _ = user.rest_until(&point, ready.wait_for(|ready| *ready)).await;
-                    user
-                })
-            });
-            let kept: Vec<_> = kept.collect();
-            let tasks = missing.into_iter().enumerate().map(|(i, mut user)| {
-                let (point, due) = (point.clone(), due(i));
-                spawn_local(async move {
-                    let ready = async {
-                        point.wait_until(due).await;
-                        user.connect(&point).await;
-                        user.set_up(&point).await;
-                    };
-                    let patience = async {
-                        point.ended().await;
-                        tokio::time::sleep(point.plan.grace).await;
-                    };
-                    let in_time = tokio::select! {
-                        biased;
-                        () = ready => true,
-                        () = patience => false,
-                    };
-                    if !in_time {
-                        user.give_up(&point);
-                    }
-                    user
-                })
-            });
-            let mut users = joined(tasks.collect()).await;
-            ready.send_replace(true);
-            users.extend(joined(kept).await);
-            users.sort_by_key(|user| user.number);
-            self.users = users;
-        };
-        tasks.run_until(beside(connecting, async { tokio::join!(publish(&point, live), timers.run()).0 })).await;
+        let connecting = self.connect_users(&point, wanted, begin);
+        let publishing = async { tokio::join!(publish(&point, live), timers.run()).0 };
+        LocalSet::new().run_until(beside(connecting, publishing)).await;
         point.recorder.borrow_mut().publish(live);
         (point, now())
+    }
+
+    fn recorder(&self, begin: Instant, clock: Clock) -> LoadPointRecorder {
+        let plan = &self.common.plan;
+        // The measured part is not known yet.
+        let window = MeasurementWindow { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
+        let exchanges = plan.exchanges.then(|| ExchangeLog::new(EXCHANGES_MAX / self.workers as usize));
+        let recorder = LoadPointRecorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
+        recorder.sliced(&plan.by).limited(plan.overload)
+    }
+
+    /// Ends the users above `wanted`, and connects those without a session while the others rest.
+    async fn connect_users(&mut self, point: &Rc<WorkerLoadPoint<C>>, wanted: usize, begin: Instant) {
+        let ended = self.disconnect(wanted).await;
+        point.recorder.borrow_mut().live.sessions -= ended;
+        let (kept, missing): (Vec<_>, Vec<_>) = self.users.drain(..).partition(ScriptedSession::is_connected);
+        point.recorder.borrow_mut().kept(kept.len());
+        let ready = watch::Sender::new(false);
+        let kept = kept.into_iter().map(|user| spawn_local(rest_until_ready(user, point.clone(), ready.subscribe())));
+        let kept: Vec<_> = kept.collect();
+        let missing = missing
+            .into_iter()
+            .enumerate()
+            .map(|(i, user)| spawn_local(connect_in_time(user, point.clone(), begin + self.delay(i))));
+        let mut users = joined(missing.collect()).await;
+        ready.send_replace(true);
+        users.extend(joined(kept).await);
+        users.sort_by_key(|user| user.number);
+        self.users = users;
+    }
+
+    /// Returns the time after which this worker may connect one of its sessions. All workers together respect the
+    /// connect rate.
+    fn delay(&self, missing: usize) -> Duration {
+        let turn = missing * self.workers as usize + self.index as usize;
+        Duration::from_secs_f64(turn as f64 / self.common.plan.connects.rate)
     }
 
     async fn work(
@@ -272,6 +255,41 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         joined(tasks.collect()).await;
         connected as i64
     }
+}
+
+async fn rest_until_ready<C: SessionFactory>(
+    mut user: ScriptedSession<C::Session>,
+    point: Rc<WorkerLoadPoint<C>>,
+    mut ready: watch::Receiver<bool>,
+) -> ScriptedSession<C::Session> {
+    let _ = user.rest_until(&point, ready.wait_for(|ready| *ready)).await;
+    user
+}
+
+/// Connects and sets up a user from `due` on, or gives it up if that takes longer than the load point and its grace.
+async fn connect_in_time<C: SessionFactory>(
+    mut user: ScriptedSession<C::Session>,
+    point: Rc<WorkerLoadPoint<C>>,
+    due: Instant,
+) -> ScriptedSession<C::Session> {
+    let ready = async {
+        point.wait_until(due).await;
+        user.connect(&point).await;
+        user.set_up(&point).await;
+    };
+    let patience = async {
+        point.ended().await;
+        tokio::time::sleep(point.plan.grace).await;
+    };
+    let in_time = tokio::select! {
+        biased;
+        () = ready => true,
+        () = patience => false,
+    };
+    if !in_time {
+        user.give_up(&point);
+    }
+    user
 }
 
 async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {

@@ -4,7 +4,7 @@ use super::{Assignment, DriverRequest, HostCompletion, HostReply, HostWorked, Ne
 use crate::engine::clocks::{Clock, ProcessTime, Time};
 use crate::engine::control::LoadPointControl;
 use crate::engine::hooks::{LiveFigures, StopFlag, Surroundings};
-use crate::engine::load::with_workers;
+use crate::engine::load::{LocalUsers, with_workers};
 use crate::engine::result::LoadPointEnd;
 use crate::engine::schedule::MeasurementWindow;
 use crate::engine::session::{ServerConnector, SessionFactory};
@@ -203,8 +203,9 @@ pub(crate) fn run_team<C: SessionFactory + Send + 'static>(
     let Inbox { share, orders, done, live } = inbox;
     let (stop, mut nobody) = (StopFlag::new(), ());
     let surroundings = Surroundings { hooks: &mut nobody, live: &live, stop: &stop };
+    let users = LocalUsers { connector, scripts, time: Time::Real };
     // If a thread can't be started, the driver notices because its orders have no receiver.
-    let _ = with_workers(&assignment.plan, &share, connector, scripts, Time::Real, surroundings, |engine| {
+    let _ = with_workers(&assignment.plan, &share, users, surroundings, |engine| {
         let mut point = None;
         for order in orders {
             let finished = match order {

@@ -56,9 +56,7 @@ fn an_interrupted_run_keeps_its_results() {
     let live = LiveFigures::default();
     let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
     let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
-    let runs =
-        with_engine(&plan, 4, server.clone(), &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine))
-            .unwrap();
+    let runs = with_engine(&plan, 4, simulated(&server, &scripts), surroundings, |engine| ramp(&plan, engine)).unwrap();
     assert_eq!((runs.len(), &runs[0].ended), (1, &LoadPointEnd::Interrupted));
     // 2 users, 100/s each, for 2.5 s.
     assert!((498..=504).contains(&runs[0].total().count()), "{}", runs[0].total().count());
@@ -196,9 +194,7 @@ fn a_session_that_is_never_made_is_given_up_after_the_grace() {
     let live = LiveFigures::default();
     let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
     let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
-    let runs =
-        with_engine(&plan, 2, server.clone(), &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine))
-            .unwrap();
+    let runs = with_engine(&plan, 2, simulated(&server, &scripts), surroundings, |engine| ramp(&plan, engine)).unwrap();
     assert_eq!((&runs[0].ended, runs[0].total().count(), runs[0].failures.len()), (&LoadPointEnd::Interrupted, 0, 1));
     assert_eq!(server.log(), [(0, "disconnect".to_owned())]);
 }
@@ -279,8 +275,7 @@ fn a_session_without_or_with_too_many_connections_is_refused() {
         let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
         let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
         let server = MockServer::new(|_| after_ms(1));
-        let refused =
-            with_engine(&plan, 1, server, &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine));
+        let refused = with_engine(&plan, 1, simulated(&server, &scripts), surroundings, |engine| ramp(&plan, engine));
         assert!(matches!(refused, Err(EngineError::Plan(_))), "{connections_per_session}");
     }
 }
@@ -440,8 +435,7 @@ fn a_script_without_work_fails_its_user_instead_of_keeping_the_worker_busy() {
     let scripts = |_| Box::new(Idle(["idle".to_owned()])) as Box<dyn Script>;
     let plan = plan(1, 60);
     let server = MockServer::new(|_| after_ms(10));
-    let runs =
-        with_engine(&plan, 1, server, &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine)).unwrap();
+    let runs = with_engine(&plan, 1, simulated(&server, &scripts), surroundings, |engine| ramp(&plan, engine)).unwrap();
     assert_eq!(runs[0].ended, LoadPointEnd::Failed("1000 steps of the script sent no command".to_owned()));
 }
 

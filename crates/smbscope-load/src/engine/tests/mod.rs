@@ -6,7 +6,7 @@ mod hosts;
 mod mock;
 
 use super::hooks::Surroundings;
-use super::load::{Engine, with_engine};
+use super::load::{Engine, LocalUsers, with_engine};
 use super::*;
 use mock::{Answer, MockServer, Reads, after_ms};
 use result::LoadPointResult;
@@ -42,7 +42,11 @@ fn with<R>(
     let (live, stop) = (LiveFigures::default(), StopFlag::new());
     let surroundings = Surroundings { hooks, live: &live, stop: &stop };
     let scripts = |number| Box::new(scripts(number)) as Box<dyn Script>;
-    with_engine(plan, plan.users.most(), server.clone(), &scripts, Time::Simulated, surroundings, ramp).unwrap()
+    with_engine(plan, plan.users.most(), simulated(server, &scripts), surroundings, ramp).unwrap()
+}
+
+fn simulated<'a>(server: &MockServer, scripts: Scripts<'a>) -> LocalUsers<'a, MockServer> {
+    LocalUsers { connector: server.clone(), scripts, time: Time::Simulated }
 }
 
 fn run_one(plan: &RampPlan, server: &MockServer) -> LoadPointResult {

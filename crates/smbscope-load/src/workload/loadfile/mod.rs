@@ -91,6 +91,28 @@ struct How {
     attributes: u32,
 }
 
+impl How {
+    fn from_create(options: u32, disposition: u8) -> How {
+        // As in smbtorture: files are opened with every access that a line with their handle may need.
+        let access = match options & create_options::DIRECTORY != 0 {
+            true => access::READ_DATA | access::READ_ATTRIBUTES,
+            false => access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES,
+        };
+        How { access, share: SHARE_ALL, disposition, options, attributes: 0 }
+    }
+
+    fn from_open(access: OpenFor, disposition: u8) -> How {
+        let access = match access {
+            OpenFor::Reading => access::READ_DATA | access::READ_ATTRIBUTES,
+            OpenFor::Writing => access::WRITE_DATA | access::WRITE_ATTRIBUTES | access::READ_ATTRIBUTES,
+            OpenFor::Both => {
+                access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES
+            }
+        };
+        How { access, share: SHARE_ALL, disposition, options: create_options::NON_DIRECTORY, attributes: 0 }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenFor {
     Reading,
@@ -255,19 +277,7 @@ fn step<'a>(line: LoadfileLine, paths: &'a UserPaths, loadfile: &'a Loadfile) ->
 
 fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a> {
     match op {
-        Op::CreateAs { path, how, slot } => {
-            let How { access, share, disposition, options, attributes } = loadfile.how[how as usize];
-            let disposition = create_disposition(disposition);
-            Action::Open {
-                slot: HandleSlot(slot),
-                path: paths.get(path),
-                access,
-                share,
-                disposition,
-                options,
-                attributes,
-            }
-        }
+        Op::CreateAs { path, how, slot } => open(loadfile.how[how as usize], paths.get(path), slot),
         Op::SetDelete { slot, delete } => Action::SetDelete(HandleSlot(slot), delete),
         Op::RenameOpen { slot, to, replace } => {
             Action::RenameOpen { slot: HandleSlot(slot), to: paths.get(to), replace }
@@ -275,34 +285,12 @@ fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a
         Op::ListOpen { slot, pattern, class, flags } => {
             Action::ListOpen { slot: HandleSlot(slot), pattern: &loadfile.patterns[pattern.0 as usize], class, flags }
         }
-        Op::Create { path, options, disposition, slot } => Action::Open {
-            slot: HandleSlot(slot),
-            path: paths.get(path),
-            // As in smbtorture: files are opened with every access that a line with their handle may need.
-            access: match options & create_options::DIRECTORY != 0 {
-                true => access::READ_DATA | access::READ_ATTRIBUTES,
-                false => access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES,
-            },
-            share: SHARE_ALL,
-            disposition: create_disposition(disposition),
-            options,
-            attributes: 0,
-        },
-        Op::Open { path, access, disposition, slot } => Action::Open {
-            slot: HandleSlot(slot),
-            path: paths.get(path),
-            access: match access {
-                OpenFor::Reading => access::READ_DATA | access::READ_ATTRIBUTES,
-                OpenFor::Writing => access::WRITE_DATA | access::WRITE_ATTRIBUTES | access::READ_ATTRIBUTES,
-                OpenFor::Both => {
-                    access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES
-                }
-            },
-            share: SHARE_ALL,
-            disposition: create_disposition(disposition),
-            options: create_options::NON_DIRECTORY,
-            attributes: 0,
-        },
+        Op::Create { path, options, disposition, slot } => {
+            open(How::from_create(options, disposition), paths.get(path), slot)
+        }
+        Op::Open { path, access, disposition, slot } => {
+            open(How::from_open(access, disposition), paths.get(path), slot)
+        }
         Op::Close { slot } => Action::Close(HandleSlot(slot)),
         Op::Read { slot, offset, length } => Action::Read { slot: HandleSlot(slot), offset, length },
         Op::Write { slot, offset, length } => Action::Write { slot: HandleSlot(slot), offset, length },
@@ -330,6 +318,12 @@ fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a
         }
         Op::Sleep { time } => Action::Think(time),
     }
+}
+
+fn open(how: How, path: &str, slot: u32) -> Action<'_> {
+    let How { access, share, disposition, options, attributes } = how;
+    let disposition = create_disposition(disposition);
+    Action::Open { slot: HandleSlot(slot), path, access, share, disposition, options, attributes }
 }
 
 fn create_disposition(value: u8) -> CreateDisposition {

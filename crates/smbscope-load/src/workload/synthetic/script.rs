@@ -5,7 +5,7 @@ use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
 use super::{At, Choose, Directory, OperationOrder, SHARE_ALL, Synthetic, SyntheticStep, TransferLength, What};
-use smbscope_client::{ByteRangeLock, FileRange, OpenParameters, WholeFile};
+use smbscope_client::{ByteRangeLock, CreateDisposition, FileRange, WholeFile};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -272,34 +272,11 @@ impl SyntheticUser {
     fn action(&mut self, files: &FileSet, what: &What, part: StepPart) -> Action<'_> {
         match what {
             What::Open { slot, file, access, disposition } => {
-                let file = self.pick(files, *file);
-                self.open[*slot as usize] = SyntheticOpen { file, position: 0 };
-                self.write_path(files, file.name);
-                let OpenParameters { path, access, share, disposition, options, attributes } = OpenParameters {
-                    path: &self.path,
-                    access: *access,
-                    share: SHARE_ALL,
-                    disposition: *disposition,
-                    options: smbscope_client::create_options::NON_DIRECTORY,
-                    attributes: 0,
-                };
-                Action::Open { slot: HandleSlot(*slot), path, access, share, disposition, options, attributes }
+                self.open_action(files, *slot, *file, (*access, *disposition))
             }
             What::Close { slot } => Action::Close(HandleSlot(*slot)),
-            What::Read { slot, length: TransferLength::Blocks { block, depth: depth @ 2.., .. }, .. } => {
-                self.queue(*slot, part.transfer(), (*block, *depth), false)
-            }
-            What::Write { slot, length: TransferLength::Blocks { block, depth: depth @ 2.., .. }, .. } => {
-                self.queue(*slot, part.transfer(), (*block, *depth), true)
-            }
-            What::Read { slot, at, length } => {
-                let (offset, length) = self.transfer_part(*slot, *at, length, part, false);
-                Action::Read { slot: HandleSlot(*slot), offset, length }
-            }
-            What::Write { slot, at, length } => {
-                let (offset, length) = self.transfer_part(*slot, *at, length, part, true);
-                Action::Write { slot: HandleSlot(*slot), offset, length }
-            }
+            What::Read { slot, at, length } => self.read_action(*slot, *at, length, part),
+            What::Write { slot, at, length } => self.write_action(*slot, *at, length, part),
             What::Flush { slot } => Action::Flush(HandleSlot(*slot)),
             What::Lock { slot, offset, length, exclusive } => {
                 let range = ByteRangeLock { offset: *offset, length: *length, exclusive: *exclusive, wait: false };
@@ -309,65 +286,18 @@ impl SyntheticUser {
                 Action::Unlock { slot: HandleSlot(*slot), offset: *offset, length: *length }
             }
             What::QueryFile { slot, info } => Action::QueryFile(HandleSlot(*slot), *info),
-            What::QueryPath { file, info } => {
-                let file = self.pick(files, *file);
-                self.write_path(files, file.name);
-                Action::QueryPath(&self.path, *info)
-            }
+            What::QueryPath { file, info } => Action::QueryPath(self.pick_path(files, *file), *info),
             What::QueryFileSystem { info } => Action::QueryFileSystem(*info),
             What::SetBasic { slot } => Action::SetBasic(HandleSlot(*slot)),
-            What::SetEnd { slot, size } => {
-                let open = &mut self.open[*slot as usize];
-                open.file.size = *size;
-                self.remember(*slot);
-                Action::SetEnd(HandleSlot(*slot), *size)
-            }
+            What::SetEnd { slot, size } => self.set_end_action(*slot, *size),
             What::List { directory, pattern, info } => {
-                self.path.clear();
-                match directory {
-                    Directory::Random => {
-                        self.path.push_str(&self.set);
-                        self.path.push('\\');
-                        let number = self.random.below(u64::from(files.directories)) as u32;
-                        files.directory_name(&mut self.path, number);
-                    }
-                    Directory::New => self.path.push_str(&self.own),
-                }
-                self.path.push('\\');
-                self.path.push_str(pattern);
-                Action::List { pattern: &self.path, info: *info, most: 0 }
+                Action::List { pattern: self.search_path(files, directory, pattern), info: *info, most: 0 }
             }
-            What::Remove => {
-                let name = self.file.take().map_or(ChosenFileName::Missing, |file| file.name);
-                self.write_path(files, name);
-                Action::RemoveFile(&self.path)
-            }
-            What::Rename => {
-                let file = self.file.unwrap_or(ChosenFile { name: ChosenFileName::Missing, size: 0 });
-                self.write_path(files, file.name);
-                std::mem::swap(&mut self.path, &mut self.other);
-                self.made += 1;
-                let name = ChosenFileName::New(self.made);
-                self.file = Some(ChosenFile { name, ..file });
-                self.write_path(files, name);
-                Action::Rename { from: &self.other, to: &self.path }
-            }
-            What::MakeDirectory => {
-                self.made += 1;
-                self.directory = self.made;
-                self.write_directory();
-                Action::MakeDirectory(&self.path)
-            }
-            What::RemoveDirectory => {
-                self.write_directory();
-                Action::RemoveDirectory(&self.path)
-            }
-            What::OpenReadClose { file, at, length } => {
-                let file = self.pick(files, *file);
-                self.write_path(files, file.name);
-                let (offset, length) = place(&mut self.random, SyntheticOpen { file, position: 0 }, *at, length, false);
-                Action::OpenReadClose { path: &self.path, offset, length }
-            }
+            What::Remove => self.remove_action(files),
+            What::Rename => self.rename_action(files),
+            What::MakeDirectory => self.make_directory_action(),
+            What::RemoveDirectory => Action::RemoveDirectory(self.write_directory()),
+            What::OpenReadClose { file, at, length } => self.open_read_close_action(files, *file, *at, length),
             What::Walk { slot, block, parallel } => match part {
                 StepPart::Walk { directory, stage } => self.walk_action(files, *slot, *block, directory, stage),
                 StepPart::Files { from, count } => self.files_action(files, (*block, *parallel), from, count),
@@ -379,6 +309,108 @@ impl SyntheticUser {
             What::Echo => Action::Echo,
             What::Think(time) => Action::Think(time.draw(&mut self.random)),
         }
+    }
+
+    fn open_action(
+        &mut self,
+        files: &FileSet,
+        slot: u32,
+        file: Choose,
+        (access, disposition): (u32, CreateDisposition),
+    ) -> Action<'_> {
+        let file = self.pick(files, file);
+        self.open[slot as usize] = SyntheticOpen { file, position: 0 };
+        self.write_path(files, file.name);
+        Action::Open {
+            slot: HandleSlot(slot),
+            path: &self.path,
+            access,
+            share: SHARE_ALL,
+            disposition,
+            options: smbscope_client::create_options::NON_DIRECTORY,
+            attributes: 0,
+        }
+    }
+
+    fn read_action(&mut self, slot: u32, at: At, length: &TransferLength, part: StepPart) -> Action<'_> {
+        if let TransferLength::Blocks { block, depth: depth @ 2.., .. } = length {
+            return self.queue(slot, part.transfer(), (*block, *depth), false);
+        }
+        let (offset, length) = self.transfer_part(slot, at, length, part, false);
+        Action::Read { slot: HandleSlot(slot), offset, length }
+    }
+
+    fn write_action(&mut self, slot: u32, at: At, length: &TransferLength, part: StepPart) -> Action<'_> {
+        if let TransferLength::Blocks { block, depth: depth @ 2.., .. } = length {
+            return self.queue(slot, part.transfer(), (*block, *depth), true);
+        }
+        let (offset, length) = self.transfer_part(slot, at, length, part, true);
+        Action::Write { slot: HandleSlot(slot), offset, length }
+    }
+
+    fn set_end_action(&mut self, slot: u32, size: u64) -> Action<'static> {
+        self.open[slot as usize].file.size = size;
+        self.remember(slot);
+        Action::SetEnd(HandleSlot(slot), size)
+    }
+
+    fn remove_action(&mut self, files: &FileSet) -> Action<'_> {
+        let name = self.file.take().map_or(ChosenFileName::Missing, |file| file.name);
+        self.write_path(files, name);
+        Action::RemoveFile(&self.path)
+    }
+
+    fn rename_action(&mut self, files: &FileSet) -> Action<'_> {
+        let file = self.file.unwrap_or(ChosenFile { name: ChosenFileName::Missing, size: 0 });
+        self.write_path(files, file.name);
+        std::mem::swap(&mut self.path, &mut self.other);
+        self.made += 1;
+        let name = ChosenFileName::New(self.made);
+        self.file = Some(ChosenFile { name, ..file });
+        self.write_path(files, name);
+        Action::Rename { from: &self.other, to: &self.path }
+    }
+
+    fn make_directory_action(&mut self) -> Action<'_> {
+        self.made += 1;
+        self.directory = self.made;
+        Action::MakeDirectory(self.write_directory())
+    }
+
+    fn open_read_close_action(
+        &mut self,
+        files: &FileSet,
+        file: Choose,
+        at: At,
+        length: &SizeDistribution,
+    ) -> Action<'_> {
+        let file = self.pick(files, file);
+        self.write_path(files, file.name);
+        let (offset, length) = place(&mut self.random, SyntheticOpen { file, position: 0 }, at, length, false);
+        Action::OpenReadClose { path: &self.path, offset, length }
+    }
+
+    fn pick_path(&mut self, files: &FileSet, choose: Choose) -> &str {
+        let file = self.pick(files, choose);
+        self.write_path(files, file.name);
+        &self.path
+    }
+
+    /// Returns the path to list: a directory and a pattern.
+    fn search_path(&mut self, files: &FileSet, directory: &Directory, pattern: &str) -> &str {
+        self.path.clear();
+        match directory {
+            Directory::Random => {
+                self.path.push_str(&self.set);
+                self.path.push('\\');
+                let number = self.random.below(u64::from(files.directories)) as u32;
+                files.directory_name(&mut self.path, number);
+            }
+            Directory::New => self.path.push_str(&self.own),
+        }
+        self.path.push('\\');
+        self.path.push_str(pattern);
+        &self.path
     }
 
     /// Chooses the file of a step, which later steps refer to as "same".
@@ -416,9 +448,10 @@ impl SyntheticUser {
         };
     }
 
-    fn write_directory(&mut self) {
+    fn write_directory(&mut self) -> &str {
         self.path.clear();
         let _ = write!(self.path, "{}\\dir{:08}", self.own, self.directory);
+        &self.path
     }
 
     fn transfer_part(

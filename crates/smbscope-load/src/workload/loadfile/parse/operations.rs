@@ -20,145 +20,217 @@ impl LoadfileParser<'_> {
         arguments: &[&str],
         expected: Expected,
     ) -> Result<(), WorkloadError> {
-        let name = OPERATIONS[operation];
-        let number = |at: usize, what: &str| self.number_at(name, arguments, at, what);
-        let short = |at: usize, what: &str| self.short_at(name, arguments, at, what);
-        let op = match name {
-            "Create" => return self.create_as(operation, arguments, expected),
-            "QueryInfo" => {
-                let [info_type, class] = [short(1, "type of information")?, short(2, "class")?];
-                let byte = |value: u32, what: &str| {
-                    u8::try_from(value).map_err(|_| self.error(format!("there is no {what} {value}"), "write 0 to 255"))
-                };
-                let info = InfoLevel::from_wire(byte(info_type, "type of information")?, byte(class, "class")?);
-                return self.on_handle(operation, arguments, expected, |slot| Op::QueryFile { slot, info });
+        match OPERATIONS[operation] {
+            "NTCreateX" => self.create(operation, arguments, expected),
+            "Create" => self.create_as(operation, arguments, expected),
+            "Open" => self.open(operation, arguments, expected),
+            "Close" => self.close(operation, arguments, expected),
+            "ReadX" => self.read_with_result(operation, arguments, expected),
+            "Read" => self.read(operation, arguments, expected),
+            "WriteX" | "Write" => self.write(operation, arguments, expected),
+            "ReadQueue" | "WriteQueue" => self.queue(operation, arguments, expected),
+            "Flush" => self.on_handle(operation, arguments, expected, |slot| Op::Flush { slot }),
+            "LockX" | "LockShared" | "UnlockX" => self.lock(operation, arguments, expected),
+            "Control" => self.control(operation, arguments, expected),
+            "QueryInfo" => self.query_info(operation, arguments, expected),
+            "QUERY_FILE_INFORMATION" => self.query_file_level(operation, arguments, expected),
+            "QueryDirectory" => self.query_directory(operation, arguments, expected),
+            "SET_FILE_INFORMATION" => self.set_file_level(operation, arguments, expected),
+            "SetEnd" => self.set_end(operation, arguments, expected),
+            "SetDelete" => self.set_delete(operation, arguments, expected),
+            "RenameOpen" => self.rename_open(operation, arguments, expected),
+            "Mkdir" | "Rmdir" | "Deltree" => self.directory(operation, arguments, expected),
+            name => {
+                let op = self.op_without_handle(name, arguments)?;
+                self.push(operation, op, expected);
+                Ok(())
             }
-            "QueryDirectory" => return self.query_directory(operation, arguments, expected),
-            "SetEnd" => {
-                let size = number(1, "size")?;
-                return self.on_handle(operation, arguments, expected, |slot| Op::SetEnd { slot, size });
-            }
-            "SetDelete" => {
-                let delete = number(1, "1 or 0")? != 0;
-                return self.on_handle(operation, arguments, expected, |slot| Op::SetDelete { slot, delete });
-            }
-            "RenameOpen" => {
-                let (to, replace) =
-                    (self.path(name, arguments, 1, Last::Name)?, self.number_at(name, arguments, 2, "1 or 0")? != 0);
-                return self.on_handle(operation, arguments, expected, |slot| Op::RenameOpen { slot, to, replace });
-            }
-            "NTCreateX" => return self.create(operation, arguments, expected),
-            "Open" => return self.open(operation, arguments, expected),
-            "ReadX" => {
-                let (offset, length) = (number(1, "offset")?, short(2, "length")?);
-                let got = if arguments.len() > 3 { number(3, "length that is answered")? } else { u64::from(length) };
-                // Past the end of the file SMB1 returns success with no bytes; the client maps that to END_OF_FILE in
-                // every dialect.
-                let end = got == 0 && length > 0 && expected == Expected::Status(NtStatus::SUCCESS);
-                let expected = if end { Expected::Status(NtStatus::END_OF_FILE) } else { expected };
-                return self.on_handle(operation, arguments, expected, |slot| Op::Read { slot, offset, length });
-            }
-            "WriteX" | "Write" => {
-                let (offset, length) = (number(1, "offset")?, short(2, "length")?);
-                // A core write of zero bytes sets the end of the file (MS-CIFS 2.2.4.12).
-                let cuts = name == "Write" && length == 0;
-                return self.on_handle(operation, arguments, expected, |slot| match cuts {
-                    true => Op::SetEnd { slot, size: offset },
-                    false => Op::Write { slot, offset, length },
-                });
-            }
-            "Read" => {
-                let (offset, length) = (number(1, "offset")?, short(2, "length")?);
-                return self.on_handle(operation, arguments, expected, |slot| Op::Read { slot, offset, length });
-            }
-            "Close" => {
-                let key = self.key(operation, arguments)?;
-                let Some(slot) = self.open.remove(&key) else { return self.skip() };
-                self.free.push(slot);
-                Op::Close { slot }
-            }
-            "Flush" => return self.on_handle(operation, arguments, expected, |slot| Op::Flush { slot }),
-            "LockX" | "LockShared" | "UnlockX" => {
-                let (offset, length) = (number(1, "offset")?, number(2, "length")?);
-                return self.on_handle(operation, arguments, expected, |slot| match name {
-                    "UnlockX" => Op::Unlock { slot, offset, length },
-                    _ => Op::Lock { slot, offset, length, exclusive: name == "LockX" },
-                });
-            }
-            "ReadQueue" | "WriteQueue" => return self.queue(operation, arguments, expected),
-            "Control" => {
-                let code = Fsctl(short(1, "control code")?);
-                let control = FsctlProfile::by_code(code).filter(|control| control.of_file).ok_or_else(|| {
-                    let known = FsctlProfile::ALL.iter().filter(|control| control.of_file);
-                    let known: Vec<String> = known.map(|known| format!("{:#x}", known.code.0)).collect();
-                    self.error(
-                        format!("the control code {:#x} can't be sent", code.0),
-                        format!("write one of {}", known.join(", ")),
-                    )
-                })?;
-                return self.on_handle(operation, arguments, expected, |slot| Op::Control { slot, control });
-            }
-            "QUERY_FILE_INFORMATION" => {
-                let level = short(1, "level")?;
-                let info = file_level(level).ok_or_else(|| self.unknown_level(level))?;
-                return self.on_handle(operation, arguments, expected, |slot| Op::QueryFile { slot, info });
-            }
-            "SET_FILE_INFORMATION" => {
-                let level = short(1, "level")?;
-                if !sets_basic(level) {
-                    let hint = "a loadfile has no values to set: only 1004 (FileBasicInformation) leaves all as it is";
-                    return Err(self.error(format!("SET_FILE_INFORMATION cannot set level {level}"), hint));
-                }
-                return self.on_handle(operation, arguments, expected, |slot| Op::SetBasic { slot });
-            }
+        }
+    }
+
+    fn op_without_handle(&mut self, name: &str, arguments: &[&str]) -> Result<Op, WorkloadError> {
+        Ok(match name {
             "QUERY_FS_INFORMATION" => {
-                let level = short(0, "level")?;
+                let level = self.short_at(name, arguments, 0, "level")?;
                 let info = file_system_level(level).ok_or_else(|| self.unknown_level(level))?;
                 Op::QueryFileSystem { info }
             }
             "QUERY_PATH_INFORMATION" => {
-                let level = short(1, "level")?;
-                let info = file_level(level).ok_or_else(|| self.unknown_level(level))?;
+                let info = self.file_level_at(name, arguments)?;
                 Op::QueryPath { path: self.path(name, arguments, 0, Last::Name)?, info }
             }
-            "FIND_FIRST" => {
-                let (level, most) = (short(1, "level")?, short(2, "largest number of entries")?);
-                let info = find_level(level).ok_or_else(|| self.unknown_level(level))?;
-                Op::List { pattern: self.path(name, arguments, 0, Last::Pattern)?, info, most }
-            }
-            "Readdir" => {
-                let directory = self.relative(name, arguments, 0, Last::Name)?;
-                let pattern = if directory.is_empty() { "*".to_owned() } else { format!("{directory}\\*") };
-                let pattern = self.names.intern(&pattern);
-                Op::List { pattern, info: smbscope_client::Info::FILE_BOTH_DIRECTORY_INFORMATION, most: 0 }
-            }
+            "FIND_FIRST" => self.find_first(name, arguments)?,
+            "Readdir" => self.read_directory(name, arguments)?,
             "Unlink" => Op::Unlink { path: self.path(name, arguments, 0, Last::Name)? },
             "Rename" => Op::Rename {
                 from: self.path(name, arguments, 0, Last::Name)?,
                 to: self.path(name, arguments, 1, Last::Name)?,
             },
-            "Mkdir" | "Rmdir" | "Deltree" => {
-                let path = self.relative(name, arguments, 0, Last::Name)?;
-                let above = arguments.first().is_some_and(|path| self.is_above_users(path));
-                if above && name != "Deltree" {
-                    // The directory of all users already exists, and stays.
-                    return Ok(());
-                }
-                let path = self.names.intern(&path);
-                match name {
-                    "Mkdir" => Op::Mkdir { path },
-                    "Rmdir" => Op::Rmdir { path },
-                    _ => {
-                        // dbench and smbtorture ignore the status: there may be nothing to remove.
-                        self.push(operation, Op::Deltree { path }, Expected::Anything);
-                        return Ok(());
-                    }
-                }
-            }
-            _ => Op::Sleep { time: Duration::from_micros(number(0, "time in microseconds")?) },
+            _ => Op::Sleep { time: Duration::from_micros(self.number_at(name, arguments, 0, "time in microseconds")?) },
+        })
+    }
+
+    fn find_first(&mut self, name: &str, arguments: &[&str]) -> Result<Op, WorkloadError> {
+        let level = self.short_at(name, arguments, 1, "level")?;
+        let most = self.short_at(name, arguments, 2, "largest number of entries")?;
+        let info = find_level(level).ok_or_else(|| self.unknown_level(level))?;
+        Ok(Op::List { pattern: self.path(name, arguments, 0, Last::Pattern)?, info, most })
+    }
+
+    fn read_directory(&mut self, name: &str, arguments: &[&str]) -> Result<Op, WorkloadError> {
+        let directory = self.relative(name, arguments, 0, Last::Name)?;
+        let pattern = if directory.is_empty() { "*".to_owned() } else { format!("{directory}\\*") };
+        let pattern = self.names.intern(&pattern);
+        Ok(Op::List { pattern, info: smbscope_client::Info::FILE_BOTH_DIRECTORY_INFORMATION, most: 0 })
+    }
+
+    fn directory(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let name = OPERATIONS[operation];
+        let path = self.relative(name, arguments, 0, Last::Name)?;
+        if name != "Deltree" && arguments.first().is_some_and(|path| self.is_above_users(path)) {
+            // The directory of all users already exists, and stays.
+            return Ok(());
+        }
+        let path = self.names.intern(&path);
+        let (op, expected) = match name {
+            "Mkdir" => (Op::Mkdir { path }, expected),
+            "Rmdir" => (Op::Rmdir { path }, expected),
+            // dbench and smbtorture ignore the status: there may be nothing to remove.
+            _ => (Op::Deltree { path }, Expected::Anything),
         };
         self.push(operation, op, expected);
         Ok(())
+    }
+
+    fn close(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let key = self.key(operation, arguments)?;
+        let Some(slot) = self.open.remove(&key) else { return self.skip() };
+        self.free.push(slot);
+        self.push(operation, Op::Close { slot }, expected);
+        Ok(())
+    }
+
+    fn read(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let (offset, length) = self.transfer_range(OPERATIONS[operation], arguments)?;
+        self.on_handle(operation, arguments, expected, |slot| Op::Read { slot, offset, length })
+    }
+
+    /// Parses `ReadX HANDLE OFFSET LENGTH [LENGTH-OF-THE-ANSWER] STATUS`.
+    fn read_with_result(
+        &mut self,
+        operation: usize,
+        arguments: &[&str],
+        expected: Expected,
+    ) -> Result<(), WorkloadError> {
+        let name = OPERATIONS[operation];
+        let (offset, length) = self.transfer_range(name, arguments)?;
+        let got = match arguments.len() > 3 {
+            true => self.number_at(name, arguments, 3, "length that is answered")?,
+            false => u64::from(length),
+        };
+        // Past the end of the file SMB1 returns success with no bytes; the client maps that to END_OF_FILE in
+        // every dialect.
+        let end = got == 0 && length > 0 && expected == Expected::Status(NtStatus::SUCCESS);
+        let expected = if end { Expected::Status(NtStatus::END_OF_FILE) } else { expected };
+        self.on_handle(operation, arguments, expected, |slot| Op::Read { slot, offset, length })
+    }
+
+    fn write(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let name = OPERATIONS[operation];
+        let (offset, length) = self.transfer_range(name, arguments)?;
+        // A core write of zero bytes sets the end of the file (MS-CIFS 2.2.4.12).
+        let cuts = name == "Write" && length == 0;
+        self.on_handle(operation, arguments, expected, |slot| match cuts {
+            true => Op::SetEnd { slot, size: offset },
+            false => Op::Write { slot, offset, length },
+        })
+    }
+
+    fn transfer_range(&self, name: &str, arguments: &[&str]) -> Result<(u64, u32), WorkloadError> {
+        let offset = self.number_at(name, arguments, 1, "offset")?;
+        Ok((offset, self.short_at(name, arguments, 2, "length")?))
+    }
+
+    fn lock(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let name = OPERATIONS[operation];
+        let offset = self.number_at(name, arguments, 1, "offset")?;
+        let length = self.number_at(name, arguments, 2, "length")?;
+        self.on_handle(operation, arguments, expected, |slot| match name {
+            "UnlockX" => Op::Unlock { slot, offset, length },
+            _ => Op::Lock { slot, offset, length, exclusive: name == "LockX" },
+        })
+    }
+
+    fn control(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let code = Fsctl(self.short_at(OPERATIONS[operation], arguments, 1, "control code")?);
+        let control = FsctlProfile::by_code(code).filter(|control| control.of_file);
+        let control = control.ok_or_else(|| self.unknown_control(code))?;
+        self.on_handle(operation, arguments, expected, |slot| Op::Control { slot, control })
+    }
+
+    fn unknown_control(&self, code: Fsctl) -> WorkloadError {
+        let known = FsctlProfile::ALL.iter().filter(|control| control.of_file);
+        let known: Vec<String> = known.map(|known| format!("{:#x}", known.code.0)).collect();
+        let hint = format!("write one of {}", known.join(", "));
+        self.error(format!("the control code {:#x} can't be sent", code.0), hint)
+    }
+
+    fn query_info(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let name = OPERATIONS[operation];
+        let info_type = self.short_at(name, arguments, 1, "type of information")?;
+        let class = self.short_at(name, arguments, 2, "class")?;
+        let info = InfoLevel::from_wire(self.byte(info_type, "type of information")?, self.byte(class, "class")?);
+        self.on_handle(operation, arguments, expected, |slot| Op::QueryFile { slot, info })
+    }
+
+    fn byte(&self, value: u32, what: &str) -> Result<u8, WorkloadError> {
+        u8::try_from(value).map_err(|_| self.error(format!("there is no {what} {value}"), "write 0 to 255"))
+    }
+
+    fn query_file_level(
+        &mut self,
+        operation: usize,
+        arguments: &[&str],
+        expected: Expected,
+    ) -> Result<(), WorkloadError> {
+        let info = self.file_level_at(OPERATIONS[operation], arguments)?;
+        self.on_handle(operation, arguments, expected, |slot| Op::QueryFile { slot, info })
+    }
+
+    fn file_level_at(&self, name: &str, arguments: &[&str]) -> Result<InfoLevel, WorkloadError> {
+        let level = self.short_at(name, arguments, 1, "level")?;
+        file_level(level).ok_or_else(|| self.unknown_level(level))
+    }
+
+    fn set_file_level(
+        &mut self,
+        operation: usize,
+        arguments: &[&str],
+        expected: Expected,
+    ) -> Result<(), WorkloadError> {
+        let level = self.short_at(OPERATIONS[operation], arguments, 1, "level")?;
+        if !sets_basic(level) {
+            let hint = "a loadfile has no values to set: only 1004 (FileBasicInformation) leaves all as it is";
+            return Err(self.error(format!("SET_FILE_INFORMATION cannot set level {level}"), hint));
+        }
+        self.on_handle(operation, arguments, expected, |slot| Op::SetBasic { slot })
+    }
+
+    fn set_end(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let size = self.number_at(OPERATIONS[operation], arguments, 1, "size")?;
+        self.on_handle(operation, arguments, expected, |slot| Op::SetEnd { slot, size })
+    }
+
+    fn set_delete(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let delete = self.number_at(OPERATIONS[operation], arguments, 1, "1 or 0")? != 0;
+        self.on_handle(operation, arguments, expected, |slot| Op::SetDelete { slot, delete })
+    }
+
+    fn rename_open(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+        let name = OPERATIONS[operation];
+        let to = self.path(name, arguments, 1, Last::Name)?;
+        let replace = self.number_at(name, arguments, 2, "1 or 0")? != 0;
+        self.on_handle(operation, arguments, expected, |slot| Op::RenameOpen { slot, to, replace })
     }
 
     fn create(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
@@ -215,7 +287,7 @@ impl LoadfileParser<'_> {
         let name = OPERATIONS[operation];
         let byte = |at: usize, what: &str| {
             let value = self.short_at(name, arguments, at, what)?;
-            u8::try_from(value).map_err(|_| self.error(format!("there is no {what} {value}"), "write 0 to 255"))
+            self.byte(value, what)
         };
         let (class, flags) = (byte(2, "class")?, byte(3, "flags")?);
         let Some(pattern) = arguments.get(1) else {

@@ -131,125 +131,169 @@ impl Checker<'_> {
 
     fn what(&mut self, step: &Spanned<RawStep>, what: &str, known: &mut StepContext) -> Result<What, WorkloadError> {
         let raw = step.get_ref();
-        Ok(match what {
-            "open" => return self.open(step, known),
-            "close" => {
-                let (name, handle) = self.handle(step, known, 0)?;
-                if self.always_open.contains_key(&name) {
-                    let hint = "what [start] opens stays open until the user leaves";
-                    return Err(self.source.error(step.span(), format!("\"{name}\" must not be closed"), hint));
-                }
-                known.open.remove(&name);
-                What::Close { slot: handle.slot }
-            }
-            "read" => {
-                let (_, handle) = self.handle(step, known, access::READ_DATA)?;
-                self.must_have_content(step, handle.file)?;
-                What::Read { slot: handle.slot, at: self.at(raw, true)?, length: self.length(step)? }
-            }
-            "write" => {
-                let (_, handle) = self.handle(step, known, access::WRITE_DATA)?;
-                What::Write { slot: handle.slot, at: self.at(raw, true)?, length: self.length(step)? }
-            }
-            "flush" => What::Flush { slot: self.handle(step, known, access::WRITE_DATA)?.1.slot },
-            "lock" | "unlock" => {
-                let (_, handle) = self.handle(step, known, 0)?;
-                let offset = self.one_size(raw.offset.as_ref(), 0)?;
-                let length = self.one_size(raw.length.as_ref(), 1)?;
-                match what {
-                    "unlock" => What::Unlock { slot: handle.slot, offset, length },
-                    _ => {
-                        let exclusive = raw.exclusive.as_ref().is_none_or(|exclusive| *exclusive.get_ref());
-                        What::Lock { slot: handle.slot, offset, length, exclusive }
-                    }
-                }
-            }
-            "query_open" => {
-                let (_, handle) = self.handle(step, known, 0)?;
-                What::QueryFile { slot: handle.slot, info: self.named(raw.info.as_ref(), "info", &FILE_INFO)? }
-            }
-            "query" => {
-                let file = self.choose(step, known)?;
-                What::QueryPath { file, info: self.named(raw.info.as_ref(), "info", &FILE_INFO)? }
-            }
+        match what {
+            "open" => self.open(step, known),
+            "close" => self.close(step, known),
+            "read" => self.read(step, known),
+            "write" => self.write(step, known),
+            "flush" => Ok(What::Flush { slot: self.handle(step, known, access::WRITE_DATA)?.1.slot }),
+            "lock" => self.lock(step, known),
+            "unlock" => self.unlock(step, known),
+            "query_open" => self.query_open(step, known),
+            "query" => self.query(step, known),
             "query_file_system" => {
-                What::QueryFileSystem { info: self.named(raw.info.as_ref(), "info", &FILE_SYSTEM_INFO)? }
+                Ok(What::QueryFileSystem { info: self.named(raw.info.as_ref(), "info", &FILE_SYSTEM_INFO)? })
             }
-            "set_times" => What::SetBasic { slot: self.handle(step, known, 0)?.1.slot },
-            "set_size" => {
-                let (_, handle) = self.handle(step, known, access::WRITE_DATA)?;
-                self.must_be_new(step, handle.file, "set the size of")?;
-                What::SetEnd { slot: handle.slot, size: self.one_size(raw.size.as_ref(), 0)? }
-            }
-            "list" => {
-                let directory = self.named(raw.directory.as_ref(), "directory", &DIRECTORIES)?;
-                match directory {
-                    Directory::Random => self.must_have_files(step)?,
-                    Directory::New => self.makes = true,
-                }
-                let pattern = raw.pattern.as_ref().map_or("*", |pattern| pattern.get_ref().as_str());
-                let span = raw.pattern.as_ref().map_or(step.span(), Spanned::span);
-                let pattern = below(pattern, Last::Pattern)
-                    .map_err(|what| self.source.error(span.clone(), what, "write a pattern such as \"*.txt\""))?;
-                if pattern.is_empty() || pattern.contains('\\') {
-                    return Err(self.source.error(
-                        span,
-                        "the pattern is not a name",
-                        "write a pattern such as \"*.txt\"",
-                    ));
-                }
-                What::List { directory, pattern, info: self.named(raw.info.as_ref(), "info", &LIST_INFO)? }
-            }
-            "remove" | "rename" => {
-                let file = known.file.unwrap_or(Choose::Random);
-                self.must_be_new(step, file, what)?;
-                if what == "remove" {
-                    known.file = None;
-                    What::Remove
-                } else {
-                    What::Rename
-                }
-            }
-            "make_directory" => {
-                (self.makes, known.directory) = (true, true);
-                What::MakeDirectory
-            }
-            "remove_directory" => {
-                if !std::mem::take(&mut known.directory) {
-                    let hint = "make one in a step before: { do = \"make_directory\" }";
-                    return Err(self.source.error(step.span(), "there is no directory to remove", hint));
-                }
-                What::RemoveDirectory
-            }
-            "open_read_close" => {
-                let file = self.choose(step, known)?;
-                self.must_have_content(step, file)?;
-                What::OpenReadClose { file, at: self.at(raw, false)?, length: self.transfer(step)? }
-            }
-            "walk" => {
-                self.must_have_files(step)?;
-                self.must_have_content(step, Choose::Next)?;
-                let slot = free_slot(known);
-                self.slots = self.slots.max(slot + 1);
-                let parallel = raw.parallel.as_ref().map_or(Ok(1), |n| self.number(n, "parallel", 1, QUEUE_MAX))?;
-                What::Walk { slot, block: self.block(raw)?, parallel: parallel as u32 }
-            }
-            "ioctl" => {
-                let control = self.control(step)?;
-                let slot = match control.of_file {
-                    true => Some(self.handle(step, known, control.access())?.1.slot),
-                    false => None,
-                };
-                What::Control { control, slot }
-            }
-            "session_setup" => What::SessionSetup,
-            "tree_connect" => What::TreeConnect(self.named(raw.share.as_ref(), "share", &TREES)?),
-            "echo" => What::Echo,
-            _ => match &raw.time {
-                Some(value) => What::Think(times(value.get_ref()).map_err(|wrong| self.wrong(value.span(), wrong))?),
-                None => return Err(self.source.error(step.span(), "the step has no time", "add time = \"10ms\"")),
-            },
-        })
+            "set_times" => Ok(What::SetBasic { slot: self.handle(step, known, 0)?.1.slot }),
+            "set_size" => self.set_size(step, known),
+            "list" => self.list(step),
+            "remove" => self.remove(step, known),
+            "rename" => self.rename(step, known),
+            "make_directory" => Ok(self.make_directory(known)),
+            "remove_directory" => self.remove_directory(step, known),
+            "open_read_close" => self.open_read_close(step, known),
+            "walk" => self.walk(step, known),
+            "ioctl" => self.ioctl(step, known),
+            "session_setup" => Ok(What::SessionSetup),
+            "tree_connect" => Ok(What::TreeConnect(self.named(raw.share.as_ref(), "share", &TREES)?)),
+            "echo" => Ok(What::Echo),
+            _ => self.think(step),
+        }
+    }
+
+    fn close(&self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<What, WorkloadError> {
+        let (name, handle) = self.handle(step, known, 0)?;
+        if self.always_open.contains_key(&name) {
+            let hint = "what [start] opens stays open until the user leaves";
+            return Err(self.source.error(step.span(), format!("\"{name}\" must not be closed"), hint));
+        }
+        known.open.remove(&name);
+        Ok(What::Close { slot: handle.slot })
+    }
+
+    fn read(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        let (_, handle) = self.handle(step, known, access::READ_DATA)?;
+        self.must_have_content(step, handle.file)?;
+        Ok(What::Read { slot: handle.slot, at: self.at(step.get_ref(), true)?, length: self.length(step)? })
+    }
+
+    fn write(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        let (_, handle) = self.handle(step, known, access::WRITE_DATA)?;
+        Ok(What::Write { slot: handle.slot, at: self.at(step.get_ref(), true)?, length: self.length(step)? })
+    }
+
+    fn lock(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        let (slot, offset, length) = self.locked_range(step, known)?;
+        let exclusive = step.get_ref().exclusive.as_ref().is_none_or(|exclusive| *exclusive.get_ref());
+        Ok(What::Lock { slot, offset, length, exclusive })
+    }
+
+    fn unlock(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        let (slot, offset, length) = self.locked_range(step, known)?;
+        Ok(What::Unlock { slot, offset, length })
+    }
+
+    /// Returns the slot of the handle, the offset and the length.
+    fn locked_range(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<(u32, u64, u64), WorkloadError> {
+        let raw = step.get_ref();
+        let (_, handle) = self.handle(step, known, 0)?;
+        let offset = self.one_size(raw.offset.as_ref(), 0)?;
+        Ok((handle.slot, offset, self.one_size(raw.length.as_ref(), 1)?))
+    }
+
+    fn query_open(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        let (_, handle) = self.handle(step, known, 0)?;
+        let info = self.named(step.get_ref().info.as_ref(), "info", &FILE_INFO)?;
+        Ok(What::QueryFile { slot: handle.slot, info })
+    }
+
+    fn query(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<What, WorkloadError> {
+        let file = self.choose(step, known)?;
+        Ok(What::QueryPath { file, info: self.named(step.get_ref().info.as_ref(), "info", &FILE_INFO)? })
+    }
+
+    fn set_size(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        let (_, handle) = self.handle(step, known, access::WRITE_DATA)?;
+        self.must_be_new(step, handle.file, "set the size of")?;
+        Ok(What::SetEnd { slot: handle.slot, size: self.one_size(step.get_ref().size.as_ref(), 0)? })
+    }
+
+    fn list(&mut self, step: &Spanned<RawStep>) -> Result<What, WorkloadError> {
+        let raw = step.get_ref();
+        let directory = self.named(raw.directory.as_ref(), "directory", &DIRECTORIES)?;
+        match directory {
+            Directory::Random => self.must_have_files(step)?,
+            Directory::New => self.makes = true,
+        }
+        let pattern = self.pattern(step)?;
+        Ok(What::List { directory, pattern, info: self.named(raw.info.as_ref(), "info", &LIST_INFO)? })
+    }
+
+    fn pattern(&self, step: &Spanned<RawStep>) -> Result<String, WorkloadError> {
+        let given = step.get_ref().pattern.as_ref();
+        let (span, hint) = (given.map_or(step.span(), Spanned::span), "write a pattern such as \"*.txt\"");
+        let pattern = below(given.map_or("*", |pattern| pattern.get_ref().as_str()), Last::Pattern)
+            .map_err(|what| self.source.error(span.clone(), what, hint))?;
+        if pattern.is_empty() || pattern.contains('\\') {
+            return Err(self.source.error(span, "the pattern is not a name", hint));
+        }
+        Ok(pattern)
+    }
+
+    fn remove(&self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<What, WorkloadError> {
+        self.must_be_new(step, known.file.unwrap_or(Choose::Random), "remove")?;
+        known.file = None;
+        Ok(What::Remove)
+    }
+
+    fn rename(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        self.must_be_new(step, known.file.unwrap_or(Choose::Random), "rename")?;
+        Ok(What::Rename)
+    }
+
+    fn make_directory(&mut self, known: &mut StepContext) -> What {
+        (self.makes, known.directory) = (true, true);
+        What::MakeDirectory
+    }
+
+    fn remove_directory(&self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<What, WorkloadError> {
+        if !std::mem::take(&mut known.directory) {
+            let hint = "make one in a step before: { do = \"make_directory\" }";
+            return Err(self.source.error(step.span(), "there is no directory to remove", hint));
+        }
+        Ok(What::RemoveDirectory)
+    }
+
+    fn open_read_close(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<What, WorkloadError> {
+        let file = self.choose(step, known)?;
+        self.must_have_content(step, file)?;
+        Ok(What::OpenReadClose { file, at: self.at(step.get_ref(), false)?, length: self.transfer(step)? })
+    }
+
+    fn walk(&mut self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        let raw = step.get_ref();
+        self.must_have_files(step)?;
+        self.must_have_content(step, Choose::Next)?;
+        let slot = free_slot(known);
+        self.slots = self.slots.max(slot + 1);
+        let parallel = raw.parallel.as_ref().map_or(Ok(1), |n| self.number(n, "parallel", 1, QUEUE_MAX))?;
+        Ok(What::Walk { slot, block: self.block(raw)?, parallel: parallel as u32 })
+    }
+
+    fn ioctl(&self, step: &Spanned<RawStep>, known: &StepContext) -> Result<What, WorkloadError> {
+        let control = self.control(step)?;
+        let slot = match control.of_file {
+            true => Some(self.handle(step, known, control.access())?.1.slot),
+            false => None,
+        };
+        Ok(What::Control { control, slot })
+    }
+
+    fn think(&self, step: &Spanned<RawStep>) -> Result<What, WorkloadError> {
+        match &step.get_ref().time {
+            Some(value) => Ok(What::Think(times(value.get_ref()).map_err(|wrong| self.wrong(value.span(), wrong))?)),
+            None => Err(self.source.error(step.span(), "the step has no time", "add time = \"10ms\"")),
+        }
     }
 
     fn control(&self, step: &Spanned<RawStep>) -> Result<&'static FsctlProfile, WorkloadError> {
