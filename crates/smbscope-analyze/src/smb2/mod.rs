@@ -1,6 +1,7 @@
 //! SMB2/3 requests and responses, matched by message id and named by session, tree and open (MS-SMB2 §3.3.5).
 
 mod credits;
+mod effects;
 mod requests;
 mod target;
 
@@ -9,16 +10,15 @@ use crate::frame::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
-use crate::rereads::{OpenFacts, ReadCaching, TrackedOpen};
+use crate::rereads::{OpenFacts, ReadCaching};
 use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
 use credits::ObservedCredits;
 use requests::{
-    Smb2RequestFields, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest, UNSOLICITED, file_id, granted,
-    logged_on, oplock_left,
+    Smb2RequestFields, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest, UNSOLICITED, file_id, oplock_left,
 };
 use smbscope_model::connection::ServerInterface;
-use smbscope_model::exchange::{CreatedFile, Details};
+use smbscope_model::exchange::Details;
 use smbscope_model::{
     Command, CommandGroup, Dialect, ExchangeOutcome, FlowDirection, Nanos, Protocol, ResponseStatus, Subcommand, groups,
 };
@@ -27,10 +27,6 @@ use smbscope_wire::smb2::messages::network_interface::NetworkInterfaceInfo;
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::status::NtStatus;
 use target::{Previous, Smb2RequestTarget};
-
-const MAX_JOINED: usize = 256;
-/// ShareType of a TREE_CONNECT response (MS-SMB2 §2.2.10).
-const SHARE_TYPE_PIPE: u8 = 2;
 
 #[derive(Debug, Default)]
 pub(crate) struct Smb2 {
@@ -228,86 +224,6 @@ impl Smb2 {
         let used = self.used.filter(|used| !self.joined.contains(used));
         for session_id in self.joined.iter().copied().chain(used) {
             ledger.sessions.note_break(server, session_id, oplock);
-        }
-    }
-
-    fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Smb2TrackedRequest, member: &Message2) {
-        let header = &member.header;
-        let server = ledger.server();
-        let exchange = &mut request.pending.exchange;
-        let Some(session_id) = header.session_id.filter(|id| *id != 0).or(exchange.session_id) else { return };
-        exchange.session_id = Some(session_id);
-        if header.status.is_error() || header.status == NtStatus::MORE_PROCESSING_REQUIRED || session_id == 0 {
-            return;
-        }
-        let answer = match &member.body {
-            RequestOrResponse::Response(answer) => answer,
-            _ => &smb2::Smb2Response::Other,
-        };
-        match std::mem::replace(&mut request.effect, Smb2ResponseEffect::None) {
-            Smb2ResponseEffect::None => {}
-            Smb2ResponseEffect::LogOn(user) => {
-                let flags = if let smb2::Smb2Response::SessionSetup(flags) = answer { *flags } else { 0 };
-                if !self.joined.contains(&session_id) && self.joined.len() < MAX_JOINED {
-                    self.joined.push(session_id);
-                    ledger.sessions.join(server, session_id);
-                }
-                exchange.user = ledger.sessions.change(server, session_id, |session| {
-                    session.user = logged_on(user, flags).or(session.user.take());
-                    session.user.clone()
-                });
-            }
-            Smb2ResponseEffect::LogOff => {
-                self.joined.retain(|id| *id != session_id);
-                ledger.sessions.leave(server, session_id);
-            }
-            Smb2ResponseEffect::Connect(tree) => {
-                let Some((tree_id, mut tree)) = header.tree_id.zip(tree) else { return };
-                tree.is_pipe |= *answer == smb2::Smb2Response::TreeConnect(SHARE_TYPE_PIPE);
-                exchange.tree_id = Some(tree_id);
-                exchange.share = Some(tree.share.clone());
-                ledger.quality.evicted_names +=
-                    ledger.sessions.change(server, session_id, |session| session.trees.insert(tree_id, tree));
-            }
-            Smb2ResponseEffect::Disconnect => {
-                if let Some(tree_id) = exchange.tree_id {
-                    ledger.sessions.change(server, session_id, |session| session.trees.remove(&tree_id));
-                }
-            }
-            Smb2ResponseEffect::Open { path, asked } => {
-                let smb2::Smb2Response::Create(created) = answer else { return };
-                let file = created.file;
-                exchange.file_id = file_id(file);
-                exchange.caching = granted(asked, created);
-                if let Some(details) = &mut exchange.details {
-                    let (action, attributes) = (created.create_action, created.file_attributes);
-                    details.created = Some(CreatedFile { action, size: created.end_of_file, attributes });
-                }
-                if let Some(path) = path {
-                    let version = (created.last_write, created.end_of_file);
-                    let facts = OpenFacts::new(exchange.share.as_deref(), Some(&path), version, exchange.caching);
-                    ledger.quality.evicted_names += ledger.sessions.change(server, session_id, |session| {
-                        let facts = session.rereads.opened(facts);
-                        session.opens.insert(file, TrackedOpen { path, facts })
-                    });
-                }
-                self.requests.name_followers(std::mem::take(&mut request.followers), header.message_id, file);
-            }
-            Smb2ResponseEffect::Close => {
-                if let Some(file) = request.file {
-                    ledger.sessions.change(server, session_id, |session| session.opens.remove(&file));
-                }
-            }
-            Smb2ResponseEffect::Rename(path) => {
-                if let Some(file) = request.file {
-                    ledger.sessions.change(server, session_id, |session| {
-                        if session.opens.get(&file).is_some() {
-                            // The file under the new name may differ from the one read before.
-                            session.opens.insert(file, TrackedOpen::named(path));
-                        }
-                    });
-                }
-            }
         }
     }
 }
