@@ -162,123 +162,18 @@ impl SkippedProtocol {
     }
 
     pub fn name(self) -> Option<&'static str> {
-        Some(match self {
-            SkippedProtocol::LinkType(number) => match number {
-                105 => "IEEE 802.11",
-                107 => "Frame Relay",
-                109 => "ENC, IPsec on OpenBSD",
-                117 => "PFLOG",
-                119 => "IEEE 802.11 with Prism",
-                127 => "IEEE 802.11 with radiotap",
-                149 => "private use, PKTAP on macOS",
-                147..=162 => "private use",
-                163 => "IEEE 802.11 with AVS",
-                192 => "PPI",
-                197 => "ERF",
-                195 | 230 => "IEEE 802.15.4",
-                220 | 189 => "USB",
-                239 => "NFLOG",
-                247 => "InfiniBand",
-                249 => "USB",
-                251 => "Bluetooth",
-                258 => "PKTAP",
-                272 => "nRF Sniffer",
-                _ => return None,
-            },
-            SkippedProtocol::EtherType(number) | SkippedProtocol::Gre(number) => match number {
-                0x0806 => "ARP",
-                0x8035 => "RARP",
-                0x8137 => "IPX",
-                0x8809 => "slow protocols, LACP",
-                0x8863 => "PPPoE discovery",
-                0x880b => "PPP",
-                0x888e => "802.1X",
-                0x88a2 => "ATA over Ethernet",
-                0x88cc => "LLDP",
-                0x88e5 => "MACsec",
-                0x88f7 => "PTP",
-                0x8902 => "802.1ag",
-                0x8903 => "FabricPath",
-                0x8906 => "FCoE",
-                0x8914 => "FCoE initialization",
-                0x8915 => "RoCE",
-                0x893a => "IEEE 1905",
-                0x894f => "NSH",
-                0x9000 => "loopback test",
-                _ => return None,
-            },
-            SkippedProtocol::LogicalLink(number) => match number {
-                0x42 => "spanning tree",
-                0xaa => "SNAP",
-                0xe0 => "IPX",
-                0xf0 => "NetBEUI",
-                0xfe => "IS-IS",
-                _ => return None,
-            },
-            SkippedProtocol::Ppp(number) => match number {
-                0x00fd => "compressed",
-                0x0053 => "encrypted",
-                0x8021 | 0x8057 => "IPCP",
-                0xc021 => "LCP",
-                0xc023 => "PAP",
-                0xc223 => "CHAP",
-                _ => return None,
-            },
-            SkippedProtocol::IpProtocol(number) => match number {
-                1 => "ICMP",
-                2 => "IGMP",
-                17 => "UDP",
-                33 => "DCCP",
-                47 => "GRE",
-                50 => "ESP, encrypted",
-                58 => "ICMPv6",
-                59 => "no next header",
-                88 => "EIGRP",
-                89 => "OSPF",
-                103 => "PIM",
-                112 => "VRRP",
-                115 => "L2TPv3",
-                132 => "SCTP",
-                _ => return None,
-            },
-            SkippedProtocol::UdpPort(number) => match number {
-                53 => "DNS",
-                67 | 68 => "DHCP",
-                69 => "TFTP",
-                88 => "Kerberos",
-                111 => "RPC",
-                123 => "NTP",
-                137 => "NetBIOS names",
-                138 => "NetBIOS datagrams",
-                161 | 162 => "SNMP",
-                389 => "LDAP",
-                443 => "QUIC",
-                500 => "IKE",
-                514 => "syslog",
-                546 | 547 => "DHCPv6",
-                1194 => "OpenVPN",
-                1701 => "L2TP",
-                1900 => "SSDP",
-                2049 => "NFS",
-                2123 => "GTP control",
-                2152 => "GTP-U signalling",
-                3544 => "Teredo",
-                3702 => "WS-Discovery",
-                4500 => "IPsec over UDP, encrypted",
-                4739 | 2055 | 9995 => "flow records",
-                4791 => "RoCE",
-                5246 | 5247 => "CAPWAP",
-                5353 => "mDNS",
-                5355 => "LLMNR",
-                6343 => "sFlow",
-                51820 => "WireGuard, encrypted",
-                _ => return None,
-            },
+        match self {
+            SkippedProtocol::LinkType(number) => link_type_name(number),
+            SkippedProtocol::EtherType(number) | SkippedProtocol::Gre(number) => ether_type_name(number),
+            SkippedProtocol::LogicalLink(number) => sap_name(number),
+            SkippedProtocol::Ppp(number) => ppp_name(number),
+            SkippedProtocol::IpProtocol(number) => ip_protocol_name(number),
+            SkippedProtocol::UdpPort(number) => udp_port_name(number),
             SkippedProtocol::AddressFamily(_)
             | SkippedProtocol::Mpls
             | SkippedProtocol::NestedTunnels
-            | SkippedProtocol::Others => return None,
-        })
+            | SkippedProtocol::Others => None,
+        }
     }
 
     /// Returns true for tunnels, encryption and unsupported links that may hide SMB traffic. Name resolution, routing
@@ -300,6 +195,135 @@ impl SkippedProtocol {
             SkippedProtocol::Others => false,
         }
     }
+}
+
+fn link_type_name(number: u32) -> Option<&'static str> {
+    Some(match number {
+        105 => "IEEE 802.11",
+        107 => "Frame Relay",
+        109 => "ENC, IPsec on OpenBSD",
+        117 => "PFLOG",
+        119 => "IEEE 802.11 with Prism",
+        127 => "IEEE 802.11 with radiotap",
+        149 => "private use, PKTAP on macOS",
+        147..=162 => "private use",
+        163 => "IEEE 802.11 with AVS",
+        192 => "PPI",
+        197 => "ERF",
+        195 | 230 => "IEEE 802.15.4",
+        220 | 189 => "USB",
+        239 => "NFLOG",
+        247 => "InfiniBand",
+        249 => "USB",
+        251 => "Bluetooth",
+        258 => "PKTAP",
+        272 => "nRF Sniffer",
+        _ => return None,
+    })
+}
+
+fn ether_type_name(number: u16) -> Option<&'static str> {
+    Some(match number {
+        0x0806 => "ARP",
+        0x8035 => "RARP",
+        0x8137 => "IPX",
+        0x8809 => "slow protocols, LACP",
+        0x8863 => "PPPoE discovery",
+        0x880b => "PPP",
+        0x888e => "802.1X",
+        0x88a2 => "ATA over Ethernet",
+        0x88cc => "LLDP",
+        0x88e5 => "MACsec",
+        0x88f7 => "PTP",
+        0x8902 => "802.1ag",
+        0x8903 => "FabricPath",
+        0x8906 => "FCoE",
+        0x8914 => "FCoE initialization",
+        0x8915 => "RoCE",
+        0x893a => "IEEE 1905",
+        0x894f => "NSH",
+        0x9000 => "loopback test",
+        _ => return None,
+    })
+}
+
+fn sap_name(number: u8) -> Option<&'static str> {
+    Some(match number {
+        0x42 => "spanning tree",
+        0xaa => "SNAP",
+        0xe0 => "IPX",
+        0xf0 => "NetBEUI",
+        0xfe => "IS-IS",
+        _ => return None,
+    })
+}
+
+fn ppp_name(number: u16) -> Option<&'static str> {
+    Some(match number {
+        0x00fd => "compressed",
+        0x0053 => "encrypted",
+        0x8021 | 0x8057 => "IPCP",
+        0xc021 => "LCP",
+        0xc023 => "PAP",
+        0xc223 => "CHAP",
+        _ => return None,
+    })
+}
+
+fn ip_protocol_name(number: u8) -> Option<&'static str> {
+    Some(match number {
+        1 => "ICMP",
+        2 => "IGMP",
+        17 => "UDP",
+        33 => "DCCP",
+        47 => "GRE",
+        50 => "ESP, encrypted",
+        58 => "ICMPv6",
+        59 => "no next header",
+        88 => "EIGRP",
+        89 => "OSPF",
+        103 => "PIM",
+        112 => "VRRP",
+        115 => "L2TPv3",
+        132 => "SCTP",
+        _ => return None,
+    })
+}
+
+fn udp_port_name(number: u16) -> Option<&'static str> {
+    Some(match number {
+        53 => "DNS",
+        67 | 68 => "DHCP",
+        69 => "TFTP",
+        88 => "Kerberos",
+        111 => "RPC",
+        123 => "NTP",
+        137 => "NetBIOS names",
+        138 => "NetBIOS datagrams",
+        161 | 162 => "SNMP",
+        389 => "LDAP",
+        443 => "QUIC",
+        500 => "IKE",
+        514 => "syslog",
+        546 | 547 => "DHCPv6",
+        1194 => "OpenVPN",
+        1701 => "L2TP",
+        1900 => "SSDP",
+        2049 => "NFS",
+        2123 => "GTP control",
+        2152 => "GTP-U signalling",
+        3544 => "Teredo",
+        3702 => "WS-Discovery",
+        4500 => "IPsec over UDP, encrypted",
+        4739 | 2055 | 9995 => "flow records",
+        4791 => "RoCE",
+        5246 | 5247 => "CAPWAP",
+        5353 => "mDNS",
+        5355 => "LLMNR",
+        6343 => "sFlow",
+        51820 => "WireGuard, encrypted",
+        _ => return None,
+    })
 }
 
 impl fmt::Display for SkippedProtocol {

@@ -105,6 +105,21 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         return CommandGroup::Waiting;
     }
     match command {
+        Smb1Command::TRANSACTION2 => match subcommand {
+            Some(Subcommand::Trans2(subcommand)) => trans2(subcommand),
+            _ => CommandGroup::Control,
+        },
+        Smb1Command::NT_TRANSACT => nt_transact(subcommand),
+        Smb1Command::TRANSACTION => transaction(subcommand),
+        _ => data_group(command).or_else(|| metadata_group(command)).unwrap_or(CommandGroup::Control),
+    }
+}
+
+/// Returns the group of an SMB1 command that opens, reads, writes or locks a file.
+#[inline]
+fn data_group(command: smb1::Smb1Command) -> Option<CommandGroup> {
+    use smb1::Smb1Command;
+    Some(match command {
         Smb1Command::OPEN
         | Smb1Command::CREATE
         | Smb1Command::CREATE_NEW
@@ -129,6 +144,15 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         Smb1Command::LOCKING_ANDX | Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => {
             CommandGroup::Locking
         }
+        _ => return None,
+    })
+}
+
+/// Returns the group of an SMB1 command for attributes, directories or sessions.
+#[inline]
+fn metadata_group(command: smb1::Smb1Command) -> Option<CommandGroup> {
+    use smb1::Smb1Command;
+    Some(match command {
         Smb1Command::QUERY_INFORMATION
         | Smb1Command::SET_INFORMATION
         | Smb1Command::QUERY_INFORMATION2
@@ -146,22 +170,6 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         | Smb1Command::FIND_UNIQUE
         | Smb1Command::FIND_CLOSE
         | Smb1Command::FIND_CLOSE2 => CommandGroup::Directory,
-        Smb1Command::TRANSACTION2 => match subcommand {
-            Some(Subcommand::Trans2(subcommand)) => trans2(subcommand),
-            _ => CommandGroup::Control,
-        },
-        Smb1Command::NT_TRANSACT => match subcommand {
-            Some(Subcommand::NtTransact(NtTransact::CREATE)) => CommandGroup::OpenClose,
-            Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)) => CommandGroup::Waiting,
-            Some(Subcommand::NtTransact(NtTransact::IOCTL) | Subcommand::Fsctl(_)) | None => CommandGroup::Control,
-            Some(_) => CommandGroup::Attributes,
-        },
-        Smb1Command::TRANSACTION => match subcommand {
-            Some(Subcommand::Transaction(
-                Transaction::READ_NMPIPE | Transaction::RAW_READ_NMPIPE | Transaction::WAIT_NMPIPE,
-            )) => CommandGroup::Waiting,
-            _ => CommandGroup::Control,
-        },
         Smb1Command::NEGOTIATE
         | Smb1Command::SESSION_SETUP_ANDX
         | Smb1Command::LOGOFF_ANDX
@@ -170,6 +178,24 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         | Smb1Command::TREE_DISCONNECT
         | Smb1Command::PROCESS_EXIT
         | Smb1Command::ECHO => CommandGroup::Session,
+        _ => return None,
+    })
+}
+
+fn nt_transact(subcommand: Option<Subcommand>) -> CommandGroup {
+    match subcommand {
+        Some(Subcommand::NtTransact(NtTransact::CREATE)) => CommandGroup::OpenClose,
+        Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)) => CommandGroup::Waiting,
+        Some(Subcommand::NtTransact(NtTransact::IOCTL) | Subcommand::Fsctl(_)) | None => CommandGroup::Control,
+        Some(_) => CommandGroup::Attributes,
+    }
+}
+
+fn transaction(subcommand: Option<Subcommand>) -> CommandGroup {
+    match subcommand {
+        Some(Subcommand::Transaction(
+            Transaction::READ_NMPIPE | Transaction::RAW_READ_NMPIPE | Transaction::WAIT_NMPIPE,
+        )) => CommandGroup::Waiting,
         _ => CommandGroup::Control,
     }
 }

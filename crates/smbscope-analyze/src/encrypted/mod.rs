@@ -83,6 +83,21 @@ impl Answered {
     }
 }
 
+/// A frame of the server, and if gaps before it can hide messages.
+#[derive(Debug, Clone, Copy)]
+struct EncryptedResponse {
+    plain: u64,
+    end: u64,
+    requests_hidden: bool,
+    responses_hidden: bool,
+}
+
+impl EncryptedResponse {
+    fn follows_at_once(self) -> bool {
+        !self.requests_hidden && !self.responses_hidden
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Encrypted {
     /// Requests captured since the connection was idle that may still be unanswered, in order.
@@ -356,66 +371,21 @@ impl Encrypted {
     fn response(&mut self, ledger: &mut Ledger<'_>, frame: &Frame) {
         let plain = sizes::plain(frame.length());
         let received = frame.acknowledged_first.unwrap_or(self.client_counted);
-        let requests_hidden = hidden(ledger.client_losses, self.client_counted, received).next().is_some();
-        let responses_hidden = hidden(ledger.server_losses, self.server_counted, frame.start).next().is_some();
-        let follows_at_once = !requests_hidden && !responses_hidden;
-        if let Some(cancelled) = self.cancelled.take() {
-            // A request with a response of its own was not a CANCEL.
-            let is_other = sizes::is_empty(plain) && !sizes::may_answer(cancelled.request.plain, plain);
-            let nothing_else = self.outstanding.most == 1;
-            if follows_at_once && is_other {
-                self.pair(ledger, cancelled.request.pending);
-            } else {
-                self.unanswer(ledger, cancelled, responses_hidden);
-                if follows_at_once && nothing_else && sizes::may_be_interim(plain) {
-                    // Either the response to the cancelled request or an error: nothing is outstanding now.
-                    self.server_counted = frame.end;
-                    self.ambiguous = true;
-                    self.idle(ledger);
-                    return;
-                }
-            }
+        let response = EncryptedResponse {
+            plain,
+            end: frame.end,
+            requests_hidden: hidden(ledger.client_losses, self.client_counted, received).next().is_some(),
+            responses_hidden: hidden(ledger.server_losses, self.server_counted, frame.start).next().is_some(),
+        };
+        if let Some(cancelled) = self.cancelled.take()
+            && self.follow_cancelled(ledger, cancelled, response)
+        {
+            return;
         }
-        if let Some(answered) = self.answered.take() {
-            let is_answer = sizes::may_answer(answered.request.plain, plain);
-            if follows_at_once && answered.may_be_more() && is_answer {
-                self.server_counted = frame.end;
-                if self.refuse_suspects(ledger, plain) || self.may_end_lingering(plain) {
-                    // One of the two responses belongs to another request, and this request has its own.
-                    self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
-                } else {
-                    self.answer_again(ledger, frame, answered, plain);
-                }
-                return;
-            }
-            if follows_at_once && self.may_end_lingering(answered.plain) && answered.may_answer_break(plain) {
-                // A CLOSE and the response to another request, or a break acknowledgment and its own response.
-                self.server_counted = frame.end;
-                self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
-                return;
-            }
-            if follows_at_once && (sizes::may_be_break(plain) || !is_answer) {
-                // A break notification while nothing is outstanding, or the final response of a request with an interim
-                // one.
-                self.server_counted = frame.end;
-                if !sizes::may_be_break(plain) {
-                    self.refuse_suspects(ledger, plain);
-                }
-                self.answered = Some(answered);
-                return;
-            }
-            if !requests_hidden {
-                // One of the two is not the response.
-                self.refuse_suspects(ledger, plain);
-                self.unanswer(ledger, answered, responses_hidden);
-                self.contradict(ledger);
-            } else if answered.may_be_more()
-                || responses_hidden && self.may_end_another(answered.request.plain, answered.plain)
-            {
-                self.unanswer(ledger, answered, true);
-            } else {
-                self.pair(ledger, answered.request.pending);
-            }
+        if let Some(answered) = self.answered.take()
+            && self.follow_answered(ledger, frame, answered, response)
+        {
+            return;
         }
         self.count_hidden_requests(ledger.client_losses, received);
         if self.count_hidden_responses(ledger.server_losses, frame.start, false) {
@@ -428,13 +398,95 @@ impl Encrypted {
             None => {}
         }
         if self.outstanding.most > 0 {
-            self.take_response(ledger, frame, plain, responses_hidden);
+            self.take_response(ledger, frame, plain, response.responses_hidden);
         } else if !sizes::may_be_break(plain) {
             self.refuse_suspects(ledger, plain);
             self.contradict(ledger);
         }
         if self.outstanding.most == 0 {
             self.idle(ledger);
+        }
+    }
+
+    /// Settles a possibly cancelled request when the next response arrives. Returns true if it was the response to it
+    /// or to the CANCEL.
+    fn follow_cancelled(&mut self, ledger: &mut Ledger<'_>, cancelled: Answered, response: EncryptedResponse) -> bool {
+        let EncryptedResponse { plain, responses_hidden, .. } = response;
+        // A request with a response of its own was not a CANCEL.
+        let is_other = sizes::is_empty(plain) && !sizes::may_answer(cancelled.request.plain, plain);
+        let nothing_else = self.outstanding.most == 1;
+        if response.follows_at_once() && is_other {
+            self.pair(ledger, cancelled.request.pending);
+            return false;
+        }
+        self.unanswer(ledger, cancelled, responses_hidden);
+        if !(response.follows_at_once() && nothing_else && sizes::may_be_interim(plain)) {
+            return false;
+        }
+        // Either the response to the cancelled request or an error: nothing is outstanding now.
+        self.server_counted = response.end;
+        self.ambiguous = true;
+        self.idle(ledger);
+        true
+    }
+
+    /// Settles an answered request when the server sends another response. Returns true if nothing else can be learned
+    /// from that response.
+    fn follow_answered(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        frame: &Frame,
+        answered: Answered,
+        response: EncryptedResponse,
+    ) -> bool {
+        let plain = response.plain;
+        let is_answer = sizes::may_answer(answered.request.plain, plain);
+        if !response.follows_at_once() {
+            self.settle_answered(ledger, answered, response);
+            return false;
+        }
+        if answered.may_be_more() && is_answer {
+            self.server_counted = response.end;
+            if self.refuse_suspects(ledger, plain) || self.may_end_lingering(plain) {
+                // One of the two responses belongs to another request, and this request has its own.
+                self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
+            } else {
+                self.answer_again(ledger, frame, answered, plain);
+            }
+        } else if self.may_end_lingering(answered.plain) && answered.may_answer_break(plain) {
+            // A CLOSE and the response to another request, or a break acknowledgment and its own response.
+            self.server_counted = response.end;
+            self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
+        } else if sizes::may_be_break(plain) || !is_answer {
+            // A break notification while nothing is outstanding, or the final response of a request with an interim
+            // one.
+            self.server_counted = response.end;
+            if !sizes::may_be_break(plain) {
+                self.refuse_suspects(ledger, plain);
+            }
+            self.answered = Some(answered);
+        } else {
+            self.settle_answered(ledger, answered, response);
+            return false;
+        }
+        true
+    }
+
+    /// Confirms or withdraws the pair of an answered request, after which the server sent a response that may belong to
+    /// another request.
+    fn settle_answered(&mut self, ledger: &mut Ledger<'_>, answered: Answered, response: EncryptedResponse) {
+        let EncryptedResponse { plain, requests_hidden, responses_hidden, .. } = response;
+        if !requests_hidden {
+            // One of the two is not the response.
+            self.refuse_suspects(ledger, plain);
+            self.unanswer(ledger, answered, responses_hidden);
+            self.contradict(ledger);
+        } else if answered.may_be_more()
+            || responses_hidden && self.may_end_another(answered.request.plain, answered.plain)
+        {
+            self.unanswer(ledger, answered, true);
+        } else {
+            self.pair(ledger, answered.request.pending);
         }
     }
 

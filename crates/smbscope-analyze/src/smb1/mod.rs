@@ -13,13 +13,15 @@ use crate::ledger::{Ledger, Opening};
 use crate::names::ConnectionNames;
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
+use crate::rereads::{OpenFacts, Rereads};
 use crate::unseen::MidCounter;
 use named::{Smb1RequestFields, Smb1ResponseEffect};
 use raw::{RawRequest, Smb1RawTransfer};
 use requests::{Answers, NO_ID, PidMid, Smb1RequestTracker, Smb1TrackedRequest, status};
 use smbscope_model::exchange::Details;
 use smbscope_model::{
-    Command, CommandGroup, Dialect, ExchangeOutcome, FileId, FlowDirection, Half, ResponseStatus, Subcommand, groups,
+    Command, CommandGroup, Dialect, Exchange, ExchangeOutcome, FileId, FlowDirection, Half, ResponseStatus, Subcommand,
+    groups,
 };
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::{self, TransactionKind};
@@ -149,41 +151,8 @@ impl Smb1ConnectionState {
             // Mid-stream: it is SMB1, but the dialect is unknown.
             ledger.accounts.summary.dialect = Some(Dialect::OtherSmb1);
         }
-        let tree = self.names.trees.get(&header.tid);
-        let is_pipe = tree.is_some_and(|tree| tree.is_pipe);
-        let share = tree.map(|tree| tree.share.clone());
-        let named = Smb1RequestFields::from_message(message, is_pipe);
-        let mut pending = ledger.begin(frame, opening(message, frame, named.subcommand, named.waits));
-        let exchange = &mut pending.exchange;
-        exchange.session_id = Some(header.uid.into()).filter(|uid| *uid != 0);
-        exchange.tree_id = Some(header.tid.into()).filter(|tid| *tid != 0 && *tid != u32::from(NO_ID));
-        exchange.user = self.names.users.get(&header.uid).cloned();
-        exchange.share = share;
-        exchange.file_id = named.fid.map(FileId::Smb1);
-        let open = named.fid.and_then(|fid| self.names.opens.get(&fid));
-        let facts = open.map(|open| open.facts).filter(|_| !is_pipe);
-        exchange.path = named.path.or_else(|| open.map(|open| open.path.clone()));
-        (exchange.offset, exchange.length) = (named.offset, named.length);
-        exchange.details = Details::from_request(message.detail.as_deref());
-        exchange.signed = header.is_signed();
-        match (exchange.group, facts, named.offset.zip(named.length)) {
-            (CommandGroup::Read, Some(facts), Some((offset, length))) => {
-                let held = self.names.rereads.read(&facts, offset..offset.saturating_add(length));
-                (exchange.caching, exchange.repeated) = (held.caching, held.repeated);
-            }
-            (CommandGroup::Write, Some(facts), Some(_)) => self.names.rereads.changed(&facts),
-            // Assume a change without looking at the information level: times, end of file, name.
-            (_, Some(facts), _) if named.subcommand == Some(Subcommand::Trans2(Trans2::SET_FILE_INFORMATION)) => {
-                self.names.rereads.changed(&facts);
-            }
-            _ => {}
-        }
-        for body in message.bodies() {
-            if let RequestOrResponse::Request(smb1::Smb1Request::Negotiate(names)) = body {
-                self.dialects = names.iter().map(|name| dialect_named(name)).collect();
-                ledger.note_client_offer(offers::smb1_client(names));
-            }
-        }
+        let (mut pending, named) = self.begin(ledger, frame, message);
+        self.note_client_dialects(ledger, message);
         let effects = Smb1ResponseEffect::all_from_message(message, pending.exchange.path.clone());
         if let Some(Smb1ResponseEffect::LogOn(user)) = effects.first() {
             pending.exchange.user = user.clone();
@@ -205,7 +174,54 @@ impl Smb1ConnectionState {
         self.raw.expect(RawRequest::new(message, key));
         let replaces = self.requests.outstanding.by_id().get(&key).is_some();
         let (tid, uid) = (header.tid, header.uid);
-        let request = Smb1TrackedRequest { pending, tid, uid, number, replaces, answers, effects };
+        self.start(ledger, key, Smb1TrackedRequest { pending, tid, uid, number, replaces, answers, effects });
+    }
+
+    /// Begins the exchange of a request, with the names that its ids refer to.
+    #[inline]
+    fn begin(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        frame: &Frame,
+        message: &Message1,
+    ) -> (Box<PendingExchange>, Smb1RequestFields) {
+        let header = message.header;
+        let tree = self.names.trees.get(&header.tid);
+        let is_pipe = tree.is_some_and(|tree| tree.is_pipe);
+        let share = tree.map(|tree| tree.share.clone());
+        let mut named = Smb1RequestFields::from_message(message, is_pipe);
+        let mut pending = ledger.begin(frame, opening(message, frame, named.subcommand, named.waits));
+        let exchange = &mut pending.exchange;
+        exchange.session_id = Some(header.uid.into()).filter(|uid| *uid != 0);
+        exchange.tree_id = Some(header.tid.into()).filter(|tid| *tid != 0 && *tid != u32::from(NO_ID));
+        exchange.user = self.names.users.get(&header.uid).cloned();
+        exchange.share = share;
+        exchange.file_id = named.fid.map(FileId::Smb1);
+        let open = named.fid.and_then(|fid| self.names.opens.get(&fid));
+        let facts = open.map(|open| open.facts).filter(|_| !is_pipe);
+        exchange.path = named.path.take().or_else(|| open.map(|open| open.path.clone()));
+        (exchange.offset, exchange.length) = (named.offset, named.length);
+        exchange.details = Details::from_request(message.detail.as_deref());
+        exchange.signed = header.is_signed();
+        if let Some(facts) = facts {
+            note_use(&mut self.names.rereads, exchange, &facts, named.subcommand);
+        }
+        (pending, named)
+    }
+
+    #[inline]
+    fn note_client_dialects(&mut self, ledger: &mut Ledger<'_>, message: &Message1) {
+        for body in message.bodies() {
+            if let RequestOrResponse::Request(smb1::Smb1Request::Negotiate(names)) = body {
+                self.dialects = names.iter().map(|name| dialect_named(name)).collect();
+                ledger.note_client_offer(offers::smb1_client(names));
+            }
+        }
+    }
+
+    /// Adds an outstanding request. Ends the exchange that it replaces, and the oldest one if there are too many.
+    #[inline]
+    fn start(&mut self, ledger: &mut Ledger<'_>, key: PidMid, request: Smb1TrackedRequest) {
         ledger.started(&request.pending);
         if let Some(mut older) = self.requests.insert(key, request) {
             let hidden = ledger.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
@@ -301,6 +317,21 @@ impl Smb1ConnectionState {
             self.raw.go_ahead(key, &request.pending);
         }
         ledger.complete(request.pending);
+    }
+}
+
+/// Records what a request does to an open file, and sets the caching of a read.
+#[inline]
+fn note_use(rereads: &mut Rereads, exchange: &mut Exchange, facts: &OpenFacts, subcommand: Option<Subcommand>) {
+    match (exchange.group, exchange.offset.zip(exchange.length)) {
+        (CommandGroup::Read, Some((offset, length))) => {
+            let held = rereads.read(facts, offset..offset.saturating_add(length));
+            (exchange.caching, exchange.repeated) = (held.caching, held.repeated);
+        }
+        (CommandGroup::Write, Some(_)) => rereads.changed(facts),
+        // Assume a change without looking at the information level: times, end of file, name.
+        _ if subcommand == Some(Subcommand::Trans2(Trans2::SET_FILE_INFORMATION)) => rereads.changed(facts),
+        _ => {}
     }
 }
 

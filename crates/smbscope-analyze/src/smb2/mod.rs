@@ -1,35 +1,32 @@
 //! SMB2/3 requests and responses, matched by message id and named by session, tree and open (MS-SMB2 §3.3.5).
 
 mod credits;
+mod effects;
 mod requests;
+mod target;
 
 use crate::content::{Message2, RequestOrResponse};
 use crate::frame::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
-use crate::rereads::{OpenFacts, ReadCaching, TrackedOpen};
+use crate::rereads::{OpenFacts, ReadCaching};
 use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
 use credits::ObservedCredits;
 use requests::{
-    Smb2RequestFields, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest, UNSOLICITED, display_path, file_id,
-    granted, logged_on, oplock_left,
+    Smb2RequestFields, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest, UNSOLICITED, file_id, oplock_left,
 };
 use smbscope_model::connection::ServerInterface;
-use smbscope_model::exchange::{CreatedFile, Details};
+use smbscope_model::exchange::Details;
 use smbscope_model::{
     Command, CommandGroup, Dialect, ExchangeOutcome, FlowDirection, Nanos, Protocol, ResponseStatus, Subcommand, groups,
 };
+use smbscope_wire::smb2;
 use smbscope_wire::smb2::messages::network_interface::NetworkInterfaceInfo;
 use smbscope_wire::smb2::messages::oplock_break::Notification;
-use smbscope_wire::smb2::{self, FileReference, flags};
 use smbscope_wire::status::NtStatus;
-use std::sync::Arc;
-
-const MAX_JOINED: usize = 256;
-/// ShareType of a TREE_CONNECT response (MS-SMB2 §2.2.10).
-const SHARE_TYPE_PIPE: u8 = 2;
+use target::{Previous, Smb2RequestTarget};
 
 #[derive(Debug, Default)]
 pub(crate) struct Smb2 {
@@ -39,16 +36,6 @@ pub(crate) struct Smb2 {
     used: Option<u64>,
     pub(crate) message_ids: MessageIds,
     credits: ObservedCredits,
-}
-
-/// Properties that a related member of a compound inherits (MS-SMB2 §3.3.5.2.7.2).
-#[derive(Debug, Default, Clone)]
-struct Previous {
-    session_id: Option<u64>,
-    tree_id: Option<u32>,
-    file: Option<FileReference>,
-    file_from: Option<u64>,
-    path: Option<Arc<str>>,
 }
 
 impl Smb2 {
@@ -109,84 +96,24 @@ impl Smb2 {
         previous: &mut Previous,
     ) {
         let header = member.header;
-        if ledger.accounts.speaks() == Some(Protocol::Smb1) {
-            ledger.accounts.summary.dialect = None;
-        }
-        if let RequestOrResponse::Request(smb2::Smb2Request::Negotiate(offer)) = &member.body {
-            let before = ledger.accounts.summary.offers.client.clone();
-            ledger.note_client_offer(offers::smb2_client(offer, before.as_deref()));
-        }
-        let related = header.flags & flags::RELATED_OPERATIONS != 0;
-        let session_id = if related { previous.session_id } else { header.session_id };
-        let tree_id = if related { previous.tree_id } else { header.tree_id };
-        let server = ledger.server();
-        if let (RequestOrResponse::Request(smb2::Smb2Request::SessionSetup { binding: true, .. }), Some(id)) =
-            (&member.body, session_id)
-        {
-            ledger.sessions.bind(server, id);
-            ledger.accounts.summary.binds_session = true;
-        }
-        // 0 is not a valid session id (MS-SMB2 §3.3.5.5.1).
-        let session = session_id.filter(|id| *id != 0).and_then(|id| ledger.sessions.get(server, id));
-        let tree = session.zip(tree_id).and_then(|(session, id)| session.trees.get(&id));
+        note_negotiation(ledger, member);
+        note_binding(ledger, member, previous.session_id_of(&header));
         let named = Smb2RequestFields::from_body(&member.body);
-        let inherits = named.file == Some(FileReference::RELATED);
-        let file = if inherits { previous.file } else { named.file };
-        let open = file.and_then(|file| session.and_then(|session| session.opens.get(&file)));
-        let path = match (&member.body, file) {
-            (RequestOrResponse::Request(smb2::Smb2Request::Create { name, .. }), _) => display_path(name),
-            (_, Some(_)) => open.map(|open| open.path.clone()),
-            (_, None) if inherits => previous.path.clone(),
-            _ => None,
-        };
-        let facts = open.map(|open| open.facts).filter(|_| !tree.is_some_and(|tree| tree.is_pipe));
-        let reads_pipe = header.command == smb2::Smb2Command::READ && tree.is_some_and(|tree| tree.is_pipe);
-        let group = groups::smb2(header.command, named.subcommand, named.waits || reads_pipe);
-        let opening = Opening {
-            command: Command::Smb2(header.command),
-            subcommand: named.subcommand,
-            group,
-            message_id: whole_id(&header),
-            bytes: member.length,
-        };
-        let user = session.and_then(|session| session.user.clone());
-        let share = tree.map(|tree| tree.share.clone());
-        let held = facts.zip(session_id).map(|(facts, id)| note_use(ledger, id, &facts, header.command, &named));
-        self.used = session_id.filter(|id| *id != 0).or(self.used);
-        let mut pending = ledger.begin(frame, opening);
-        let exchange = &mut pending.exchange;
-        (exchange.user, exchange.share, exchange.path) = (user, share, path.clone());
-        exchange.details = Details::from_request(member.detail.as_deref());
-        if let Some(ReadCaching { caching, repeated }) = held {
-            (exchange.caching, exchange.repeated) = (caching, repeated);
-        }
-        exchange.session_id = session_id.filter(|id| *id != 0);
-        exchange.tree_id = tree_id.filter(|id| *id != 0);
-        exchange.file_id = file.and_then(file_id);
-        (exchange.offset, exchange.length) = (named.offset, named.length);
-        exchange.compounded = compounded;
-        exchange.signed = header.is_signed();
+        let mut target = Smb2RequestTarget::resolve(ledger, member, &named, previous);
+        self.used = target.session_id.filter(|id| *id != 0).or(self.used);
+        let mut pending = begin(ledger, frame, member, &named, &mut target);
+        pending.exchange.compounded = compounded;
         if header.command == smb2::Smb2Command::CANCEL {
-            exchange.outcome = ExchangeOutcome::NoResponseByDesign;
+            pending.exchange.outcome = ExchangeOutcome::NoResponseByDesign;
             ledger.report(pending);
             return;
         }
-        let effect = Smb2ResponseEffect::from_message(member, path.clone());
+        let effect = Smb2ResponseEffect::from_message(member, target.path.clone());
         if let Smb2ResponseEffect::LogOn(Some(user)) = &effect {
             pending.exchange.user = Some(user.clone());
         }
-        let file_from = previous.file_from.filter(|_| inherits && file.is_none());
-        *previous = Previous {
-            session_id,
-            tree_id,
-            file,
-            file_from: if matches!(effect, Smb2ResponseEffect::Open { .. }) {
-                Some(header.message_id)
-            } else {
-                file_from
-            },
-            path,
-        };
+        let (file, file_from) = (target.file, target.file_from);
+        *previous = target.into_previous(header.message_id, &effect);
         if self.credits.are_known() {
             self.take_credits(ledger, frame, &header, pending.exchange.group);
         }
@@ -299,86 +226,63 @@ impl Smb2 {
             ledger.sessions.note_break(server, session_id, oplock);
         }
     }
+}
 
-    fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Smb2TrackedRequest, member: &Message2) {
-        let header = &member.header;
-        let server = ledger.server();
-        let exchange = &mut request.pending.exchange;
-        let Some(session_id) = header.session_id.filter(|id| *id != 0).or(exchange.session_id) else { return };
-        exchange.session_id = Some(session_id);
-        if header.status.is_error() || header.status == NtStatus::MORE_PROCESSING_REQUIRED || session_id == 0 {
-            return;
-        }
-        let answer = match &member.body {
-            RequestOrResponse::Response(answer) => answer,
-            _ => &smb2::Smb2Response::Other,
-        };
-        match std::mem::replace(&mut request.effect, Smb2ResponseEffect::None) {
-            Smb2ResponseEffect::None => {}
-            Smb2ResponseEffect::LogOn(user) => {
-                let flags = if let smb2::Smb2Response::SessionSetup(flags) = answer { *flags } else { 0 };
-                if !self.joined.contains(&session_id) && self.joined.len() < MAX_JOINED {
-                    self.joined.push(session_id);
-                    ledger.sessions.join(server, session_id);
-                }
-                exchange.user = ledger.sessions.change(server, session_id, |session| {
-                    session.user = logged_on(user, flags).or(session.user.take());
-                    session.user.clone()
-                });
-            }
-            Smb2ResponseEffect::LogOff => {
-                self.joined.retain(|id| *id != session_id);
-                ledger.sessions.leave(server, session_id);
-            }
-            Smb2ResponseEffect::Connect(tree) => {
-                let Some((tree_id, mut tree)) = header.tree_id.zip(tree) else { return };
-                tree.is_pipe |= *answer == smb2::Smb2Response::TreeConnect(SHARE_TYPE_PIPE);
-                exchange.tree_id = Some(tree_id);
-                exchange.share = Some(tree.share.clone());
-                ledger.quality.evicted_names +=
-                    ledger.sessions.change(server, session_id, |session| session.trees.insert(tree_id, tree));
-            }
-            Smb2ResponseEffect::Disconnect => {
-                if let Some(tree_id) = exchange.tree_id {
-                    ledger.sessions.change(server, session_id, |session| session.trees.remove(&tree_id));
-                }
-            }
-            Smb2ResponseEffect::Open { path, asked } => {
-                let smb2::Smb2Response::Create(created) = answer else { return };
-                let file = created.file;
-                exchange.file_id = file_id(file);
-                exchange.caching = granted(asked, created);
-                if let Some(details) = &mut exchange.details {
-                    let (action, attributes) = (created.create_action, created.file_attributes);
-                    details.created = Some(CreatedFile { action, size: created.end_of_file, attributes });
-                }
-                if let Some(path) = path {
-                    let version = (created.last_write, created.end_of_file);
-                    let facts = OpenFacts::new(exchange.share.as_deref(), Some(&path), version, exchange.caching);
-                    ledger.quality.evicted_names += ledger.sessions.change(server, session_id, |session| {
-                        let facts = session.rereads.opened(facts);
-                        session.opens.insert(file, TrackedOpen { path, facts })
-                    });
-                }
-                self.requests.name_followers(std::mem::take(&mut request.followers), header.message_id, file);
-            }
-            Smb2ResponseEffect::Close => {
-                if let Some(file) = request.file {
-                    ledger.sessions.change(server, session_id, |session| session.opens.remove(&file));
-                }
-            }
-            Smb2ResponseEffect::Rename(path) => {
-                if let Some(file) = request.file {
-                    ledger.sessions.change(server, session_id, |session| {
-                        if session.opens.get(&file).is_some() {
-                            // The file under the new name may differ from the one read before.
-                            session.opens.insert(file, TrackedOpen::named(path));
-                        }
-                    });
-                }
-            }
-        }
+#[inline]
+fn note_negotiation(ledger: &mut Ledger<'_>, member: &Message2) {
+    if ledger.accounts.speaks() == Some(Protocol::Smb1) {
+        ledger.accounts.summary.dialect = None;
     }
+    if let RequestOrResponse::Request(smb2::Smb2Request::Negotiate(offer)) = &member.body {
+        let before = ledger.accounts.summary.offers.client.clone();
+        ledger.note_client_offer(offers::smb2_client(offer, before.as_deref()));
+    }
+}
+
+#[inline]
+fn note_binding(ledger: &mut Ledger<'_>, member: &Message2, session_id: Option<u64>) {
+    let server = ledger.server();
+    if let (RequestOrResponse::Request(smb2::Smb2Request::SessionSetup { binding: true, .. }), Some(id)) =
+        (&member.body, session_id)
+    {
+        ledger.sessions.bind(server, id);
+        ledger.accounts.summary.binds_session = true;
+    }
+}
+
+/// Begins the exchange of a request. Moves the user and the share out of `target`.
+#[inline]
+fn begin(
+    ledger: &mut Ledger<'_>,
+    frame: &Frame,
+    member: &Message2,
+    named: &Smb2RequestFields,
+    target: &mut Smb2RequestTarget,
+) -> Box<PendingExchange> {
+    let header = &member.header;
+    let session_id = target.session_id;
+    let reads_pipe = header.command == smb2::Smb2Command::READ && target.is_pipe;
+    let opening = Opening {
+        command: Command::Smb2(header.command),
+        subcommand: named.subcommand,
+        group: groups::smb2(header.command, named.subcommand, named.waits || reads_pipe),
+        message_id: whole_id(header),
+        bytes: member.length,
+    };
+    let held = target.facts.zip(session_id).map(|(facts, id)| note_use(ledger, id, &facts, header.command, named));
+    let mut pending = ledger.begin(frame, opening);
+    let exchange = &mut pending.exchange;
+    (exchange.user, exchange.share, exchange.path) = (target.user.take(), target.share.take(), target.path.clone());
+    exchange.details = Details::from_request(member.detail.as_deref());
+    if let Some(ReadCaching { caching, repeated }) = held {
+        (exchange.caching, exchange.repeated) = (caching, repeated);
+    }
+    exchange.session_id = session_id.filter(|id| *id != 0);
+    exchange.tree_id = target.tree_id.filter(|id| *id != 0);
+    exchange.file_id = target.file.and_then(file_id);
+    (exchange.offset, exchange.length) = (named.offset, named.length);
+    exchange.signed = header.is_signed();
+    pending
 }
 
 fn note_use(

@@ -6,7 +6,7 @@ use super::map::Map;
 use super::pcapng::Interfaces;
 use super::record::ParseStep;
 use super::stream::{self, Compression, Fill, InputStream, counted};
-use super::survey::{ReorderStrategy, Survey};
+use super::survey::{ReorderStrategy, Survey, UnreadCapture};
 use super::{CaptureError, CaptureInput};
 use smbscope_model::{CaptureInfo, Timestamp};
 use std::fs::File;
@@ -293,7 +293,8 @@ impl OpenCapture {
         let release = |end: usize| map.iter().for_each(|map| map.release(0, map.len().min(end)));
         let mut released = 0;
         let sides = self.sides.as_deref();
-        self.survey.read_bytes(bytes, self.format, self.header_length, &mut self.interfaces, sides, |position| {
+        let file = UnreadCapture { bytes, format: self.format, start: self.header_length };
+        self.survey.read_bytes(file, &mut self.interfaces, sides, |position| {
             if position - released >= RESIDENT_BYTES {
                 release(position);
                 released = position;

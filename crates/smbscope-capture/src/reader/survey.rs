@@ -50,6 +50,13 @@ pub(super) struct Survey {
     reach: WindowReach,
 }
 
+/// A whole file in memory, and its parser and offset after the file header.
+pub(super) struct UnreadCapture<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) format: CaptureParser,
+    pub(super) start: usize,
+}
+
 const TICKS_MIN: u64 = 16;
 /// Smallest step of a clock that counts as coarse, in nanoseconds.
 const COARSE_NS: i64 = 100_000;
@@ -260,14 +267,12 @@ impl Survey {
     /// Surveys a whole file in memory. Calls `release` after each portion that has been read.
     pub(super) fn read_bytes(
         &mut self,
-        bytes: &[u8],
-        mut format: CaptureParser,
-        start: usize,
+        file: UnreadCapture<'_>,
         interfaces: &mut Interfaces,
         sides: Option<&ClockCorrection>,
         mut release: impl FnMut(usize),
     ) {
-        let mut position = start;
+        let UnreadCapture { bytes, mut format, start: mut position } = file;
         let mut warmer = Warmer::default();
         loop {
             let window = bytes.get(position..).unwrap_or_default();

@@ -87,48 +87,17 @@ const REGULAR: f64 = 0.35;
 
 fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
     const ID: &str = "throttled";
-    let least = facts.context.catalogue.time(ID, "least");
-    let mut waits: Vec<&Wait> = facts
-        .of_server(server)
-        .flat_map(|pair| pair.facts.waits.iter())
-        .filter(|wait| wait.group != CommandGroup::Waiting)
-        .filter(|wait| {
-            wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed()
-        })
-        .collect();
-    waits.sort_by_key(|wait| (wait.to.map(|to| to.time), wait.from.time));
-    // Requests answered within 20 ms of each other waited for the same pause.
-    let mut pauses: Vec<(&Wait, Nanos)> = Vec::new();
-    for wait in waits {
-        let Some(to) = wait.to else { continue };
-        let length = to.time - wait.from.time;
-        match pauses.last_mut() {
-            Some((last, longest)) if last.to.is_some_and(|end| to.time - end.time < Nanos(20_000_000)) => {
-                *longest = (*longest).max(length);
-            }
-            _ => pauses.push((wait, length)),
-        }
-    }
-    let mut kinds: HashMap<Command, usize> = HashMap::new();
-    pauses.iter().for_each(|(wait, _)| *kinds.entry(wait.command).or_default() += 1);
-    if (pauses.len() as f64) < facts.context.catalogue.threshold(ID, "pauses") || kinds.len() < 2 {
+    let pauses = server_pauses(long_waits(facts, server, facts.context.catalogue.time(ID, "least")));
+    let is_rare = (pauses.len() as f64) < facts.context.catalogue.threshold(ID, "pauses");
+    if is_rare || !are_of_several_kinds(&pauses) {
         return None;
     }
     let n = pauses.len() as f64;
     let mean = pauses.iter().map(|(_, length)| length.0 as f64).sum::<f64>() / n;
-    let spread = (pauses.iter().map(|(_, length)| (length.0 as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
-    // One kind of command must not explain the pauses.
-    let most = kinds.into_values().max()?;
     let mut all = ServerTimeHistogram::default();
     facts.of_server(server).for_each(|pair| all.merge(&pair.facts.served_together(&CommandClass::ALL)));
     let is_fast_between = all.median().0 as f64 * 8.0 < mean && all.count as f64 > 3.0 * n;
-    if spread > REGULAR * mean || !is_fast_between || most as f64 > 0.9 * n {
-        return None;
-    }
-    // TCP timeouts are regular, too.
-    let (segments, lost) =
-        facts.of_server(server).map(|pair| pair.segments()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-    if lost * 1_000 > segments {
+    if !is_fast_between || !are_regular(&pauses, mean) || loses_segments(facts, server) {
         return None;
     }
     let clients: BTreeSet<_> = facts
@@ -150,4 +119,55 @@ fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> 
             .from(pauses.first().map(|(wait, _)| wait.from))
             .about(Sufferers::of_server(facts, server, &clients)),
     )
+}
+
+/// Returns the successful waits of at least this length without retransmissions, in the order of their ends.
+fn long_waits<'a>(facts: &'a DiagnosisFacts<'_>, server: SocketAddr, least: Nanos) -> Vec<&'a Wait> {
+    let mut waits: Vec<&Wait> = facts
+        .of_server(server)
+        .flat_map(|pair| pair.facts.waits.iter())
+        .filter(|wait| wait.group != CommandGroup::Waiting)
+        .filter(|wait| {
+            wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed()
+        })
+        .collect();
+    waits.sort_by_key(|wait| (wait.to.map(|to| to.time), wait.from.time));
+    waits
+}
+
+/// Returns the first wait and the length of each pause. Requests answered within 20 ms of each other waited for the
+/// same pause.
+fn server_pauses(waits: Vec<&Wait>) -> Vec<(&Wait, Nanos)> {
+    let mut pauses: Vec<(&Wait, Nanos)> = Vec::new();
+    for wait in waits {
+        let Some(to) = wait.to else { continue };
+        let length = to.time - wait.from.time;
+        match pauses.last_mut() {
+            Some((last, longest)) if last.to.is_some_and(|end| to.time - end.time < Nanos(20_000_000)) => {
+                *longest = (*longest).max(length);
+            }
+            _ => pauses.push((wait, length)),
+        }
+    }
+    pauses
+}
+
+/// Returns false if one kind of command explains the pauses.
+fn are_of_several_kinds(pauses: &[(&Wait, Nanos)]) -> bool {
+    let mut kinds: HashMap<Command, usize> = HashMap::new();
+    pauses.iter().for_each(|(wait, _)| *kinds.entry(wait.command).or_default() += 1);
+    let most = kinds.values().copied().max().unwrap_or(0);
+    kinds.len() > 1 && most as f64 <= 0.9 * pauses.len() as f64
+}
+
+fn are_regular(pauses: &[(&Wait, Nanos)], mean: f64) -> bool {
+    let squares = pauses.iter().map(|(_, length)| (length.0 as f64 - mean).powi(2)).sum::<f64>();
+    (squares / pauses.len() as f64).sqrt() <= REGULAR * mean
+}
+
+/// Returns true if retransmission timeouts, which are regular, may explain the pauses.
+fn loses_segments(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> bool {
+    let (segments, lost) =
+        facts.of_server(server).map(|pair| pair.segments()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    lost * 1_000 > segments
 }

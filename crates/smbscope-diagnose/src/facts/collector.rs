@@ -2,11 +2,11 @@
 
 use super::activity::{BusyOverTime, ResponsesOverTime, TrafficOverTime};
 use super::counts::{ExchangeSample, PairFacts, PeakWindowCount};
-use super::path::{COPY_WINDOW, PathFacts, RecentPaths};
+use super::path::{COPY_WINDOW, Closed, PathFacts, RecentPaths};
 use super::served::{CommandClass, server_time};
 use super::waits::{Attempted, Wait};
 use super::writes::WriteStream;
-use crate::classify::{Fact, SIXTY_FOUR_K, facts_of, is_close};
+use crate::classify::{Fact, FactSet, SIXTY_FOUR_K, facts_of, is_close};
 use crate::episodes::{Episode, EpisodeWaits, Episodes};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{
@@ -145,24 +145,7 @@ impl Collector {
         let known = self.pairs.recent_entry(|known| *known == pair, || pair, |_, _| {});
         let mut ignored = None;
         let counts = known.unwrap_or_else(|| ignored.insert(PairFacts::default()));
-        // Set in the loop: each exchange that counts is either a command or encrypted.
-        let mut waited = Nanos(0);
-        for fact in facts.iter() {
-            let covered = &mut flow.covered[fact as usize];
-            let is_timed = fact.is_timed();
-            let covers = |start, end| if is_timed { covered.add(start, end) } else { Nanos(0) };
-            // A delayed acknowledgment holds back one message: count its transfer time, not the response time.
-            let half = match fact {
-                Fact::HeldRequest => Some(&exchange.request),
-                Fact::HeldResponse => Some(&exchange.response),
-                _ => None,
-            };
-            let held = half.map(|half| ExchangeSample { took: half.transfer().map(|time| time.0), ..seen });
-            let more = counts.counted_mut(fact).record(held.as_ref().unwrap_or(&seen), covers);
-            if matches!(fact, Fact::Command | Fact::Encrypted) {
-                waited = more;
-            }
-        }
+        let waited = flow.count(counts, exchange, facts, &seen);
         let service = note_served(counts, exchange);
         note_events(counts, exchange);
         if let Some(wait) = Wait::from_exchange(exchange) {
@@ -173,25 +156,13 @@ impl Collector {
             self.timelines.record(pair, exchange, service, (end.time, waited));
         }
         self.episodes.record(exchange, facts, waited, &mut flow.worked);
-        if let Some(think) = exchange.think_time {
-            match think {
-                _ if think < PERSON_LEAST => counts.quick_think = counts.quick_think.saturating_add(think.0),
-                _ if think >= USER_PAUSE => counts.user_pauses += 1,
-                _ => {}
-            }
-        }
-        if facts.has(Fact::Write)
-            && facts.has(Fact::Transfer)
-            && let Some(over) = flow.write(exchange)
-        {
-            counts.note_slowdown(over.slowdown());
+        note_think_time(counts, exchange);
+        if facts.has(Fact::Write) && facts.has(Fact::Transfer) {
+            flow.write(counts, exchange);
         }
         let Some(start) = exchange.start() else { return };
         if facts.has(Fact::Notified) {
-            // A subscription may be outstanding for hours; the response notifies the client.
-            let told = exchange.response.last.map_or(start, |stamp| stamp.time);
-            flow.notified.record(told, Nanos(1_000_000_000));
-            counts.notified.merge(&flow.notified);
+            flow.notify(counts, exchange, start);
         }
         if !facts.has(Fact::Command) || exchange.path.is_none() {
             return;
@@ -199,12 +170,8 @@ impl Collector {
         let paths = &mut self.paths;
         let closed =
             flow.paths.record(exchange, &seen, facts, &mut |share, path, facts| keep(paths, pair, share, path, facts));
-        let Some(closed) = closed.filter(|closed| (1..=SIXTY_FOUR_K).contains(&closed.moved)) else { return };
-        let fact = if closed.again { Fact::SmallFileAgain } else { Fact::SmallFile };
-        counts.counted_mut(fact).record(&ExchangeSample { bytes: closed.moved, ..seen }, |_, _| Nanos(closed.waited));
-        if !closed.again {
-            flow.small_files.record(start, COPY_WINDOW);
-            counts.small_files.merge(&flow.small_files);
+        if let Some(closed) = closed.filter(|closed| (1..=SIXTY_FOUR_K).contains(&closed.moved)) {
+            flow.close_small_file(counts, &closed, &seen, start);
         }
     }
 
@@ -327,11 +294,77 @@ impl FlowFacts {
         }
     }
 
-    fn write(&mut self, write: &Exchange) -> Option<Box<WriteStream>> {
-        if self.writes.as_mut().is_some_and(|stream| stream.takes(write)) {
-            return None;
+    /// Counts an exchange under each of its facts. Returns the waiting time that it adds to the connection, without the
+    /// time that earlier commands cover.
+    #[inline]
+    fn count(
+        &mut self,
+        counts: &mut PairFacts,
+        exchange: &Exchange,
+        facts: FactSet,
+        seen: &ExchangeSample<'_>,
+    ) -> Nanos {
+        // Set in the loop: each exchange that counts is either a command or encrypted.
+        let mut waited = Nanos(0);
+        for fact in facts.iter() {
+            let covered = &mut self.covered[fact as usize];
+            let is_timed = fact.is_timed();
+            let covers = |start, end| if is_timed { covered.add(start, end) } else { Nanos(0) };
+            // A delayed acknowledgment holds back one message: count its transfer time, not the response time.
+            let half = match fact {
+                Fact::HeldRequest => Some(&exchange.request),
+                Fact::HeldResponse => Some(&exchange.response),
+                _ => None,
+            };
+            let held = half.map(|half| ExchangeSample { took: half.transfer().map(|time| time.0), ..*seen });
+            let more = counts.counted_mut(fact).record(held.as_ref().unwrap_or(seen), covers);
+            if matches!(fact, Fact::Command | Fact::Encrypted) {
+                waited = more;
+            }
         }
-        std::mem::replace(&mut self.writes, WriteStream::begin(write).map(Box::new))
+        waited
+    }
+
+    #[inline]
+    fn write(&mut self, counts: &mut PairFacts, write: &Exchange) {
+        if self.writes.as_mut().is_some_and(|stream| stream.takes(write)) {
+            return;
+        }
+        if let Some(over) = std::mem::replace(&mut self.writes, WriteStream::begin(write).map(Box::new)) {
+            counts.note_slowdown(over.slowdown());
+        }
+    }
+
+    fn notify(&mut self, counts: &mut PairFacts, exchange: &Exchange, start: Timestamp) {
+        // A subscription may be outstanding for hours; the response notifies the client.
+        let told = exchange.response.last.map_or(start, |stamp| stamp.time);
+        self.notified.record(told, Nanos(1_000_000_000));
+        counts.notified.merge(&self.notified);
+    }
+
+    fn close_small_file(
+        &mut self,
+        counts: &mut PairFacts,
+        closed: &Closed,
+        seen: &ExchangeSample<'_>,
+        start: Timestamp,
+    ) {
+        let fact = if closed.again { Fact::SmallFileAgain } else { Fact::SmallFile };
+        counts.counted_mut(fact).record(&ExchangeSample { bytes: closed.moved, ..*seen }, |_, _| Nanos(closed.waited));
+        if !closed.again {
+            self.small_files.record(start, COPY_WINDOW);
+            counts.small_files.merge(&self.small_files);
+        }
+    }
+}
+
+#[inline]
+fn note_think_time(counts: &mut PairFacts, exchange: &Exchange) {
+    let Some(think) = exchange.think_time else { return };
+    match think {
+        _ if think < PERSON_LEAST => counts.quick_think = counts.quick_think.saturating_add(think.0),
+        _ if think >= USER_PAUSE => counts.user_pauses += 1,
+        _ => {}
     }
 }
 

@@ -10,6 +10,7 @@ use smbscope_wire::names::{InfoLevel, Trans2};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::status::NtStatus;
+use std::fmt::Display;
 
 impl RecordingBuilder<'_> {
     pub(super) fn smb2(
@@ -19,68 +20,81 @@ impl RecordingBuilder<'_> {
         status: NtStatus,
     ) -> Result<String, Reason> {
         let said = &said(status);
-        let cut_off = || format!("{command} that the capture cut off");
         let detail = taken.details.as_ref().map(|details| &details.request);
-        Ok(match command {
-            Smb2Command::CREATE => self.create(taken, status, said)?,
-            Smb2Command::CLOSE => self.close(taken, said)?,
+        match command {
+            Smb2Command::CREATE => self.create(taken, status, said),
+            Smb2Command::CLOSE => self.close(taken, said),
             Smb2Command::READ => {
                 let (offset, length) = range(taken)?;
-                format!("ReadX {} {offset} {length} {length} {said}", self.open(taken)?.handle)
+                Ok(format!("ReadX {} {offset} {length} {length} {said}", self.open(taken)?.handle))
             }
-            Smb2Command::WRITE => self.write(taken, status, said)?,
-            Smb2Command::FLUSH => format!("Flush {} {said}", self.open(taken)?.handle),
-            Smb2Command::LOCK => self.lock(taken, detail, said)?,
-            Smb2Command::QUERY_INFO => match taken.subcommand {
-                Some(Subcommand::Info(level @ (InfoLevel::File(_) | InfoLevel::FileSystem(_)))) => {
-                    let [info_type, class]: [u8; 2] = level.to_wire().into();
-                    format!("QueryInfo {} {info_type} {class} {said}", self.open(taken)?.handle)
-                }
-                Some(other) => return Err(format!("QUERY_INFO of {other}")),
-                None => return Err(cut_off()),
-            },
-            Smb2Command::QUERY_DIRECTORY => {
-                let (
-                    Some(RequestDetail::QueryDirectory { pattern, flags }),
-                    Some(Subcommand::Info(InfoLevel::File(class))),
-                ) = (detail, taken.subcommand)
-                else {
-                    return Err(cut_off());
-                };
-                let pattern = self.key.map_or_else(|| pattern.clone(), |key| key.pattern(pattern));
-                if pattern.contains('"') {
-                    return Err("QUERY_DIRECTORY with a quotation mark in its pattern".to_owned());
-                }
-                format!("QueryDirectory {} \"{pattern}\" {class} {flags} {said}", self.open(taken)?.handle)
-            }
-            Smb2Command::SET_INFO => match (taken.subcommand, detail) {
-                (Some(Subcommand::Info(InfoLevel::FILE_BASIC_INFORMATION)), _) => {
-                    format!("SET_FILE_INFORMATION {} 1004 {said}", self.open(taken)?.handle)
-                }
-                (_, Some(RequestDetail::EndOfFile(size))) => self.set_end(taken, *size, said)?,
-                (_, Some(RequestDetail::Delete(delete))) => self.set_delete(taken, *delete, said)?,
-                (_, Some(RequestDetail::Rename { path, replace })) => {
-                    let to = self.shown(taken, path)?;
-                    let handle = self.open(taken)?.handle;
-                    self.repeats = false;
-                    if !status.is_error() {
-                        self.rename_open(taken, &to)?;
-                    }
-                    format!("RenameOpen {handle} \"\\{to}\" {} {said}", u8::from(*replace))
-                }
-                (Some(level), _) => return Err(format!("SET_INFO of {level}")),
-                (None, _) => return Err(cut_off()),
-            },
+            Smb2Command::WRITE => self.write(taken, status, said),
+            Smb2Command::FLUSH => Ok(format!("Flush {} {said}", self.open(taken)?.handle)),
+            Smb2Command::LOCK => self.lock(taken, detail, said),
+            Smb2Command::QUERY_INFO => self.query_info(taken, said),
+            Smb2Command::QUERY_DIRECTORY => self.query_directory(taken, said),
+            Smb2Command::SET_INFO => self.set_info(taken, status, said),
             Smb2Command::IOCTL => match taken.subcommand {
                 Some(Subcommand::Fsctl(code)) => match self.open(taken) {
-                    Ok(open) => format!("Control {} {:#x} {said}", open.handle, code.0),
-                    Err(_) => return Err(format!("IOCTL {code}")),
+                    Ok(open) => Ok(format!("Control {} {:#x} {said}", open.handle, code.0)),
+                    Err(_) => Err(format!("IOCTL {code}")),
                 },
-                _ => return Err("IOCTL an unknown code".to_owned()),
+                _ => Err("IOCTL an unknown code".to_owned()),
             },
-            other => return Err(other.to_string()),
-        })
+            other => Err(other.to_string()),
+        }
     }
+
+    fn query_info(&mut self, taken: &BufferedCommand, said: &str) -> Result<String, Reason> {
+        match taken.subcommand {
+            Some(Subcommand::Info(level @ (InfoLevel::File(_) | InfoLevel::FileSystem(_)))) => {
+                let [info_type, class]: [u8; 2] = level.to_wire().into();
+                Ok(format!("QueryInfo {} {info_type} {class} {said}", self.open(taken)?.handle))
+            }
+            Some(other) => Err(format!("QUERY_INFO of {other}")),
+            None => Err(cut_off(Smb2Command::QUERY_INFO)),
+        }
+    }
+
+    fn query_directory(&mut self, taken: &BufferedCommand, said: &str) -> Result<String, Reason> {
+        let detail = taken.details.as_ref().map(|details| &details.request);
+        let (Some(RequestDetail::QueryDirectory { pattern, flags }), Some(Subcommand::Info(InfoLevel::File(class)))) =
+            (detail, taken.subcommand)
+        else {
+            return Err(cut_off(Smb2Command::QUERY_DIRECTORY));
+        };
+        let pattern = self.key.map_or_else(|| pattern.clone(), |key| key.pattern(pattern));
+        if pattern.contains('"') {
+            return Err("QUERY_DIRECTORY with a quotation mark in its pattern".to_owned());
+        }
+        Ok(format!("QueryDirectory {} \"{pattern}\" {class} {flags} {said}", self.open(taken)?.handle))
+    }
+
+    fn set_info(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
+        let detail = taken.details.as_ref().map(|details| &details.request);
+        match (taken.subcommand, detail) {
+            (Some(Subcommand::Info(InfoLevel::FILE_BASIC_INFORMATION)), _) => {
+                Ok(format!("SET_FILE_INFORMATION {} 1004 {said}", self.open(taken)?.handle))
+            }
+            (_, Some(RequestDetail::EndOfFile(size))) => self.set_end(taken, *size, said),
+            (_, Some(RequestDetail::Delete(delete))) => self.set_delete(taken, *delete, said),
+            (_, Some(RequestDetail::Rename { path, replace })) => {
+                let to = self.shown(taken, path)?;
+                let handle = self.open(taken)?.handle;
+                self.repeats = false;
+                if !status.is_error() {
+                    self.rename_open(taken, &to)?;
+                }
+                Ok(format!("RenameOpen {handle} \"\\{to}\" {} {said}", u8::from(*replace)))
+            }
+            (Some(level), _) => Err(format!("SET_INFO of {level}")),
+            (None, _) => Err(cut_off(Smb2Command::SET_INFO)),
+        }
+    }
+}
+
+fn cut_off(command: impl Display) -> Reason {
+    format!("{command} that the capture cut off")
 }
 
 /// SMB_QUERY_FILE_BASIC_INFO and SMB_QUERY_FS_SIZE_INFO: the equivalents of core commands (MS-CIFS 2.2.2.3).
@@ -96,11 +110,7 @@ impl RecordingBuilder<'_> {
         command: Smb1Command,
         status: ResponseStatus,
     ) -> Result<String, Reason> {
-        if let Some(Subcommand::AndX(chain)) = taken.subcommand {
-            for chained in chain.into_iter().filter(|chained| *chained != Smb1Command::NO_ANDX) {
-                self.leave_out(format!("{chained} that was chained to {command}"), 1);
-            }
-        }
+        self.leave_out_chain(taken, command);
         // The original client negotiated DOS errors; a load generator negotiates NT status codes.
         let is_dos = matches!(status, ResponseStatus::Dos(_));
         let status = nt(status);
@@ -141,34 +151,47 @@ impl RecordingBuilder<'_> {
                 let path = self.finds(taken, InitialPathState::Directory, status)?;
                 Ok(format!("Rmdir \"\\{path}\" {said}"))
             }
-            Smb1Command::CREATE_DIRECTORY => {
-                let path = self.path(taken)?;
-                let there = if status == NtStatus::OBJECT_NAME_COLLISION {
-                    InitialPathState::Directory
-                } else {
-                    InitialPathState::Nothing
-                };
-                self.files.find(&path, there);
-                self.repeats &= status.is_error();
-                Ok(format!("Mkdir \"\\{path}\" {said}"))
-            }
-            Smb1Command::RENAME => {
-                let Some(RequestDetail::Rename { path: to, .. }) = detail else {
-                    return Err(format!("{command} that the capture cut off"));
-                };
-                let to = self.shown(taken, to)?;
-                let from = self.finds(taken, InitialPathState::Something, status)?;
-                if !status.is_error() {
-                    self.files.rename(&from, &to);
-                }
-                Ok(format!("Rename \"\\{from}\" \"\\{to}\" {said}"))
-            }
+            Smb1Command::CREATE_DIRECTORY => self.create_directory(taken, status, said),
+            Smb1Command::RENAME => self.rename(taken, status, said),
             Smb1Command::TRANSACTION2 => self.transaction2(taken, status, said),
             _ => Err(match taken.subcommand {
                 Some(subcommand) => format!("{command} {subcommand}"),
                 None => command.to_string(),
             }),
         }
+    }
+
+    fn leave_out_chain(&mut self, taken: &BufferedCommand, command: Smb1Command) {
+        if let Some(Subcommand::AndX(chain)) = taken.subcommand {
+            for chained in chain.into_iter().filter(|chained| *chained != Smb1Command::NO_ANDX) {
+                self.leave_out(format!("{chained} that was chained to {command}"), 1);
+            }
+        }
+    }
+
+    fn create_directory(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
+        let path = self.path(taken)?;
+        let there = if status == NtStatus::OBJECT_NAME_COLLISION {
+            InitialPathState::Directory
+        } else {
+            InitialPathState::Nothing
+        };
+        self.files.find(&path, there);
+        self.repeats &= status.is_error();
+        Ok(format!("Mkdir \"\\{path}\" {said}"))
+    }
+
+    fn rename(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
+        let Some(RequestDetail::Rename { path: to, .. }) = taken.details.as_ref().map(|details| &details.request)
+        else {
+            return Err(cut_off(Smb1Command::RENAME));
+        };
+        let to = self.shown(taken, to)?;
+        let from = self.finds(taken, InitialPathState::Something, status)?;
+        if !status.is_error() {
+            self.files.rename(&from, &to);
+        }
+        Ok(format!("Rename \"\\{from}\" \"\\{to}\" {said}"))
     }
 
     fn transaction2(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {

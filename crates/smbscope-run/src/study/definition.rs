@@ -176,57 +176,25 @@ impl Study {
 
     /// Parses the text of a study file. `file` is its name in errors.
     pub fn parse(file: &str, text: &str, quick: bool) -> Result<Study, DefinitionError> {
-        let invalid = |at: usize, what: String| DefinitionError::Invalid { place: Location::at(file, text, at), what };
-        let wrong = |at: usize| move |what: String| invalid(at, what);
+        let place = StudyText { file, text };
         let raw: RawStudy = toml::from_str(text).map_err(|error| {
-            invalid(error.span().map_or(0, |span| span.start), error.message().trim().replace('\n', ", "))
+            place.invalid(error.span().map_or(0, |span| span.start), error.message().trim().replace('\n', ", "))
         })?;
-        let begin = raw.name.span().start;
-        let mut common = VariantOptions::parse(&tables!(raw)).map_err(wrong(begin))?;
-        let mut repetitions = raw.repetitions;
-        if quick {
-            let changes = VariantOptions::parse(&tables!(raw.quick)).map_err(wrong(begin))?;
-            common = common.with(&changes);
-            repetitions = raw.quick.repetitions.or(repetitions);
-        }
-        if let Some(given) = repetitions.as_ref().filter(|given| !(1..=RUNS_OF_A_VARIANT_MAX).contains(given.get_ref()))
+        let (common, repetitions) = common_options(&raw, quick, place)?;
+        let axes = read_axes(&raw, quick, place)?;
+        if let Some(along) =
+            raw.compare_along.as_ref().filter(|along| axes.iter().all(|axis| axis.name != *along.get_ref()))
         {
-            return Err(invalid(given.span().start, format!("repetitions are 1 to {RUNS_OF_A_VARIANT_MAX}")));
-        }
-        let mut axes = Vec::new();
-        for axis in &raw.axis {
-            axes.push(axis.get_ref().read(quick).map_err(wrong(axis.span().start))?);
-        }
-        let mut names = HashSet::new();
-        if let Some(twice) = axes.iter().position(|axis: &Axis| !names.insert(axis.name.as_str())) {
-            let what = format!("two axes are called {:?}: give one of them another name", axes[twice].name);
-            return Err(invalid(raw.axis[twice].span().start, what));
-        }
-        let variants = axes.iter().map(|axis| axis.settings.len()).try_fold(1usize, |all, more| all.checked_mul(more));
-        if variants.is_none_or(|variants| variants > VARIANTS_MAX) {
-            return Err(invalid(begin, format!("the axes have more than {VARIANTS_MAX} variants together")));
-        }
-        if let Some(along) = raw.compare_along.as_ref().filter(|along| !names.contains(along.get_ref().as_str())) {
             let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
             let what = format!("no axis is called {:?}; there are: {}", along.get_ref(), known.join(", "));
-            return Err(invalid(along.span().start, what));
+            return Err(place.invalid(along.span().start, what));
         }
-        let measures = match raw.measures.as_slice() {
-            [] => MEASURES.iter().filter_map(|name| name.parse().ok()).collect(),
-            given => {
-                let read = |name: &Spanned<String>| {
-                    name.get_ref().parse().map_err(|error: smbscope_stats::filter::FilterError| {
-                        invalid(name.span().start, error.sentence())
-                    })
-                };
-                given.iter().map(read).collect::<Result<_, _>>()?
-            }
-        };
+        let measures = read_measures(&raw.measures, place)?;
         let sha256 = Sha256::new_with_prefix(text).chain_update([u8::from(quick)]).finalize();
         Ok(Study {
             name: raw.name.into_inner(),
             question: raw.question,
-            repetitions: repetitions.map_or(REPETITIONS, Spanned::into_inner),
+            repetitions,
             seed: raw.seed,
             measures,
             common,
@@ -241,6 +209,67 @@ impl Study {
             },
         })
     }
+}
+
+/// Text of a study file, and its name for errors.
+#[derive(Clone, Copy)]
+struct StudyText<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl StudyText<'_> {
+    fn invalid(self, at: usize, what: String) -> DefinitionError {
+        DefinitionError::Invalid { place: Location::at(self.file, self.text, at), what }
+    }
+}
+
+/// Returns the options of all variants and the number of repetitions.
+fn common_options(raw: &RawStudy, quick: bool, place: StudyText<'_>) -> Result<(VariantOptions, u32), DefinitionError> {
+    let wrong = |what: String| place.invalid(raw.name.span().start, what);
+    let mut common = VariantOptions::parse(&tables!(raw)).map_err(wrong)?;
+    let mut repetitions = raw.repetitions.as_ref();
+    if quick {
+        let changes = VariantOptions::parse(&tables!(raw.quick)).map_err(wrong)?;
+        common = common.with(&changes);
+        repetitions = raw.quick.repetitions.as_ref().or(repetitions);
+    }
+    if let Some(given) = repetitions.filter(|given| !(1..=RUNS_OF_A_VARIANT_MAX).contains(given.get_ref())) {
+        let what = format!("repetitions are 1 to {RUNS_OF_A_VARIANT_MAX}");
+        return Err(place.invalid(given.span().start, what));
+    }
+    Ok((common, repetitions.map_or(REPETITIONS, |given| *given.get_ref())))
+}
+
+fn read_axes(raw: &RawStudy, quick: bool, place: StudyText<'_>) -> Result<Vec<Axis>, DefinitionError> {
+    let mut axes = Vec::new();
+    for axis in &raw.axis {
+        axes.push(axis.get_ref().read(quick).map_err(|what| place.invalid(axis.span().start, what))?);
+    }
+    let mut names = HashSet::new();
+    if let Some(twice) = axes.iter().position(|axis: &Axis| !names.insert(axis.name.as_str())) {
+        let what = format!("two axes are called {:?}: give one of them another name", axes[twice].name);
+        return Err(place.invalid(raw.axis[twice].span().start, what));
+    }
+    let variants = axes.iter().map(|axis| axis.settings.len()).try_fold(1usize, |all, more| all.checked_mul(more));
+    if variants.is_none_or(|variants| variants > VARIANTS_MAX) {
+        let what = format!("the axes have more than {VARIANTS_MAX} variants together");
+        return Err(place.invalid(raw.name.span().start, what));
+    }
+    Ok(axes)
+}
+
+/// Parses the measures of a study, or the default ones if it has none.
+fn read_measures(given: &[Spanned<String>], place: StudyText<'_>) -> Result<Vec<Measure>, DefinitionError> {
+    if given.is_empty() {
+        return Ok(MEASURES.iter().filter_map(|name| name.parse().ok()).collect());
+    }
+    let read = |name: &Spanned<String>| {
+        name.get_ref()
+            .parse()
+            .map_err(|error: smbscope_stats::filter::FilterError| place.invalid(name.span().start, error.sentence()))
+    };
+    given.iter().map(read).collect()
 }
 
 const SERVER: &str = "server";

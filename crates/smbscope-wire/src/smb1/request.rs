@@ -70,17 +70,8 @@ impl Smb1Request {
             Smb1Command::SESSION_SETUP_ANDX => Smb1Request::SessionSetup(logon(b)?),
             Smb1Command::TREE_CONNECT_ANDX => Smb1Request::TreeConnect(b.name(TreeConnectAndx::password(w)?.into())?),
             Smb1Command::TREE_CONNECT => Smb1Request::TreeConnect(b.formatted_name()?),
-            Smb1Command::NT_CREATE_ANDX => {
-                const OPLOCKS: u32 = create_flags::REQUEST_OPLOCK | create_flags::REQUEST_OPBATCH;
-                let asks_for_oplock = NtCreateAndx::flags(w).map(|flags| flags & OPLOCKS != 0);
-                Smb1Request::Open { name: nt_create_name(header, b, message), asks_for_oplock }
-            }
-            Smb1Command::OPEN_ANDX => {
-                /// Bits 1 and 2: exclusive or batch oplock.
-                const OPLOCKS: u16 = 0x0006;
-                let asks_for_oplock = OpenAndx::flags(w).map(|flags| flags & OPLOCKS != 0);
-                Smb1Request::Open { name: b.name(0), asks_for_oplock }
-            }
+            Smb1Command::NT_CREATE_ANDX => nt_create(header, b, message),
+            Smb1Command::OPEN_ANDX => open_andx(b),
             Smb1Command::OPEN | Smb1Command::CREATE | Smb1Command::CREATE_NEW | Smb1Command::CREATE_TEMPORARY => {
                 Smb1Request::Open { name: b.formatted_name(), asks_for_oplock: None }
             }
@@ -106,49 +97,15 @@ impl Smb1Request {
             | Smb1Command::WRITE
             | Smb1Command::LOCK_AND_READ
             | Smb1Command::WRITE_AND_UNLOCK
-            | Smb1Command::WRITE_AND_CLOSE => {
-                range(ReadBytes::fid(w)?, ReadBytes::offset(w)?, 0, ReadBytes::count(w)?.into())
-            }
-            Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => {
-                range(LockByteRange::fid(w)?, LockByteRange::offset(w)?, 0, LockByteRange::count(w)?.into())
-            }
-            Smb1Command::READ_RAW => {
-                let (low, high) = (ReadRaw::offset_low(w)?, ReadRaw::offset_high(w).unwrap_or(0));
-                range(ReadRaw::fid(w)?, low, high, ReadRaw::max_count(w)?.into())
-            }
+            | Smb1Command::WRITE_AND_CLOSE => read_bytes(w)?,
+            Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => lock_byte_range(w)?,
+            Smb1Command::READ_RAW => read_raw(w)?,
             Smb1Command::READ_MPX => range(ReadMpx::fid(w)?, ReadMpx::offset(w)?, 0, ReadMpx::max_count(w)?.into()),
-            Smb1Command::WRITE_MPX => {
-                range(WriteMpx::fid(w)?, WriteMpx::byte_offset(w)?, 0, WriteMpx::total_byte_count(w)?.into())
-            }
-            Smb1Command::READ_ANDX => {
-                // On pipes this field is a timeout, usually all ones.
-                let high = ReadAndx::max_count_high(w).filter(|high| *high <= 0xff).unwrap_or(0);
-                let length = u64::from(ReadAndx::max_count(w)?) | u64::from(high) << 16;
-                range(ReadAndx::fid(w)?, ReadAndx::offset_low(w)?, ReadAndx::offset_high(w).unwrap_or(0), length)
-            }
-            Smb1Command::WRITE_ANDX => {
-                use WriteAndxFields as Fields;
-                let length = u64::from(Fields::data_length(w)?) | u64::from(Fields::data_length_high(w)?) << 16;
-                range(Fields::fid(w)?, Fields::offset_low(w)?, Fields::offset_high(w).unwrap_or(0), length)
-            }
-            Smb1Command::WRITE_RAW => Smb1Request::WriteRaw {
-                fid: WriteRaw::fid(w)?,
-                offset: wide(WriteRaw::offset_low(w)?, WriteRaw::offset_high(w).unwrap_or(0)),
-                length: WriteRaw::count(w)?.into(),
-                write_through: WriteRaw::write_mode(w)? & WriteRaw::WRITE_THROUGH != 0,
-            },
-            Smb1Command::LOCKING_ANDX => {
-                use LockingAndxFields as Fields;
-                Smb1Request::Locking {
-                    fid: Fields::fid(w)?,
-                    timeout: Fields::timeout(w)?,
-                    unlocks: Fields::unlocks(w)?,
-                    locks: Fields::locks(w)?,
-                    oplock_release: Fields::type_of_lock(w)? & lock_type::OPLOCK_RELEASE != 0,
-                    range: LockingAndxRange::parse(b.data, Fields::type_of_lock(w)?)
-                        .map(|range| (range.offset, range.length)),
-                }
-            }
+            Smb1Command::WRITE_MPX => write_mpx(w)?,
+            Smb1Command::READ_ANDX => read_andx(w)?,
+            Smb1Command::WRITE_ANDX => write_andx(w)?,
+            Smb1Command::WRITE_RAW => write_raw(w)?,
+            Smb1Command::LOCKING_ANDX => locking_andx(b)?,
             Smb1Command::TRANSACTION | Smb1Command::TRANSACTION2 | Smb1Command::NT_TRANSACT => {
                 let kind = TransactionKind::from_command(b.command)?;
                 Smb1Request::Transaction(TransactionRequest::parse(kind, b, message, header.is_unicode())?)
@@ -157,6 +114,82 @@ impl Smb1Request {
             _ => Smb1Request::Other,
         })
     }
+}
+
+#[inline]
+fn nt_create(header: &Smb1Header, block: &Block<'_>, message: &[u8]) -> Smb1Request {
+    const OPLOCKS: u32 = create_flags::REQUEST_OPLOCK | create_flags::REQUEST_OPBATCH;
+    let asks_for_oplock = NtCreateAndx::flags(block.words).map(|flags| flags & OPLOCKS != 0);
+    Smb1Request::Open { name: nt_create_name(header, block, message), asks_for_oplock }
+}
+
+#[inline]
+fn open_andx(block: &Block<'_>) -> Smb1Request {
+    /// Bits 1 and 2: exclusive or batch oplock.
+    const OPLOCKS: u16 = 0x0006;
+    let asks_for_oplock = OpenAndx::flags(block.words).map(|flags| flags & OPLOCKS != 0);
+    Smb1Request::Open { name: block.name(0), asks_for_oplock }
+}
+
+#[inline]
+fn read_bytes(w: &[u8]) -> Option<Smb1Request> {
+    Some(range(ReadBytes::fid(w)?, ReadBytes::offset(w)?, 0, ReadBytes::count(w)?.into()))
+}
+
+#[inline]
+fn lock_byte_range(w: &[u8]) -> Option<Smb1Request> {
+    Some(range(LockByteRange::fid(w)?, LockByteRange::offset(w)?, 0, LockByteRange::count(w)?.into()))
+}
+
+#[inline]
+fn read_raw(w: &[u8]) -> Option<Smb1Request> {
+    let (low, high) = (ReadRaw::offset_low(w)?, ReadRaw::offset_high(w).unwrap_or(0));
+    Some(range(ReadRaw::fid(w)?, low, high, ReadRaw::max_count(w)?.into()))
+}
+
+#[inline]
+fn write_mpx(w: &[u8]) -> Option<Smb1Request> {
+    Some(range(WriteMpx::fid(w)?, WriteMpx::byte_offset(w)?, 0, WriteMpx::total_byte_count(w)?.into()))
+}
+
+#[inline]
+fn read_andx(w: &[u8]) -> Option<Smb1Request> {
+    // On pipes this field is a timeout, usually all ones.
+    let high = ReadAndx::max_count_high(w).filter(|high| *high <= 0xff).unwrap_or(0);
+    let length = u64::from(ReadAndx::max_count(w)?) | u64::from(high) << 16;
+    Some(range(ReadAndx::fid(w)?, ReadAndx::offset_low(w)?, ReadAndx::offset_high(w).unwrap_or(0), length))
+}
+
+#[inline]
+fn write_andx(w: &[u8]) -> Option<Smb1Request> {
+    use WriteAndxFields as Fields;
+    let length = u64::from(Fields::data_length(w)?) | u64::from(Fields::data_length_high(w)?) << 16;
+    Some(range(Fields::fid(w)?, Fields::offset_low(w)?, Fields::offset_high(w).unwrap_or(0), length))
+}
+
+#[inline]
+fn write_raw(w: &[u8]) -> Option<Smb1Request> {
+    Some(Smb1Request::WriteRaw {
+        fid: WriteRaw::fid(w)?,
+        offset: wide(WriteRaw::offset_low(w)?, WriteRaw::offset_high(w).unwrap_or(0)),
+        length: WriteRaw::count(w)?.into(),
+        write_through: WriteRaw::write_mode(w)? & WriteRaw::WRITE_THROUGH != 0,
+    })
+}
+
+#[inline]
+fn locking_andx(block: &Block<'_>) -> Option<Smb1Request> {
+    use LockingAndxFields as Fields;
+    let w = block.words;
+    let type_of_lock = Fields::type_of_lock(w)?;
+    Some(Smb1Request::Locking {
+        fid: Fields::fid(w)?,
+        timeout: Fields::timeout(w)?,
+        unlocks: Fields::unlocks(w)?,
+        locks: Fields::locks(w)?,
+        oplock_release: type_of_lock & lock_type::OPLOCK_RELEASE != 0,
+        range: LockingAndxRange::parse(block.data, type_of_lock).map(|range| (range.offset, range.length)),
+    })
 }
 
 fn wide(low: u32, high: u32) -> u64 {

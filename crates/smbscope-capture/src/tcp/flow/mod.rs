@@ -195,6 +195,19 @@ impl<S> TcpFlow<S> {
             SegmentOwner::NewConnection => return SegmentDisposition::NewConnection,
             SegmentOwner::Stray => return self.take_stray(direction, position, segment),
         }
+        self.take_located(direction, position, segment, sink);
+        SegmentDisposition::Taken
+    }
+
+    /// Processes the acknowledgment, data and flags of a segment with a known position.
+    #[inline(always)]
+    fn take_located<K: StreamSink<Flow = S>>(
+        &mut self,
+        direction: FlowDirection,
+        position: u64,
+        segment: &TcpSegment<'_>,
+        sink: &mut K,
+    ) {
         let acknowledged = self.acknowledge(direction, segment);
         self.count(direction, position, segment);
         let end = position + u64::from(segment.payload_length);
@@ -218,7 +231,6 @@ impl<S> TcpFlow<S> {
         }
         self.reset |= segment.flags.rst();
         self.wait_for_hole(sink);
-        SegmentDisposition::Taken
     }
 
     #[cold]
