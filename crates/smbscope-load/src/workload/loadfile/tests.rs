@@ -44,8 +44,8 @@ fn a_pass_begins_with_an_empty_own_directory_and_ends_with_nothing_open() {
         [
             r#"RemoveTree("bench\\user00001", Own("bench\\user00001")) Anything None"#,
             r#"MakeDirectory("bench\\user00001") Anything None"#,
-            r#"Open { slot: Slot(0), path: "bench\\user00001\\a", access: 387, share: 7, disposition: Create, options: 64, attributes: 0 } Status(NtStatus(0)) Some(1)"#,
-            r#"Close(Slot(0)) Anything None"#,
+            r#"Open { slot: HandleSlot(0), path: "bench\\user00001\\a", access: 387, share: 7, disposition: Create, options: 64, attributes: 0 } Status(NtStatus(0)) Some(1)"#,
+            r#"Close(HandleSlot(0)) Anything None"#,
         ]
     );
 }
@@ -109,7 +109,7 @@ fn an_open_that_is_to_fail_does_not_disturb_another_of_the_same_number() {
 fn a_handle_that_is_opened_again_is_closed_first() {
     let open = "NTCreateX \"\\a\" 0x40 0x3 9 NT_STATUS_OK\n";
     let steps = pass(&format!("{open}{open}"));
-    assert_eq!(steps[3], "Close(Slot(0)) Anything None");
+    assert_eq!(steps[3], "Close(HandleSlot(0)) Anything None");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn what_dbench_4_calls_open_read_and_write_goes_by_path() {
     let text = "OPEN \"\\a\" 0xa SUCCESS\nWRITE \"\\a\" 0 100 SUCCESS\nCLOSE \"\\a\" SUCCESS\nREADDIR \"\\\" SUCCESS\n";
     let steps = pass(text);
     assert!(steps[2].contains("disposition: OpenIf"), "{}", steps[2]);
-    assert!(steps[3].starts_with("Write { slot: Slot(0), offset: 0, length: 100 }"), "{}", steps[3]);
+    assert!(steps[3].starts_with("Write { slot: HandleSlot(0), offset: 0, length: 100 }"), "{}", steps[3]);
     assert!(steps[5].starts_with(r#"List { pattern: "bench\\user00001\\*""#), "{}", steps[5]);
 }
 

@@ -37,12 +37,12 @@ fn steps_say_what_the_file_says() {
     ));
     let steps: Vec<String> = (0..6).map(|_| format!("{:?}", script.next().unwrap().action)).collect();
     assert!(steps[0].contains(r#"path: "bench\\user00001\\files\\dir0000\\file000000.dat""#), "{}", steps[0]);
-    assert_eq!(steps[1], "Write { slot: Slot(0), offset: 0, length: 4096 }");
-    assert_eq!(steps[2], "Write { slot: Slot(0), offset: 4096, length: 4096 }");
+    assert_eq!(steps[1], "Write { slot: HandleSlot(0), offset: 0, length: 4096 }");
+    assert_eq!(steps[2], "Write { slot: HandleSlot(0), offset: 4096, length: 4096 }");
     // A third block would extend the 10 KiB file, so the offset wraps to the beginning.
-    assert_eq!(steps[3], "Write { slot: Slot(0), offset: 0, length: 4096 }");
-    assert_eq!(steps[4], "Read { slot: Slot(0), offset: 100, length: 10 }");
-    assert_eq!(steps[5], "Close(Slot(0))");
+    assert_eq!(steps[3], "Write { slot: HandleSlot(0), offset: 0, length: 4096 }");
+    assert_eq!(steps[4], "Read { slot: HandleSlot(0), offset: 100, length: 10 }");
+    assert_eq!(steps[5], "Close(HandleSlot(0))");
 }
 
 #[test]
@@ -451,13 +451,13 @@ fn a_whole_file_is_read_in_blocks_each_a_step_and_together_one_operation() {
     let (actions, completes): (Vec<String>, Vec<bool>) = steps.into_iter().unzip();
     assert_eq!(completes, [false, false, false, false, false, false, true, false]);
     let expected = [
-        "Read { slot: Slot(0), offset: 0, length: 4096 }",
-        "Read { slot: Slot(0), offset: 4096, length: 4096 }",
+        "Read { slot: HandleSlot(0), offset: 0, length: 4096 }",
+        "Read { slot: HandleSlot(0), offset: 4096, length: 4096 }",
         // The file has 10 KiB.
-        "Read { slot: Slot(0), offset: 8192, length: 2048 }",
-        "Write { slot: Slot(0), offset: 1024, length: 4096 }",
-        "Write { slot: Slot(0), offset: 5120, length: 2048 }",
-        "Close(Slot(0))",
+        "Read { slot: HandleSlot(0), offset: 8192, length: 2048 }",
+        "Write { slot: HandleSlot(0), offset: 1024, length: 4096 }",
+        "Write { slot: HandleSlot(0), offset: 5120, length: 2048 }",
+        "Close(HandleSlot(0))",
     ];
     assert_eq!(actions[1..7], expected);
 }
@@ -492,7 +492,7 @@ fn a_walk_lists_each_directory_and_reads_each_file_in_it() {
         found.push((what, step.completes));
     }
     let file = |path: &str| {
-        [(path, false), ("0+2048", false), ("2048+1024", false), ("Close(Slot(0))", true)]
+        [(path, false), ("0+2048", false), ("2048+1024", false), ("Close(HandleSlot(0))", true)]
             .map(|(what, completes)| (what.to_owned(), completes))
     };
     let list = |path: &str| (path.to_owned(), true);
