@@ -75,7 +75,7 @@ pub(crate) fn attempt_of(view: &FlowView, end: &FlowEnd) -> Option<ConnectAttemp
     if sent.syns == 0 || (sent.bytes + received.bytes > 0 && server.port() != NETBIOS_PORT) {
         return None;
     }
-    // The capture lost what was sent.
+    // The capture lost the data.
     if sent.dropped_bytes + received.dropped_bytes > 0 {
         return None;
     }

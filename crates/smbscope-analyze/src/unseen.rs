@@ -67,8 +67,8 @@ impl UnseenEstimate {
         }
     }
 
-    /// Estimates the commands of a connection of which the capture lost every message, from the bytes that it lost of each
-    /// direction, 0 if unknown: one command at least. Bulk data goes in the direction with more bytes.
+    /// Estimates the commands of a connection that lost every message in the capture, from the lost bytes of each direction,
+    /// 0 if unknown: at least one command. Bulk data goes in the direction with more bytes.
     pub(crate) fn from_bytes(lost: [u64; 2]) -> UnseenEstimate {
         let Some(least) = lost.into_iter().filter(|bytes| *bytes > 0).min() else { return UnseenEstimate::default() };
         let count = (least as f64 / TYPICAL_MESSAGE).max(1.0);
@@ -531,7 +531,7 @@ mod tests {
         assert_eq!(UnseenEstimate::from_bytes([1 << 20, 1_400]).count, 10.0);
     }
 
-    /// Two chains of four requests, of which the snap length left the first two each; of the responses it left one each.
+    /// Two chains of four requests each. The snap length left two requests and one response of each chain.
     #[test]
     fn requests_that_the_snap_length_cut_off_a_chain_are_counted_by_their_ids() {
         let [mut client, mut server] = [HiddenFrames::default(), HiddenFrames::default()];

@@ -45,7 +45,7 @@ pub struct SegmentBatch {
 struct Packed {
     time: i64,
     start: usize,
-    /// Offset from the packet number of the batch's first segment; `ordinal` likewise.
+    /// Offset from the packet number of the batch's first segment; so is `ordinal`.
     number: i32,
     ordinal: i32,
     connection: u32,

@@ -547,8 +547,8 @@ fn arguments_that_contradict_each_other_are_named_before_anything_is_begun() {
     for (arguments, said) in [
         (&["--encryption", "aes-256-gcm", "--dialect", "3.0"][..], "needs --dialect 3.1.1"),
         (&["--signing-algorithm", "aes-gmac", "--dialect", "2.1"], "--signing-algorithm needs --dialect 3.1.1"),
-        (&["--signing-algorithm", "aes-gmac", "--signing", "off"], "--signing off leaves nothing"),
-        (&["--timeout", "0s"], "--timeout has to be longer"),
+        (&["--signing-algorithm", "aes-gmac", "--signing", "off"], "--signing off contradicts"),
+        (&["--timeout", "0s"], "--timeout must be longer"),
         (&["--duration", "100001s"], "at most 100000s"),
         (&["--users", "1..5000"], "more than 1000 load points"),
         (&["--workload", "echo", "--passes", "2"], "echo has none"),

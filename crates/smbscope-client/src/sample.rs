@@ -1,4 +1,4 @@
-//! What a session reports: its negotiated parameters, and a sample of each command, timed at the socket.
+//! Results of a session: its negotiated parameters, and a sample of each command, timed at the socket.
 
 use crate::{Cipher, SigningAlgorithm};
 use smbscope_model::{Command, CommandGroup, Dialect, ExchangeOutcome, FileId, Subcommand};

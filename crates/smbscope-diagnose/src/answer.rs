@@ -91,7 +91,7 @@ pub struct Cause {
     pub culprit: Culprit,
     /// Short name.
     pub title: String,
-    /// Description of what happened.
+    /// Description of the event.
     pub sentence: String,
     /// Cost and who bore it. Empty if the capture does not show it.
     pub cost: String,

@@ -83,7 +83,7 @@ fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Sends a signal to all members, including those that appear meanwhile.
+/// Sends a signal to all members, including those that start during the call.
 pub(crate) fn signal(folder: &Path, part: Option<LabProcessRole>, signal: Signal) {
     let mut reached: Vec<Pid> = Vec::new();
     loop {

@@ -67,7 +67,7 @@ impl Destination {
 /// A file under construction. Dropping it removes the temporary file.
 pub struct Replacement {
     new: File,
-    /// Temporary path. No longer exists after the rename.
+    /// Temporary path, gone after the rename.
     path: PathBuf,
     place: PathBuf,
     old: Option<File>,

@@ -51,7 +51,7 @@ impl OutstandingBounds {
         self.most = self.most.saturating_add(most).max(self.least);
     }
 
-    /// The server sent responses, of which between `least` and `most` are final.
+    /// The server sent responses; between `least` and `most` of them are final.
     fn answer(&mut self, least: u64, most: u64) {
         self.least = self.least.saturating_sub(most);
         self.most = self.most.saturating_sub(least).max(self.least);

@@ -6,7 +6,7 @@
 //! cards truncate packets and record the truncated length as the original one, whereas no host would have sent or
 //! accepted such a packet.
 //!
-//! Where fragments overlap, the first copy counts. A fragment truncated by the snap length still fills its place: its
+//! If fragments overlap, the first copy counts. A fragment truncated by the snap length still fills its place: its
 //! length is known, and the datagram's captured bytes end at the first truncation.
 
 use super::fields::{Fields, Stays};

@@ -72,7 +72,7 @@ fn gre<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
     match flags & 7 {
         0 => {
             if flags & ROUTING != 0 {
-                // Source routes (RFC 1701), which nobody uses.
+                // Source routes (RFC 1701), which are never used.
                 return Some(unread);
             }
             let offset = start + 4 + word(CHECKSUM) + word(KEY) + word(SEQUENCE);

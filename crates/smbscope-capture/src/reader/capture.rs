@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Resident bytes of mapped files at which pages are released.
 pub(super) const RESIDENT_BYTES: usize = 8 << 20;
-/// How far behind the current position pages may have been touched again by packets still in use; rarely reached.
+/// Distance before the current position in which packets still in use may touch pages again; rarely reached.
 const TOUCHED_BYTES: usize = 256 << 20;
 pub(super) const RELEASED_BYTES: usize = 8 << 20;
 

@@ -1,4 +1,4 @@
-//! What losses cost, per direction or flow: [`Stalls`] finds bytes that reached the receiver late, [`Resent`] counts
+//! Cost of losses, per direction or flow: [`Stalls`] finds bytes that reached the receiver late, [`Resent`] counts
 //! needed and unneeded retransmissions and the time that the stream waited for them, [`Outages`] are periods without
 //! any reply.
 //!
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 const RECENT_STALLS: usize = 32;
 
-/// Range of the stream of which at least a part reached the receiver late.
+/// Range of the stream that reached the receiver late, at least in part.
 #[derive(Debug, Clone, Copy)]
 struct AckStall {
     from: u64,

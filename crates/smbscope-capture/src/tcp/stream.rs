@@ -301,7 +301,7 @@ impl TcpHalfStream {
         self.segments.iter().find(holds).map(|sighting| sighting.time)
     }
 
-    /// Records a retransmission of which the capture contains both copies. It was unneeded if the receiver had already
+    /// Records a retransmission with both copies in the capture. It was unneeded if the receiver had already
     /// acknowledged the bytes.
     pub(super) fn resent(&mut self, start: u64, end: u64, time: Timestamp) {
         let needless = self.acknowledged.is_some_and(|acknowledged| acknowledged >= end);
@@ -315,7 +315,7 @@ impl TcpHalfStream {
         self.push_resent(ResentSegment { start, end, since, time, seen_once: false, needless, reported_to: 0 });
     }
 
-    /// Records a retransmission of which the capture contains no other copy. The stream waited since later bytes
+    /// Records a retransmission without another copy in the capture. The stream waited since later bytes
     /// arrived. `needless` means that the receiver had the bytes, so that only the capture missed the first copy.
     pub(super) fn resent_unseen(&mut self, start: u64, end: u64, since: Timestamp, time: Timestamp, needless: bool) {
         match needless {

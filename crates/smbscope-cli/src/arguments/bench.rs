@@ -108,8 +108,8 @@ pub struct BenchArguments {
     #[arg(long, value_name = "DURATION", value_parser = think, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
     pub think: Option<Think>,
 
-    /// Find the highest number of users that meets a criterion, such as 'p95(Read) < 20ms' or 'p99(total) < 100ms and
-    /// errors < 1%', within the range of --users; or the highest rate within the range of --rates.
+    /// Find the most users, or the highest of --rates, that meet a criterion such as 'p95(Read) < 20ms' or 'p99(total)
+    /// < 100ms and errors < 1%'
     #[arg(long, value_name = "CRITERION", help_heading = "Load")]
     pub find_capacity: Option<Criterion>,
 
@@ -148,8 +148,8 @@ pub struct BenchArguments {
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Limits")]
     pub operations: Option<u64>,
 
-    /// Measure N complete passes of each user per load point, for a loadfile or a workload with order = "sequence";
-    /// --duration is the time limit. [default: unlimited]
+    /// Measure N passes of each user through a loadfile or a workload in sequence, for at most --duration. [default:
+    /// unlimited]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
     pub passes: Option<u32>,
 

@@ -82,7 +82,7 @@ impl Sealer {
         self.decryption.decrypt(&nonce, associated, message, &signature).then_some(message)
     }
 
-    /// Encrypts with the given nonce field of 16 bytes, of which CCM uses 11 and GCM 12.
+    /// Encrypts with the given nonce field of 16 bytes. CCM uses 11 of them, GCM 12.
     pub(super) fn seal_with(&self, nonce: [u8; 16], session_id: u64, message: &[u8], out: &mut Vec<u8>) {
         let original_message_size = u32::try_from(message.len()).expect("a frame has less than 16 MiB");
         let start = out.len();

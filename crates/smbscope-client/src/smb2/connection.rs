@@ -125,7 +125,7 @@ impl Smb2Connection {
         self.reply(id).await
     }
 
-    /// Like [`Self::call`], with another tree connect than the session's. Breaks that arrive meanwhile are acknowledged
+    /// Like [`Self::call`], with another tree connect than the session's. Breaks that arrive during the call are acknowledged
     /// in the session's own.
     pub(super) async fn call_in_tree<B: Smb2RequestMessage>(
         &mut self,

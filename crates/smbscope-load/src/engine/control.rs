@@ -192,7 +192,7 @@ pub(crate) struct Common<C> {
     pub(crate) flows: AtomicU64,
 }
 
-/// How a user's work ended.
+/// End of a user's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UserExit {
     Over,

@@ -63,7 +63,7 @@ pub struct HostResult {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostClockOffset {
-    /// How far the clock is ahead; negative if behind.
+    /// Offset of the clock; positive if it is ahead.
     pub ahead: Nanos,
     /// Upper limit of the error: half of the round trip of the measurement.
     pub bound: Nanos,

@@ -1,4 +1,4 @@
-//! Holes in a stream: which held segment fills one, when to skip it as a gap, and what is delivered then.
+//! Fills holes in a stream with held segments, or skips them as gaps, and delivers the data after them.
 
 use super::{Hole, Located, TcpFlow, limits};
 use crate::segment::TcpSegment;

@@ -1,4 +1,4 @@
-//! Which connection a segment belongs to: reused ports, stray packets, copies from two sides of a router, clock steps.
+//! Assigns segments to connections: reused ports, stray packets, copies from two sides of a router, clock steps.
 
 use super::limits::{FAR_JUMP, MAX_JUMP};
 use super::{SegmentDisposition, TcpFlow};
