@@ -124,7 +124,7 @@ fn the_time_line_has_a_line_a_bin_and_skips_what_is_empty() {
     let lines = block(&text(&report, 20), "Time line");
     let starts: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(starts[..2], ["Time", "Commands"]);
-    assert_eq!(starts[2..], ["1997-08-11", "09:30:00", "09:30:01", "…", "09:30:04", "MB/s"]);
+    assert_eq!(starts[2..], ["1997-08-11", "09:30:00", "09:30:01", "…", "09:30:04", "MB/s:"]);
     assert_eq!(lines[5], "  … 2.00 s without a command");
     // Two reads of 10 and 2 ms, with 200 bytes up and 8,360 down: 0.00836 MB.
     let last: Vec<&str> = lines[6].split_whitespace().take(9).collect();

@@ -315,7 +315,9 @@ mod tests {
         assert_eq!(first_request(write_andx(1, 9, 8, b"abc")), format!("{write:?}"));
         let raw = Smb1Request::WriteRaw { fid: 9, offset: 8, length: 3, write_through: true };
         assert_eq!(first_request(write_raw(1, 9, 8, 3, true)), format!("{raw:?}"));
-        assert!(first_request(query_path(1, "\\a")).contains("path: Some(Name { text: \"\\\\a\", missing: 0 })"));
+        assert!(
+            first_request(query_path(1, "\\a")).contains("path: Some(CapturedName { text: \"\\\\a\", missing: 0 })")
+        );
         assert!(first_request(session_setup(1, "D", "u")).contains("domain: \"D\", user: \"u\""));
     }
 

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates that read captures and compute statistics, and crates that talk to servers and keep results.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "smbscope-wire",
     "smbscope-model",
     "smbscope-capture",
     "smbscope-analyze",
     "smbscope-stats",
+    "smbscope-client",
     "smbscope-load",
     "smbscope-run",
 ];
@@ -19,8 +20,8 @@ const ENDINGS: [&str; 4] = ["_MAX", "_MIN", "_HAND", "_TIMEOUTS"];
 
 /// Constants with such names that are not bounds: fields of the specification, like MaxParameterCount (MS-CIFS
 /// 2.2.4.46.1) and SMB2_OPLOCK_LEVEL_BATCH (MS-SMB2 2.2.13), the client's values for such fields, and its write size.
-const NO_BOUNDS: [&str; 6] =
-    ["MAX_PARAMETER_COUNT", "BATCH", "MAX_BUFFER_SIZE", "MAX_TRANSACT", "WRITE_MAX", "SHIFT_MAX"];
+const NO_BOUNDS: [&str; 7] =
+    ["MAX_PARAMETER_COUNT", "BATCH", "MAX_BUFFER_SIZE", "MAX_TRANSACT", "WRITE_MAX", "SHIFT_MAX", "WINDOW_REACTION"];
 
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory of sources") {

@@ -1,11 +1,11 @@
 // Made from schema/smbscope.bench-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
- * Who has to act.
+ * Party that has to act.
  */
 export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
 /**
- * How sure a cause is.
+ * Reliability of an explanation.
  */
 export type Confidence = "low" | "medium" | "high";
 /**
@@ -35,7 +35,7 @@ export type LoopModel =
       random: boolean;
     };
 /**
- * How a run ended.
+ * Outcome of a run.
  */
 export type BenchRunOutcome =
   | {
@@ -127,7 +127,7 @@ export type RunCapture =
       matched: number | null;
     };
 /**
- * Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+ * Operation group of a command. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
  */
 export type GroupName =
   | "Open/Close"
@@ -141,7 +141,7 @@ export type GroupName =
   | "Waiting"
   | "Encrypted";
 /**
- * What is at hand when a program is launched.
+ * State of the caches when a program is launched.
  */
 export type Caches = "warm" | "cold";
 
@@ -195,66 +195,66 @@ export interface SmbscopeBenchDocument {
   launch: Launch | null;
 }
 /**
- * The program that made a document.
+ * Program that wrote a document.
  */
 export interface Generator {
   /**
-   * `smbscope`
+   * Always `smbscope`.
    */
   name: "smbscope";
   /**
-   * Its version.
+   * Version of the program.
    */
   version: string;
 }
 /**
- * Why users wait.
+ * Diagnosis of a capture.
  */
 export interface Answer {
   culprit: Culprit;
   /**
-   * The answer in a sentence or two.
+   * Diagnosis in one or two sentences.
    */
   headline: string;
   /**
-   * The headline states the first cause; otherwise whose time it was, or that nothing is slow.
+   * True if the headline states the first cause. Otherwise it names the party that took most of the time, or says that nothing is slow.
    */
   states_first_cause: boolean;
   /**
-   * What supports the headline, a sentence each.
+   * Facts that support the headline, one sentence each.
    */
   evidence: string[];
   /**
-   * Causes of waits that a person notices, the worst first.
+   * Causes of noticeable waits, most severe first.
    */
   causes: Cause[];
   /**
-   * Things to know that cost nobody a noticeable time.
+   * Findings that cost no noticeable time.
    */
   notes: Cause[];
   /**
-   * What is not the cause, a sentence each.
+   * Causes ruled out by the capture, one sentence each.
    */
   ruled_out: string[];
   /**
-   * What limits the answer, a sentence each.
+   * Limits of the diagnosis, one sentence each.
    */
   caveats: string[];
   /**
-   * Commands that look closer.
+   * Suggested commands for a closer look.
    */
   next: SuggestedCommand[];
   /**
-   * What counted as slow, as `--slow` takes it.
+   * Limits in force, in the syntax of `--slow`.
    */
   slow: string;
 }
 /**
- * One explanation of a wait.
+ * Explanation of a wait.
  */
 export interface Cause {
   /**
-   * Key of the cause; docs/causes.md describes each.
+   * Identifier of the cause, as listed in docs/causes.md.
    */
   id: string;
   culprit: Culprit;
@@ -263,20 +263,20 @@ export interface Cause {
    */
   title: string;
   /**
-   * What happened.
+   * Description of the event.
    */
   sentence: string;
   /**
-   * What it cost whom; empty where a capture can't tell.
+   * Cost and who bore it. Empty if the capture does not show it.
    */
   cost: string;
   subject: Subject;
   /**
-   * The time that would go away without the cause; null where a capture can't tell.
+   * Time that would be saved without the cause. Null if the capture does not show it.
    */
   lost_ns: LostTime | null;
   /**
-   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+   * Active time of the affected clients: time with a request outstanding on any connection, plus the think time in between.
    */
   active_ns: number;
   /**
@@ -285,19 +285,19 @@ export interface Cause {
   share: number | null;
   confidence: Confidence;
   /**
-   * Packets to look at.
+   * Packets that show the cause.
    */
   evidence: Evidence[];
   /**
-   * Display filter for Wireshark.
+   * Wireshark display filter.
    */
   wireshark: string;
   /**
-   * What to do.
+   * Recommended action.
    */
   advice: string;
   /**
-   * Where thresholds and advice come from.
+   * Source of the thresholds and the advice.
    */
   source: string;
   /**
@@ -306,15 +306,15 @@ export interface Cause {
   also: string[];
 }
 /**
- * Whom and what a cause is about; what is null it is not about.
+ * Clients, server and file that a cause concerns. Null fields do not apply.
  */
 export interface Subject {
   /**
-   * Address of the client that suffers, or suffers most.
+   * Address of the client, or of the most affected one.
    */
   client: string | null;
   /**
-   * Clients that suffer.
+   * Number of affected clients.
    */
   clients: number;
   /**
@@ -326,33 +326,33 @@ export interface Subject {
    */
   users: string[];
   /**
-   * The share.
+   * Share name.
    */
   share: string | null;
   /**
-   * The file or directory below the share.
+   * Path of the file or directory, relative to the share.
    */
   path: string | null;
 }
 /**
- * A time as an interval.
+ * Duration with bounds.
  */
 export interface LostTime {
   /**
-   * At least this.
+   * Lower bound.
    */
   low: number;
   /**
-   * Most likely this.
+   * Best estimate.
    */
   best: number;
   /**
-   * At most this.
+   * Upper bound.
    */
   high: number;
 }
 /**
- * A packet to look at.
+ * Packet that shows a cause.
  */
 export interface Evidence {
   /**
@@ -368,16 +368,13 @@ export interface Evidence {
    */
   time_ns: number;
 }
-/**
- * A command that looks closer.
- */
 export interface SuggestedCommand {
   /**
-   * What it shows.
+   * Subject of the command's output.
    */
   label: string;
   /**
-   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   * Command line, quoted for a shell. `FILE` stands for captures that cannot be named.
    */
   command: string;
 }
@@ -524,7 +521,7 @@ export interface RampSettings {
    */
   max_errors_percent: number | null;
   /**
-   * Packets were to be captured.
+   * A packet capture was requested.
    */
   capture: boolean;
 }
@@ -555,7 +552,7 @@ export interface BenchRun {
    */
   operations: number;
   /**
-   * The same, per second.
+   * `operations` per second.
    */
   operations_per_second: number;
   /**
@@ -629,7 +626,7 @@ export interface BenchRun {
    */
   counted: LoadPointBreakdown | null;
   /**
-   * Answer from what the client measured. Null if no command was answered.
+   * Answer derived from the client's measurements. Null if no command was answered.
    */
   answer: Answer | null;
   /**
@@ -668,7 +665,7 @@ export interface ClientWireTimes {
   difference: Times | null;
 }
 /**
- * Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
+ * Statistics of a time in nanoseconds. The standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. Statistics with too few values are null.
  */
 export interface Times {
   /**
@@ -676,11 +673,11 @@ export interface Times {
    */
   count: number;
   /**
-   * Smallest value.
+   * Minimum.
    */
   min: number | null;
   /**
-   * Largest value.
+   * Maximum.
    */
   max: number | null;
   /**
@@ -898,11 +895,11 @@ export interface ClientCpuEntry {
   late_p99_ns: number | null;
 }
 /**
- * The commands of a load point, as the report of a capture has them.
+ * Commands of a load point, in the form of a capture report.
  */
 export interface LoadPointBreakdown {
   /**
-   * By operation group; the entries add up, Other holds its parts.
+   * By operation group. The entries add up; `Other` is followed by its parts.
    */
   groups: GroupEntry[];
   heatmap: HeatMap;
@@ -912,15 +909,15 @@ export interface LoadPointBreakdown {
    */
   slowest: SlowExchange[];
   /**
-   * At most 100, those that were waited for longest; what is not listed is not added up.
+   * Files with the longest response times in total, at most 100. The rest is not summed up.
    */
   files: FileEntity[];
   /**
-   * At most 100, those that waited longest; what is not listed is not added up.
+   * Users with the longest response times in total, at most 100. The rest is not summed up.
    */
   users: UserEntity[];
   /**
-   * The commands divided by --by; null without it.
+   * Commands grouped by `--by`. Null without it.
    */
   slices: SliceListing | null;
 }
@@ -942,27 +939,27 @@ export interface GroupEntry {
     | "Encrypted";
   headline: boolean;
   /**
-   * Exchanges, timed or not.
+   * Number of exchanges, timed or not.
    */
   count: number;
   /**
-   * Exchanges that entered the times.
+   * Exchanges with a response time.
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what is not listed.
+   * Error responses by status. `(other)` is the sum of the statuses not listed.
    */
   errors: {
     [k: string]: number;
   };
   /**
-   * How exchanges ended; only what occurred.
+   * Exchanges by outcome. Only values that occur.
    */
   outcomes: {
     [k: string]: number;
   };
   /**
-   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   * Mean number of packets per exchange, request and response, over exchanges whose packets are all known.
    */
   average_packets: number | null;
   /**
@@ -974,7 +971,7 @@ export interface GroupEntry {
    */
   response_bytes: number;
   /**
-   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and longer. Lower bounds are inclusive.
    *
    * @minItems 10
    * @maxItems 10
@@ -989,34 +986,34 @@ export interface GroupEntry {
   retransmission_delay: Times;
   think_time: Times;
   /**
-   * The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
+   * Cumulative distribution of response times: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
    */
   cumulative: [number, number][];
   parts: GroupEntry[];
 }
 /**
- * Response times over time; expected waits are left out.
+ * Response times over time, without expected waits.
  */
 export interface HeatMap {
   /**
-   * Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+   * Width of an interval: the smallest of 1, 2, 4 … ms that needs no more than 512 intervals.
    */
   width_ns: number;
   /**
-   * Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
+   * Lower edges of the response time buckets, ascending. The first bucket begins at 0; the last has no upper edge.
    */
   edges_ns: number[];
   /**
-   * Intervals in which something began or was outstanding, in time order.
+   * Intervals in which a command began or was outstanding, in time order.
    */
   bins: HeatMapBin[];
 }
 /**
- * An interval of a heat map.
+ * One interval of a heat map.
  */
 export interface HeatMapBin {
   /**
-   * Where it begins.
+   * Start of the interval.
    */
   start_ns: number;
   /**
@@ -1024,32 +1021,32 @@ export interface HeatMapBin {
    */
   outstanding_ns: number;
   /**
-   * Bytes of requests that began in it.
+   * Bytes of the requests that began in the interval.
    */
   request_bytes: number;
   /**
-   * Bytes of the responses to them.
+   * Bytes of the responses to these requests.
    */
   response_bytes: number;
   /**
-   * Pairs of bucket and count, of commands that began in the interval.
+   * Pairs of bucket index and count, for commands that began in the interval.
    */
   counts: [number, number][];
 }
 /**
- * How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
+ * Response time as a function of load (Swartz 1997, figures 2 and 3, from a capture).
  */
 export interface Concurrency {
   /**
-   * Mean number of commands outstanding in an interval of heatmap.width_ns, over all connections: from, inclusive.
+   * Mean number of outstanding commands per interval of heatmap.width_ns, over all connections: lower bound, inclusive.
    */
   outstanding_from: number;
   /**
-   * To, exclusive.
+   * Upper bound, exclusive.
    */
   outstanding_to: number;
   /**
-   * How long it was like that, all intervals together.
+   * Total time spent in this load class.
    */
   time_ns: number;
   /**
@@ -1057,34 +1054,34 @@ export interface Concurrency {
    */
   commands: number;
   /**
-   * Bytes of their requests.
+   * Bytes of the requests of these commands.
    */
   request_bytes: number;
   /**
-   * Bytes of their responses.
+   * Bytes of the responses to these commands.
    */
   response_bytes: number;
   response_time: LoadTimes;
 }
 /**
- * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value, p95 20.
+ * The mean is exact. Percentiles have the resolution of a histogram with 24 buckets per decade (10%); p50 needs 1 value, p95 needs 20.
  */
 export interface LoadTimes {
   /**
-   * The mean.
+   * Arithmetic mean.
    */
   mean: number | null;
   /**
-   * The median.
+   * Median.
    */
   p50: number | null;
   /**
-   * The 95th percentile.
+   * 95th percentile.
    */
   p95: number | null;
 }
 /**
- * One of the slowest exchanges; expected waits are left out.
+ * One of the slowest exchanges. Expected waits are excluded.
  */
 export interface SlowExchange {
   flow_id: number;
@@ -1101,15 +1098,15 @@ export interface SlowExchange {
   path: string | null;
   status: string | null;
   /**
-   * Name of the file that holds the request.
+   * Name of the capture file with the request.
    */
   capture: string | null;
   /**
-   * Name of the file that holds the response, where it is another one.
+   * Name of the capture file with the response, if it is another one.
    */
   response_capture: string | null;
   /**
-   * Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
+   * Packet numbers in that file as in Wireshark, from 1; 0 if not seen.
    */
   request_first_packet: number;
   request_last_packet: number;
@@ -1126,24 +1123,24 @@ export interface SlowExchange {
   response_bytes: number;
 }
 /**
- * What a share, file, client, server or user did.
+ * Figures of a share, file, client, server or user.
  */
 export interface FileEntity {
   share: string | null;
   /**
-   * Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
+   * Path below the share. A final ellipsis (…) stands for a part missing in the capture.
    */
   path: string;
   /**
-   * True for the entry that adds up everything that is not listed.
+   * The entry is the sum of all names that are not listed.
    */
   is_other: boolean;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -1155,20 +1152,20 @@ export interface FileEntity {
   response_time: Times;
 }
 /**
- * What a share, file, client, server or user did.
+ * Figures of a share, file, client, server or user.
  */
 export interface UserEntity {
   user: string;
   /**
-   * True for the entry that adds up everything that is not listed.
+   * The entry is the sum of all names that are not listed.
    */
   is_other: boolean;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -1180,7 +1177,7 @@ export interface UserEntity {
   response_time: Times;
 }
 /**
- * The commands divided by --by.
+ * Commands grouped by --by.
  */
 export interface SliceListing {
   /**
@@ -1221,21 +1218,21 @@ export interface SliceListing {
   sort:
     "response_time" | "service_time" | "count" | "errors" | "bytes" | "mean" | "p50" | "p95" | "p99" | "max" | "key";
   /**
-   * A key without an entry waited no longer than this in all; 0 as long as every key has one, which it has up to 20,000 keys.
+   * Upper bound of the total wait of a key without an entry. 0 while all keys have an entry, which holds up to 20,000 keys.
    */
   missed_at_most_ns: number;
   /**
-   * In the order of `sort`; of a load point at most 1,000.
+   * Slices in the order of `sort`. At most 1,000 per load point.
    */
   entries: SliceEntry[];
   /**
-   * What was evicted because there were too many keys, and what is not listed, added up.
+   * Sum of the slices that were evicted because of too many keys, or are not listed.
    */
   other: SliceFigures | null;
 }
 export interface SliceEntry {
   /**
-   * What the commands have in common; null is unknown.
+   * Values of the dimensions. Null is unknown.
    */
   key: {
     client?: string;
@@ -1275,15 +1272,15 @@ export interface SliceEntry {
     user?: string | null;
   };
   /**
-   * Response time of this key that other holds: at most this.
+   * Upper bound of this key's response time that is counted in `other`.
    */
   missed_at_most_ns: number;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time: complete ones of the headline groups.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
@@ -1293,7 +1290,7 @@ export interface SliceEntry {
   bytes_read: number;
   bytes_written: number;
   /**
-   * What was waited in all.
+   * Total response time.
    */
   response_time_sum_ns: number;
   response_time: Times;
@@ -1301,11 +1298,11 @@ export interface SliceEntry {
 }
 export interface SliceFigures {
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time: complete ones of the headline groups.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
@@ -1315,66 +1312,66 @@ export interface SliceFigures {
   bytes_read: number;
   bytes_written: number;
   /**
-   * What was waited in all.
+   * Total response time.
    */
   response_time_sum_ns: number;
   response_time: Times;
   service_time: Times;
 }
 /**
- * Whole passes of a workload that has an end. A job lasts from its first request to its last response. It counts where it began in the measured part and was completed.
+ * Complete passes of a workload that has an end. A job lasts from its first request to its last response. It counts if it started during the measurement and completed.
  */
 export interface JobStatistics {
   elapsed: Times;
   /**
-   * Jobs that began in the measured part and were not completed: the load point or their session ended before.
+   * Jobs that started during the measurement and did not complete because the load point or their session ended.
    */
   unfinished: number;
   /**
-   * The elapsed times of all completed jobs, added up.
+   * Total duration of all completed jobs.
    */
   elapsed_sum_ns: number;
   /**
-   * The part of them in which at least one command of the job was outstanding: what users waited for the server. Null where nobody saw the commands.
+   * Part of that total with at least one outstanding command: the wait for the server. Null if the commands were not observed.
    */
   waited_sum_ns: number | null;
   /**
-   * Files that completed jobs opened.
+   * Files opened by completed jobs.
    */
   files: number;
   /**
-   * Bytes that they read.
+   * Bytes read by completed jobs.
    */
   bytes_read: number;
   /**
-   * Bytes that they wrote.
+   * Bytes written by completed jobs.
    */
   bytes_written: number;
   /**
-   * Those that were completed, in the order in which they began; the first 1,000.
+   * Completed jobs by start time; the first 1,000.
    *
    * @maxItems 1000
    */
   list: JobEntry[];
 }
 /**
- * A job that was completed.
+ * A completed job.
  */
 export interface JobEntry {
   /**
-   * The session that did it, from 1 over all sessions of all users.
+   * Session number, from 1, across all users.
    */
   session: number;
   /**
-   * Its first request.
+   * Time of the first request.
    */
   started_ns: number;
   /**
-   * From there to its last response, think time between its operations included.
+   * Time from the first request to the last response, including think time.
    */
   elapsed_ns: number;
   /**
-   * The part of it in which at least one of its commands was outstanding; null where nobody saw them.
+   * Part of it with at least one outstanding command. Null if the commands were not observed.
    */
   waited_ns: number | null;
   /**
@@ -1391,19 +1388,19 @@ export interface JobEntry {
   bytes_written: number;
 }
 /**
- * Metrics of the server, a sample a second.
+ * Server metrics, sampled every second.
  */
 export interface ServerLoad {
   /**
-   * Where they come from: `this machine`, or the URL of an exporter.
+   * Source: `this machine`, or the URL of an exporter.
    */
   source: string;
   /**
-   * When the samples were taken; each is about the second before.
+   * Sample times. A sample covers the second before it.
    */
   times_ns: number[];
   /**
-   * Each metric.
+   * Metrics, each with one value per sample time.
    */
   metrics: ServerSeries[];
 }
@@ -1412,23 +1409,23 @@ export interface ServerLoad {
  */
 export interface ServerSeries {
   /**
-   * What: `cpu`, `cpu_busiest`, `disk_queue`, `samba_read`, `samba_read_time` …
+   * Name: `cpu`, `cpu_busiest`, `disk_queue`, `samba_read`, `samba_read_time` …
    */
   metric: string;
   /**
-   * In what: `percent`, `bytes/s`, `bytes`, `1/s`, `ns` or `count`.
+   * Unit: `percent`, `bytes/s`, `bytes`, `1/s`, `ns` or `count`.
    */
   unit: string;
   /**
-   * The average of the samples; of times (`ns`) that of all operations.
+   * Mean of the samples. For times (`ns`), the mean of all operations.
    */
   mean: number;
   /**
-   * The greatest sample.
+   * Largest sample.
    */
   max: number;
   /**
-   * A value for each time; null where there is none.
+   * Value at each sample time. Null if missing.
    */
   values: (number | null)[];
 }
@@ -1479,23 +1476,23 @@ export interface OverloadEntry {
   budget_ns: number | null;
 }
 /**
- * What one host did at a load point: the sums of all of them are those of the load point.
+ * Results of one load host. The hosts add up to the load point.
  */
 export interface LoadHostEntry {
   /**
-   * As the host calls itself.
+   * Host name as reported by the host.
    */
   host: string;
   /**
-   * Sessions that it was to have: users, times the sessions of each.
+   * Sessions assigned to the host: users times sessions per user.
    */
   sessions: number;
   /**
-   * Commands of every group that were answered in the measured part.
+   * Answered commands of all groups during the measurement.
    */
   operations: number;
   /**
-   * Those of them that were answered with an error status.
+   * Error responses among them.
    */
   errors: number;
   /**
@@ -1508,40 +1505,40 @@ export interface LoadHostEntry {
   bytes_written: number;
   times: Times;
   /**
-   * What the load cost the host; null where it was lost.
+   * Client processor time. Null if the host was lost.
    */
   client_cpu: ClientCpuEntry | null;
   /**
-   * By how much its clock was ahead of that of the driver; behind, where it is negative.
+   * Clock offset from the driver; positive if the host's clock is ahead.
    */
   clock_ahead_ns: number;
   /**
-   * The true offset differs from that by no more than this: half of the round trip by which it was measured.
+   * Maximum error of that offset: half of the round-trip time of the measurement.
    */
   clock_bound_ns: number;
   /**
-   * How late its users began, because the order to begin came too late; 0 where it came in time.
+   * Delay of the host's start because the start order arrived late; 0 if it arrived in time.
    */
   late_ns: number;
   /**
-   * The host was lost; null where it was not.
+   * Loss of the host. Null if it was not lost.
    */
   lost: LostHost | null;
 }
 /**
- * A host that was lost: what it had measured is in no figure.
+ * A lost host. Its measurements are not included in any figure.
  */
 export interface LostHost {
   /**
-   * When that was noticed.
+   * Time of detection.
    */
   at_ns: number;
   /**
-   * Why it is taken for lost.
+   * Reason.
    */
   why: string;
   /**
-   * Commands that it had told of by then, those of the warm-up included.
+   * Commands reported up to then, including the warm-up.
    */
   operations: number;
 }
@@ -1609,24 +1606,24 @@ export interface Invocation {
   directory: string | null;
 }
 /**
- * A program that was launched again and again; its launches are the jobs of the only load point.
+ * A program launched several times. Its launches are the jobs of the only load point.
  */
 export interface Launch {
   /**
-   * The program, without its path.
+   * Program name without its path.
    */
   program: string;
   /**
-   * The command, word by word; `{folder}` stands for the folder with its files, `{local}` for an empty one.
+   * Command and arguments. `{folder}` stands for the folder with the program's files, `{local}` for an empty one.
    */
   command: string[];
   /**
-   * What ended a launch, in words: `a window with "Inbox"`.
+   * Condition that ended a launch: `a window with "Inbox"`.
    */
   until: string;
   caches: Caches;
   /**
-   * The program that mounted the share; null where none was mounted.
+   * Program that mounted the share. Null if none was mounted.
    */
   mounted_by: string | null;
 }

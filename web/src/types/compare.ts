@@ -1,19 +1,19 @@
 // Made from schema/smbscope.compare-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
- * Who has to act.
+ * Party that has to act.
  */
 export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
 /**
- * How sure a cause is.
+ * Reliability of an explanation.
  */
 export type Confidence = "low" | "medium" | "high";
 /**
- * What an interval says.
+ * Conclusion from an interval.
  */
 export type Conclusion = "higher" | "lower" | "equal" | "undecided";
 /**
- * What an interval is about.
+ * Population that an interval describes.
  */
 export type Scope = "runs" | "within_run";
 /**
@@ -21,7 +21,7 @@ export type Scope = "runs" | "within_run";
  */
 export type Protocol = "SMB1" | "SMB2";
 /**
- * Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+ * Operation group of a command. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
  */
 export type GroupName =
   | "Open/Close"
@@ -35,26 +35,26 @@ export type GroupName =
   | "Waiting"
   | "Encrypted";
 /**
- * What a note is about.
+ * Subject of a caveat.
  */
 export type NoteKind = "setup" | "few" | "mix" | "place" | "damage" | "encrypted" | "filter" | "warning";
 
 /**
- * What `smbscope compare --format json` prints: captures, saved reports and ramps side by side. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values. Cells stand in the order of `columns`; the first column is the base, and ratios are those of a column to it.
+ * Output of `smbscope compare --format json`: captures, saved reports and ramps side by side. Times are integers in nanoseconds, timestamps count from the Unix epoch. Null is unknown or, for a statistic, based on too few values. Cells are in the order of `columns`. The first column is the baseline, and ratios are relative to it.
  */
 export interface SmbscopeComparisonDocument {
   schema: "smbscope.compare/1";
   generator: Generator;
   /**
-   * A title given by the user.
+   * Title given by the user.
    */
   title: string | null;
   /**
-   * What got slower, by how much and how sure that is: one for each column but the first.
+   * Conclusions: one for each column but the first.
    */
   answers: Compared[];
   /**
-   * What is compared; the first is the base.
+   * Compared captures, reports and ramps. The first is the baseline.
    *
    * @minItems 2
    */
@@ -65,37 +65,37 @@ export interface SmbscopeComparisonDocument {
    */
   groups: ComparedGroup[];
   /**
-   * Commands that occur in any column, those that were waited for longest in any of them first. Expected waits of a command are an entry of their own.
+   * Commands that occur in any column, by longest total response time in any of them. The expected waits of a command are a separate entry.
    */
   commands: ComparedCommand[];
   /**
-   * The commands divided by --by; null without it.
+   * Commands grouped by `--by`. Null without it.
    */
   slices: ComparedSlices | null;
   /**
-   * The ramps among the columns, load point by load point; the rest of the comparison is about one load point of each. Null where there is none.
+   * Ramps among the columns, by load point. The rest of the comparison covers one load point of each. Null without ramps.
    */
   ramps: Ramps | null;
   /**
-   * Caveats, a sentence each.
+   * Caveats, one sentence each.
    */
   notes: ComparisonNote[];
 }
 /**
- * The program that made a document.
+ * Program that wrote a document.
  */
 export interface Generator {
   /**
-   * `smbscope`
+   * Always `smbscope`.
    */
   name: "smbscope";
   /**
-   * Its version.
+   * Version of the program.
    */
   version: string;
 }
 /**
- * How a column compares with the baseline.
+ * Comparison of a column with the baseline.
  */
 export interface Compared {
   /**
@@ -104,48 +104,48 @@ export interface Compared {
   column: number;
   culprit: Culprit;
   /**
-   * The answer in a sentence or two.
+   * Diagnosis in one or two sentences.
    */
   headline: string;
   /**
-   * The headline states the first cause; otherwise whose time it was, or that nothing is slow.
+   * True if the headline states the first cause. Otherwise it names the party that took most of the time, or says that nothing is slow.
    */
   states_first_cause: boolean;
   /**
-   * What supports the headline, a sentence each.
+   * Facts that support the headline, one sentence each.
    */
   evidence: string[];
   /**
-   * Causes of waits that a person notices, the worst first.
+   * Causes of noticeable waits, most severe first.
    */
   causes: Cause[];
   /**
-   * Things to know that cost nobody a noticeable time.
+   * Findings that cost no noticeable time.
    */
   notes: Cause[];
   /**
-   * What is not the cause, a sentence each.
+   * Causes ruled out by the capture, one sentence each.
    */
   ruled_out: string[];
   /**
-   * What limits the answer, a sentence each.
+   * Limits of the diagnosis, one sentence each.
    */
   caveats: string[];
   /**
-   * Commands that look closer.
+   * Suggested commands for a closer look.
    */
   next: SuggestedCommand[];
   /**
-   * What counted as slow, as `--slow` takes it.
+   * Limits in force, in the syntax of `--slow`.
    */
   slow: string;
 }
 /**
- * One explanation of a wait.
+ * Explanation of a wait.
  */
 export interface Cause {
   /**
-   * Key of the cause; docs/causes.md describes each.
+   * Identifier of the cause, as listed in docs/causes.md.
    */
   id: string;
   culprit: Culprit;
@@ -154,20 +154,20 @@ export interface Cause {
    */
   title: string;
   /**
-   * What happened.
+   * Description of the event.
    */
   sentence: string;
   /**
-   * What it cost whom; empty where a capture can't tell.
+   * Cost and who bore it. Empty if the capture does not show it.
    */
   cost: string;
   subject: Subject;
   /**
-   * The time that would go away without the cause; null where a capture can't tell.
+   * Time that would be saved without the cause. Null if the capture does not show it.
    */
   lost_ns: LostTime | null;
   /**
-   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+   * Active time of the affected clients: time with a request outstanding on any connection, plus the think time in between.
    */
   active_ns: number;
   /**
@@ -176,19 +176,19 @@ export interface Cause {
   share: number | null;
   confidence: Confidence;
   /**
-   * Packets to look at.
+   * Packets that show the cause.
    */
   evidence: Evidence[];
   /**
-   * Display filter for Wireshark.
+   * Wireshark display filter.
    */
   wireshark: string;
   /**
-   * What to do.
+   * Recommended action.
    */
   advice: string;
   /**
-   * Where thresholds and advice come from.
+   * Source of the thresholds and the advice.
    */
   source: string;
   /**
@@ -197,15 +197,15 @@ export interface Cause {
   also: string[];
 }
 /**
- * Whom and what a cause is about; what is null it is not about.
+ * Clients, server and file that a cause concerns. Null fields do not apply.
  */
 export interface Subject {
   /**
-   * Address of the client that suffers, or suffers most.
+   * Address of the client, or of the most affected one.
    */
   client: string | null;
   /**
-   * Clients that suffer.
+   * Number of affected clients.
    */
   clients: number;
   /**
@@ -217,33 +217,33 @@ export interface Subject {
    */
   users: string[];
   /**
-   * The share.
+   * Share name.
    */
   share: string | null;
   /**
-   * The file or directory below the share.
+   * Path of the file or directory, relative to the share.
    */
   path: string | null;
 }
 /**
- * A time as an interval.
+ * Duration with bounds.
  */
 export interface LostTime {
   /**
-   * At least this.
+   * Lower bound.
    */
   low: number;
   /**
-   * Most likely this.
+   * Best estimate.
    */
   best: number;
   /**
-   * At most this.
+   * Upper bound.
    */
   high: number;
 }
 /**
- * A packet to look at.
+ * Packet that shows a cause.
  */
 export interface Evidence {
   /**
@@ -259,33 +259,30 @@ export interface Evidence {
    */
   time_ns: number;
 }
-/**
- * A command that looks closer.
- */
 export interface SuggestedCommand {
   /**
-   * What it shows.
+   * Subject of the command's output.
    */
   label: string;
   /**
-   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   * Command line, quoted for a shell. `FILE` stands for captures that cannot be named.
    */
   command: string;
 }
 /**
- * What is compared.
+ * A column of the comparison.
  */
 export interface ComparisonColumn {
   /**
-   * Unique among the columns.
+   * Name, unique among the columns.
    */
   name: string;
   /**
-   * The argument as given; of several runs, where the one comes from whose lists and pictures stand here.
+   * Argument as given. With several runs, the argument of the run whose lists and charts are used.
    */
   source: string;
   /**
-   * Runs that the column is made of. Of several, times and rates are geometric means, counts are means, and lists and pictures are those of the run whose mean response time is the middle one.
+   * Number of runs in the column. With several, times and rates are geometric means, counts are arithmetic means, and lists and charts are from the run with the median of the mean response times.
    */
   runs: number;
   /**
@@ -293,24 +290,24 @@ export interface ComparisonColumn {
    */
   title: string | null;
   /**
-   * The expression that chose the exchanges of the report; null where it is about all of them.
+   * Filter of the report. Null if it covers all exchanges.
    */
   filter: string | null;
   /**
-   * Version of smbscope that made the report.
+   * Version of smbscope that wrote the report.
    */
   version: string;
   /**
-   * Its captures.
+   * Captures of the report.
    */
   captures: CaptureInfo[];
   /**
-   * How far the figures cover the capture, in one sentence.
+   * Coverage of the capture in one sentence.
    */
   quality: string;
   overview: Overview;
   /**
-   * Response times over time, as a report has them; null where they are not known.
+   * Response times over time, as in a report. Null if unknown.
    */
   heatmap: HeatMap | null;
   /**
@@ -318,7 +315,7 @@ export interface ComparisonColumn {
    */
   slowest: SlowExchange[];
   /**
-   * At most 20, those that were waited for longest; what is not listed is not added up.
+   * Files with the longest total response time, at most 20. The rest is not summed up.
    */
   files: FileEntity[];
 }
@@ -327,7 +324,7 @@ export interface ComparisonColumn {
  */
 export interface CaptureInfo {
   /**
-   * The name as given; `-` for standard input.
+   * Name as given on the command line; `-` for standard input.
    */
   name: string;
   /**
@@ -343,81 +340,81 @@ export interface CaptureInfo {
    */
   packets: number;
   /**
-   * Length of the file, compressed where it is.
+   * File size, after compression if any.
    */
   bytes: number;
   /**
-   * The earliest timestamp.
+   * Earliest timestamp.
    */
   first_ns: number | null;
   /**
-   * The latest timestamp.
+   * Latest timestamp.
    */
   last_ns: number | null;
   /**
-   * Nanoseconds between two ticks of the coarsest clock, at least 1.
+   * Tick of the coarsest clock in nanoseconds, at least 1.
    */
   resolution_ns: number;
   /**
-   * The largest snap length that the file states.
+   * Largest snap length stated in the file.
    */
   snap_length: number | null;
   /**
-   * LINKTYPE_* values of its interfaces.
+   * LINKTYPE_* values of the interfaces.
    */
   link_types: number[];
   /**
-   * The smallest step of the clock where that is 100 µs or more, whatever resolution the file states; 0 if the clock stood still. Null for a finer clock. Shorter times are not known.
+   * Smallest observed step of the clock if it is 100 µs or more, whatever resolution the file states; 0 if the clock stood still, null for a finer clock. Shorter times cannot be measured.
    */
   coarse_clock_ns: number | null;
   /**
-   * The two directions were stamped by two clocks, and times were corrected; null where one clock stamped both.
+   * Correction applied because the two directions were stamped by different clocks; null if one clock stamped both.
    */
   clock_offset: CaptureClockOffset | null;
   /**
-   * What was wrong with the file.
+   * Problems found in the file.
    */
   warnings: string[];
 }
 /**
- * By how much the clock of one direction was ahead of the other's. The least delays between data and acknowledgments bound it; the sum of a response time and the following think time is exact, whatever the offset.
+ * Offset between the clocks of the two directions, bounded by the minimum delays between data and acknowledgments. The sum of a response time and the following think time is exact for any offset.
  */
 export interface CaptureClockOffset {
   /**
-   * Packets of servers had the late time; otherwise those of clients.
+   * True if packets from servers carried the later time, false if packets from clients did.
    */
   of_servers: boolean;
   /**
-   * Taken off the times of those packets.
+   * Time subtracted from these packets.
    */
   applied_ns: number;
   /**
-   * At least this.
+   * Lower bound of the offset.
    */
   low_ns: number;
   /**
-   * At most this.
+   * Upper bound of the offset.
    */
   high_ns: number;
 }
 /**
- * A capture as a whole.
+ * Totals of a capture.
  */
 export interface Overview {
   /**
-   * First to last packet.
+   * Time from the first to the last packet.
    */
   elapsed_ns: number | null;
   /**
-   * Commands of every group.
+   * Commands of all groups.
    */
   commands: number;
   /**
-   * Those of them that were timed.
+   * Commands with a response time.
    */
   timed: number;
   /**
-   * Those of them that should have been timed and could not be.
+   * Commands that should have a response time but couldn't be timed.
    */
   untimed: number;
   /**
@@ -437,23 +434,23 @@ export interface Overview {
    */
   bytes_written: number;
   /**
-   * Bytes read and written.
+   * Bytes read and written per second.
    */
   bytes_per_second: number | null;
   /**
-   * Commands of every group.
+   * Commands of all groups per second.
    */
   commands_per_second: number | null;
   /**
-   * What a job took, a whole pass of a workload that has an end: the mean; null where there is none.
+   * Mean duration of a job, a complete pass of a workload that has an end. Null without jobs.
    */
   job_elapsed_ns: number | null;
   /**
-   * Connections by dialect, the most first; what was not seen after what was.
+   * Connections by dialect, most frequent first; unknown dialects last.
    */
   dialects: DialectCount[];
   /**
-   * To the base; null in the base itself.
+   * Ratios to the baseline. Null in the baseline.
    */
   ratios: OverviewRatios | null;
 }
@@ -462,45 +459,45 @@ export interface Overview {
  */
 export interface DialectCount {
   /**
-   * Its name; null where the negotiation was not captured.
+   * Name of the dialect. Null if the negotiation was not captured.
    */
   dialect: string | null;
   /**
-   * Connections.
+   * Number of connections.
    */
   connections: number;
 }
 /**
- * What a capture as a whole did, as multiples of the base.
+ * Ratios of the totals to the baseline.
  */
 export interface OverviewRatios {
   /**
-   * Of `bytes_per_second`.
+   * Ratio of `bytes_per_second`.
    */
   bytes_per_second: Ratio | null;
   /**
-   * Of `commands_per_second`.
+   * Ratio of `commands_per_second`.
    */
   commands_per_second: Ratio | null;
   /**
-   * Of `job_elapsed_ns`.
+   * Ratio of `job_elapsed_ns`.
    */
   job_elapsed: Ratio | null;
 }
 /**
- * A value divided by the base's. Null where a value is missing or the base's is 0.
+ * A value divided by the baseline's. Null if a value is missing or the baseline's is 0.
  */
 export interface Ratio {
   /**
-   * 2 is twice as much as the base.
+   * The quotient; 2 is twice the baseline.
    */
   value: number;
   /**
-   * In which the ratio lies with a confidence of `level`; null with fewer than five runs of each column, and of single runs but for the headline.
+   * Confidence interval of the ratio. Null with fewer than five runs per column; for single runs, only the headline has one.
    */
   interval: ConfidenceInterval | null;
   /**
-   * What can be concluded; null where each column is a single run, but for the headline.
+   * Certainty of the ratio. For single runs, only the headline has one.
    */
   certainty: Certainty | null;
 }
@@ -509,75 +506,75 @@ export interface Ratio {
  */
 export interface ConfidenceInterval {
   /**
-   * Its lower end.
+   * Lower bound.
    */
   low: number;
   /**
-   * Its upper end.
+   * Upper bound.
    */
   high: number;
   /**
-   * In how many of such intervals the truth lies, as 0.95.
+   * Confidence level, such as 0.95.
    */
   level: number;
 }
 /**
- * What can be concluded from a ratio.
+ * Certainty of a ratio.
  */
 export interface Certainty {
   answer: Conclusion;
   /**
-   * Of what is undecided: runs of each column, in all, that would probably decide it.
+   * Total runs per column that would probably decide an undecided ratio.
    */
   repetitions_needed: number | null;
   /**
-   * Of three or four runs of each column, which have no interval: the least and the greatest ratio.
+   * Smallest and largest ratio of three or four runs per column, which are too few for an interval.
    *
    * @minItems 2
    * @maxItems 2
    */
   range: [number, number] | null;
   /**
-   * The smallest ratio above 1 that such data would have shown in four of five tries.
+   * Smallest ratio above 1 that this data would have detected with a power of 80%.
    */
   detectable: number | null;
   /**
-   * Runs of the column that has fewer, or pairs of runs next to each other.
+   * Runs of the column with fewer runs, or pairs of adjacent runs.
    */
   repetitions: number;
   scope: Scope;
   /**
-   * Probability of at least this difference where there is none.
+   * P-value: probability of a difference of at least this size if there is none.
    */
   p_value: number | null;
   /**
-   * A difference that is left when all rows of the table are judged together (Benjamini and Hochberg), or all figures of the headline (Holm).
+   * The difference is significant after correction for multiple comparisons: Benjamini-Hochberg for the rows of a table, Holm for the headline.
    */
   shown: boolean;
 }
 /**
- * Response times over time; expected waits are left out.
+ * Response times over time, without expected waits.
  */
 export interface HeatMap {
   /**
-   * Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+   * Width of an interval: the smallest of 1, 2, 4 … ms that needs no more than 512 intervals.
    */
   width_ns: number;
   /**
-   * Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
+   * Lower edges of the response time buckets, ascending. The first bucket begins at 0; the last has no upper edge.
    */
   edges_ns: number[];
   /**
-   * Intervals in which something began or was outstanding, in time order.
+   * Intervals in which a command began or was outstanding, in time order.
    */
   bins: HeatMapBin[];
 }
 /**
- * An interval of a heat map.
+ * One interval of a heat map.
  */
 export interface HeatMapBin {
   /**
-   * Where it begins.
+   * Start of the interval.
    */
   start_ns: number;
   /**
@@ -585,20 +582,20 @@ export interface HeatMapBin {
    */
   outstanding_ns: number;
   /**
-   * Bytes of requests that began in it.
+   * Bytes of the requests that began in the interval.
    */
   request_bytes: number;
   /**
-   * Bytes of the responses to them.
+   * Bytes of the responses to these requests.
    */
   response_bytes: number;
   /**
-   * Pairs of bucket and count, of commands that began in the interval.
+   * Pairs of bucket index and count, for commands that began in the interval.
    */
   counts: [number, number][];
 }
 /**
- * One of the slowest exchanges; expected waits are left out.
+ * One of the slowest exchanges. Expected waits are excluded.
  */
 export interface SlowExchange {
   flow_id: number;
@@ -615,15 +612,15 @@ export interface SlowExchange {
   path: string | null;
   status: string | null;
   /**
-   * Name of the file that holds the request.
+   * Name of the capture file with the request.
    */
   capture: string | null;
   /**
-   * Name of the file that holds the response, where it is another one.
+   * Name of the capture file with the response, if it is another one.
    */
   response_capture: string | null;
   /**
-   * Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
+   * Packet numbers in that file as in Wireshark, from 1; 0 if not seen.
    */
   request_first_packet: number;
   request_last_packet: number;
@@ -640,24 +637,24 @@ export interface SlowExchange {
   response_bytes: number;
 }
 /**
- * What a share, file, client, server or user did.
+ * Figures of a share, file, client, server or user.
  */
 export interface FileEntity {
   share: string | null;
   /**
-   * Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
+   * Path below the share. A final ellipsis (…) stands for a part missing in the capture.
    */
   path: string;
   /**
-   * True for the entry that adds up everything that is not listed.
+   * The entry is the sum of all names that are not listed.
    */
   is_other: boolean;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -669,7 +666,7 @@ export interface FileEntity {
   response_time: Times;
 }
 /**
- * Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
+ * Statistics of a time in nanoseconds. The standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. Statistics with too few values are null.
  */
 export interface Times {
   /**
@@ -677,11 +674,11 @@ export interface Times {
    */
   count: number;
   /**
-   * Smallest value.
+   * Minimum.
    */
   min: number | null;
   /**
-   * Largest value.
+   * Maximum.
    */
   max: number | null;
   /**
@@ -714,24 +711,24 @@ export interface Times {
   p999: number | null;
 }
 /**
- * The sum of the headline groups.
+ * Total of the headline groups.
  */
 export interface Headline {
   /**
-   * One for each column; null where it has no command of them.
+   * One cell per column. Null if it has none of these commands.
    */
   cells: (ComparisonCell | null)[];
 }
 /**
- * What a column says of a group or command.
+ * Figures of a group or command in a column.
  */
 export interface ComparisonCell {
   /**
-   * Commands, timed or not.
+   * Number of commands, timed or not.
    */
   count: number;
   /**
-   * Commands that entered the times.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -740,19 +737,19 @@ export interface ComparisonCell {
   errors: number;
   response_time: ResponseTime;
   /**
-   * Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest; all 0 where it is not known.
+   * Response times by decade: below 1 µs, 10 µs, … 100 s, and longer. All 0 if unknown.
    *
    * @minItems 10
    * @maxItems 10
    */
   distribution: [number, number, number, number, number, number, number, number, number, number];
   /**
-   * To the base; null in the base itself, and where the base has no cell.
+   * Ratios to the baseline. Null in the baseline, and if the baseline has no cell.
    */
   ratios: Ratios | null;
 }
 /**
- * Figures of response times; see `times` of smbscope.report/1 for which percentiles exist when.
+ * Response time statistics. `times` of smbscope.report/1 says which percentiles exist when.
  */
 export interface ResponseTime {
   /**
@@ -776,49 +773,49 @@ export interface ResponseTime {
    */
   max: number | null;
   /**
-   * All of them together: what clients waited. Mean times number; as the mean is rounded, right to half a nanosecond a command.
+   * Total response time: mean times `timed`. Accurate to half a nanosecond per command, as the mean is rounded.
    */
   sum: number | null;
 }
 /**
- * Figures as multiples of the base's.
+ * Ratios to the baseline, by figure.
  */
 export interface Ratios {
   /**
-   * Of `count`.
+   * Ratio of `count`.
    */
   count: Ratio | null;
   /**
-   * Of `mean`.
+   * Ratio of `mean`.
    */
   mean: Ratio | null;
   /**
-   * Of `p50`.
+   * Ratio of `p50`.
    */
   p50: Ratio | null;
   /**
-   * Of `p95`.
+   * Ratio of `p95`.
    */
   p95: Ratio | null;
   /**
-   * Of `p99`.
+   * Ratio of `p99`.
    */
   p99: Ratio | null;
   /**
-   * Of `max`.
+   * Ratio of `max`.
    */
   max: Ratio | null;
   /**
-   * Of `sum`.
+   * Ratio of `sum`.
    */
   sum: Ratio | null;
 }
 /**
- * A group.
+ * A group of commands.
  */
 export interface ComparedGroup {
   /**
-   * Its name.
+   * Name of the group.
    */
   group:
     | "Open/Close"
@@ -833,50 +830,50 @@ export interface ComparedGroup {
     | "Waiting"
     | "Encrypted";
   /**
-   * The group that it is a part of, and is counted in as well.
+   * Group that includes this one.
    */
   part_of: "Other" | null;
   /**
-   * Whether it counts in the headline.
+   * Counts in the headline.
    */
   headline: boolean;
   /**
-   * One for each column; null where it has none.
+   * One cell per column. Null if it has none.
    */
   cells: (ComparisonCell | null)[];
   /**
-   * The cumulative distribution of response time in each column, as a report has it; empty where it is not known.
+   * Cumulative distribution of response times per column, as in a report. Empty if unknown.
    */
   cumulative: [number, number][][];
 }
 /**
- * A command.
+ * A command, or equivalent commands of SMB1 and SMB2.
  */
 export interface ComparedCommand {
   protocol: Protocol;
   /**
-   * The specification's name, or the code in hexadecimal.
+   * Name in the specification, or the code in hexadecimal.
    */
   command: string;
   /**
-   * The entry holds the expected waits of the command.
+   * The entry holds the command's expected waits.
    */
   waiting: boolean;
   /**
-   * Where commands of SMB1 and SMB2 that do the same stand in one entry: those of each column, subcommands of SMB1 among them. The entry has the name that SMB2 has for it. Null in any other entry.
+   * Commands and SMB1 subcommands per column, if the entry combines equivalent commands of SMB1 and SMB2 under the SMB2 name. Null for all other entries.
    */
   members: string[][] | null;
   /**
-   * One for each column; null where it has none.
+   * One cell per column. Null if it has none.
    */
   cells: (ComparisonCell | null)[];
 }
 /**
- * The commands of each column divided by the same.
+ * Slices of all columns, grouped by the same dimensions.
  */
 export interface ComparedSlices {
   /**
-   * By what.
+   * Dimensions.
    *
    * @minItems 1
    */
@@ -913,20 +910,20 @@ export interface ComparedSlices {
     )[]
   ];
   /**
-   * Those with the longest total wait in any column first, at most 1,000.
+   * Slices by longest total wait in any column, at most 1,000.
    */
   entries: ComparedSlice[];
   /**
-   * Slices that are not listed.
+   * Number of slices not listed.
    */
   left_out: number;
 }
 /**
- * A slice.
+ * Commands with the same key.
  */
 export interface ComparedSlice {
   /**
-   * What its commands have in common; null is unknown.
+   * Values of the dimensions; null is unknown.
    */
   key: {
     client?: string;
@@ -966,99 +963,99 @@ export interface ComparedSlice {
     user?: string | null;
   };
   /**
-   * One for each column; null where it has none, or does not list it.
+   * One cell per column. Null if the column does not have or list the slice.
    */
   cells: (ComparisonCell | null)[];
 }
 /**
- * Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
+ * Ramps side by side. Cells are in the order of the comparison's columns. Captures have none.
  */
 export interface Ramps {
   /**
-   * What is known of each ramp; null for what is no ramp.
+   * Data of each ramp. Null for columns that are not ramps.
    */
   columns: (Ramp | null)[];
   /**
-   * Loads that any ramp has, ascending.
+   * Loads that occur in any ramp, ascending.
    */
   points: ComparedLoadPoint[];
 }
 /**
- * A ramp as a whole.
+ * Data of one ramp.
  */
 export interface Ramp {
   /**
-   * Users of the load point that stands in the rest of the comparison.
+   * Users of the load point used in the rest of the comparison.
    */
   users: number;
   /**
-   * What the users did.
+   * Name of the workload.
    */
   workload: string;
   /**
-   * `closed loop`, or the rate of an open one.
+   * `closed loop`, or `open loop` with its rate.
    */
   schedule: string;
   /**
-   * As the document of the ramp has it.
+   * Overall response time from the document of the ramp.
    */
   overall_response_time_ns: number | null;
   /**
-   * The highest load at which the criterion of the ramp holds; null where that is not known.
+   * Highest load that meets the criterion of the ramp. Null if unknown.
    */
   capacity: number | null;
 }
 /**
- * Load points of as many users.
+ * Load points with the same number of users.
  */
 export interface ComparedLoadPoint {
   /**
-   * Users at the same time.
+   * Concurrent users.
    */
   users: number;
   /**
-   * All groups of the headline. One for each column; null where it has no such load point.
+   * All headline groups. One cell per column. Null if it has no such load point.
    */
   total: (PointCell | null)[];
   /**
-   * By group; *Other* is followed by its parts.
+   * By group. `Other` is followed by its parts.
    */
   groups: PointGroup[];
   /**
-   * What the load cost the servers, by metric; empty where nothing is known of their side.
+   * Server metrics. Empty if unknown.
    */
   server: PointMetric[];
 }
 /**
- * What a ramp says of a group at a load point.
+ * Figures of a group at a load point of one ramp.
  */
 export interface PointCell {
   /**
-   * Commands answered a second.
+   * Answered commands per second.
    */
   per_second: number | null;
   /**
-   * That as a multiple of the first ramp's.
+   * Ratio of `per_second` to the first ramp.
    */
   per_second_ratio: Ratio | null;
   /**
-   * Bytes read and written a second; of Read those read, of Write those written, and null of other groups.
+   * Bytes read and written per second. For `Read` only bytes read, for `Write` only bytes written, for other groups null.
    */
   bytes_per_second: number | null;
   /**
-   * That as a multiple of the first ramp's.
+   * Ratio of `bytes_per_second` to the first ramp.
    */
   bytes_per_second_ratio: Ratio | null;
   /**
-   * The least and the greatest of several runs of the column; null of a single one.
+   * Ranges of several runs of the column. Null for a single run.
    */
   spread: RepetitionRange | null;
   /**
-   * Commands, timed or not.
+   * Number of commands, timed or not.
    */
   count: number;
   /**
-   * Commands that entered the times.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -1067,51 +1064,51 @@ export interface PointCell {
   errors: number;
   response_time: ResponseTime;
   /**
-   * Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest; all 0 where it is not known.
+   * Response times by decade: below 1 µs, 10 µs, … 100 s, and longer. All 0 if unknown.
    *
    * @minItems 10
    * @maxItems 10
    */
   distribution: [number, number, number, number, number, number, number, number, number, number];
   /**
-   * To the base; null in the base itself, and where the base has no cell.
+   * Ratios to the baseline. Null in the baseline, and if the baseline has no cell.
    */
   ratios: Ratios | null;
 }
 /**
- * From where to where the values of several runs go.
+ * Smallest and largest values of several runs.
  */
 export interface RepetitionRange {
   /**
-   * Of `per_second`.
+   * Range of `per_second`.
    *
    * @minItems 2
    * @maxItems 2
    */
   per_second: [number, number] | null;
   /**
-   * Of `bytes_per_second`.
+   * Range of `bytes_per_second`.
    *
    * @minItems 2
    * @maxItems 2
    */
   bytes_per_second: [number, number] | null;
   /**
-   * Of the mean response time.
+   * Range of the mean response time.
    *
    * @minItems 2
    * @maxItems 2
    */
   mean: [number, number] | null;
   /**
-   * Of the median.
+   * Range of the median.
    *
    * @minItems 2
    * @maxItems 2
    */
   p50: [number, number] | null;
   /**
-   * Of the 95th percentile.
+   * Range of the 95th percentile.
    *
    * @minItems 2
    * @maxItems 2
@@ -1123,7 +1120,7 @@ export interface RepetitionRange {
  */
 export interface PointGroup {
   /**
-   * Its name.
+   * Name of the group.
    */
   group:
     | "Open/Close"
@@ -1138,11 +1135,11 @@ export interface PointGroup {
     | "Waiting"
     | "Encrypted";
   /**
-   * The group that it is a part of, and is counted in as well.
+   * Group that includes this one.
    */
   part_of: "Other" | null;
   /**
-   * One for each column; null where it has no such load point or group.
+   * One cell per column. Null if it has no such load point or group.
    */
   cells: (PointCell | null)[];
 }
@@ -1151,15 +1148,15 @@ export interface PointGroup {
  */
 export interface PointMetric {
   /**
-   * What: `cpu`, `disk_busiest` …, as in the document of a run.
+   * Name: `cpu`, `disk_busiest` …, as in the document of a run.
    */
   metric: string;
   /**
-   * In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+   * Unit: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
    */
   unit: string;
   /**
-   * One for each column; null where its server's side is not known.
+   * One cell per column. Null if its server metrics are unknown.
    */
   cells: (MetricCell | null)[];
 }
@@ -1168,22 +1165,22 @@ export interface PointMetric {
  */
 export interface MetricCell {
   /**
-   * The average of the samples; of several runs, of their averages.
+   * Mean of the samples; of several runs, mean of their means.
    */
   mean: number;
   /**
-   * The greatest sample; of several runs, the average of theirs.
+   * Largest sample; of several runs, mean of their maxima.
    */
   max: number;
   /**
-   * The least and the greatest average of several runs; null of a single one.
+   * Smallest and largest mean of several runs. Null for a single run.
    *
    * @minItems 2
    * @maxItems 2
    */
   mean_range: [number, number] | null;
   /**
-   * The least and the greatest maximum of several runs.
+   * Smallest and largest maximum of several runs. Null for a single run.
    *
    * @minItems 2
    * @maxItems 2
@@ -1196,11 +1193,11 @@ export interface MetricCell {
 export interface ComparisonNote {
   kind: NoteKind;
   /**
-   * Index of the column that it is about.
+   * Index of the column.
    */
   column: number;
   /**
-   * A sentence.
+   * Text, usually without a final full stop.
    */
   text: string;
 }

@@ -1,15 +1,15 @@
 // Made from schema/smbscope.report-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
- * Who has to act.
+ * Party that has to act.
  */
 export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
 /**
- * How sure a cause is.
+ * Reliability of an explanation.
  */
 export type Confidence = "low" | "medium" | "high";
 /**
- * What an episode looks like.
+ * Kind of work in an episode.
  */
 export type EpisodeKind =
   "logon" | "logoff" | "launch" | "document" | "save" | "settings" | "download" | "upload" | "search" | "other";
@@ -18,7 +18,7 @@ export type EpisodeKind =
  */
 export type Protocol = "SMB1" | "SMB2";
 /**
- * Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+ * Operation group of a command. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
  */
 export type GroupName =
   | "Open/Close"
@@ -33,46 +33,46 @@ export type GroupName =
   | "Encrypted";
 
 /**
- * What `smbscope analyze --format json` prints. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values.
+ * Output of `smbscope analyze --format json`. Times are integers in nanoseconds, timestamps count from the Unix epoch. Null is unknown or, for a statistic, based on too few values.
  */
 export interface SmbscopeReportDocument {
   schema: "smbscope.report/1";
   generator: Generator;
   title: string | null;
   /**
-   * The expression of --filter, where the statistics are about chosen exchanges only; docs/filter.md describes it. Captures, quality and connections are those of the whole.
+   * Expression of --filter, as described in docs/filter.md. Null if the statistics cover all exchanges. Captures, quality and connections always cover everything.
    */
   filter: string | null;
   /**
-   * How many exchanges the filter chose, of how many.
+   * Exchanges selected by the filter.
    */
   matched: Matched | null;
   /**
-   * The captures, in the order in which exchanges number them.
+   * Captures in the order in which exchanges number them.
    */
   captures: CaptureInfo[];
   quality: Quality;
   totals: Totals;
   answer: Answer;
   /**
-   * SMB1 in use: by whom, on which shares; null where nobody uses it.
+   * SMB1 in use: clients, servers, users and shares. Null if SMB1 is not in use.
    */
   smb1: Smb1Usage | null;
   /**
-   * Bursts of work of single clients, in the order of time.
+   * Bursts of work of single clients, in time order.
    */
   episodes: Episode[];
   /**
-   * With --episode its commands, in the order of time, the first 5,000.
+   * Commands of the episode selected by --episode, in time order, the first 5,000.
    */
   waterfall: SlowExchange[];
   /**
-   * With --what-if how long the episode would take.
+   * Predictions of --what-if for the selected episode.
    */
   what_if: WhatIf[];
   time_split: TimeSplitEntry;
   /**
-   * What both sides of the connections offered when they negotiated, and what came of it; those of most connections first.
+   * Offers of both sides in protocol negotiation and the outcome, most connections first.
    */
   negotiations: Negotiation[];
   /**
@@ -80,11 +80,11 @@ export interface SmbscopeReportDocument {
    */
   connections: ConnectionEntry[];
   /**
-   * By command; expected waits of a command are an entry of their own, with group Waiting.
+   * By command. Expected waits of a command are a separate entry with the group Waiting.
    */
   commands: CommandEntry[];
   /**
-   * By operation group; the entries add up, Other holds its parts.
+   * By operation group. The entries add up; `Other` holds its parts.
    */
   groups: GroupEntry[];
   shares: ShareEntity[];
@@ -94,34 +94,34 @@ export interface SmbscopeReportDocument {
   users: UserEntity[];
   caching: CachingEntry;
   /**
-   * The commands divided by --by; null without it.
+   * Commands grouped by --by. Null without it.
    */
   slices: SliceListing | null;
   timeline: ReportTimeline;
   heatmap: HeatMap;
   concurrency: Concurrency[];
   /**
-   * The slowest exchanges, slowest first, at most 100.
+   * Slowest exchanges, slowest first, at most 100.
    */
   slowest: SlowExchange[];
   omitted: Omitted;
   warnings: string[];
 }
 /**
- * The program that made a document.
+ * Program that wrote a document.
  */
 export interface Generator {
   /**
-   * `smbscope`
+   * Always `smbscope`.
    */
   name: "smbscope";
   /**
-   * Its version.
+   * Version of the program.
    */
   version: string;
 }
 /**
- * How many exchanges the filter chose, of how many.
+ * Exchanges selected by the filter, out of all.
  */
 export interface Matched {
   exchanges: number;
@@ -132,7 +132,7 @@ export interface Matched {
  */
 export interface CaptureInfo {
   /**
-   * The name as given; `-` for standard input.
+   * Name as given on the command line; `-` for standard input.
    */
   name: string;
   /**
@@ -148,90 +148,90 @@ export interface CaptureInfo {
    */
   packets: number;
   /**
-   * Length of the file, compressed where it is.
+   * File size, after compression if any.
    */
   bytes: number;
   /**
-   * The earliest timestamp.
+   * Earliest timestamp.
    */
   first_ns: number | null;
   /**
-   * The latest timestamp.
+   * Latest timestamp.
    */
   last_ns: number | null;
   /**
-   * Nanoseconds between two ticks of the coarsest clock, at least 1.
+   * Tick of the coarsest clock in nanoseconds, at least 1.
    */
   resolution_ns: number;
   /**
-   * The largest snap length that the file states.
+   * Largest snap length stated in the file.
    */
   snap_length: number | null;
   /**
-   * LINKTYPE_* values of its interfaces.
+   * LINKTYPE_* values of the interfaces.
    */
   link_types: number[];
   /**
-   * The smallest step of the clock where that is 100 µs or more, whatever resolution the file states; 0 if the clock stood still. Null for a finer clock. Shorter times are not known.
+   * Smallest observed step of the clock if it is 100 µs or more, whatever resolution the file states; 0 if the clock stood still, null for a finer clock. Shorter times cannot be measured.
    */
   coarse_clock_ns: number | null;
   /**
-   * The two directions were stamped by two clocks, and times were corrected; null where one clock stamped both.
+   * Correction applied because the two directions were stamped by different clocks; null if one clock stamped both.
    */
   clock_offset: CaptureClockOffset | null;
   /**
-   * What was wrong with the file.
+   * Problems found in the file.
    */
   warnings: string[];
 }
 /**
- * By how much the clock of one direction was ahead of the other's. The least delays between data and acknowledgments bound it; the sum of a response time and the following think time is exact, whatever the offset.
+ * Offset between the clocks of the two directions, bounded by the minimum delays between data and acknowledgments. The sum of a response time and the following think time is exact for any offset.
  */
 export interface CaptureClockOffset {
   /**
-   * Packets of servers had the late time; otherwise those of clients.
+   * True if packets from servers carried the later time, false if packets from clients did.
    */
   of_servers: boolean;
   /**
-   * Taken off the times of those packets.
+   * Time subtracted from these packets.
    */
   applied_ns: number;
   /**
-   * At least this.
+   * Lower bound of the offset.
    */
   low_ns: number;
   /**
-   * At most this.
+   * Upper bound of the offset.
    */
   high_ns: number;
 }
 /**
- * What the captures could not show: in one sentence, and counted by reason.
+ * Gaps in the captures: in one sentence, and counted by reason.
  */
 export interface Quality {
   /**
-   * Which share of the commands were not timed because the capture is damaged, and why, in plain English.
+   * Share of commands not timed because of gaps in the capture, with the reason, in plain English.
    */
   sentence: string;
   not_timed: UntimedShare;
   /**
-   * Records read from the captures.
+   * Packet records read from the captures.
    */
   packets: number;
   /**
-   * Bytes of those packets on the wire (the original lengths).
+   * Original length of these packets on the wire, in bytes.
    */
   wire_bytes: number;
   /**
-   * Bytes of those packets in the capture.
+   * Captured length of these packets, in bytes.
    */
   captured_bytes: number;
   /**
-   * Packets that the snap length cut short.
+   * Packets truncated by the snap length.
    */
   snapped_packets: number;
   /**
-   * Packets of another protocol than TCP over IP; `skipped` names the protocols.
+   * Packets that are not TCP over IP; `skipped` names the protocols.
    */
   not_tcp: number;
   /**
@@ -243,31 +243,31 @@ export interface Quality {
    */
   malformed_packets: number;
   /**
-   * Packets that the snap length cut off inside their link, IP or TCP header.
+   * Packets truncated by the snap length inside their link, IP or TCP header.
    */
   headers_not_captured: number;
   /**
-   * TCP packets that were in a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U and others.
+   * TCP packets inside a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U, etc.
    */
   tunneled_packets: number;
   /**
-   * IP fragments seen.
+   * IP fragments.
    */
   ip_fragments: number;
   /**
-   * IP datagrams put together from fragments.
+   * IP datagrams reassembled from fragments.
    */
   ip_datagrams_reassembled: number;
   /**
-   * IP datagrams evicted because fragments are missing or the table was full.
+   * IP datagrams evicted because fragments were missing or the table was full.
    */
   ip_datagrams_incomplete: number;
   /**
-   * Packets that a file held out of time order, put in order before the analysis.
+   * Packets stored out of time order in a file and sorted before the analysis.
    */
   packets_reordered_by_time: number;
   /**
-   * Packets older than what was already analysed (a pipe out of order beyond the window, a clock step).
+   * Packets older than data already analysed, because of a clock step or a pipe that is out of order beyond the sorting window.
    */
   packets_out_of_time_order: number;
   /**
@@ -275,39 +275,39 @@ export interface Quality {
    */
   truncated_captures: number;
   /**
-   * Records or blocks of a capture file that could not be read and were skipped.
+   * Unreadable records or blocks of a capture file that were skipped.
    */
   unreadable_records: number;
   /**
-   * TCP packets of flows that carry SMB; the counters from here to the losses of framing are about these flows.
+   * TCP packets of flows that carry SMB. This counter and the following ones, up to the framing losses, cover only these flows.
    */
   smb_flow_packets: number;
   /**
-   * Segments without data, SYN, FIN or RST that acknowledge.
+   * Segments that only acknowledge, without data, SYN, FIN or RST.
    */
   pure_acks: number;
   /**
-   * Data segments never acknowledged in the capture.
+   * Data segments whose acknowledgment is not in the capture.
    */
   unacknowledged_segments: number;
   /**
-   * The same packet captured twice.
+   * Packets captured twice.
    */
   duplicate_packets: number;
   /**
-   * Of those, copies with another time to live: captured on both sides of a router.
+   * Duplicates with a different time to live: captured on both sides of a router.
    */
   copies_behind_router: number;
   /**
-   * Of those, packets that repeat a record from before segmentation offload, or records that merge packets: captured at two layers of one host.
+   * Duplicates captured at two layers of one host, before and after segmentation offload or receive coalescing.
    */
   copies_at_two_layers: number;
   /**
-   * Segments that carry bytes sent before.
+   * Segments that repeat bytes sent before.
    */
   retransmitted_segments: number;
   /**
-   * Bytes sent more than once: lost by the network, or believed lost by the sender.
+   * Bytes sent more than once, because they were lost or the sender assumed so.
    */
   retransmitted_bytes: number;
   /**
@@ -315,23 +315,23 @@ export interface Quality {
    */
   spurious_retransmissions: number;
   /**
-   * Segments sent again of which the capture holds only the late copy.
+   * Retransmitted segments whose first copy was not captured.
    */
   retransmissions_seen_once: number;
   /**
-   * Segments that arrived before bytes that belong in front of them.
+   * Segments that arrived ahead of earlier bytes.
    */
   out_of_order_segments: number;
   /**
-   * Gaps: runs of bytes that the receiver acknowledged but the capture never held.
+   * Gaps: ranges of bytes that the receiver acknowledged but the capture does not hold.
    */
   capture_gaps: number;
   /**
-   * Packets dropped by the capture, at least.
+   * Minimum number of packets that the capture dropped.
    */
   dropped_packets: number;
   /**
-   * Bytes dropped by the capture.
+   * Bytes that the capture dropped.
    */
   dropped_bytes: number;
   /**
@@ -339,7 +339,7 @@ export interface Quality {
    */
   missing_unacknowledged_bytes: number;
   /**
-   * Packets that came too late, after the gap of their bytes was counted.
+   * Packets that arrived after their bytes had been counted as a gap.
    */
   late_segments: number;
   /**
@@ -347,15 +347,15 @@ export interface Quality {
    */
   keep_alives: number;
   /**
-   * Segments that announced a closed receive window.
+   * Segments that announced a zero receive window.
    */
   zero_windows: number;
   /**
-   * Flows whose beginning the capture does not hold.
+   * Flows that began before the capture.
    */
   midstream_flows: number;
   /**
-   * Of them, those whose client and server are a guess by port numbers: neither a message nor a size told.
+   * Such flows whose client and server were guessed from port numbers, because neither messages nor packet sizes decided it.
    */
   sides_guessed: number;
   /**
@@ -367,39 +367,39 @@ export interface Quality {
    */
   evicted_flows: number;
   /**
-   * Segments held for reordering and evicted because a buffer was full.
+   * Segments evicted from a full reorder buffer.
    */
   reorder_buffer_overflows: number;
   /**
-   * Times that the framing was lost (after a gap, a cut-off header, a mid-stream start).
+   * Number of times that framing was lost, after a gap, a truncated header or a mid-stream start.
    */
   framing_lost: number;
   /**
-   * Of them, those at a frame header that the snap length cut off.
+   * Framing losses at a frame header truncated by the snap length.
    */
   framing_cut: number;
   /**
-   * Times that it was found again.
+   * Number of times that framing was recovered.
    */
   framing_found: number;
   /**
-   * Bytes skipped while looking for a frame header.
+   * Bytes skipped while searching for a frame header.
    */
   bytes_skipped: number;
   /**
-   * Frames that are no SMB message and were not expected as raw data.
+   * Frames that are neither SMB messages nor expected raw data.
    */
   unknown_frames: number;
   /**
-   * SMB messages whose header or parameters contradict themselves.
+   * SMB messages whose header or parameters are inconsistent.
    */
   malformed_messages: number;
   /**
-   * SMB messages whose header was cut off before the message id; of a compound, its first such member.
+   * SMB messages truncated before the message id. A compound counts once.
    */
   headers_truncated: number;
   /**
-   * Names of files and shares of which the capture holds only the beginning, or nothing.
+   * File and share names that were captured only in part or not at all.
    */
   names_cut: number;
   /**
@@ -411,11 +411,11 @@ export interface Quality {
    */
   compressed_frames: number;
   /**
-   * Compressed frames whose header could not be recovered.
+   * Compressed frames whose SMB header could not be recovered.
    */
   compressed_frames_opaque: number;
   /**
-   * Connections whose server answered in another protocol than SMB.
+   * Connections whose server responded in a protocol other than SMB.
    */
   foreign_replies: number;
   /**
@@ -431,39 +431,39 @@ export interface Quality {
    */
   responses_without_request: number;
   /**
-   * Requests never answered, with the server's stream whole.
+   * Requests never answered although the server's whole stream was captured.
    */
   requests_unanswered: number;
   /**
-   * Requests never answered while the capture lacks bytes that may have held the response.
+   * Requests without a response where the capture lacks bytes that may have held it.
    */
   responses_not_captured: number;
   /**
-   * Commands whose last packet was not captured: timed if answered, but without service time.
+   * Commands whose last request packet was not captured. They have a response time if answered, but no service time.
    */
   request_end_missing: number;
   /**
-   * Exchanges left out because the last packet of the response is missing.
+   * Exchanges excluded because the last packet of the response is missing.
    */
   response_end_missing: number;
   /**
-   * Responses refused because their TCP positions contradict the request with the same id.
+   * Responses rejected because their TCP position contradicts the request with the same id.
    */
   causality_refused: number;
   /**
-   * Responses refused because a gap could hide a recycled id.
+   * Responses rejected because a gap may hide a reuse of the id.
    */
   ambiguous_refused: number;
   /**
-   * Requests whose id was used again while they were outstanding.
+   * Requests whose id was reused while they were outstanding.
    */
   ids_reused: number;
   /**
-   * Exchanges left out because the clock stepped between request and response, or these were captured in the wrong order.
+   * Exchanges excluded because the clock stepped between request and response, or the capture reordered them.
    */
   clock_steps: number;
   /**
-   * Responses that begin before the last packet of their request; they have no service time and no server time.
+   * Responses that begin before the last packet of their request. They have no service time and no server time.
    */
   early_responses: number;
   /**
@@ -471,61 +471,61 @@ export interface Quality {
    */
   evicted_requests: number;
   /**
-   * Names (sessions, trees, opens) evicted because a table was full.
+   * Names of sessions, trees and opens evicted because a table was full.
    */
   evicted_names: number;
   /**
-   * Interim responses (STATUS_PENDING and SMB1's "go ahead").
+   * Interim responses: STATUS_PENDING, and SMB1's "go ahead".
    */
   interim_responses: number;
   /**
-   * Oplock and lease breaks that the server sent.
+   * Oplock and lease breaks sent by the server.
    */
   server_breaks: number;
   /**
-   * Commands of which the capture shows nothing: SMB2's by their message ids, those of SMB1 and encrypted ones estimated by the bytes missing and the typical sizes around them.
+   * Commands that were not captured at all. Counted by message ids in SMB2; estimated for SMB1 and encrypted commands from the missing bytes and the typical sizes around them.
    */
   commands_unseen: number;
   /**
-   * The square of the standard error of that number.
+   * Squared standard error of `commands_unseen`.
    */
   commands_unseen_variance: number;
   /**
-   * Captured bytes of the longest packet that the snap length cut short.
+   * Captured bytes of the longest packet truncated by the snap length.
    */
   longest_cut_packet: number;
   /**
-   * Bytes that are missing of a name that was cut off, at most.
+   * Largest number of bytes that may be missing from a truncated name.
    */
   longest_name_tail: number;
   /**
-   * Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
+   * Packets other than TCP by protocol, most packets first, at most 33 entries. They add up to `not_tcp`.
    */
   skipped: SkippedProtocolEntry[];
 }
 /**
- * The share of the commands that could not be timed, in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen), which are an estimate where the bounds differ.
+ * Percentage of commands that could not be timed: those partly captured, and those not captured at all (commands_unseen). It is an estimate if the bounds differ.
  */
 export interface UntimedShare {
   /**
-   * The best guess.
+   * Best estimate.
    */
   percent: number;
   /**
-   * It is hardly less than this: three standard errors below.
+   * Lower bound: three standard errors below.
    */
   at_least: number;
   /**
-   * It is hardly more than this: three standard errors above.
+   * Upper bound: three standard errors above.
    */
   at_most: number;
 }
 /**
- * Packets of a protocol that is not read.
+ * Packets of a protocol that is not analysed.
  */
 export interface SkippedProtocolEntry {
   /**
-   * Whose number it is.
+   * Layer that assigns the number.
    */
   layer:
     | "link type"
@@ -540,26 +540,26 @@ export interface SkippedProtocolEntry {
     | "nested tunnels"
     | "other protocols";
   /**
-   * The number, where there is one; of UDP the port that is known, or else the lower one.
+   * Protocol number, if there is one. For UDP the well-known port, or the lower one.
    */
   number: number | null;
   /**
-   * The usual name.
+   * Common name.
    */
   name: string | null;
   packets: number;
 }
 export interface Totals {
   /**
-   * Commands of every group.
+   * Commands of all groups.
    */
   commands: number;
   /**
-   * Those that should have been timed and could not be.
+   * Commands that should have a response time but couldn't be timed.
    */
   untimed: number;
   /**
-   * How exchanges ended; only what occurred.
+   * Exchanges by outcome. Only values that occur.
    */
   outcomes: {
     [k: string]: number;
@@ -567,34 +567,34 @@ export interface Totals {
   first_ns: number | null;
   last_ns: number | null;
   /**
-   * First to last packet of the captures.
+   * Time from the first to the last packet of the captures.
    */
   elapsed_ns: number | null;
   load: LoadTotals;
   headline: StatisticsEntry;
 }
 /**
- * What was asked of the servers: the one source of rates, error counts and bytes.
+ * Load on the servers. All rates, error counts and byte counts are derived from it.
  */
 export interface LoadTotals {
   /**
-   * First to last packet of the commands: what rates are rates of.
+   * Time from the first to the last packet of the commands, the base of all rates.
    */
   elapsed_ns: number;
   /**
-   * Commands of every group each second; null where no time went by.
+   * Commands of all groups per second. Null if no time elapsed.
    */
   commands_per_second: number | null;
   /**
-   * Error responses of every group.
+   * Error responses of all groups.
    */
   errors: number;
   /**
-   * Bytes of files that were read.
+   * Bytes of file data read.
    */
   bytes_read: number;
   /**
-   * Bytes of files that were written.
+   * Bytes of file data written.
    */
   bytes_written: number;
   read_bytes_per_second: number | null;
@@ -605,27 +605,27 @@ export interface LoadTotals {
  */
 export interface StatisticsEntry {
   /**
-   * Exchanges, timed or not.
+   * Number of exchanges, timed or not.
    */
   count: number;
   /**
-   * Exchanges that entered the times.
+   * Exchanges with a response time.
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what is not listed.
+   * Error responses by status. `(other)` is the sum of the statuses not listed.
    */
   errors: {
     [k: string]: number;
   };
   /**
-   * How exchanges ended; only what occurred.
+   * Exchanges by outcome. Only values that occur.
    */
   outcomes: {
     [k: string]: number;
   };
   /**
-   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   * Mean number of packets per exchange, request and response, over exchanges whose packets are all known.
    */
   average_packets: number | null;
   /**
@@ -637,7 +637,7 @@ export interface StatisticsEntry {
    */
   response_bytes: number;
   /**
-   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and longer. Lower bounds are inclusive.
    *
    * @minItems 10
    * @maxItems 10
@@ -653,7 +653,7 @@ export interface StatisticsEntry {
   think_time: Times;
 }
 /**
- * Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
+ * Statistics of a time in nanoseconds. The standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. Statistics with too few values are null.
  */
 export interface Times {
   /**
@@ -661,11 +661,11 @@ export interface Times {
    */
   count: number;
   /**
-   * Smallest value.
+   * Minimum.
    */
   min: number | null;
   /**
-   * Largest value.
+   * Maximum.
    */
   max: number | null;
   /**
@@ -698,53 +698,53 @@ export interface Times {
   p999: number | null;
 }
 /**
- * Why users wait.
+ * Diagnosis of a capture.
  */
 export interface Answer {
   culprit: Culprit;
   /**
-   * The answer in a sentence or two.
+   * Diagnosis in one or two sentences.
    */
   headline: string;
   /**
-   * The headline states the first cause; otherwise whose time it was, or that nothing is slow.
+   * True if the headline states the first cause. Otherwise it names the party that took most of the time, or says that nothing is slow.
    */
   states_first_cause: boolean;
   /**
-   * What supports the headline, a sentence each.
+   * Facts that support the headline, one sentence each.
    */
   evidence: string[];
   /**
-   * Causes of waits that a person notices, the worst first.
+   * Causes of noticeable waits, most severe first.
    */
   causes: Cause[];
   /**
-   * Things to know that cost nobody a noticeable time.
+   * Findings that cost no noticeable time.
    */
   notes: Cause[];
   /**
-   * What is not the cause, a sentence each.
+   * Causes ruled out by the capture, one sentence each.
    */
   ruled_out: string[];
   /**
-   * What limits the answer, a sentence each.
+   * Limits of the diagnosis, one sentence each.
    */
   caveats: string[];
   /**
-   * Commands that look closer.
+   * Suggested commands for a closer look.
    */
   next: SuggestedCommand[];
   /**
-   * What counted as slow, as `--slow` takes it.
+   * Limits in force, in the syntax of `--slow`.
    */
   slow: string;
 }
 /**
- * One explanation of a wait.
+ * Explanation of a wait.
  */
 export interface Cause {
   /**
-   * Key of the cause; docs/causes.md describes each.
+   * Identifier of the cause, as listed in docs/causes.md.
    */
   id: string;
   culprit: Culprit;
@@ -753,20 +753,20 @@ export interface Cause {
    */
   title: string;
   /**
-   * What happened.
+   * Description of the event.
    */
   sentence: string;
   /**
-   * What it cost whom; empty where a capture can't tell.
+   * Cost and who bore it. Empty if the capture does not show it.
    */
   cost: string;
   subject: Subject;
   /**
-   * The time that would go away without the cause; null where a capture can't tell.
+   * Time that would be saved without the cause. Null if the capture does not show it.
    */
   lost_ns: LostTime | null;
   /**
-   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+   * Active time of the affected clients: time with a request outstanding on any connection, plus the think time in between.
    */
   active_ns: number;
   /**
@@ -775,19 +775,19 @@ export interface Cause {
   share: number | null;
   confidence: Confidence;
   /**
-   * Packets to look at.
+   * Packets that show the cause.
    */
   evidence: Evidence[];
   /**
-   * Display filter for Wireshark.
+   * Wireshark display filter.
    */
   wireshark: string;
   /**
-   * What to do.
+   * Recommended action.
    */
   advice: string;
   /**
-   * Where thresholds and advice come from.
+   * Source of the thresholds and the advice.
    */
   source: string;
   /**
@@ -796,15 +796,15 @@ export interface Cause {
   also: string[];
 }
 /**
- * Whom and what a cause is about; what is null it is not about.
+ * Clients, server and file that a cause concerns. Null fields do not apply.
  */
 export interface Subject {
   /**
-   * Address of the client that suffers, or suffers most.
+   * Address of the client, or of the most affected one.
    */
   client: string | null;
   /**
-   * Clients that suffer.
+   * Number of affected clients.
    */
   clients: number;
   /**
@@ -816,33 +816,33 @@ export interface Subject {
    */
   users: string[];
   /**
-   * The share.
+   * Share name.
    */
   share: string | null;
   /**
-   * The file or directory below the share.
+   * Path of the file or directory, relative to the share.
    */
   path: string | null;
 }
 /**
- * A time as an interval.
+ * Duration with bounds.
  */
 export interface LostTime {
   /**
-   * At least this.
+   * Lower bound.
    */
   low: number;
   /**
-   * Most likely this.
+   * Best estimate.
    */
   best: number;
   /**
-   * At most this.
+   * Upper bound.
    */
   high: number;
 }
 /**
- * A packet to look at.
+ * Packet that shows a cause.
  */
 export interface Evidence {
   /**
@@ -858,25 +858,22 @@ export interface Evidence {
    */
   time_ns: number;
 }
-/**
- * A command that looks closer.
- */
 export interface SuggestedCommand {
   /**
-   * What it shows.
+   * Subject of the command's output.
    */
   label: string;
   /**
-   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   * Command line, quoted for a shell. `FILE` stands for captures that cannot be named.
    */
   command: string;
 }
 /**
- * SMB1 in use: by whom, on which shares. At most 100 of each.
+ * Usage of SMB1. At most 100 entries per list.
  */
 export interface Smb1Usage {
   /**
-   * Connections that speak it; 0 where only commands without their connection's beginning show it.
+   * Connections that use SMB1. 0 if there are only commands of connections whose start was not captured.
    */
   connections: number;
   clients: string[];
@@ -884,53 +881,53 @@ export interface Smb1Usage {
   users: string[];
   shares: string[];
   /**
-   * All of it in a sentence.
+   * Summary in one sentence.
    */
   sentence: string;
 }
 /**
- * A burst of work of one client: its commands are less than 2 s apart, or further where the client has more than 64 bursts.
+ * Burst of work of one client. Its commands are less than 2 s apart, or further if the client has more than 64 bursts.
  */
 export interface Episode {
   /**
-   * Its number, from 1: what --episode takes.
+   * Number for --episode, from 1.
    */
   number: number;
   client: string;
   kind: EpisodeKind;
   /**
-   * The program, document or settings that it opens most.
+   * Program, document or settings opened most often.
    */
   about: string | null;
   /**
-   * That in words.
+   * Description in words.
    */
   label: string;
   start_ns: number;
   end_ns: number;
   duration_ns: number;
   /**
-   * Time with a command outstanding, by connection.
+   * Time with a command outstanding, summed over connections.
    */
   waited_ns: number;
   /**
-   * The rest of the duration.
+   * Rest of the duration.
    */
   think_ns: number;
   /**
-   * Commands; as many round trips where they come one after the other.
+   * Number of commands; equal to round trips if they are sequential.
    */
   commands: number;
   opens: number;
   /**
-   * Different paths that were opened; an estimate (13%) from 64 on.
+   * Distinct paths opened; from 64 on an estimate (13% error).
    */
   files: number;
   bytes_read: number;
   bytes_written: number;
 }
 /**
- * One of the slowest exchanges; expected waits are left out.
+ * One of the slowest exchanges. Expected waits are excluded.
  */
 export interface SlowExchange {
   flow_id: number;
@@ -947,15 +944,15 @@ export interface SlowExchange {
   path: string | null;
   status: string | null;
   /**
-   * Name of the file that holds the request.
+   * Name of the capture file with the request.
    */
   capture: string | null;
   /**
-   * Name of the file that holds the response, where it is another one.
+   * Name of the capture file with the response, if it is another one.
    */
   response_capture: string | null;
   /**
-   * Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
+   * Packet numbers in that file as in Wireshark, from 1; 0 if not seen.
    */
   request_first_packet: number;
   request_last_packet: number;
@@ -972,53 +969,53 @@ export interface SlowExchange {
   response_bytes: number;
 }
 /**
- * How long the episode would take if something were different.
+ * Prediction of the episode's duration under other conditions.
  */
 export interface WhatIf {
   /**
-   * What is different, as --what-if takes it.
+   * Scenario, in the syntax of --what-if.
    */
   scenario: string;
   /**
-   * First request to last response, as captured.
+   * Captured duration, from the first request to the last response.
    */
   now_ns: number;
   /**
-   * The same if it were so, at least.
+   * Lower bound of the predicted duration.
    */
   then_low_ns: number;
   /**
-   * The same, at best guess.
+   * Best estimate of the predicted duration.
    */
   then_ns: number;
   /**
-   * The same, at most.
+   * Upper bound of the predicted duration.
    */
   then_high_ns: number;
   /**
-   * The longest round trip of the episode's connections, as captured.
+   * Longest captured round-trip time of the episode's connections.
    */
   round_trip_ns: number | null;
   commands: number;
   /**
-   * Commands that would not be sent.
+   * Commands that would be saved.
    */
   saved: number;
 }
 /**
- * Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's.
+ * Time of connections by phase. Each moment is divided equally among the commands outstanding on a connection, and each share belongs to the phase of its command. While a response is arriving, the whole moment counts as transfer; while a lost segment is being retransmitted, as network.
  */
 export interface TimeSplitEntry {
   /**
-   * Connections that were added up: 1 for a connection.
+   * Number of connections in the sum; 1 for a single connection.
    */
   connections: number;
   /**
-   * First to last packet, of all connections; the sum of the parts below.
+   * First to last packet, summed over connections. Equals the sum of the parts below.
    */
   elapsed_ns: number;
   /**
-   * The client's own time: nothing outstanding, for at most 10 s between a response and the next request.
+   * Time of the client itself: nothing outstanding, for at most 10 s between a response and the next request.
    */
   think_ns: number;
   /**
@@ -1026,15 +1023,15 @@ export interface TimeSplitEntry {
    */
   request_transfer_ns: number;
   /**
-   * Round trips between client, capture point and server, and waits for segments to be sent again.
+   * Round trips between client, capture point and server, and retransmission delays.
    */
   network_ns: number;
   /**
-   * Service time less the round trip.
+   * Service time minus the round-trip time.
    */
   server_ns: number;
   /**
-   * Service time where the round trip is not known.
+   * Service time if the round-trip time is unknown.
    */
   server_or_network_ns: number;
   /**
@@ -1042,36 +1039,36 @@ export interface TimeSplitEntry {
    */
   response_transfer_ns: number;
   /**
-   * Nothing outstanding but expected waits.
+   * Only expected waits outstanding.
    */
   waiting_ns: number;
   /**
-   * Nothing outstanding for more than 10 s, before the first request or after the last response.
+   * Nothing outstanding for more than 10 s, before the first request, or after the last response.
    */
   idle_ns: number;
   /**
-   * A command was outstanding of which the capture does not hold the end.
+   * A command outstanding whose end is not in the capture.
    */
   unknown_ns: number;
   /**
-   * Only commands that a filter left out were outstanding, or the client thought before one of them; 0 without a filter.
+   * Only commands excluded by the filter outstanding, or think time before such a command. 0 without a filter.
    */
   filtered_out_ns: number;
   /**
-   * At least one command outstanding, expected waits not counted.
+   * At least one command outstanding, except for expected waits.
    */
   busy_ns: number;
   /**
-   * Sum over the commands of the time for which each was outstanding; divided by busy_ns, the mean concurrency.
+   * Outstanding time, summed over commands. Divided by `busy_ns`, it is the mean concurrency.
    */
   outstanding_ns: number;
 }
 /**
- * What both sides of some connections offered.
+ * Offers of both sides on some connections.
  */
 export interface Negotiation {
   /**
-   * Connections on which both sides offered just this.
+   * Connections with exactly these offers.
    */
   connections: number;
   /**
@@ -1083,28 +1080,28 @@ export interface Negotiation {
    */
   servers: string[];
   /**
-   * Null where its request was not captured.
+   * Client's offer. Null if the request was not captured.
    */
   client: ClientOffer | null;
   /**
-   * Null where its response was not captured.
+   * Server's answer. Null if the response was not captured.
    */
   server: ServerOffer | null;
   /**
-   * A feature each, with what came of it; none where neither side was captured.
+   * Features with their outcome. Empty if neither side was captured.
    */
   features: Feature[];
 }
 /**
- * What a client offers.
+ * Client's offer.
  */
 export interface ClientOffer {
   /**
-   * In the order of the message; `2.x` stands for any dialect of SMB2, still to be negotiated.
+   * Dialects in the order of the message. `2.x` stands for any SMB2 dialect, negotiated in a second step.
    */
   dialects: string[];
   /**
-   * Its first message was an SMB1 NEGOTIATE.
+   * The first message was an SMB1 NEGOTIATE.
    */
   began_with_smb1: boolean;
   /**
@@ -1112,7 +1109,7 @@ export interface ClientOffer {
    */
   signing: string;
   /**
-   * Null of clients that do not say: those without SMB 3.
+   * Capabilities. Null for clients without SMB 3, which don't send any.
    */
   capabilities: string[] | null;
   ciphers: string[] | null;
@@ -1120,11 +1117,11 @@ export interface ClientOffer {
   compression_algorithms: string[] | null;
 }
 /**
- * What a server answers.
+ * Server's answer.
  */
 export interface ServerOffer {
   /**
-   * Null where it accepted none.
+   * Selected dialect. Null if the server accepted none.
    */
   dialect: string | null;
   /**
@@ -1132,15 +1129,15 @@ export interface ServerOffer {
    */
   signing: string;
   /**
-   * Null in SMB1.
+   * Capabilities. Null in SMB1.
    */
   capabilities: string[] | null;
   /**
-   * Largest READ in bytes; null in SMB1.
+   * Largest READ in bytes. Null in SMB1.
    */
   max_read: number | null;
   /**
-   * Largest WRITE in bytes; null in SMB1.
+   * Largest WRITE in bytes. Null in SMB1.
    */
   max_write: number | null;
   ciphers: string[] | null;
@@ -1148,23 +1145,23 @@ export interface ServerOffer {
   compression_algorithms: string[] | null;
 }
 /**
- * What came of a feature, and why it was no more.
+ * Outcome of a feature, with the reason if it is not used.
  */
 export interface Feature {
   feature: string;
   /**
-   * What the client says of it.
+   * Client's position.
    */
   client: string;
   /**
-   * What the server says of it.
+   * Server's position.
    */
   server: string;
   outcome: string;
 }
 export interface ConnectionEntry {
   /**
-   * The packet that opened the connection: its number among the packets of all captures, in time order, from 1.
+   * Number of the packet that opened the connection, among the packets of all captures in time order, from 1.
    */
   flow_id: number;
   client: string;
@@ -1176,16 +1173,16 @@ export interface ConnectionEntry {
   protocol: Protocol | null;
   dialect: string | null;
   /**
-   * The capture does not hold its beginning.
+   * The capture does not contain the start of the connection.
    */
   midstream: boolean;
   end: "open" | "closed" | "reset";
   /**
-   * The place of what both sides offered in `negotiations`.
+   * Index of the negotiation in `negotiations`.
    */
   negotiation: number | null;
   /**
-   * Whether the server requires signing; null where the negotiation was not captured.
+   * The server requires signing. Null if the negotiation was not captured.
    */
   signing_required: boolean | null;
   signed_messages: number;
@@ -1196,11 +1193,11 @@ export interface ConnectionEntry {
   max_outstanding: number;
   max_credits_granted: number;
   /**
-   * Time in which several requests were outstanding and the client waited for credits to send the next one; not known, and zero, where the beginning or any message was not captured, or is encrypted.
+   * Time that the client waited for credits with several requests outstanding. 0 (unknown) if the start or any message of the connection was not captured or is encrypted.
    */
   credit_wait_ns: number;
   /**
-   * Most requests at once that the server had answered with STATUS_PENDING and not finally.
+   * Highest number of concurrent requests with an interim response (STATUS_PENDING) and no final one.
    */
   max_asynchronous: number;
   server_round_trip_ns: number | null;
@@ -1210,12 +1207,12 @@ export interface ConnectionEntry {
   to_server: Direction;
   to_client: Direction;
   /**
-   * Null for connections without an exchange that the filter chose, and beyond 100,000 of them.
+   * Null for connections without an exchange that matches the filter, and beyond 100,000 connections.
    */
   time_split: TimeSplitEntry | null;
 }
 /**
- * Counts of one direction of a flow.
+ * Counters of one direction of a flow.
  */
 export interface Direction {
   /**
@@ -1231,7 +1228,7 @@ export interface Direction {
    */
   message_packets: number;
   /**
-   * Packets with data that continue a message.
+   * Data packets that only continue a message.
    */
   continuation_packets: number;
   /**
@@ -1239,11 +1236,11 @@ export interface Direction {
    */
   pure_acks: number;
   /**
-   * Segments that carry bytes sent before.
+   * Segments that repeat bytes sent before.
    */
   retransmitted: number;
   /**
-   * Segments lost before they reached the capture point: the capture holds only the retransmission, which filled a hole.
+   * Segments lost upstream of the capture point: the capture holds only the retransmission that filled the hole.
    */
   lost_before_capture: number;
   /**
@@ -1251,15 +1248,15 @@ export interface Direction {
    */
   needless: number;
   /**
-   * Time in which a loss held up the stream: from the first to the last copy of a segment, or from the hole that its loss left to the retransmission that filled it. Overlapping delays count once, needless retransmissions not at all.
+   * Time during which losses held up the stream: from the first copy of a segment, or from the hole it left, to the retransmission. Overlapping delays count once; needless retransmissions do not count.
    */
   resend_delay_ns: number;
   /**
-   * Times that the sender held data back until a delayed acknowledgment came (Nagle's algorithm, RFC 896, against RFC 1122 4.2.3.2): a segment, nothing but its acknowledgment 40 or 200 ms later, and the next segment at once. None are counted where the round trip is 25 ms or longer.
+   * Number of times that the sender held data back until a delayed acknowledgment arrived (Nagle's algorithm, RFC 896, with RFC 1122 4.2.3.2): a segment, only its acknowledgment 40 or 200 ms later, and the next segment at once. Not counted if the round-trip time is 25 ms or longer.
    */
   ack_stalls: number;
   /**
-   * Time in which it did, from the segment before to the segment after.
+   * Total time of these stalls, from the preceding segment to the following one.
    */
   ack_stall_ns: number;
   /**
@@ -1267,19 +1264,19 @@ export interface Direction {
    */
   dropped_bytes: number;
   /**
-   * Packets dropped by the capture, at least.
+   * Minimum number of packets that the capture dropped.
    */
   dropped_packets: number;
   /**
-   * Time in which the receiver's window was closed and the sender waited for it.
+   * Time during which the receiver's window was closed and the sender waited for it.
    */
   window_closed_ns: number;
   /**
-   * Time in which the sender had filled the receiver's window and waited for an acknowledgment; not known, and zero, where a SYN was not captured or the round trip is shorter than 1 ms.
+   * Time during which the sender had filled the receiver's window and waited for an acknowledgment. Unknown, and therefore zero, without both SYNs or if the round-trip time is shorter than 1 ms.
    */
   window_limited_ns: number;
   /**
-   * The largest window that the sender filled like that, in bytes.
+   * Largest window that the sender filled, in bytes.
    */
   filled_window: number | null;
 }
@@ -1289,32 +1286,32 @@ export interface Direction {
 export interface CommandEntry {
   protocol: Protocol;
   /**
-   * The specification's name, or the code in hexadecimal.
+   * Name in the specification, or the code in hexadecimal.
    */
   command: string;
   groups: GroupName[];
   /**
-   * Exchanges, timed or not.
+   * Number of exchanges, timed or not.
    */
   count: number;
   /**
-   * Exchanges that entered the times.
+   * Exchanges with a response time.
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what is not listed.
+   * Error responses by status. `(other)` is the sum of the statuses not listed.
    */
   errors: {
     [k: string]: number;
   };
   /**
-   * How exchanges ended; only what occurred.
+   * Exchanges by outcome. Only values that occur.
    */
   outcomes: {
     [k: string]: number;
   };
   /**
-   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   * Mean number of packets per exchange, request and response, over exchanges whose packets are all known.
    */
   average_packets: number | null;
   /**
@@ -1326,7 +1323,7 @@ export interface CommandEntry {
    */
   response_bytes: number;
   /**
-   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and longer. Lower bounds are inclusive.
    *
    * @minItems 10
    * @maxItems 10
@@ -1341,41 +1338,41 @@ export interface CommandEntry {
   retransmission_delay: Times;
   think_time: Times;
   /**
-   * Exchanges with a subcommand, by it.
+   * Exchanges by subcommand.
    */
   subcommands: SubcommandEntry[];
   /**
-   * What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what the server sent of its own accord.
+   * Messages that are not separate commands and not included in the counts of this entry: the second part of Write_Raw, and unsolicited messages of the server.
    */
   apart: SubcommandEntry[];
 }
 /**
- * A part of a command.
+ * Subcommand of a command.
  */
 export interface SubcommandEntry {
   subcommand: string;
   /**
-   * Exchanges, timed or not.
+   * Number of exchanges, timed or not.
    */
   count: number;
   /**
-   * Exchanges that entered the times.
+   * Exchanges with a response time.
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what is not listed.
+   * Error responses by status. `(other)` is the sum of the statuses not listed.
    */
   errors: {
     [k: string]: number;
   };
   /**
-   * How exchanges ended; only what occurred.
+   * Exchanges by outcome. Only values that occur.
    */
   outcomes: {
     [k: string]: number;
   };
   /**
-   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   * Mean number of packets per exchange, request and response, over exchanges whose packets are all known.
    */
   average_packets: number | null;
   /**
@@ -1387,7 +1384,7 @@ export interface SubcommandEntry {
    */
   response_bytes: number;
   /**
-   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and longer. Lower bounds are inclusive.
    *
    * @minItems 10
    * @maxItems 10
@@ -1420,27 +1417,27 @@ export interface GroupEntry {
     | "Encrypted";
   headline: boolean;
   /**
-   * Exchanges, timed or not.
+   * Number of exchanges, timed or not.
    */
   count: number;
   /**
-   * Exchanges that entered the times.
+   * Exchanges with a response time.
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what is not listed.
+   * Error responses by status. `(other)` is the sum of the statuses not listed.
    */
   errors: {
     [k: string]: number;
   };
   /**
-   * How exchanges ended; only what occurred.
+   * Exchanges by outcome. Only values that occur.
    */
   outcomes: {
     [k: string]: number;
   };
   /**
-   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   * Mean number of packets per exchange, request and response, over exchanges whose packets are all known.
    */
   average_packets: number | null;
   /**
@@ -1452,7 +1449,7 @@ export interface GroupEntry {
    */
   response_bytes: number;
   /**
-   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and longer. Lower bounds are inclusive.
    *
    * @minItems 10
    * @maxItems 10
@@ -1467,26 +1464,26 @@ export interface GroupEntry {
   retransmission_delay: Times;
   think_time: Times;
   /**
-   * The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
+   * Cumulative distribution of response times: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
    */
   cumulative: [number, number][];
   parts: GroupEntry[];
 }
 /**
- * What a share, file, client, server or user did.
+ * Figures of a share, file, client, server or user.
  */
 export interface ShareEntity {
   share: string;
   /**
-   * True for the entry that adds up everything that is not listed.
+   * The entry is the sum of all names that are not listed.
    */
   is_other: boolean;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -1498,24 +1495,24 @@ export interface ShareEntity {
   response_time: Times;
 }
 /**
- * What a share, file, client, server or user did.
+ * Figures of a share, file, client, server or user.
  */
 export interface FileEntity {
   share: string | null;
   /**
-   * Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
+   * Path below the share. A final ellipsis (…) stands for a part missing in the capture.
    */
   path: string;
   /**
-   * True for the entry that adds up everything that is not listed.
+   * The entry is the sum of all names that are not listed.
    */
   is_other: boolean;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -1527,7 +1524,7 @@ export interface FileEntity {
   response_time: Times;
 }
 /**
- * What a share, file, client, server or user did.
+ * Figures of a share, file, client, server or user.
  */
 export interface ClientEntity {
   /**
@@ -1535,19 +1532,19 @@ export interface ClientEntity {
    */
   client: string;
   /**
-   * Sum over its connections; null for what is not listed.
+   * Sum over the client's connections. Null for the entry `(other)`.
    */
   time_split: TimeSplitEntry | null;
   /**
-   * True for the entry that adds up everything that is not listed.
+   * The entry is the sum of all names that are not listed.
    */
   is_other: boolean;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -1559,7 +1556,7 @@ export interface ClientEntity {
   response_time: Times;
 }
 /**
- * What a share, file, client, server or user did.
+ * Figures of a share, file, client, server or user.
  */
 export interface ServerEntity {
   /**
@@ -1568,19 +1565,19 @@ export interface ServerEntity {
   server: string;
   server_port: number | null;
   /**
-   * Sum over its connections; null for what is not listed.
+   * Sum over the server's connections. Null for the entry `(other)`.
    */
   time_split: TimeSplitEntry | null;
   /**
-   * True for the entry that adds up everything that is not listed.
+   * The entry is the sum of all names that are not listed.
    */
   is_other: boolean;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -1592,20 +1589,20 @@ export interface ServerEntity {
   response_time: Times;
 }
 /**
- * What a share, file, client, server or user did.
+ * Figures of a share, file, client, server or user.
  */
 export interface UserEntity {
   user: string;
   /**
-   * True for the entry that adds up everything that is not listed.
+   * The entry is the sum of all names that are not listed.
    */
   is_other: boolean;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time.
+   * Commands with a response time.
    */
   timed: number;
   /**
@@ -1617,35 +1614,35 @@ export interface UserEntity {
   response_time: Times;
 }
 /**
- * Opportunistic caching: which opens were granted an oplock or a lease, and which reads brought bytes that the session had read before and that, as far as the capture shows, did not change. docs/definitions.md says how that is told.
+ * Opportunistic caching: oplocks and leases granted to opens, and repeated reads, which fetched bytes that the session had already read and that did not change as far as the capture shows. docs/definitions.md describes the detection.
  */
 export interface CachingEntry {
   /**
-   * Successful opens by what they were granted; only what occurred.
+   * Successful opens by oplock or lease granted. Only values that occur.
    */
   opens: Opens[];
   /**
-   * Successful opens of which the capture does not show it.
+   * Successful opens whose grant the capture does not show.
    */
   unknown_opens: number;
   /**
-   * Reads that brought data.
+   * Reads that returned data.
    */
   reads: number;
   bytes_read: number;
   repeated: RepeatedReads;
   /**
-   * Those of each client, most bytes first, at most 1,000.
+   * Repeated reads by client, most bytes first, at most 1,000.
    */
   clients: ClientRereads[];
   /**
-   * Those of each client and file, most bytes first, at most 1,000.
+   * Repeated reads by client and file, most bytes first, at most 1,000.
    */
   files: FileRereads[];
 }
 export interface Opens {
   /**
-   * `not requested`, `not granted`, the level of an oplock, or the states of a lease.
+   * `not requested`, `not granted`, the oplock level, or the lease states.
    */
   granted: string;
   count: number;
@@ -1654,7 +1651,7 @@ export interface RepeatedReads {
   reads: number;
   bytes: number;
   /**
-   * Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes.
+   * Part of the repeated reads through an open whose oplock or lease allowed the client to cache the bytes.
    */
   cacheable_reads: number;
   cacheable_bytes: number;
@@ -1667,7 +1664,7 @@ export interface ClientRereads {
   reads: number;
   bytes: number;
   /**
-   * Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes.
+   * Part of the repeated reads through an open whose oplock or lease allowed the client to cache the bytes.
    */
   cacheable_reads: number;
   cacheable_bytes: number;
@@ -1685,13 +1682,13 @@ export interface FileRereads {
   reads: number;
   bytes: number;
   /**
-   * Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes.
+   * Part of the repeated reads through an open whose oplock or lease allowed the client to cache the bytes.
    */
   cacheable_reads: number;
   cacheable_bytes: number;
 }
 /**
- * The commands divided by --by.
+ * Commands grouped by --by.
  */
 export interface SliceListing {
   /**
@@ -1732,21 +1729,21 @@ export interface SliceListing {
   sort:
     "response_time" | "service_time" | "count" | "errors" | "bytes" | "mean" | "p50" | "p95" | "p99" | "max" | "key";
   /**
-   * A key without an entry waited no longer than this in all; 0 as long as every key has one, which it has up to 20,000 keys.
+   * Upper bound of the total wait of a key without an entry. 0 while all keys have an entry, which holds up to 20,000 keys.
    */
   missed_at_most_ns: number;
   /**
-   * In the order of `sort`; of a load point at most 1,000.
+   * Slices in the order of `sort`. At most 1,000 per load point.
    */
   entries: SliceEntry[];
   /**
-   * What was evicted because there were too many keys, and what is not listed, added up.
+   * Sum of the slices that were evicted because of too many keys, or are not listed.
    */
   other: SliceFigures | null;
 }
 export interface SliceEntry {
   /**
-   * What the commands have in common; null is unknown.
+   * Values of the dimensions. Null is unknown.
    */
   key: {
     client?: string;
@@ -1786,15 +1783,15 @@ export interface SliceEntry {
     user?: string | null;
   };
   /**
-   * Response time of this key that other holds: at most this.
+   * Upper bound of this key's response time that is counted in `other`.
    */
   missed_at_most_ns: number;
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time: complete ones of the headline groups.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
@@ -1804,7 +1801,7 @@ export interface SliceEntry {
   bytes_read: number;
   bytes_written: number;
   /**
-   * What was waited in all.
+   * Total response time.
    */
   response_time_sum_ns: number;
   response_time: Times;
@@ -1812,11 +1809,11 @@ export interface SliceEntry {
 }
 export interface SliceFigures {
   /**
-   * Commands.
+   * Number of commands.
    */
   count: number;
   /**
-   * Commands that entered the response time: complete ones of the headline groups.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
@@ -1826,7 +1823,7 @@ export interface SliceFigures {
   bytes_read: number;
   bytes_written: number;
   /**
-   * What was waited in all.
+   * Total response time.
    */
   response_time_sum_ns: number;
   response_time: Times;
@@ -1835,7 +1832,7 @@ export interface SliceFigures {
 export interface ReportTimeline {
   width_ns: number;
   /**
-   * Bins in which a command began or was outstanding, in time order.
+   * Bins in which a command started or was outstanding, in time order.
    */
   bins: TimelineBin[];
 }
@@ -1847,11 +1844,11 @@ export interface TimelineBin {
   response_bytes: number;
   response_time: TimelineTimes;
   /**
-   * Time with at least one command outstanding, summed over connections, whatever the filter.
+   * Time with at least one command outstanding, summed over connections. Not affected by the filter.
    */
   busy_ns: number;
   /**
-   * Time for which commands were outstanding, summed over commands; divided by width_ns, the mean concurrency.
+   * Outstanding time, summed over commands. Divided by `width_ns`, it is the mean concurrency.
    */
   outstanding_ns: number;
 }
@@ -1861,28 +1858,28 @@ export interface TimelineTimes {
   max: number | null;
 }
 /**
- * Response times over time; expected waits are left out.
+ * Response times over time, without expected waits.
  */
 export interface HeatMap {
   /**
-   * Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+   * Width of an interval: the smallest of 1, 2, 4 … ms that needs no more than 512 intervals.
    */
   width_ns: number;
   /**
-   * Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
+   * Lower edges of the response time buckets, ascending. The first bucket begins at 0; the last has no upper edge.
    */
   edges_ns: number[];
   /**
-   * Intervals in which something began or was outstanding, in time order.
+   * Intervals in which a command began or was outstanding, in time order.
    */
   bins: HeatMapBin[];
 }
 /**
- * An interval of a heat map.
+ * One interval of a heat map.
  */
 export interface HeatMapBin {
   /**
-   * Where it begins.
+   * Start of the interval.
    */
   start_ns: number;
   /**
@@ -1890,32 +1887,32 @@ export interface HeatMapBin {
    */
   outstanding_ns: number;
   /**
-   * Bytes of requests that began in it.
+   * Bytes of the requests that began in the interval.
    */
   request_bytes: number;
   /**
-   * Bytes of the responses to them.
+   * Bytes of the responses to these requests.
    */
   response_bytes: number;
   /**
-   * Pairs of bucket and count, of commands that began in the interval.
+   * Pairs of bucket index and count, for commands that began in the interval.
    */
   counts: [number, number][];
 }
 /**
- * How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
+ * Response time as a function of load (Swartz 1997, figures 2 and 3, from a capture).
  */
 export interface Concurrency {
   /**
-   * Mean number of commands outstanding in an interval of heatmap.width_ns, over all connections: from, inclusive.
+   * Mean number of outstanding commands per interval of heatmap.width_ns, over all connections: lower bound, inclusive.
    */
   outstanding_from: number;
   /**
-   * To, exclusive.
+   * Upper bound, exclusive.
    */
   outstanding_to: number;
   /**
-   * How long it was like that, all intervals together.
+   * Total time spent in this load class.
    */
   time_ns: number;
   /**
@@ -1923,34 +1920,34 @@ export interface Concurrency {
    */
   commands: number;
   /**
-   * Bytes of their requests.
+   * Bytes of the requests of these commands.
    */
   request_bytes: number;
   /**
-   * Bytes of their responses.
+   * Bytes of the responses to these commands.
    */
   response_bytes: number;
   response_time: LoadTimes;
 }
 /**
- * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value, p95 20.
+ * The mean is exact. Percentiles have the resolution of a histogram with 24 buckets per decade (10%); p50 needs 1 value, p95 needs 20.
  */
 export interface LoadTimes {
   /**
-   * The mean.
+   * Arithmetic mean.
    */
   mean: number | null;
   /**
-   * The median.
+   * Median.
    */
   p50: number | null;
   /**
-   * The 95th percentile.
+   * 95th percentile.
    */
   p95: number | null;
 }
 /**
- * Entries that were left out of lists to bound the size of the document (HTML only): the least by total response time.
+ * Number of entries left out of lists to limit the size of the document (HTML only), those with the shortest total response time.
  */
 export interface Omitted {
   connections: number;

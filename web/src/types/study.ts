@@ -1,51 +1,51 @@
 // Made from schema/smbscope.study-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
- * Who has to act.
+ * Party that has to act.
  */
 export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
 /**
- * How sure a cause is.
+ * Reliability of an explanation.
  */
 export type Confidence = "low" | "medium" | "high";
 /**
- * A figure as a multiple of the baseline's.
+ * A value as a multiple of the baseline's.
  */
 export type BaselineRatio = {
   /**
-   * Value divided by the baseline's: of several runs, of the geometric means. Null where one of them is zero or missing.
+   * Value divided by the baseline's; for several runs, the ratio of geometric means. Null if one of them is zero or missing.
    */
   ratio: number | null;
   /**
-   * The 95% interval of the ratio; null with fewer than five runs of each side, or with too short a run.
+   * 95% interval of the ratio. Null with fewer than five runs of each side, or if a run is too short.
    *
    * @minItems 2
    * @maxItems 2
    */
   interval: [number, number] | null;
   /**
-   * The least and the greatest ratio, where there are three or four runs of each side and so no interval.
+   * Smallest and largest ratio, if there are three or four runs of each side and therefore no interval.
    *
    * @minItems 2
    * @maxItems 2
    */
   range: [number, number] | null;
   /**
-   * The smallest ratio above 1 that data like these would show in four of five tries; null without an interval.
+   * Smallest ratio above 1 that data like these would detect in four of five attempts. Null without an interval.
    */
   detectable: number | null;
   /**
-   * Runs of the side that has fewer, or blocks.
+   * Number of runs of the side that has fewer, or of blocks.
    */
   repetitions: number;
   scope: Scope;
   /**
-   * The probability of at least this difference where there is none; for tables of many rows, see [`benjamini_hochberg`].
+   * Probability of at least this difference if there is none. For tables of many rows, see [`benjamini_hochberg`].
    */
   p_value: number | null;
 } & BaselineRatio1;
 /**
- * What an interval is about.
+ * Population that an interval describes.
  */
 export type Scope = "runs" | "within_run";
 export type BaselineRatio1 =
@@ -61,7 +61,7 @@ export type BaselineRatio1 =
   | {
       answer: "undecided";
       /**
-       * Runs of each side, or blocks, in all that would probably decide it; null where the spread is not known or more than [`REPETITIONS_MAX`] would be needed.
+       * Total runs of each side, or blocks, that would probably decide. Null if the spread is unknown or more than [`REPETITIONS_MAX`] would be needed.
        */
       repetitions_needed: number | null;
     };
@@ -71,7 +71,7 @@ export type BaselineRatio1 =
 export type StudyVerdict = "slower" | "faster" | "more" | "less" | "equal" | "undecided" | "too_few";
 
 /**
- * Study as `study.json` holds it and `smbscope study --format json` prints it. Timestamps are nanoseconds since the Unix epoch; values have the unit beside them.
+ * Study as `study.json` holds it and `smbscope study --format json` prints it. Timestamps are nanoseconds since the Unix epoch; values have their unit in a separate field.
  */
 export interface SmbscopeStudyDocument {
   schema: "smbscope.study/1";
@@ -134,66 +134,66 @@ export interface SmbscopeStudyDocument {
   studies: string[];
 }
 /**
- * The program that made a document.
+ * Program that wrote a document.
  */
 export interface Generator {
   /**
-   * `smbscope`
+   * Always `smbscope`.
    */
   name: "smbscope";
   /**
-   * Its version.
+   * Version of the program.
    */
   version: string;
 }
 /**
- * Why users wait.
+ * Diagnosis of a capture.
  */
 export interface Answer {
   culprit: Culprit;
   /**
-   * The answer in a sentence or two.
+   * Diagnosis in one or two sentences.
    */
   headline: string;
   /**
-   * The headline states the first cause; otherwise whose time it was, or that nothing is slow.
+   * True if the headline states the first cause. Otherwise it names the party that took most of the time, or says that nothing is slow.
    */
   states_first_cause: boolean;
   /**
-   * What supports the headline, a sentence each.
+   * Facts that support the headline, one sentence each.
    */
   evidence: string[];
   /**
-   * Causes of waits that a person notices, the worst first.
+   * Causes of noticeable waits, most severe first.
    */
   causes: Cause[];
   /**
-   * Things to know that cost nobody a noticeable time.
+   * Findings that cost no noticeable time.
    */
   notes: Cause[];
   /**
-   * What is not the cause, a sentence each.
+   * Causes ruled out by the capture, one sentence each.
    */
   ruled_out: string[];
   /**
-   * What limits the answer, a sentence each.
+   * Limits of the diagnosis, one sentence each.
    */
   caveats: string[];
   /**
-   * Commands that look closer.
+   * Suggested commands for a closer look.
    */
   next: SuggestedCommand[];
   /**
-   * What counted as slow, as `--slow` takes it.
+   * Limits in force, in the syntax of `--slow`.
    */
   slow: string;
 }
 /**
- * One explanation of a wait.
+ * Explanation of a wait.
  */
 export interface Cause {
   /**
-   * Key of the cause; docs/causes.md describes each.
+   * Identifier of the cause, as listed in docs/causes.md.
    */
   id: string;
   culprit: Culprit;
@@ -202,20 +202,20 @@ export interface Cause {
    */
   title: string;
   /**
-   * What happened.
+   * Description of the event.
    */
   sentence: string;
   /**
-   * What it cost whom; empty where a capture can't tell.
+   * Cost and who bore it. Empty if the capture does not show it.
    */
   cost: string;
   subject: Subject;
   /**
-   * The time that would go away without the cause; null where a capture can't tell.
+   * Time that would be saved without the cause. Null if the capture does not show it.
    */
   lost_ns: LostTime | null;
   /**
-   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+   * Active time of the affected clients: time with a request outstanding on any connection, plus the think time in between.
    */
   active_ns: number;
   /**
@@ -224,19 +224,19 @@ export interface Cause {
   share: number | null;
   confidence: Confidence;
   /**
-   * Packets to look at.
+   * Packets that show the cause.
    */
   evidence: Evidence[];
   /**
-   * Display filter for Wireshark.
+   * Wireshark display filter.
    */
   wireshark: string;
   /**
-   * What to do.
+   * Recommended action.
    */
   advice: string;
   /**
-   * Where thresholds and advice come from.
+   * Source of the thresholds and the advice.
    */
   source: string;
   /**
@@ -245,15 +245,15 @@ export interface Cause {
   also: string[];
 }
 /**
- * Whom and what a cause is about; what is null it is not about.
+ * Clients, server and file that a cause concerns. Null fields do not apply.
  */
 export interface Subject {
   /**
-   * Address of the client that suffers, or suffers most.
+   * Address of the client, or of the most affected one.
    */
   client: string | null;
   /**
-   * Clients that suffer.
+   * Number of affected clients.
    */
   clients: number;
   /**
@@ -265,33 +265,33 @@ export interface Subject {
    */
   users: string[];
   /**
-   * The share.
+   * Share name.
    */
   share: string | null;
   /**
-   * The file or directory below the share.
+   * Path of the file or directory, relative to the share.
    */
   path: string | null;
 }
 /**
- * A time as an interval.
+ * Duration with bounds.
  */
 export interface LostTime {
   /**
-   * At least this.
+   * Lower bound.
    */
   low: number;
   /**
-   * Most likely this.
+   * Best estimate.
    */
   best: number;
   /**
-   * At most this.
+   * Upper bound.
    */
   high: number;
 }
 /**
- * A packet to look at.
+ * Packet that shows a cause.
  */
 export interface Evidence {
   /**
@@ -307,16 +307,13 @@ export interface Evidence {
    */
   time_ns: number;
 }
-/**
- * A command that looks closer.
- */
 export interface SuggestedCommand {
   /**
-   * What it shows.
+   * Subject of the command's output.
    */
   label: string;
   /**
-   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   * Command line, quoted for a shell. `FILE` stands for captures that cannot be named.
    */
   command: string;
 }

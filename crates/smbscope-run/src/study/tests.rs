@@ -156,7 +156,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "name = 'x'\n[[axis]]\nbench.users = [5]\n[[axis]]\nname = 'users'\nlab.users = [1]",
             "two.toml:4:1: two axes are called \"users\"",
         ),
-        ("name = 'x'\n[bench]\noutput = 'there'", "two.toml:1:8: a study decides about --output itself"),
+        ("name = 'x'\n[bench]\noutput = 'there'", "two.toml:1:8: a study sets --output itself"),
         ("name = 'x'\n[bench]\nset = ['a=1']", "two.toml:1:8: parameters of the workload are in the table [set]"),
         ("name = 'x'\n[bench]\n\"--users\" = 1", "two.toml:1:8: options are written without --: users"),
         ("name = 'x'\n[[axis", "two.toml:2:7: "),
@@ -265,8 +265,8 @@ fn the_directory_of_another_study_or_of_somebody_else_is_left_alone() {
     run(&study(TWO), &path, &mut Made { most: Some(1), ..Made::default() }).unwrap();
     let kept = fs::read(path.join(STUDY)).unwrap();
     let changed = study(&TWO.replace("users = 4", "users = 8"));
-    assert!(refused(&changed, &path).contains("is of another study"));
-    assert!(refused(&Study { repetitions: 6, ..study(TWO) }, &path).contains("is of another study"));
+    assert!(refused(&changed, &path).contains("belongs to another study"));
+    assert!(refused(&Study { repetitions: 6, ..study(TWO) }, &path).contains("belongs to another study"));
     assert_eq!(fs::read(path.join(STUDY)).unwrap(), kept);
     // Half a document, left by a killed process.
     fs::write(path.join(STUDY), &kept[..kept.len() / 2]).unwrap();
