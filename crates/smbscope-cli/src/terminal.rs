@@ -1,7 +1,7 @@
 //! Sanitized terminal output: names from captures, servers, saved reports or state files can't move the cursor, set
 //! the title, hide text or reverse it.
 //!
-//! Lines for standard error go through [`say`] and [`line`], standard output through [`SanitizingWriter`] if it is a
+//! Lines for standard error go through [`say`] and [`line()`], standard output through [`SanitizingWriter`] if it is a
 //! terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};

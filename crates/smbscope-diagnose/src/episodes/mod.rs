@@ -2,7 +2,7 @@
 //!
 //! Commands of a client less than [`GAP`] apart belong to one episode, regardless of the connection. An episode is
 //! thus a union of intervals, which does not depend on their order. If a client pauses more than [`EPISODES_MAX`]
-//! times, its gap is doubled until it does not ([`Pauses`] explains why pauses decide, not episodes).
+//! times, its gap is doubled until it does not (`Pauses` explains why pauses decide, not episodes).
 
 mod distinct;
 mod name;

@@ -270,5 +270,5 @@ fn the_directory_of_another_study_or_of_somebody_else_is_left_alone() {
     assert_eq!(fs::read(path.join(STUDY)).unwrap(), kept);
     // Half a document, left by a killed process.
     fs::write(path.join(STUDY), &kept[..kept.len() / 2]).unwrap();
-    assert!(refused(&study(TWO), &path).contains("study.json: not JSON, or not all of it"));
+    assert!(refused(&study(TWO), &path).contains("study.json: not JSON, or cut off"));
 }

@@ -138,7 +138,7 @@ pub(super) fn begin(command: Smb1Command, words: &mut [u8]) {
     }
 }
 
-/// Appends one message to a buffer, command by command. Parameters come first; [`Smb1MessageWriter::data`] ends them.
+/// Appends one message to a buffer, command by command. Parameters come first; `Smb1MessageWriter::data` ends them.
 #[derive(Debug)]
 pub struct Smb1MessageWriter<'a> {
     out: &'a mut Vec<u8>,
