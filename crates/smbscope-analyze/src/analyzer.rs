@@ -148,6 +148,20 @@ impl<E: ExchangeSink> Analyzer<E> {
         SMB_PORTS.contains(&port) || self.options.ports.contains(&port)
     }
 
+    /// Notes a flow that carried no SMB: a failed attempt to connect, or commands that the capture lost altogether.
+    fn note_without_smb(&mut self, view: &FlowView, end: &FlowEnd) {
+        if let Some(attempt) = attempt_of(view, end) {
+            let is_smb = self.promises_smb(attempt.server.port());
+            self.attempts.add(attempt, is_smb);
+            return;
+        }
+        let (_, server) = view.ends(view.opener.unwrap_or(FlowDirection::Forward));
+        if self.promises_smb(server.port()) && end.counts.iter().all(|counts| counts.bytes == 0) {
+            let lost = end.counts.each_ref().map(|counts| counts.dropped_bytes);
+            UnseenEstimate::from_bytes(lost).count_in(&mut self.quality);
+        }
+    }
+
     fn shared(&mut self) -> ShardContext<'_> {
         ShardContext {
             quality: &mut self.quality,
@@ -213,15 +227,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
     fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
         let Some(flow) = flow else { return };
         let Some(mut connection) = flow.close(view, &end, &mut self.shared()) else {
-            let opener = view.opener.unwrap_or(FlowDirection::Forward);
-            let dropped = end.counts.each_ref().map(|counts| counts.dropped_bytes);
-            if let Some(attempt) = attempt_of(view, &end) {
-                let is_smb = self.promises_smb(attempt.server.port());
-                self.attempts.add(attempt, is_smb);
-            } else if self.promises_smb(view.ends(opener).1.port()) && end.counts.iter().all(|counts| counts.bytes == 0)
-            {
-                UnseenEstimate::from_bytes(dropped).count_in(&mut self.quality);
-            }
+            self.note_without_smb(view, &end);
             return;
         };
         self.note_places(&connection, view, &end);

@@ -470,6 +470,27 @@ mod tests {
         assert_eq!((seen.unseen(true).count, seen.unseen(false).count), (7.0, 0.0));
     }
 
+    /// Observations of a readable connection captured from its beginning: commands seen, asked and answered.
+    fn observed<'a>(
+        [seen, asked, answered]: [u64; 3],
+        client: &'a mut HiddenFrames,
+        server: &'a mut HiddenFrames,
+        ids: Option<&'a MessageIds>,
+    ) -> CommandObservations<'a> {
+        CommandObservations {
+            seen,
+            asked,
+            answered,
+            client,
+            server,
+            ids,
+            mids: None,
+            encrypted: EncryptedMissing::default(),
+            from_the_beginning: true,
+            begins_in_response: false,
+        }
+    }
+
     #[test]
     fn requests_missing_at_the_end_are_not_counted_beside_their_responses() {
         // A request of 200 bytes is captured, and 400 bytes after it are missing: two requests. The same for their
@@ -485,18 +506,7 @@ mod tests {
                 ids.note(&Smb2Header { flags: flags::SERVER_TO_REDIR, ..header(id, 1) });
             });
             server.end(missing);
-            let known = CommandObservations {
-                seen: answered,
-                asked: 1,
-                answered,
-                client: &mut client,
-                server: &mut server,
-                ids: Some(&ids),
-                mids: None,
-                encrypted: EncryptedMissing::default(),
-                from_the_beginning: true,
-                begins_in_response: false,
-            };
+            let known = observed([answered, 1, answered], &mut client, &mut server, Some(&ids));
             known.unseen().count
         };
         assert_eq!([(3, 0), (2, 0), (2, 200), (1, 400)].map(unseen), [0.0, 0.0, 1.0, 2.0]);
@@ -509,16 +519,9 @@ mod tests {
         client.frame(200);
         server.frame(200);
         let known = CommandObservations {
-            seen: 1,
-            asked: 1,
-            answered: 1,
-            client: &mut client,
-            server: &mut server,
-            ids: None,
-            mids: None,
-            encrypted: EncryptedMissing::default(),
             from_the_beginning: false,
             begins_in_response: true,
+            ..observed([1, 1, 1], &mut client, &mut server, None)
         };
         assert_eq!(known.unseen().count, 1.0);
     }
@@ -545,18 +548,7 @@ mod tests {
             server.cut(500);
         }
         ids.note(&header(8, 1));
-        let known = CommandObservations {
-            seen: 5,
-            asked: 5,
-            answered: 2,
-            client: &mut client,
-            server: &mut server,
-            ids: Some(&ids),
-            mids: None,
-            encrypted: EncryptedMissing::default(),
-            from_the_beginning: true,
-            begins_in_response: false,
-        };
+        let known = observed([5, 5, 2], &mut client, &mut server, Some(&ids));
         assert_eq!(known.unseen(), UnseenEstimate { count: 4.0, variance: 0.0 });
     }
 
