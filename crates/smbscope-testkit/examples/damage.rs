@@ -57,7 +57,7 @@ struct Arguments {
     /// Instead of random damage, remove each run of N consecutive packets in turn
     #[arg(long, value_name = "N")]
     each: Option<usize>,
-    /// Write copies with a false pair to this directory
+    /// Write copies with a false pair or, with `--coverage`, an inaccurate estimate to this directory
     #[arg(long)]
     keep: Option<PathBuf>,
     /// Also print missing exchanges and, with `--coverage`, inaccurate estimates
@@ -208,16 +208,19 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
         let truth = [share(exchanges - measured), share(commands - measured)];
         let said = said(&found, &quality);
         let well = accuracy.entry((capture, damage.loss)).or_default().add(truth, said);
-        if let Some(directory) = arguments.keep.as_ref().filter(|_| !well) {
-            keep(directory, recording, seed, &copy);
-        }
-        if arguments.missing && !well {
+        if !well {
             let (name, UntimedShare { percent, at_least, at_most }) = (&recording.name, said);
-            eprintln!(
+            let text = format!(
                 "SHARE in {name}, seed {}, {damage}: {:.1}% of {commands} right, said {percent:.1}%, \
-                 {at_least:.1}% to {at_most:.1}%",
+                 {at_least:.1}% to {at_most:.1}%\n",
                 damage.seed, truth[0]
             );
+            if arguments.missing {
+                eprint!("{text}");
+            }
+            if verdict.wrong.is_empty() {
+                keep(arguments, recording, damage.seed, &copy, &text);
+            }
         }
     }
     let row = by_row.entry((*encrypted, damage.loss, damage.combination)).or_default();
@@ -239,23 +242,19 @@ fn report(arguments: &Arguments, recording: &Recording, damage: &RandomDamage, c
         text += &format!("MISSING in {name}, seed {}, {damage}: {missing}\n", damage.seed);
     }
     eprint!("{text}");
-    let Some(directory) = &arguments.keep else { return };
-    if verdict.wrong.is_empty() {
-        return;
-    }
-    let stem = name.split(".pcap").next().unwrap_or(name);
-    let path = directory.join(format!("{stem}-{}", damage.seed));
-    let written = fs::write(path.with_extension("pcap"), recording.to_pcap(copy))
-        .and_then(|()| fs::write(path.with_extension("txt"), text));
-    if let Err(error) = written {
-        eprintln!("{}: {error}", path.display());
+    if !verdict.wrong.is_empty() {
+        keep(arguments, recording, damage.seed, copy, &text);
     }
 }
 
-fn keep(directory: &Path, recording: &Recording, seed: u64, copy: &[Kept]) {
+/// Keeps a copy, and what is wrong with its analysis, if `--keep` was given.
+fn keep(arguments: &Arguments, recording: &Recording, seed: u64, copy: &[Kept], text: &str) {
+    let Some(directory) = &arguments.keep else { return };
     let stem = recording.name.split(".pcap").next().unwrap_or(&recording.name);
-    let path = directory.join(format!("{stem}-{seed}.pcap"));
-    if let Err(error) = fs::write(&path, recording.to_pcap(copy)) {
+    let path = directory.join(format!("{stem}-{seed}"));
+    let written = fs::write(path.with_extension("pcap"), recording.to_pcap(copy))
+        .and_then(|()| fs::write(path.with_extension("txt"), text));
+    if let Err(error) = written {
         eprintln!("{}: {error}", path.display());
     }
 }
