@@ -5,11 +5,11 @@ use std::fmt::{Debug, Write as _};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
-use tracing_subscriber::filter::{EnvFilter, Targets};
+use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, registry};
 
-/// Environment variable with directives of tracing's `EnvFilter`, such as `debug` or `smbscope_lab=trace`.
+/// Environment variable with levels, for everything or by crate: `debug`, or `smbscope_lab=trace,info`.
 const VARIABLE: &str = "SMBSCOPE_LOG";
 
 /// Installs the log of the process: warnings, with one `-v` also information, with two everything. `SMBSCOPE_LOG`
@@ -17,23 +17,22 @@ const VARIABLE: &str = "SMBSCOPE_LOG";
 /// is an error of one line.
 pub(crate) fn start(verbosity: u8) -> Result<(), String> {
     let directives = std::env::var(VARIABLE).unwrap_or_default();
-    let filter: Box<dyn Layer<_> + Send + Sync> = if directives.is_empty() {
-        // Hides events of other libraries.
-        Box::new(Targets::new().with_target("smbscope", level(verbosity)))
-    } else {
-        let filter = EnvFilter::try_new(&directives).map_err(|error| format!("{VARIABLE}={directives}: {error}"))?;
-        Box::new(filter)
-    };
+    let filter = filter(&directives, verbosity).map_err(|error| format!("{VARIABLE}={directives}: {error}"))?;
     let _ = tracing::subscriber::set_global_default(registry().with(filter).with(StandardError));
     Ok(())
 }
 
-fn level(verbosity: u8) -> LevelFilter {
-    match verbosity {
+fn filter(directives: &str, verbosity: u8) -> Result<Targets, ParseError> {
+    if !directives.is_empty() {
+        return directives.parse();
+    }
+    let level = match verbosity {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         _ => LevelFilter::TRACE,
-    }
+    };
+    // Hides events of other libraries.
+    Ok(Targets::new().with_target("smbscope", level))
 }
 
 /// Writes each event as one line: `smbscope: `, the message, then the fields as `name=value`.
@@ -69,9 +68,17 @@ mod tests {
 
     #[test]
     fn each_v_shows_more() {
-        assert_eq!(
-            [0, 1, 2, 9].map(level),
-            [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::TRACE, LevelFilter::TRACE]
-        );
+        let level = |verbosity| filter("", verbosity).map(|filter| filter.into_iter().next().map(|(_, level)| level));
+        let levels = [0, 1, 2, 9].map(|verbosity| level(verbosity).unwrap_or_default());
+        let expected = [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::TRACE, LevelFilter::TRACE];
+        assert_eq!(levels, expected.map(Some));
+    }
+
+    #[test]
+    fn directives_overrule_v_and_have_to_be_levels() {
+        let chosen = filter("smbscope_lab=debug,warn", 2).expect("two levels");
+        assert!(chosen.would_enable("smbscope_lab::server", &tracing::Level::DEBUG));
+        assert!(!chosen.would_enable("smbscope_run", &tracing::Level::INFO));
+        assert!(filter("smbscope=loud", 0).is_err());
     }
 }
