@@ -234,7 +234,7 @@ fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
 }
 
 /// Reads `set` to its end, or until its stop flag is set. Calls `each` with the time of every packet and `take` with
-/// every segment, which is to be followed elsewhere ([`HostPairFollower`]).
+/// every segment, for [`HostPairFollower`]s elsewhere.
 pub fn decode(
     set: &mut CaptureSet,
     observe: &mut dyn FnMut(&CaptureSet),

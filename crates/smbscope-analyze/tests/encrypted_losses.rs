@@ -91,7 +91,7 @@ fn pair(exchange: &Exchange) -> Option<Pair> {
     is_pair.then_some([number(request.first?), number(response.first?), number(response.last?)])
 }
 
-/// The packets that an exchange requires: those of the pair, and that of the interim response.
+/// Packets that an exchange requires: the pair and the interim response.
 fn needed(exchange: &Exchange) -> Option<(Pair, Vec<u64>)> {
     let pair = pair(exchange)?;
     let interim = exchange.interim.map(|interim| interim.packet.number());

@@ -74,7 +74,7 @@ fn probe(next: &Packet) -> Packet {
     }
 }
 
-/// Inserts bytes before those of a packet and shifts everything after them.
+/// Inserts bytes before a packet's bytes and shifts everything after them.
 fn inserted(packets: &[Packet], place: usize, bytes: &[u8]) -> Vec<Packet> {
     let mut changed = packets.to_vec();
     let length = bytes.len() as u32;

@@ -3,7 +3,7 @@
 //! After a gap, either the capture lost a packet, or the network did, and the capture missed the retransmission. The
 //! receiver's acknowledgments distinguish the two.
 //!
-//! Expected times are those of the conversations.
+//! Expected times come from the conversations.
 
 use crate::common::{analyze, times};
 use smbscope_model::{Exchange, ExchangeOutcome, PacketRef, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};

@@ -247,7 +247,7 @@ fn report(arguments: &Arguments, recording: &Recording, damage: &RandomDamage, c
     }
 }
 
-/// Keeps a copy, and what is wrong with its analysis, if `--keep` was given.
+/// Writes a copy and the reason to the directory of `--keep`, if it was given.
 fn keep(arguments: &Arguments, recording: &Recording, seed: u64, copy: &[Kept], text: &str) {
     let Some(directory) = &arguments.keep else { return };
     let stem = recording.name.split(".pcap").next().unwrap_or(&recording.name);

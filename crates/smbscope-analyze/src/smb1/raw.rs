@@ -95,7 +95,7 @@ impl Smb1RawTransfer {
         }
         if let Some(mut request) = requests.outstanding.remove(key) {
             request.pending.add_response(frame, frame.length(), ResponseStatus::Nt(NtStatus::SUCCESS));
-            // There is no header and so no status: an error shows as an empty response.
+            // Without a header there is no status: an error shows as an empty response.
             request.pending.exchange.status = None;
             ledger.complete(request.pending);
         }

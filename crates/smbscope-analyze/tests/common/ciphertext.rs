@@ -212,7 +212,7 @@ fn encrypt(exchanges: &[Exchange]) -> Ciphertext {
     let first = requests.values().chain(responses.values()).map(|frame| frame.0).min_by_key(|stamp| stamp.time);
     let Some(first) = first else { return Ciphertext::told(Vec::new(), 0) };
     let numbers: BTreeMap<PacketRef, usize> = requests.keys().copied().zip(1..).collect();
-    // A compound may be answered in several frames, of which the last can't be recognised.
+    // A compound may be answered in several frames; the last one can't be recognised.
     let ends: BTreeMap<PacketRef, usize> =
         answers.iter().flat_map(|(request, frames)| frames.iter().map(|frame| (*frame, numbers[request]))).collect();
     let client = requests.iter().map(|(packet, (stamp, plain))| Said {

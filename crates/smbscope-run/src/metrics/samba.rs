@@ -39,12 +39,12 @@ impl PollSchedule {
             return None;
         }
         match ask() {
-            Ok(told) => {
-                let rest = told.cpu * REST;
+            Ok(reading) => {
+                let rest = reading.cpu * REST;
                 // Counting from the start keeps a one-second schedule from drifting.
                 self.due = if rest < Duration::from_secs(1) { begun } else { Instant::now() + rest };
                 (self.failures, self.failure) = (0, None);
-                Some(told.value)
+                Some(reading.value)
             }
             Err(why) => {
                 tracing::debug!("{why}");
@@ -134,31 +134,31 @@ mod tests {
     }
 
     #[test]
-    fn what_works_long_is_asked_less_often_and_what_is_in_vain_not_again() {
-        let told = |milliseconds| Ok(SmbstatusReading { value: (), cpu: Duration::from_millis(milliseconds) });
-        let mut turn = PollSchedule::now();
-        assert!(turn.take(|| told(40)).is_some() && turn.take(|| told(60)).is_some());
-        assert!(turn.take(|| told(40)).is_none(), "it worked for 60 ms, and rests for 1.2 s");
-        let mut turn = PollSchedule::now();
+    fn an_expensive_call_rests_and_a_failing_one_is_not_repeated() {
+        let reading = |milliseconds| Ok(SmbstatusReading { value: (), cpu: Duration::from_millis(milliseconds) });
+        let mut schedule = PollSchedule::now();
+        assert!(schedule.take(|| reading(40)).is_some() && schedule.take(|| reading(60)).is_some());
+        assert!(schedule.take(|| reading(40)).is_none(), "it worked for 60 ms, and rests for 1.2 s");
+        let mut schedule = PollSchedule::now();
         let mut asked = 0;
         for _ in 0..5 {
-            let failed = turn.take(|| {
+            let failed = schedule.take(|| {
                 asked += 1;
                 Err::<SmbstatusReading<()>, _>(format!("failure {asked}"))
             });
             assert!(failed.is_none());
         }
-        assert_eq!((asked, turn.failure.as_deref()), (3, Some("failure 3")));
+        assert_eq!((asked, schedule.failure.as_deref()), (3, Some("failure 3")));
     }
 
     /// On a busy machine smbstatus waits, which costs the server nothing.
     #[test]
-    fn what_waits_long_is_asked_again_at_once() {
-        let mut turn = PollSchedule::now();
+    fn a_call_that_only_waits_is_repeated_at_once() {
+        let mut schedule = PollSchedule::now();
         let waits = || {
             std::thread::sleep(Duration::from_millis(60));
             Ok(SmbstatusReading { value: (), cpu: Duration::ZERO })
         };
-        assert!(turn.take(waits).is_some() && turn.take(waits).is_some());
+        assert!(schedule.take(waits).is_some() && schedule.take(waits).is_some());
     }
 }
