@@ -301,14 +301,10 @@ impl Checker<'_> {
         let Some(code) = &raw.code else {
             return Err(self.source.error(step.span(), "the step has no code", "add code = \"GET_REPARSE_POINT\""));
         };
-        let names: Vec<String> =
-            FsctlProfile::ALL.iter().map(|control| control.code.to_string().replacen("FSCTL_", "", 1)).collect();
+        let name_of = |control: &FsctlProfile| control.code.to_string().replacen("FSCTL_", "", 1);
         let given = code.get_ref().strip_prefix("FSCTL_").unwrap_or(code.get_ref());
-        let Some(control) = names
-            .iter()
-            .position(|name| name == given)
-            .and_then(|at| FsctlProfile::by_code(FsctlProfile::ALL[at].code))
-        else {
+        let Some(control) = FsctlProfile::ALL.iter().find(|control| name_of(control) == given) else {
+            let names: Vec<String> = FsctlProfile::ALL.iter().map(name_of).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let what = format!("there is no step with the control code \"{}\"", code.get_ref());
             return Err(self.source.error(code.span(), what, suggest(given, &names)));
