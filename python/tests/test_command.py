@@ -19,12 +19,12 @@ from smbscope import _command
 # What stands in a terminal or a file makes no sense as an option of a function.
 NOT_IN_PYTHON = {
     "analyze": {
-        *("format", "full", "classic", "output", "csv_raw", "top", "color", "width", "quiet", "help"),
+        *("format", "full", "classic", "output", "csv_raw", "top", "color", "width", "quiet", "verbose", "help"),
         *("fail_if", "junit"),
     },
-    "bench": {"format", "full", "color", "width", "quiet", "plain", "help"},
-    "compare": {"format", "output", "color", "width", "quiet", "help"},
-    "study": {"format", "dry_run", "color", "width", "quiet", "help"},
+    "bench": {"format", "full", "color", "width", "quiet", "verbose", "plain", "help"},
+    "compare": {"format", "output", "color", "width", "quiet", "verbose", "help"},
+    "study": {"format", "dry_run", "color", "width", "quiet", "verbose", "help"},
 }
 
 
