@@ -173,6 +173,12 @@ impl Losses {
         self.reached
     }
 
+    /// Returns false if messages may be missing anywhere but before the first captured byte.
+    pub(crate) fn only_at_the_beginning(&self) -> bool {
+        let starts = self.ranges.iter().map(|(start, _)| *start).chain(self.since);
+        starts.max().unwrap_or(0) == 0
+    }
+
     pub(crate) fn any_after(&self, position: u64) -> bool {
         self.since.is_some() || self.ranges.back().is_some_and(|(_, end)| *end > position)
     }
@@ -181,6 +187,21 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loss_after_the_first_byte_is_not_only_at_the_beginning() {
+        let mut losses = Losses::default();
+        assert!(losses.only_at_the_beginning());
+        losses.begin(0);
+        assert!(losses.only_at_the_beginning());
+        losses.end(50);
+        losses.reach(100);
+        assert!(losses.only_at_the_beginning());
+        losses.begin(70);
+        assert!(!losses.only_at_the_beginning());
+        losses.end(80);
+        assert!(!losses.only_at_the_beginning());
+    }
 
     #[test]
     fn only_the_overlap_counts() {

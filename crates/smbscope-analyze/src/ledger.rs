@@ -345,6 +345,9 @@ impl<'a> Ledger<'a> {
         status: ResponseStatus,
         outcome: ExchangeOutcome,
     ) {
+        let began_before = self.view.midstream && self.client_losses.only_at_the_beginning();
+        let is_missing = outcome == ExchangeOutcome::RequestNotCaptured;
+        self.quality.requests_before_capture += u64::from(is_missing && began_before);
         let response = frame.half(opening.bytes);
         let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
         let mut pending = PendingExchange::new(exchange, frame);

@@ -95,6 +95,25 @@ fn a_capture_that_begins_with_a_response_knows_who_is_who() {
 }
 
 #[test]
+fn requests_before_the_capture_are_told_from_lost_ones() {
+    // Two commands are outstanding at the beginning; the request of ECHO 12 is missing from the capture.
+    let packets = Conversation::midstream()
+        .server_says(50, smb2::echo_response(9))
+        .client_says(100, smb2::echo(11))
+        .server_says(150, smb2::echo_response(10))
+        .server_says(200, smb2::echo_response(11))
+        .client_says(300, smb2::echo(12))
+        .server_says(400, smb2::echo_response(12))
+        .client_says(500, smb2::echo(13))
+        .server_says(600, smb2::echo_response(13))
+        .packets();
+    let lost = analyze(&damage::without(&packets, &[4]));
+    let expected = ["request_not_captured", "complete", "request_not_captured", "request_not_captured", "complete"];
+    assert_eq!(lost.outcomes(), expected.map(|outcome| format!("ECHO {outcome}")));
+    assert_eq!((lost.quality.responses_without_request, lost.quality.requests_before_capture), (3, 2));
+}
+
+#[test]
 fn a_gap_inside_a_body_keeps_the_exchange() {
     // The second of three packets of the read's response.
     let analysis = analyze(&damage::without(&open_read_close(), &[7]));

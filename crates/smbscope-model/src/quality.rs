@@ -148,6 +148,8 @@ counters! {
 
     /// Responses whose request was not captured.
     responses_without_request,
+    /// Those whose request was sent before the capture began.
+    requests_before_capture,
     /// Requests never answered although the server's whole stream was captured.
     requests_unanswered,
     /// Requests without a response where the capture lacks bytes that may have held it.

@@ -102,6 +102,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("request_end_missing", Of::Commands, "command[s] whose end was not captured, no service time"),
     ("response_end_missing", Of::Commands, "response[s] whose end was not captured"),
     ("responses_without_request", Of::Commands, "response[s] whose request was not captured"),
+    ("requests_before_capture", Of::Commands, "of them where the request was sent before the capture began"),
     ("responses_not_captured", Of::Commands, "command[s] whose response was not captured"),
     ("requests_unanswered", Of::Commands, "command[s] without an answer by the end of the capture"),
     ("causality_refused", Of::Commands, "response[s] refused, older than the command"),
@@ -256,12 +257,14 @@ fn main_causes(report: &Report) -> Vec<UntimedCause> {
         0 => (gaps, 0),
         all => (gaps * (all - one_way) / all, gaps.max(1) * one_way / all),
     };
+    let midstream = when(quality.responses_without_request > 0, quality.midstream_flows);
+    let beginning = midstream.max(quality.requests_before_capture);
     let mut causes = [
         (one_way, UntimedCause::OneDirection),
         (quality.foreign_replies, UntimedCause::OtherProtocol),
         (gaps, UntimedCause::LostPackets),
         (when(quality.snapped_packets > 0, quality.headers_truncated + quality.framing_cut), UntimedCause::SnapLength),
-        (when(quality.responses_without_request > 0, quality.midstream_flows), UntimedCause::Beginning),
+        (beginning, UntimedCause::Beginning),
         (quality.clock_steps, UntimedCause::Clock),
         (when(ended, quality.response_end_missing), UntimedCause::End),
     ];

@@ -98,6 +98,11 @@ fn a_beginning_in_the_middle_is_not_called_a_loss() {
     let both = Quality { midstream_flows: 3, responses_without_request: 2, ..lossy() };
     let expected = "About 5.0% of commands were not timed, mainly: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, both), expected);
+    // One connection began before the capture with three commands outstanding; the snap length cut off one more.
+    let mostly = Quality { responses_without_request: 4, requests_before_capture: 3, ..middle };
+    let mostly = Quality { snapped_packets: 9, framing_cut: 1, midstream_flows: 1, ..mostly };
+    let expected = "About 5.0% of commands were not timed, mainly: the capture began in the middle of connections.";
+    assert_eq!(sentence(&outcomes, mostly), expected);
     // Connections started before the capture, but no response lacks its request.
     let harmless = Quality { midstream_flows: 3, ..Quality::default() };
     assert_eq!(sentence(&[(ExchangeOutcome::Complete, 3)], harmless), "All commands in the capture were timed.");
