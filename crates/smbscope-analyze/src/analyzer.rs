@@ -23,12 +23,10 @@ pub(crate) const SMB_PORTS: [u16; 2] = [445, 139];
 
 #[derive(Debug, Clone, Default)]
 pub struct AnalyzerOptions {
-    /// Analyse only flows with one of these ports. The side with such a port is the server unless a message says
-    /// otherwise. If empty, analyse all flows.
+    /// Analyse only flows with one of these ports (all if empty), the server's unless a message shows otherwise.
     pub ports: Vec<u16>,
     pub limits: MemoryBudget,
-    /// Of packets captured on both sides of a router, count the copy closer to this end. If `None`, count the first
-    /// copy.
+    /// End of a router whose copy of a packet counts. If `None`, the first copy counts.
     pub beside: Option<Role>,
     /// Keep the parameters of requests in [`Exchange::details`](smbscope_model::Exchange), for replay.
     pub details: bool,
@@ -87,13 +85,11 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Reports every session to the other shards. With `by_connection`, also detects connections of this shard that
-    /// share a session, for shards whose connections are followed one after another.
+    /// Reports every session to the other shards, and with `by_connection` to connections of this shard that share it.
     pub(crate) fn watch_channels(&mut self, shard: usize, by_connection: bool, channels: Arc<SessionRegistry>) {
         self.sessions.watch = Some(ShardCouplingMonitor::new(shard, by_connection, channels));
     }
 
-    /// Excludes exchanges that span one of these clock steps from timing.
     pub(crate) fn set_steps_back(&mut self, steps: Arc<[ClockStep]>) {
         self.steps_back = steps;
     }
@@ -148,7 +144,6 @@ impl<E: ExchangeSink> Analyzer<E> {
         SMB_PORTS.contains(&port) || self.options.ports.contains(&port)
     }
 
-    /// Notes a flow that carried no SMB: a failed attempt to connect, or commands that the capture lost altogether.
     fn note_without_smb(&mut self, view: &FlowView, end: &FlowEnd) {
         if let Some(attempt) = attempt_of(view, end) {
             let is_smb = self.promises_smb(attempt.server.port());

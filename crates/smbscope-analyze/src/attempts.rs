@@ -66,8 +66,7 @@ impl ConnectAttemptTotals {
     }
 }
 
-/// Returns the failed attempt that a flow without SMB represents. Returns `None` if its SYN was not captured, if it
-/// carried other data, or if it was still open at the end of the capture.
+/// Failed attempt that a flow without SMB represents. `None` without its SYN, with other data, or if it never ended.
 pub(crate) fn attempt_of(view: &FlowView, end: &FlowEnd) -> Option<ConnectAttempt> {
     let opener = view.opener?;
     let (client, server) = view.ends(opener);
@@ -75,7 +74,6 @@ pub(crate) fn attempt_of(view: &FlowView, end: &FlowEnd) -> Option<ConnectAttemp
     if sent.syns == 0 || (sent.bytes + received.bytes > 0 && server.port() != NETBIOS_PORT) {
         return None;
     }
-    // The capture lost the data.
     if sent.dropped_bytes + received.dropped_bytes > 0 {
         return None;
     }

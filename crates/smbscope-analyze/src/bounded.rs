@@ -15,8 +15,7 @@ pub(crate) trait HeapBytes {
 #[derive(Debug)]
 pub(crate) struct FifoMap<K, V> {
     entries: HashMap<K, FifoMapEntry<V>, RandomState>,
-    /// Keys and insertion numbers, oldest first. Stale entries of removed keys are purged when they outnumber the
-    /// others.
+    /// Keys and insertion numbers, oldest first. Keys of removed entries are purged when they outnumber the others.
     order: VecDeque<(u64, K)>,
     count: u64,
     limit: usize,
@@ -46,7 +45,6 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
-    /// Returns a value for modification. The caller reports a change of its size to [`Self::resized`].
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
@@ -102,8 +100,7 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
     }
 }
 
-/// A bounded list whose contents don't depend on the order of insertion: the values with the smallest keys, at most
-/// `MOST`.
+/// List of the values with the smallest keys, at most `MOST`, whatever the order of insertion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound(
     serialize = "K: Serialize, V: Serialize",

@@ -1,8 +1,8 @@
 //! Detects SMB2 sessions that span several parts of the flows.
 //!
-//! A part is followed on its own: a shard, or a connection if a shard follows its connections one after another. A
-//! session with channels in several parts (MS-SMB2 multichannel) would lose its names there, so the analysis is
-//! repeated with coarser parts.
+//! A part is followed on its own: a shard, or a connection if a shard follows its connections one by one. A session
+//! with channels in several parts (MS-SMB2 multichannel) would lose its names, so the analysis restarts with coarser
+//! parts.
 
 use ahash::RandomState;
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,6 @@ impl SessionRegistry {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Met {
     servers: BTreeSet<(u64, IpAddr)>,
-    /// Sessions to which another connection was bound, so that they may exist at another address as well.
     binding: BTreeSet<u64>,
     too_many: bool,
 }
@@ -249,7 +248,6 @@ mod tests {
         };
         let parts = [
             part(&[(1, 7), (1, 9)], &[]),
-            // The same id at another server is another session.
             part(&[(2, 7)], &[]),
             part(&[(1, 9)], &[]),
             part(&[(3, 5)], &[]),

@@ -1,7 +1,6 @@
 //! One SMB connection: passes each frame to the analyzer of its protocol.
 //!
 //! A connection may change from SMB1 to SMB2 and from plain to encrypted messages, so it holds the state of all three.
-//! The protocol modules match requests and responses; [`crate::ledger`] counts the exchanges.
 
 use crate::content::FrameContent;
 use crate::encrypted::Encrypted;
@@ -95,8 +94,7 @@ impl ConnectionAnalyzer {
         self.assign_earlier(direction, StreamSpan::from_frame(frame));
     }
 
-    /// Reports to the sink the time before which no further exchange begins. `open` holds the start times of incomplete
-    /// frames, `now` is the time of the latest packet. Does nothing most of the time.
+    /// Reports the time before which no further exchange begins, given the start times of incomplete frames (`open`).
     pub(crate) fn settle(
         &mut self,
         view: &FlowView,
@@ -204,7 +202,6 @@ impl Protocols {
         match content {
             FrameContent::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
             FrameContent::Smb2 { members, compressed, cut } => {
-                // The rest of the compound was not captured.
                 ledger.quality.headers_truncated += u64::from(cut);
                 if compressed {
                     ledger.note_compressed();

@@ -31,7 +31,6 @@ pub(crate) enum FrameContent {
 }
 
 impl FrameContent {
-    /// Returns true if the snap length cut off SMB2 headers, so that their message ids are unknown.
     pub(crate) fn hides_messages(&self) -> bool {
         matches!(self, FrameContent::Smb2 { cut: true, .. } | FrameContent::Cut)
     }
@@ -41,8 +40,7 @@ impl FrameContent {
         match self {
             FrameContent::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
             FrameContent::Smb1(message) if message.header.is_reply() => Some(false),
-            // Servers send oplock breaks and, in the case of Samba, the interim response to Write_Raw without the reply
-            // flag.
+            // Servers send oplock breaks without the reply flag; Samba also its interim response to Write_Raw.
             FrameContent::Smb1(message) => {
                 let may_be_servers =
                     matches!(message.header.command, smb1::Smb1Command::LOCKING_ANDX | smb1::Smb1Command::WRITE_RAW);
@@ -60,8 +58,7 @@ pub(crate) struct Message1 {
     pub(crate) chain: [smb1::Smb1Command; 3],
     pub(crate) body: Body1,
     pub(crate) chained: Vec<Body1>,
-    /// Parameters of the first command of a request, if requested by
-    /// [`AnalyzerOptions::details`](crate::AnalyzerOptions).
+    /// Kept only with [`AnalyzerOptions::details`](crate::AnalyzerOptions), for the first command.
     pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
@@ -117,8 +114,7 @@ pub(crate) enum FrameParseResult {
     Done(FrameContent),
 }
 
-/// Parses `head`, the first bytes of a payload of `length` bytes. With `last_try`, no more bytes will follow, so parses
-/// as much as possible.
+/// Parses `head`, the first bytes of a payload of `length` bytes. With `last_try`, parses as much as possible.
 pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> FrameParseResult {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let reading = match head.get(..4) {
@@ -228,7 +224,6 @@ fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], mis
 }
 
 fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
-    // Most frames have a single member.
     let mut members = Vec::with_capacity(1);
     let mut offset = 0;
     let mut cut = false;
@@ -315,8 +310,7 @@ pub(crate) fn dialect_named(name: &str) -> Dialect {
     }
 }
 
-/// Parses a frame's content from `here`, in place if possible. Keeps a copy in `head` if more bytes are needed. `whole`
-/// is false if the snap length truncated `here`.
+/// Parses a frame from `here`, in place if possible, or collects it in `head`. `whole` is false if `here` is truncated.
 pub(crate) fn gather(
     head: &mut Vec<u8>,
     wanted: &mut usize,

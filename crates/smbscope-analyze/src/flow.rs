@@ -144,7 +144,6 @@ impl FlowState {
         frames.clear();
     }
 
-    /// Holds a frame back until the client is known; `known` is the direction if this frame decides it.
     #[cold]
     fn wait(
         &mut self,

@@ -13,21 +13,19 @@ pub(crate) struct Frame {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) first: Stamp,
-    /// The packet with the last byte, or a later one that filled a gap. Absent if it was not, or possibly not,
-    /// captured.
+    /// Packet with the last byte, or the later packet that filled a gap. Absent if possibly not captured.
     pub(crate) last: Option<Stamp>,
     pub(crate) resent: Option<Stamp>,
     pub(crate) pause: Option<FramePause>,
     pub(crate) packets: u32,
-    /// Lowest acknowledgment of the frame's packets: the data that its sender had received when it sent the first of
-    /// them, even if some are captured as later copies.
+    /// Lowest acknowledgment of the frame's packets: data received before the first of them was sent.
     pub(crate) acknowledged_first: Option<u64>,
     /// Highest acknowledgment of the frame's packets, except for possible late copies.
     pub(crate) acknowledged_last: Option<u64>,
     pub(crate) content: FrameContent,
 }
 
-/// A pause of at least [`STANDSTILL_LEAST`](smbscope_model::STANDSTILL_LEAST) between two packets of a frame, without capture loss or retransmission.
+/// Pause of at least [`STANDSTILL_LEAST`](smbscope_model::STANDSTILL_LEAST), without capture loss or retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FramePause {
     pub(crate) time: Standstill,
@@ -91,7 +89,6 @@ pub(crate) struct OpenFrame {
 }
 
 impl OpenFrame {
-    /// Records the time since the last packet as a pause, unless capture loss or a retransmission explains it.
     #[cold]
     pub(crate) fn note_pause(&mut self, chunk: &StreamChunk<'_>) {
         let time = Standstill { from: self.last.time, length: chunk.stamp.time - self.last.time };

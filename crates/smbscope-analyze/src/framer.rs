@@ -1,8 +1,7 @@
 //! Splits the bytes of one direction into frames (NetBIOS session service, direct TCP), and recovers after gaps.
 //!
-//! Only the first bytes of a frame are parsed, in place if possible; they are copied only if a frame's header spans
-//! several segments. [`crate::resync`] finds the next frame when the framing is lost. Start reading at
-//! [`Framer::data`].
+//! Only the first bytes of a frame are parsed; they are copied only if a frame's header spans several segments.
+//! [`crate::resync`] finds the next frame when the framing is lost. Start reading at [`Framer::data`].
 
 use crate::content::{FrameContent, gather, last_reading};
 use crate::frame::{Begin, Frame, Losses, OpenFrame, latest_resent, least, timely_acknowledgment};
@@ -12,19 +11,13 @@ use smbscope_capture::tcp::{StreamChunk, StreamGap};
 use smbscope_model::{PacketRef, Quality, STANDSTILL_LEAST, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
-/// Number of segments to search for SMB before the flow is assumed to be another protocol.
 const SEARCHED_SEGMENTS: u32 = 64;
 /// Longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
 const MAX_RAW: u32 = 0x1_ffff;
 
 #[derive(Debug)]
 enum FramerState {
-    /// At the beginning of a frame, with `have` bytes of its header.
-    Boundary {
-        header: [u8; HEADER_LENGTH],
-        have: usize,
-        begin: Option<Begin>,
-    },
+    Boundary { header: [u8; HEADER_LENGTH], have: usize, begin: Option<Begin> },
     Inside(OpenFrame),
     Hunting,
     Ignoring,
@@ -52,11 +45,8 @@ pub(crate) struct Mark {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decided {
     Header,
-    Content {
-        length: u32,
-    },
+    Content { length: u32 },
     NoFrame,
-    /// Only the presence of the bytes matters.
     Presence,
 }
 
@@ -242,7 +232,6 @@ impl Framer {
         }
     }
 
-    /// Parses the payload with the available bytes, because no more will follow.
     fn read_what_is_there(&mut self) {
         let FramerState::Inside(frame) = &mut self.state else { return };
         if frame.content.is_some() {
@@ -410,7 +399,6 @@ impl Framer {
         taken as u64
     }
 
-    /// Skips a frame of an unknown type with a payload of `length` bytes.
     fn skip_unknown(&mut self, position: u64, payload: &[u8], length: u64, is_message: bool) {
         let shown = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(resync::CONFIRMING);
         let behind = position + HEADER_LENGTH as u64;
@@ -537,8 +525,7 @@ impl Framer {
             content,
         };
         if trust == ResyncConfidence::Weak {
-            // Don't report it: the next frame would confirm it, but by then the other direction has continued, so that
-            // matching would be wrong.
+            // Don't report it: the other direction has continued, so that matching would be wrong.
             self.losses.begin(frame.start);
             self.losses.end(frame.end);
             self.trust = ResyncConfidence::Aligned;

@@ -1,9 +1,8 @@
 //! Batches of segments per shard, and the decision when to pass a batch to a worker.
 //!
 //! Shards fill at about the same rate. If each batch were passed on when full, all would be full at once, and the
-//! workers would be overloaded and idle in turn. So there is room for half of what all shards ask for, and the fullest
-//! batch goes when that is used up. Batches then leave one at a time, as full as before. At the beginning the limit is
-//! lower, so that workers start early.
+//! workers would be overloaded and idle by turns. So there is room for half the segments that all shards ask for, and
+//! the fullest batch goes when that is used up. At the beginning the limit is lower, so that workers start early.
 
 use smbscope_capture::TcpSegment;
 use smbscope_capture::batch::SegmentBatch;
@@ -12,8 +11,7 @@ use std::sync::Arc;
 
 /// Minimum batch size in segments; passing on a batch has a cost.
 const BATCH_LEAST: usize = 1024;
-/// Mean number of segments per connection in a batch, so that loading the connection's state into the CPU cache pays
-/// off.
+/// Mean number of segments per connection in a batch that pays for loading the connection's state into the CPU cache.
 const BATCH_OF_EACH: usize = 128;
 const BATCH_SEGMENTS: usize = 16384;
 const BATCH_BYTES: usize = 2 << 20;
@@ -30,8 +28,7 @@ impl ShardBatches {
         ShardBatches { batches: (0..shards).map(|_| SegmentBatch::default()).collect(), until_look: INTERVAL, looks: 0 }
     }
 
-    /// Adds a segment. `take` empties a batch or replaces it by an empty one. When it is called depends on the segments
-    /// only.
+    /// Adds a segment. `take` empties a batch or replaces it; the segments alone determine when it is called.
     #[inline]
     pub(crate) fn push(
         &mut self,

@@ -23,8 +23,7 @@ use std::sync::Arc;
 const MAX_LISTED: usize = 16;
 const MAX_LISTED_BYTES: usize = 2048;
 
-/// Interval between reports to the sink, in finished exchanges, and as a fraction of the outstanding requests, all of
-/// which are inspected for a report.
+/// Interval between reports: finished exchanges, and a fraction of the outstanding requests that a report inspects.
 const SETTLED_EVERY: usize = 8;
 const SETTLED_PART: usize = 32;
 
@@ -240,8 +239,7 @@ impl<'a> Ledger<'a> {
         let request = frame.half(opening.bytes);
         let mut exchange = Exchange { request, think_time, ..self.blank(&opening) };
         note_standstill(&mut exchange, frame, true);
-        // Late copies may come in a row, or together in one packet; the server's last message was received before all
-        // of them.
+        // Late copies may come in a row; the server's last message was received before all of them.
         let acknowledged_before = self.accounts.acknowledged.min(Some(self.accounts.server_seen));
         if frame.acknowledged_last.is_some() {
             self.accounts.acknowledged = frame.acknowledged_first.min(frame.acknowledged_last);
@@ -286,7 +284,6 @@ impl<'a> Ledger<'a> {
         self.report(pending);
     }
 
-    /// Counts a [started](Self::started) request as answered. The caller passes it to [`Self::report`] later.
     pub(crate) fn set_aside(&mut self, pending: &PendingExchange) {
         self.accounts.busy = self.accounts.busy.saturating_sub(1);
         self.accounts.note_response(&pending.exchange);
@@ -361,7 +358,6 @@ impl<'a> Ledger<'a> {
     pub(crate) fn abandon(&mut self, mut pending: Box<PendingExchange>) {
         let after = pending.acknowledged.unwrap_or(0);
         pending.exchange.outcome = if pending.exchange.response.first.is_some() {
-            // Some messages of the response were captured, but not the last one.
             pending.exchange.response.last = None;
             ExchangeOutcome::ResponseEndMissing
         } else if pending.may_stay_unanswered {

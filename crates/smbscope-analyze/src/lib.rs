@@ -2,8 +2,7 @@
 //!
 //! [`Analyzer`] is the sink of [`smbscope_capture::tcp::FlowTable`]: bytes in order become frames (`framer`, and
 //! `resync` if the framing is lost), frames become messages (`content`), and messages become exchanges (`smb1`, `smb2`,
-//! `encrypted`), which a connection holds until nothing can change them any more. [`pipeline`] runs analyzers on
-//! several threads; start reading there or in `flow`.
+//! `encrypted`). [`pipeline`] runs analyzers on several threads; start reading there or in `flow`.
 
 #![forbid(unsafe_code)]
 

@@ -38,7 +38,6 @@ pub(crate) struct TrackedTreeConnect {
 }
 
 impl TrackedTreeConnect {
-    /// Parses the path of a tree connect, `\\server\share`. `None` if it was truncated before the share.
     pub(crate) fn new(path: &CapturedName) -> Option<TrackedTreeConnect> {
         let (server, share) = path.text.rsplit_once('\\').unwrap_or(("", &path.text));
         if !path.is_whole() && server.trim_start_matches('\\').is_empty() {
@@ -105,7 +104,6 @@ impl HeapBytes for TrackedSession {
 pub(crate) struct Sessions {
     table: FifoMap<(IpAddr, u64), TrackedSession>,
     addresses: HashMap<u64, BTreeSet<IpAddr>, RandomState>,
-    /// Channels to other addresses of a server, mapped to the origin of the session.
     aliases: FifoMap<(IpAddr, u64), (IpAddr, u64)>,
     pub(crate) watch: Option<ShardCouplingMonitor>,
     pub(crate) connection: u64,
@@ -297,7 +295,6 @@ impl Default for ConnectionNames {
 }
 
 impl ConnectionNames {
-    /// Assumes that no oplock remains, without looking at the new level.
     pub(crate) fn oplock_broken(&mut self, fid: u16) {
         if let Some(open) = self.opens.get_mut(&fid) {
             self.rereads.oplock_broken(&mut open.facts, GrantedCaching::NotGranted);
@@ -330,8 +327,7 @@ fn kept_text(text: String) -> Option<Arc<str>> {
     kept(&CapturedName::from(text))
 }
 
-/// Returns the display name of a session's user. A Kerberos ticket encrypts the client's name and shows only the
-/// service; a user name truncated by the snap length is not shown.
+/// Returns the display name of a session's user. Kerberos tickets hide it; a truncated name is not shown.
 pub(crate) fn user_name(identity: &SecurityToken) -> Option<Arc<str>> {
     match identity {
         SecurityToken::NtlmAuthenticate { anonymous: true, .. } => Some("(anonymous)".into()),

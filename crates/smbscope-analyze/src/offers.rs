@@ -1,5 +1,4 @@
-//! Negotiated offers of client and server in either protocol. Clients repeat their offers, so each distinct offer is
-//! stored once.
+//! Negotiated offers of client and server in either protocol. Each distinct offer is stored once.
 
 use crate::content::dialect_named;
 use ahash::RandomState;

@@ -1,9 +1,9 @@
 //! Findings of a part of an analysis, which merge in any order and grouping and are finished once.
 //!
-//! Parts divide the connections, and no connection is in two of them. The merge of all parts equals the findings of a
-//! single analysis as long as no shard has more connections than it may list
-//! ([`MemoryBudget::part`](smbscope_model::MemoryBudget::part)), evicts connections for lack of memory, or has more
-//! than 2 MiB of user and share names, and there are at most 128 skipped protocols besides those of IP and UDP ports.
+//! No connection is in two parts. The merge of all parts equals the findings of a single analysis as long as no shard
+//! has more connections than it may list ([`MemoryBudget::part`](smbscope_model::MemoryBudget::part)), evicts
+//! connections for lack of memory, or has more than 2 MiB of user and share names, and there are at most 128 skipped
+//! protocols other than IP protocols and UDP ports.
 
 use crate::analyzer::AnalyzerOutcome;
 use crate::attempts::ConnectAttemptTotals;
@@ -159,14 +159,12 @@ impl Partial {
     }
 }
 
-/// Groups parts that share sessions and have to be followed together. Returns indices; each part is in one group, and
-/// both levels are in order.
+/// Groups parts that share sessions and have to be followed together. Returns indices, sorted on both levels.
 pub fn coupled(parts: &[&Partial]) -> Vec<Vec<usize>> {
     channels::coupled(parts.iter().map(|part| &part.sessions))
 }
 
-/// Removes duplicates of clock steps, since each flow has its own packets around a step. Returns them in order of the
-/// packets after the step.
+/// Removes duplicates, since each flow has its own packets around a step. Sorts by the packets after the step.
 fn distinct<'s>(steps: impl Iterator<Item = &'s ClockStep>) -> Vec<ClockStep> {
     let mut distinct: Vec<ClockStep> = Vec::new();
     for step in steps {
@@ -182,8 +180,7 @@ fn distinct<'s>(steps: impl Iterator<Item = &'s ClockStep>) -> Vec<ClockStep> {
     distinct
 }
 
-/// Finds connections with equal initial sequence numbers on both sides, similar start times and different addresses.
-/// Returns the earlier and the later of each pair.
+/// Finds pairs of connections with equal initial sequence numbers, similar start times and different addresses.
 fn translated(mut initials: Vec<Initials>) -> Vec<SeenTwice> {
     initials.sort_unstable_by_key(|(numbers, first, ends)| (*numbers, *first, *ends));
     let pairs = initials.windows(2).filter_map(|pair| match pair {

@@ -1,5 +1,4 @@
-//! Outstanding exchanges by id and in the order of sending, and finished exchanges that a late retransmission may still
-//! affect.
+//! Outstanding exchanges by id and in the order of sending, and finished ones that a late retransmission may affect.
 
 use crate::frame::Frame;
 use smbscope_capture::tcp::Retransmission;
@@ -34,14 +33,12 @@ impl StreamSpan {
 pub(crate) struct PendingExchange {
     pub(crate) exchange: Exchange,
     pub(crate) request: StreamSpan,
-    /// Position in the server's stream that the client had received when it sent the request; the response comes after
-    /// it.
+    /// Position in the server's stream that the client had received before it sent the request.
     pub(crate) acknowledged: Option<u64>,
     /// Position that the captured copy of the request acknowledged, even if that is a late copy.
     pub(crate) acknowledged_by_copy: Option<u64>,
-    /// Lower limit for the position that the client had received before this request, from the previous request and the
-    /// server's messages so far. If this is a late copy, the client had already received the response to the first
-    /// copy.
+    /// Lower limit for the position received before this request, from the previous request and the server's messages
+    /// so far. A late copy may acknowledge the response to the first copy.
     pub(crate) acknowledged_before: Option<u64>,
     pub(crate) response: Option<StreamSpan>,
     /// The latest packet of the request that was a retransmission of missing data; the request was not complete before.
@@ -136,8 +133,7 @@ impl PendingExchange {
     }
 }
 
-/// Records a pause that the server caused: in a request while the server's receive window was closed, in a response
-/// while the client's was open.
+/// Records a pause that the server caused: with its window closed during a request, with the client's open otherwise.
 #[inline]
 pub(crate) fn note_standstill(exchange: &mut Exchange, frame: &Frame, from_client: bool) {
     if let Some(pause) = frame.pause.filter(|pause| pause.receiver_full == from_client)
@@ -207,8 +203,7 @@ impl RecentExchanges {
     }
 }
 
-/// Prefetches an exchange that was written a while ago and is counted next: reads one field in each of its cache lines
-/// without waiting for the result.
+/// Prefetches each cache line of an exchange that was written a while ago and is counted next.
 #[inline]
 fn fetch(exchange: &Exchange) {
     let Exchange { request, response, path, command, status, think_time, .. } = exchange;
@@ -293,8 +288,7 @@ impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> Outstand
         std::mem::take(self).requests.into_values()
     }
 
-    /// Passes the requests that may lie in a range of the client's stream to `take`. Searches `order` instead of the
-    /// order of sending, if given.
+    /// Passes requests that may lie in a range of the client's stream to `take`, in the order of sending or in `order`.
     pub(crate) fn near(
         &mut self,
         span: StreamSpan,
@@ -316,9 +310,7 @@ fn began_at<K: Ord, R: AsRef<PendingExchange>>(requests: &BTreeMap<K, R>) -> imp
     |start, id| requests.get(&id).is_some_and(|request| request.as_ref().request.start == start)
 }
 
-/// Order in which outstanding requests were sent, by start position. Finds the oldest request, and the requests in a
-/// range of the client's stream, without inspecting all of them. Entries of finished requests are purged when they
-/// outnumber the others.
+/// Outstanding requests by start position. Finished entries are purged when they outnumber the others.
 #[derive(Debug)]
 pub(crate) struct SentOrder<K> {
     entries: VecDeque<(u64, K)>,
@@ -331,8 +323,7 @@ impl<K> Default for SentOrder<K> {
 }
 
 impl<K: Copy> SentOrder<K> {
-    /// Adds a request. `start` must not decrease, since messages arrive in stream order. `alive` returns true for
-    /// entries that are still outstanding, of which there are `outstanding`.
+    /// Adds a request. `start` must not decrease; `alive` is true for the `outstanding` entries that are not finished.
     #[inline]
     pub(crate) fn push(&mut self, start: u64, key: K, outstanding: usize, alive: impl Fn(u64, K) -> bool) {
         if self.entries.len() >= 2 * outstanding + 16 {
@@ -351,8 +342,7 @@ impl<K: Copy> SentOrder<K> {
         None
     }
 
-    /// Iterates over the requests that begin before `end`, starting with the last one that begins at or before `start`
-    /// and may reach into the range. Some may be finished.
+    /// Requests that begin before `end`, from the last one at or before `start` on. Some may be finished.
     pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = K> {
         let first = self.entries.partition_point(|(begin, _)| *begin <= start);
         // The members of a compound all have the start position of their frame.
@@ -363,13 +353,11 @@ impl<K: Copy> SentOrder<K> {
 }
 
 pub trait ExchangeSink {
-    /// Called when nothing can change this exchange any more.
     fn exchange(&mut self, exchange: &Exchange);
 
     /// Called after every few exchanges of a connection with the time up to which it is settled.
     fn settled(&mut self, _: &Settled) {}
 
-    /// Called when a connection is over, after all its exchanges.
     fn closed(&mut self, _: &ConnectionSummary) {}
 }
 

@@ -1,9 +1,8 @@
 //! Captures → exchanges on several threads, with the same result for any number of threads.
 //!
-//! The calling thread reads and decodes. Segments are sharded by connection, and each shard is followed on its own,
-//! with its own flows, connections, sessions and limits. There are always [`SHARDS`] shards, whatever the number of
-//! threads, so that number affects the running time only. If connections are sharded, a shard collects batches of
-//! segments, larger ones for more connections, and processes each batch connection by connection.
+//! The calling thread reads and decodes. Segments are sharded by connection, and each of the [`SHARDS`] shards has its
+//! own flows, connections, sessions and limits, whatever the number of threads. If connections are sharded, a shard
+//! collects batches of segments, larger ones for more connections, and processes each batch connection by connection.
 //!
 //! The only difference from a single shard would be an SMB2 session with channels in several shards. The analysis then
 //! fails with [`RerunReason::Coupled`] and has to be repeated with coarser shards. Start reading at [`run`].
@@ -50,15 +49,12 @@ pub enum Threading {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerunReason {
-    /// The capture was assumed to be in time order but is not.
     OutOfOrder,
     Coupled,
 }
 
-/// Receiver of exchanges. Runs on the thread that found them.
 pub trait Sink: Send {
-    /// Announces the shard of the following calls. The order of exchanges within a shard does not depend on the
-    /// threads.
+    /// Announces the shard of the following calls. Threads don't affect the order of exchanges within a shard.
     fn turn_to(&mut self, _shard: usize) {}
 
     fn exchange(&mut self, exchange: &Exchange);
@@ -66,7 +62,6 @@ pub trait Sink: Send {
     /// Called after every few exchanges of a connection with the time up to which it is settled.
     fn settled(&mut self, _: &Settled) {}
 
-    /// Called when a connection is over, after all its exchanges.
     fn closed(&mut self, _: &ConnectionSummary) {}
 }
 
@@ -76,8 +71,7 @@ impl<F: FnMut(&Exchange) + Send> Sink for F {
     }
 }
 
-/// Reads `set` to its end, or until its stop flag is set, and passes every exchange to one of `sinks`, which must not
-/// be empty. Calls `observe` periodically.
+/// Reads `set` to its end or stop flag; each exchange goes to one of `sinks` (not empty). Calls `observe` periodically.
 pub fn run<S: Sink>(
     set: &mut CaptureSet,
     options: &AnalyzerOptions,
@@ -226,15 +220,13 @@ fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
                 (bits >> 64) as u64 ^ bits as u64
             }
         };
-        // Fibonacci hashing, whose quality affects only the distribution of work. Only the highest bits depend on the
-        // whole number.
+        // Fibonacci hashing, good enough to distribute work. Only the highest bits depend on the whole number.
         (address ^ port).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
     };
     mix(segment.source).wrapping_add(mix(segment.destination))
 }
 
-/// Reads `set` to its end, or until its stop flag is set. Calls `each` with the time of every packet and `take` with
-/// every segment, for [`HostPairFollower`]s elsewhere.
+/// Reads `set` to its end, or until its stop flag is set, for [`HostPairFollower`]s elsewhere.
 pub fn decode(
     set: &mut CaptureSet,
     observe: &mut dyn FnMut(&CaptureSet),
@@ -250,8 +242,7 @@ pub fn decode(
     Ok(reader.finish(set))
 }
 
-/// Follows the segments of some pairs of hosts on the calling thread. Expects segments in time order, with the ordinals
-/// and packets of a single analysis.
+/// Follows some pairs of hosts on the calling thread. Expects the ordinals and packets of a single analysis.
 pub struct HostPairFollower<'s> {
     worker: ShardWorker<'s>,
     sharding: Sharding,
@@ -285,7 +276,6 @@ impl<'s> HostPairFollower<'s> {
         self.worker.segment(shard_of(segment, self.sharding), segment);
     }
 
-    /// Returns true if a session was seen in several shards, so that [`HostPairFollower::finish`] will fail.
     pub fn is_coupled(&self) -> bool {
         self.sharding != Sharding::None && self.channels.are_coupled()
     }
@@ -402,7 +392,6 @@ struct PipelineConfig<'a> {
 
 struct ShardWorker<'s> {
     sink: Rc<RefCell<&'s mut dyn Sink>>,
-    /// The first shard of this worker, and the distance to the next one: shard `i` is at `i / stride`.
     first: usize,
     stride: usize,
     shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,

@@ -132,14 +132,13 @@ impl Rereads {
         self.changed(open);
     }
 
-    /// Records a lease break. The affected files are unknown, so the tracking of all files begins anew.
+    /// Forgets all reads, since a lease break does not say which files it affects.
     pub(crate) fn lease_broken(&mut self) {
         self.lease_breaks = self.lease_breaks.wrapping_add(1);
     }
 }
 
 impl Read {
-    /// Adds a range. Returns true if it was already covered.
     fn add(&mut self, bytes: Range<u64>) -> bool {
         let Range { mut start, mut end } = bytes;
         let touches = |(from, to): (u64, u64), start: u64, end: u64| from < to && from <= end && start <= to;

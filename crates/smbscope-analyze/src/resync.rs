@@ -40,17 +40,14 @@ pub(crate) fn may_follow(bytes: &[u8]) -> bool {
     header.frame_type != FrameType::Message || id.len() < 4 || is_protocol_id(id)
 }
 
-/// A frame with an invalid type, or without SMB where SMB is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misnamed {
-    /// A message: the type byte is not the one that was received.
+    /// A message; the received type byte was damaged.
     Message(FrameHeader),
-    /// This many other bytes, followed by a frame.
     Other(u64),
 }
 
-/// Classifies a frame with an invalid header. `payload` is the captured part after the header in a segment that has
-/// `length` more bytes.
+/// Classifies a frame with an invalid header. `payload` is captured, in a segment with `length` more bytes.
 pub(crate) fn misnamed(header: [u8; HEADER_LENGTH], payload: &[u8], length: u64) -> Option<Misnamed> {
     let frame = FrameHeader::parse([0, header[1], header[2], header[3]])?;
     if is_plausible_message(payload, frame.length as usize) {
@@ -62,8 +59,7 @@ pub(crate) fn misnamed(header: [u8; HEADER_LENGTH], payload: &[u8], length: u64)
     (ends_with_segment || confirmed).then_some(Misnamed::Other(frame.length.into()))
 }
 
-/// Searches for a frame in the captured bytes of a segment with `length` bytes on the wire. `session` is the id of
-/// earlier encrypted frames.
+/// Searches a segment of `length` bytes on the wire for a frame. `session` is the id of earlier encrypted frames.
 pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool, session: Option<u64>) -> Option<ResyncPoint> {
     if at_segment_start && let Some(found) = candidate(captured, 0, length, true, session) {
         return Some(found);
@@ -113,9 +109,8 @@ pub(crate) fn find_straddling(
     })
 }
 
-/// Returns the confidence in a frame with this header, or `None` if it is not a frame. `payload` is the captured part
-/// after the header in a segment that has `length` more bytes; `at_segment_start` is true if the frame or its payload
-/// begins with a segment.
+/// Returns `None` if this is not a frame. `payload` is the captured part after the header, in a segment that has
+/// `length` more bytes; `at_segment_start` is true if the frame or its payload begins with a segment.
 fn trust(
     header: [u8; HEADER_LENGTH],
     payload: &[u8],
@@ -213,7 +208,6 @@ mod tests {
 
     #[test]
     fn a_message_behind_a_wrong_type_is_a_message() {
-        // The first byte is from a window probe.
         let bytes = echo_frame();
         let frame = FrameHeader { frame_type: FrameType::Message, length: 68 };
         assert_eq!(misnamed([0x5a, 0, 0, 68], &bytes[4..], 68), Some(Misnamed::Message(frame)));

@@ -1,10 +1,9 @@
 //! Estimates the number of commands that a capture misses completely, request and response.
 //!
-//! SMB2 numbers the messages of a connection consecutively (MS-SMB2 §3.2.4.1.3), so the ids that never occurred belong
-//! to lost commands; if commands take several ids, their number is an estimate. The MIDs of most SMB1 clients are a
-//! counter, too. For other clients and for encrypted frames, the number of missing bytes in each direction, divided by
-//! the typical size of the frames around them, gives two estimates of the same number, which are weighted by their
-//! variance.
+//! SMB2 numbers the messages of a connection consecutively (MS-SMB2 §3.2.4.1.3), so ids that never occurred belong to
+//! lost commands; if commands take several ids, their number is an estimate. The MIDs of most SMB1 clients are a
+//! counter, too. Otherwise, the missing bytes of each direction, divided by the typical size of the frames around them,
+//! give two estimates of the same number, which are weighted by their variance.
 
 use smbscope_model::Quality;
 use smbscope_wire::smb2::Smb2Header;
@@ -53,8 +52,7 @@ impl UnseenEstimate {
         *self = self.plus(other);
     }
 
-    /// Combines two estimates of the same number, weighted by their variance. If they differ by more than their errors,
-    /// the variance is increased accordingly (Birge 1932).
+    /// Combines two estimates by variance; a difference beyond their errors increases the variance (Birge 1932).
     fn and(self, other: UnseenEstimate) -> UnseenEstimate {
         let weights = self.variance + other.variance;
         if weights <= 0.0 {
@@ -67,8 +65,8 @@ impl UnseenEstimate {
         }
     }
 
-    /// Estimates the commands of a connection that lost every message in the capture, from the lost bytes of each direction,
-    /// 0 if unknown: at least one command. Bulk data goes in the direction with more bytes.
+    /// Estimates the commands of a connection that lost every message in the capture, at least one, from the lost bytes
+    /// of each direction (0 if unknown). Bulk data goes in the direction with more bytes.
     pub(crate) fn from_bytes(lost: [u64; 2]) -> UnseenEstimate {
         let Some(least) = lost.into_iter().filter(|bytes| *bytes > 0).min() else { return UnseenEstimate::default() };
         let count = (least as f64 / TYPICAL_MESSAGE).max(1.0);
@@ -110,8 +108,7 @@ impl SizeMoments {
         }
     }
 
-    /// Estimates how many items of these sizes make up a total. Includes the variation of a sum of independent sizes
-    /// and the uncertainty of the mean.
+    /// Estimates how many items of these sizes make up a total. Includes the variation of the sizes and of their mean.
     fn within(self, total: f64) -> UnseenEstimate {
         if self.sum <= 0.0 || total <= 0.0 {
             return UnseenEstimate::default();
@@ -135,13 +132,11 @@ pub(crate) struct MessageIds {
 struct MessageIdRange {
     start: u64,
     end: u64,
-    /// Numbers of ids per command when the first id of the range occurred.
     charges: SizeMoments,
 }
 
 impl MessageIds {
-    /// Records the ids of a request or its response. Not to be called for CANCEL, which repeats an id, or for
-    /// unsolicited messages, which have none.
+    /// Records the ids of a request or its response. Not for CANCEL and unsolicited messages.
     #[inline]
     pub(crate) fn note(&mut self, header: &Smb2Header) {
         let (start, charge) = (header.message_id, u64::from(header.credit_charge.max(1)));
@@ -186,8 +181,7 @@ impl MessageIds {
         self.charges.within(end.saturating_sub(self.requested_to) as f64).count
     }
 
-    /// Estimates the number of commands whose ids never occurred. A connection starts with id 0 if its beginning was
-    /// captured.
+    /// A connection starts with id 0 if its beginning was captured.
     fn unseen(&self, from_the_beginning: bool) -> UnseenEstimate {
         let mut estimate = self.settled;
         let mut expected = if from_the_beginning { 0 } else { self.ranges.front().map_or(0, |first| first.start) };
@@ -200,20 +194,17 @@ impl MessageIds {
     }
 }
 
-/// Numbers of `BITS` bits that a sender assigns to its messages. If they are a counter, the missing numbers are lost
-/// messages.
+/// Numbers of `BITS` bits that a sender assigns to its messages. In a counter, missing numbers are lost messages.
 #[derive(Debug, Default)]
 pub(crate) struct SequenceTracker<const BITS: u32> {
     last: Option<u64>,
     step: u64,
-    /// Number of messages with the expected number and nothing missing before them, and of messages with an unexpected
-    /// number.
+    /// Messages with the expected number and nothing missing before them, and messages with an unexpected number.
     regular: u64,
     irregular: u64,
     missing: u64,
 }
 
-/// MIDs of a connection's SMB1 requests, which are a counter with most clients.
 pub(crate) type MidCounter = SequenceTracker<16>;
 
 impl<const BITS: u32> SequenceTracker<BITS> {
@@ -265,7 +256,6 @@ impl<const BITS: u32> SequenceTracker<BITS> {
 pub(crate) struct HiddenFrames {
     pub(crate) frames: u64,
     pub(crate) unread: u64,
-    /// Bytes of frames with messages whose headers the snap length cut off.
     cut: u64,
     /// True if bytes before the first frame were not read.
     pub(crate) begins_unread: bool,
@@ -331,8 +321,7 @@ impl HiddenFrames {
         UnseenEstimate { count: self.tail.count * per_frame, variance: self.tail.variance * per_frame * per_frame }
     }
 
-    /// Estimates the total number of commands with a half in this direction, of which `seen` were captured. Absent if
-    /// nothing was captured.
+    /// Estimates the commands with a half in this direction, `seen` of them captured. Absent if nothing was captured.
     fn commands(&mut self, seen: u64) -> Option<UnseenEstimate> {
         self.settle();
         if seen == 0 || self.frames == 0 {
@@ -349,7 +338,6 @@ impl HiddenFrames {
 
 #[derive(Debug)]
 pub(crate) struct CommandObservations<'a> {
-    /// Numbers of captured commands: with either half, with a request, with a response.
     pub(crate) seen: u64,
     pub(crate) asked: u64,
     pub(crate) answered: u64,
@@ -359,11 +347,9 @@ pub(crate) struct CommandObservations<'a> {
     pub(crate) mids: Option<&'a MidCounter>,
     pub(crate) encrypted: EncryptedMissing,
     pub(crate) from_the_beginning: bool,
-    /// True if the capture began while the server was sending.
     pub(crate) begins_in_response: bool,
 }
 
-/// Missing encrypted messages of client and server. Absent if they are not numbered.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EncryptedMissing {
     pub(crate) requests: Option<u64>,
@@ -385,7 +371,6 @@ impl CommandObservations<'_> {
         if both.count < 0.5 { UnseenEstimate::default() } else { both.plus(A_COMMAND_MORE_OR_LESS) }
     }
 
-    /// Returns the number of commands without a captured header.
     pub(crate) fn unseen(self) -> UnseenEstimate {
         // Asked before the capture, and answered by a response whose header came before it, too.
         let before = UnseenEstimate { count: 1.0, variance: ROUNDING };
@@ -493,8 +478,7 @@ mod tests {
 
     #[test]
     fn requests_missing_at_the_end_are_not_counted_beside_their_responses() {
-        // A request of 200 bytes is captured, and 400 bytes after it are missing: two requests. The same for their
-        // responses.
+        // A request of 200 bytes, and 400 missing bytes after it: two requests. The responses look the same.
         let unseen = |(answered, missing): (u64, u64)| {
             let [mut client, mut server] = [HiddenFrames::default(), HiddenFrames::default()];
             client.frame(200);

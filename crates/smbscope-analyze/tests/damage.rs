@@ -119,8 +119,8 @@ proptest! {
     #![proptest_config(config())]
 
     /// Missing bytes are known exactly, up to the last byte that the capture mentions (the very last one may be a FIN).
-    /// The number of missing packets is at least what the bytes require, and at most what was dropped if segments are
-    /// no larger than Ethernet's or the largest one seen.
+    /// The number of missing packets is at least what the missing bytes require, and no more than were dropped if
+    /// segments are no larger than Ethernet's or the largest one seen.
     #[test]
     fn what_the_capture_dropped_is_known_to_the_byte(
         script in scripts(),

@@ -26,8 +26,8 @@ fn frames_one_after_the_other_are_pairs() {
 
 #[test]
 fn the_port_that_is_asked_for_is_the_servers_where_only_encrypted_frames_were_captured() {
-    // A server on a high port, as in a test setup; the capture begins after the login. If the lower port were taken for
-    // the server's, client and server would be swapped.
+    // A server on a high port, as in a test setup; the capture begins after the login. If the lower port were assumed
+    // to be the server's, client and server would be swapped.
     let packets = Conversation::midstream()
         .ports(43_202, 44_653)
         .client_says(100, smb2::encrypted(SESSION, 140))

@@ -126,7 +126,7 @@ fn score_file(name: &str, loss: Loss, seeds: u64) -> Score {
     total
 }
 
-/// Maps packet numbers to those of the undamaged conversation.
+/// Maps packet numbers of the damaged conversation to the undamaged one.
 fn original(exchange: &mut Exchange, packets: &[Packet]) {
     common::truth::renumber(exchange, |packet| {
         PacketRef::new(packet.capture(), packets[packet.number() as usize - 1].origin as u64 + 1)

@@ -261,7 +261,7 @@ fn what_was_cut_off_before_its_first_letter_is_no_name() {
         let (exchanges, quality) = read_files(&[&damage::snap(&smb2_names(), snap)]);
         assert!(exchanges.iter().all(|exchange| exchange.path.is_none()), "snap length {snap}");
         assert!(quality.names_cut >= 1, "snap length {snap}: {}", quality.names_cut);
-        // The server's name must not be taken for a share.
+        // The server's name must not be reported as a share.
         let shares: Vec<_> = exchanges.iter().filter_map(|exchange| exchange.share.as_deref()).collect();
         assert!(shares.iter().all(|share| "data…".starts_with(share.trim_end_matches('…'))), "{snap}: {shares:?}");
     }

@@ -182,7 +182,7 @@ fn a_connection_that_goes_on_after_it_was_evicted_is_no_second_channel() {
 }
 
 // Pairs of hosts divided among parts that are followed separately: merged in any order, and after serialization, the
-// result equals that of a single analysis.
+// result is the same as from a single analysis.
 
 struct Captured {
     _file: NamedTempFile,

@@ -32,7 +32,7 @@ fn recall(ids: Ids, plan: Plan, seeds: std::ops::Range<u64>) -> (u64, u64) {
     (found, missed)
 }
 
-/// Recall is at least 99% of what the surviving packets allow.
+/// At least 99% of the exchanges that the surviving packets allow are found.
 #[test]
 fn what_survives_is_found() {
     let seeds = std::env::var("SMBSCOPE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60);

@@ -4,7 +4,7 @@ use crate::common::{Analysis, analyze, analyze_told, times};
 use smbscope_model::{ExchangeOutcome, FileId, Subcommand};
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 
-/// A connection that has carried SMB before, without which data without a header is not expected.
+/// A connection that has carried SMB before: only there is data without a header accepted.
 fn greeted() -> Conversation {
     Conversation::new()
         .client_says(30, smb1::negotiate(0, &["NT LM 0.12"]))

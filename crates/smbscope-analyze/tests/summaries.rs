@@ -190,7 +190,7 @@ fn the_interfaces_of_a_real_server_are_read() {
     let addresses: Vec<String> = told.iter().map(|one| one.address.to_string()).collect();
     assert_eq!(addresses, ["fd99::1", "10.99.0.1"]);
     assert!(told.iter().all(|one| (one.index, one.link_speed) == (u32::MAX, 1_000_000_000)));
-    // smb2.multichannel.generic.num_channels opens 32 further connections, of which the server refuses the last.
+    // smb2.multichannel.generic.num_channels opens 32 further connections; the server refuses the last.
     assert_eq!(connections.iter().filter(|one| one.binds_session).count(), 32);
 }
 

@@ -1,13 +1,10 @@
 //! Segments in transit from the reading thread to a thread that follows flows.
 //!
-//! A batch stores the segment headers and the locations of their payloads: in the memory-mapped file, which stays
-//! mapped while a batch needs it, or in the batch's own arena if they came from a stream or from IP reassembly.
-//! Payloads that start a message are also copied to the arena: they will be read, and by then the file's pages may have
-//! left the CPU caches. Headers are packed because passing them between cores costs one transfer per cache line.
-//! Batches are reused, so no allocation happens per packet.
-//!
-//! [`SegmentBatch::by_connection`] visits a batch one connection at a time, so that with thousands of connections the
-//! state of each is loaded into the CPU caches once per batch.
+//! A batch stores packed headers (passing them between cores costs one transfer per cache line) and the locations of
+//! payloads: in the memory-mapped file, or in the batch's own arena if they came from a stream or from IP reassembly.
+//! Payloads that start a message are copied to the arena as well: the file's pages may have left the CPU caches by the
+//! time they are read. [`SegmentBatch::by_connection`] visits one connection at a time, so that the state of each is
+//! loaded into the CPU caches once per batch. Batches are reused, so no allocation happens per packet.
 
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::reader::Backing;
@@ -22,8 +19,7 @@ const ARENA: u32 = u32::MAX;
 /// Longest payload that is copied because it seems to start a message.
 const COPIED_MAX: usize = 2048;
 
-/// Prefetch distance, in segments, for headers and payloads when a batch is read out of order. Tuned by measurement:
-/// the other values that were tried were slower.
+/// Prefetch distance, in segments, when a batch is read out of order. The best of the values measured.
 const HEADERS_AHEAD: usize = 12;
 const PAYLOADS_AHEAD: usize = 4;
 /// Cache lines prefetched per payload; most messages are no longer than this.
@@ -40,7 +36,6 @@ pub struct SegmentBatch {
     backings: Vec<Arc<Backing>>,
 }
 
-/// Header fields of a segment and the location of its payload, in one cache line.
 #[repr(align(64))]
 struct Packed {
     time: i64,
@@ -93,8 +88,7 @@ impl Packed {
 #[derive(Default)]
 struct BatchConnections {
     list: Vec<BatchConnection>,
-    /// Open-addressing hash table of indexes into `list`; [`VACANT`] marks a free slot. At least twice as long as
-    /// `list`.
+    /// Open-addressing hash table of indexes into `list`, at least twice as long; [`VACANT`] marks a free slot.
     slots: Vec<u32>,
     /// Keyed, so that a crafted capture can't cause collisions.
     hash: RandomState,
@@ -117,7 +111,6 @@ const VACANT: u32 = u32::MAX;
 const FIRST_SLOTS: usize = 256;
 
 impl EndpointPair {
-    /// Returns the endpoints of a segment, and true if the second one is its source.
     #[inline]
     fn from_segment(segment: &TcpSegment<'_>) -> (EndpointPair, bool) {
         let pack = |end: SocketAddr| match end.ip() {
@@ -157,7 +150,6 @@ impl Hash for EndpointPair {
 }
 
 impl BatchConnections {
-    /// Counts one more segment of a connection and returns its index.
     #[inline]
     fn count(&mut self, ends: EndpointPair) -> u32 {
         if self.slots.len() < self.list.len() * 2 + 2 {
@@ -211,8 +203,7 @@ impl BatchConnections {
 }
 
 impl SegmentBatch {
-    /// Returns true if the segment can be added: offsets of packet numbers and ordinals from the first segment must fit
-    /// in an `i32`.
+    /// Returns true if offsets of packet number and ordinal from the batch's first segment fit in an `i32`.
     #[inline]
     pub fn fits(&self, segment: &TcpSegment<'_>) -> bool {
         self.is_empty() || self.since_base(segment).is_some()
@@ -225,8 +216,7 @@ impl SegmentBatch {
         since(segment.stamp.packet.number(), number).zip(since(segment.ordinal, ordinal))
     }
 
-    /// Adds a segment, which must fit. The payload is not copied if it lies in `backing`, unless it seems to start a
-    /// message.
+    /// Adds a segment, which must fit. Copies the payload unless it lies in `backing` and does not start a message.
     #[inline]
     pub fn push(&mut self, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
         if self.is_empty() {
@@ -274,7 +264,6 @@ impl SegmentBatch {
         });
     }
 
-    /// Returns the backing, or [`ARENA`], and the payload's offset in it.
     #[inline]
     fn place(&mut self, payload: &[u8], backing: Option<&Arc<Backing>>) -> (u32, usize) {
         let is_to_be_read = payload.len() <= COPIED_MAX && may_begin_message(payload);
@@ -315,8 +304,7 @@ impl SegmentBatch {
         (0..self.segments.len()).map(|index| self.segment(index))
     }
 
-    /// Returns the segments grouped by connection, in reading order within each, starting with the connection of the
-    /// first segment. `order` is scratch space.
+    /// Returns the segments grouped by connection, in reading order within each.
     pub fn by_connection<'b>(&'b self, order: &'b mut BatchOrder) -> impl Iterator<Item = TcpSegment<'b>> {
         order.sort(self);
         let indexes = &order.indexes;
@@ -497,7 +485,6 @@ mod tests {
         let ends = [(one, server), (two, server), (server, one), (other, server), (one, server), (server, two)];
         let mut batch = SegmentBatch::default();
         for (number, (source, destination)) in (0..).zip(ends) {
-            // Every second segment is reassembled from fragments.
             let first = stamp(number + 100 * (number % 2));
             batch.push(&TcpSegment { source, destination, stamp: stamp(number), first, ..plain() }, None);
         }

@@ -1,9 +1,8 @@
 //! Serialised segments for another process: some connections of one capture file, in time order.
 //!
 //! A piece is a sequence of length-prefixed blocks, each compressed on its own (LZ4), so that neither side holds more
-//! than one block in memory. Values in a block are encoded with
-//! [postcard](https://postcard.jamesmunns.com/wire-format). There is no format version: a piece lives no longer than
-//! the analysis that wrote it.
+//! than one in memory. Values are encoded with [postcard](https://postcard.jamesmunns.com/wire-format). There is no
+//! format version: a piece lives no longer than the analysis that wrote it.
 
 use crate::segment::TcpSegment;
 use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
@@ -131,7 +130,6 @@ impl<R: Read> PieceReader<R> {
         PieceReader(Blocks::new(input))
     }
 
-    /// Returns the completing packet of the next segment without consuming it, or `None` at the end.
     pub fn next_stamp(&mut self) -> io::Result<Option<Stamp>> {
         if !self.0.fill()? {
             return Ok(None);
@@ -196,7 +194,6 @@ mod tests {
 
     #[test]
     fn segments_come_out_as_they_went_in() {
-        // Together, the long payloads exceed one block.
         let payloads =
             [vec![1; 65_000], Vec::new(), (0..=255).collect(), vec![2; 65_000], vec![3; 65_000], vec![4; 65_535]];
         let bytes = written(&payloads);

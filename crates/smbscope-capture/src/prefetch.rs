@@ -1,11 +1,10 @@
-//! Gets data into the CPU caches ahead of its use: [`prefetch`] hints at one cache line, [`Warmer`] reads ahead of a walk.
+//! Gets data into the CPU caches ahead of its use: [`prefetch`] hints at one cache line, [`Warmer`] reads ahead of a
+//! walk.
 //!
-//! For data at known places, an ordinary read would also load the cache line, but instructions retire in order, so
-//! everything after it would stall until the data arrives.
+//! An ordinary read would also load the cache line, but everything after it would stall until the data arrives.
 //!
-//! The start of a record in a file is known only from the length of the previous one, so walking from record to record
-//! waits for main memory once per record. Touching cache lines sequentially is much faster, because the hardware
-//! prefetcher recognises the pattern. Only speed depends on either.
+//! The length of a record gives the start of the next, so walking a file would wait for main memory once per record.
+//! The hardware prefetcher recognises sequential reads and is much faster.
 
 use std::hint::black_box;
 
@@ -16,8 +15,7 @@ pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 processor has this instruction; it has no architectural effect and can't fault on any
-        // address.
+        // SAFETY: every x86-64 processor has this instruction, which has no architectural effect and can't fault.
         #[allow(unsafe_code)]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());

@@ -60,7 +60,7 @@ pub struct TcpSegment<'a> {
     pub stamp: Stamp,
     pub source: SocketAddr,
     pub destination: SocketAddr,
-    /// Sequence number of the first payload byte, or of the SYN if there is one.
+    /// Sequence number of the SYN if present, otherwise of the first payload byte.
     pub sequence: u32,
     /// Acknowledgment number; valid only if the ACK flag is set.
     pub acknowledgment: u32,
@@ -70,8 +70,7 @@ pub struct TcpSegment<'a> {
     pub timestamp_value: Option<u32>,
     /// The segment carries a SACK block (RFC 2018) beyond the acknowledgment: its sender is missing bytes in between.
     pub names_later_bytes: bool,
-    /// Sequence range of the D-SACK block (RFC 2883), end exclusive: bytes that the sender of this segment received
-    /// twice.
+    /// Range of the D-SACK block (RFC 2883), end exclusive: bytes that this segment's sender received twice.
     pub duplicate_sack: Option<(u32, u32)>,
     pub ip_id: Option<u16>,
     /// TTL or hop limit from the IP header; each router decrements it.

@@ -8,7 +8,6 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 /// Custom block, which readers that number packets count as one.
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
-/// Byte-order magic, version 1.0, unknown section length.
 const SECTION_FIELDS: [u8; 16] = [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255];
 const OPTION_COMMENT: u16 = 1;
 const OPTION_SHB_USERAPPL: u16 = 4;
@@ -40,7 +39,6 @@ pub struct PcapngWriter<W: Write> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Starts a file. `program` is recorded as the application that wrote it.
     pub fn new(out: W, comment: &str, program: &str) -> io::Result<PcapngWriter<W>> {
         let mut writer = PcapngWriter { out, interfaces: Vec::new(), block: Vec::new() };
         writer.block.extend(SECTION_FIELDS);

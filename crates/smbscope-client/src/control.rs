@@ -20,7 +20,6 @@ const UNKNOWN: [NtStatus; 2] = [NtStatus::INVALID_DEVICE_REQUEST, NtStatus::NOT_
 
 /// Highest referral version that clients request (MS-DFSC 2.2.2).
 const REFERRAL_LEVEL: u16 = 4;
-/// Past the end of any file.
 const WHOLE_FILE: u64 = 1 << 40;
 
 impl FsctlProfile {

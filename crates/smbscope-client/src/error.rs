@@ -1,5 +1,4 @@
-//! Client errors. A refusal of the server keeps its NTSTATUS; all others say what to do. A server of another protocol
-//! is identified by the first bytes that it sends ([`Foreign`]).
+//! Client errors. A refusal of the server keeps its NTSTATUS; all others say what to do.
 
 use smbscope_model::Command;
 use smbscope_wire::status::NtStatus;
@@ -18,11 +17,10 @@ pub enum ClientError {
     #[error("{what}: {status}; {hint}")]
     Refused { what: String, status: NtStatus, hint: &'static str },
 
-    /// The server doesn't support exactly what was requested: the dialect, signing or encryption.
+    /// Dialect, signing or encryption.
     #[error("{0}")]
     Unsupported(String),
 
-    /// The connection could not be made, or broke.
     #[error("{what}: {error}")]
     Connection {
         what: &'static str,
@@ -54,7 +52,6 @@ pub enum ClientError {
     #[error("protocol error of the server: {0}")]
     Protocol(String),
 
-    /// The port is open, but the peer doesn't speak SMB.
     #[error("{0}")]
     Foreign(Foreign),
 
@@ -86,7 +83,6 @@ impl ClientError {
         }
     }
 
-    /// Returns true if the session can't be used any more.
     pub fn is_fatal(&self) -> bool {
         !matches!(self, ClientError::Status { .. })
     }
@@ -131,8 +127,7 @@ impl Foreign {
     }
 }
 
-/// Identifies a protocol by a server's first bytes: RFC 9112 4, RFC 4253 4.2, RFC 8446 5.1 (handshake and alert), RFC
-/// 1006 6 (RDP).
+/// Identifies a protocol by a server's first bytes: RFC 9112 4, RFC 4253 4.2, RFC 8446 5.1, RFC 1006 6 (RDP).
 fn answered(bytes: &[u8]) -> String {
     let known = match bytes {
         [b'H', b'T', b'T', b'P', ..] => Some("HTTP"),
@@ -175,7 +170,6 @@ mod tests {
             (&b"HTTP/1.1 400 Bad Request\r\n"[..], "HTTP"),
             (b"HTTP", "HTTP"),
             (b"SSH-2.0-OpenSSH_9.2\r\n", "SSH"),
-            // A fatal alert, unexpected_message.
             (b"\x15\x03\x01\x00\x02\x02\x0a", "TLS"),
             (b"\x03\x00\x00\x0b\x06\xd0\x00\x00\x124\x00", "RDP"),
             (b"220 mail.example.com ESMTP\r\n", "\"220 mail.example.com ESMTP\""),

@@ -62,15 +62,13 @@ pub struct FileHandle(pub FileId);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenResult {
     pub handle: FileHandle,
-    /// EndOfFile in bytes.
     pub size: u64,
     pub attributes: u32,
     /// CreateAction: 0 superseded, 1 opened, 2 created, 3 overwritten.
     pub action: u32,
 }
 
-/// Information class of files (MS-FSCC 2.4) or file systems (2.5). SMB1 uses its own level with the same meaning if
-/// there is one, and a pass-through level otherwise.
+/// Class of file (MS-FSCC 2.4) or file system information (2.5). SMB1 uses its own or a pass-through level.
 pub type Info = InfoLevel;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,11 +89,7 @@ pub enum SetInfo<'a> {
     /// FileDispositionInformation
     Delete(bool),
     /// FileRenameInformation
-    Rename {
-        path: &'a str,
-        /// Replaces an existing file.
-        replace: bool,
-    },
+    Rename { path: &'a str, replace: bool },
 }
 
 impl<'a> From<SetInfo<'a>> for Data<'a> {
@@ -117,7 +111,6 @@ pub struct ByteRangeLock {
     pub offset: u64,
     pub length: u64,
     pub exclusive: bool,
-    /// Waits until the range is free.
     pub wait: bool,
 }
 
@@ -141,7 +134,6 @@ pub struct FileRange {
 }
 
 impl FileRange {
-    /// Splits the range into pieces of at most `most` bytes.
     pub(super) fn cut(self, most: u32) -> impl Iterator<Item = FileRange> {
         let most = most.max(1);
         (0..self.length.div_ceil(most)).map(move |piece| FileRange {
@@ -168,7 +160,6 @@ pub enum TransferDirection<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WholeFile {
     pub path: String,
-    /// Expected size in bytes.
     pub size: u64,
 }
 
@@ -188,6 +179,5 @@ impl WholeFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
     pub bytes: u64,
-    /// Maximum number of outstanding commands.
     pub outstanding: u32,
 }

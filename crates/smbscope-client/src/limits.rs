@@ -1,5 +1,4 @@
-//! Limits that protect the client from a hostile server, which may send forever or announce absurd sizes. Each is far
-//! above what real servers do. `docs/limits.md` lists them.
+//! Limits that protect the client from a hostile server. Each is far above what real servers do.
 
 use super::ClientError;
 use std::time::{Duration, Instant};
@@ -21,8 +20,7 @@ pub(super) const TRANSFER_MIN: u32 = 4_096;
 pub(super) const SMB1_BUFFER_MIN: u32 = 1_024;
 /// Time limit for all commands of a connect, as a multiple of the command timeout.
 pub(super) const CONNECT_TIMEOUTS: u32 = 4;
-/// Time limit for all commands of an operation (a listing, a large read or write), as a multiple of the command
-/// timeout.
+/// Time limit for an operation, such as a listing or a large read, as a multiple of the command timeout.
 pub(super) const OPERATION_TIMEOUTS: u32 = 10;
 
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +31,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Starts the time limit of an operation. `timeout` is that of a single command.
+    /// `timeout` is the limit for a single command.
     pub(super) fn of_operation(what: &'static str, timeout: Duration) -> Allowance {
         let limit = timeout.saturating_mul(OPERATION_TIMEOUTS);
         Allowance { what, limit, until: Instant::now().checked_add(limit) }
@@ -62,8 +60,7 @@ impl ListingGuard {
         ListingGuard { entries: 0, name_bytes: 0, first: None, allowance }
     }
 
-    /// Checks the start of a response by the name of its first entry. The first entry of the listing must not start
-    /// another response.
+    /// Checks the first name of a response: the listing's first entry must not start another response.
     pub(super) fn answer(&mut self, first_name: &[u8]) -> Result<(), ClientError> {
         let hash = ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(first_name);
         if self.first.is_some_and(|first| first == hash) {

@@ -68,10 +68,8 @@ pub enum Transport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClientSigningPolicy {
-    /// Doesn't sign, and refuses a server that requires it. The messages that SMB 3.1.1 always signs (the last leg of
-    /// the session setup, the tree connect) remain signed.
+    /// Signs only what SMB 3.1.1 always requires (end of logon, tree connect); refuses servers that require more.
     Off,
-    /// Signs if the server requires it.
     On,
     Required,
 }
@@ -94,7 +92,7 @@ pub enum Cipher {
     Aes256Gcm,
 }
 
-/// Signing algorithms: SMB1's, and those of MS-SMB2 2.2.3.1.7.
+/// Signing algorithms of SMB1 and of SMB2 (MS-SMB2 2.2.3.1.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SigningAlgorithm {
     /// MD5 over key and message: SMB1 (MS-CIFS 3.1.4.1).
@@ -113,9 +111,7 @@ pub enum Credentials {
     Anonymous,
     /// A user that the server doesn't know and maps to its guest account.
     Guest,
-    /// User and password, authenticated with NTLMv2.
     Ntlm {
-        /// May be empty.
         domain: String,
         user: String,
         password: Secret,

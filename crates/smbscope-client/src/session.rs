@@ -1,8 +1,7 @@
 //! A user's session on a share in any dialect, used by workloads and the load engine.
 //!
-//! Each operation sends the commands that a client of the dialect would send, one after the other, and keeps a sample
-//! of each in [`ClientSession::samples`]. If the server refuses an operation, it returns [`ClientError::Status`] and
-//! the session stays usable.
+//! Each operation sends the commands that a client of the dialect would send, and keeps a sample of each in
+//! [`ClientSession::samples`]. A refusal returns [`ClientError::Status`], and the session stays usable.
 
 use super::control::{FsctlProfile, TreeConnectTarget};
 use super::file::{
@@ -73,8 +72,7 @@ impl ClientSession {
         either!(self, session => session.read(handle, offset, length).await)
     }
 
-    /// Reads like [`ClientSession::read`] and returns the number of bytes. Discards the data, so memory use doesn't
-    /// grow with `length`.
+    /// Returns the number of bytes and discards the data, so memory use doesn't grow with `length`.
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         either!(self, session => session.skim(handle, offset, length).await)
     }
@@ -84,8 +82,7 @@ impl ClientSession {
         either!(self, session => session.write(handle, offset, data).await)
     }
 
-    /// Reads or writes all ranges with up to `depth` commands outstanding, as far as credits allow. SMB1 performs them
-    /// one after the other.
+    /// Keeps up to `depth` commands outstanding, as far as credits allow; SMB1 and local folders only one.
     pub async fn transfer_many(
         &mut self,
         handle: FileHandle,
@@ -96,8 +93,7 @@ impl ClientSession {
         either!(self, session => session.transfer_many(handle, ranges, depth, direction).await)
     }
 
-    /// Opens, reads in blocks and closes each file, with up to `at_once` files at a time, as far as credits allow. SMB1
-    /// and local folders process them one after the other.
+    /// Opens, reads and closes files, up to `at_once` at a time as credits allow; SMB1 and local folders one by one.
     pub async fn read_whole_files(
         &mut self,
         files: &[WholeFile],
@@ -151,7 +147,6 @@ impl ClientSession {
         either!(self, session => session.unlock(handle, offset, length).await)
     }
 
-    /// Returns information about an open file, in the class's encoding.
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         either!(self, session => session.query_file(handle, info).await)
     }
@@ -225,15 +220,13 @@ impl ClientSession {
         either!(self, session => session.rest(until).await)
     }
 
-    /// Waits until [`ClientSession::rest`] has something to do or the connection ends. May wake up spuriously, and may
-    /// be dropped at any time.
+    /// Waits until [`ClientSession::rest`] has something to do or the connection ends. May wake up spuriously.
     pub async fn disturbed(&self) -> Result<(), ClientError> {
         let result = either!(self, session => session.disturbed().await);
         result.map_err(|error| ClientError::Connection { what: "resting", error })
     }
 
-    /// Opens another connection to the same session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6). It has the same share and
-    /// handles, but its own samples.
+    /// Opens another connection to the same session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6), with samples of its own.
     pub async fn bind(&mut self, options: &SessionOptions) -> Result<ClientSession, ClientError> {
         match self {
             ClientSession::Smb1(_) | ClientSession::Local(_) => {

@@ -62,8 +62,7 @@ pub struct Answer {
     pub culprit: Culprit,
     /// Diagnosis in one or two sentences.
     pub headline: String,
-    /// True if the headline states the first cause. Otherwise it names the party that took most of the time, or says
-    /// that nothing is slow.
+    /// True if the headline states the first cause, false if it names the party that took most of the time or none.
     pub states_first_cause: bool,
     /// Facts that support the headline, one sentence each.
     pub evidence: Vec<String>,
@@ -216,7 +215,6 @@ impl Confidence {
 }
 
 impl Cause {
-    /// Returns the best estimate of the lost time, or zero if it is unknown.
     pub fn best(&self) -> Nanos {
         self.lost_ns.map_or(Nanos(0), |lost| lost.best)
     }

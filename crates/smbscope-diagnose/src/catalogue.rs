@@ -55,7 +55,6 @@ enum TomlThreshold {
     Text(String),
 }
 
-/// Parses the thresholds of a detector. Panics if one is invalid.
 pub(crate) fn built_in(thresholds: &[(&str, &str)]) -> BTreeMap<String, Threshold> {
     let parsed = thresholds.iter().map(|(name, text)| {
         let threshold = Threshold::try_from(TomlThreshold::from_text(text));
@@ -109,9 +108,7 @@ impl TryFrom<TomlThreshold> for Threshold {
 pub enum CatalogueError {
     NotReadable(String),
     UnknownCause(String),
-    /// Cause, unknown threshold, and the thresholds that the cause has.
     UnknownThreshold(String, String, Vec<String>),
-    /// Cause, threshold, and the kind of value expected.
     OtherKind(String, String, &'static str),
 }
 

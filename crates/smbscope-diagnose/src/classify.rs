@@ -48,7 +48,6 @@ facts! {
     Referral,
     Conflict,
     Refusal,
-    /// Completed change notification.
     Notified,
     Break,
     Resent,
@@ -65,7 +64,6 @@ facts! {
 }
 
 impl Fact {
-    /// Returns true if waiting time is measured in addition to the count.
     pub(crate) fn is_timed(self) -> bool {
         !matches!(self, Fact::Write | Fact::Lookup | Fact::LargeTransfer | Fact::Break | Fact::Notified)
     }
@@ -93,7 +91,7 @@ impl FactSet {
     }
 }
 
-/// Upper limit for small transfers: a fraction of what every dialect can carry per command.
+/// Upper limit for small transfers: a fraction of the payload that every dialect can carry per command.
 pub(crate) const SMALL_TRANSFER: u64 = 8 << 10;
 /// Upper limit for small files, and for a command without large MTU (MS-SMB2 3.3.5.4).
 pub(crate) const SIXTY_FOUR_K: u64 = 64 << 10;
@@ -218,7 +216,6 @@ fn add_status(facts: &mut FactSet, exchange: &Exchange) {
     facts.add_if(refused && facts.has(Fact::SessionSetup), Fact::LoginFailure);
 }
 
-/// Returns true if the exchange has no status or an error status.
 fn failed(exchange: &Exchange) -> bool {
     exchange.status.is_none_or(|status| status.is_error())
 }

@@ -2,12 +2,10 @@
 //!
 //! Each worker feeds its exchanges to its own [`Collector`], which counts what the detectors need (`facts`).
 //! [`answer()`] joins the merged counts with connections and statistics, runs the detectors (`causes`), and decides
-//! which causes a user notices, which overlap, and what the headline says (`conclude`). Start reading there.
+//! which causes a user notices, which overlap, and what the headline says (`conclude`). Start reading there. The result
+//! does not depend on how connections were distributed over workers.
 //!
-//! [`Episode`]s are bursts of client activity; [`mod@whatif`] predicts how long one would take under other
-//! conditions.
-//!
-//! The result does not depend on how connections were distributed over workers.
+//! [`Episode`]s are bursts of client activity; [`mod@whatif`] predicts how long one would take under other conditions.
 
 pub mod answer;
 pub mod catalogue;

@@ -1,5 +1,4 @@
-//! Diagnosis of one load point of `bench`. The load client can find itself to be the bottleneck, but it can't
-//! separate the server from the network.
+//! Diagnosis of a `bench` load point. The client may be the bottleneck itself; it can't separate server and network.
 
 use crate::answer::{Answer, Culprit};
 use smbscope_model::prose::{prose_percent, span, unbroken};
@@ -28,7 +27,6 @@ pub struct LoadPointFacts {
     pub p95: Option<Nanos>,
     pub longest: Nanos,
     pub groups: Vec<(CommandGroup, Nanos)>,
-    /// Sum over all commands, like the two fields below.
     pub request_transfer: Nanos,
     pub service: Nanos,
     pub response_transfer: Nanos,
@@ -36,9 +34,8 @@ pub struct LoadPointFacts {
     pub client_limited: Option<f64>,
 }
 
-/// Returns the party responsible for a program's launch time: none within [`LONGEST_UNDER_LOAD`], the application if
-/// waits for the server took less than half of it. Otherwise only the capture of the launch can separate server and
-/// network.
+/// Party responsible for a program's launch time: none within [`LONGEST_UNDER_LOAD`], the application if waits for the
+/// server took less than half of it. Only a capture can separate server and network.
 pub fn whose_launch(elapsed: Nanos, waited: Option<Nanos>) -> Culprit {
     match waited {
         _ if elapsed <= LONGEST_UNDER_LOAD => Culprit::Nothing,

@@ -10,8 +10,7 @@ const MS: i64 = 1_000_000;
 /// A wait of this length in one episode is slow: people lose their train of thought (Miller, "Response time in
 /// man-computer conversational transactions", AFIPS 1968).
 const WAIT: Nanos = Nanos(1_000 * MS);
-/// Waits that add up to [`WAIT`] are slow only if each episode loses this much: above the 100 ms that feel
-/// instantaneous (Miller).
+/// Waits that add up to [`WAIT`] count only with this much per episode: above what feels instantaneous (Miller).
 const EACH: Nanos = Nanos(200 * MS);
 /// Losses below this percentage of a client's active time are not slow, however long it was active.
 const SHARE: u32 = 5;

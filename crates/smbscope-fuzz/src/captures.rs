@@ -17,14 +17,12 @@ const PCAP_MAGICS: [[u8; 4]; 6] = [
     [0xa1, 0xb2, 0xcd, 0x34],
 ];
 
-/// Reads pcap. Other first bytes are replaced.
 pub fn pcap(data: &[u8]) {
     let known = PCAP_MAGICS.iter().any(|magic| data.starts_with(magic));
     let chosen = usize::from(data.first().copied().unwrap_or(0)) % PCAP_MAGICS.len();
     plain(&if known { data.to_vec() } else { begun(data, &PCAP_MAGICS[chosen]) });
 }
 
-/// Reads pcapng. Other first bytes are replaced.
 pub fn pcapng(data: &[u8]) {
     plain(&begun(data, &[0x0a, 0x0d, 0x0d, 0x0a]));
 }

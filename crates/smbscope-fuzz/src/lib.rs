@@ -1,9 +1,8 @@
 //! Test support: the bodies of the fuzz targets as ordinary functions.
 //!
 //! A target in `fuzz/fuzz_targets/` passes its bytes to the function of the same name here, and a normal test runs the
-//! same functions on the inputs in `fuzz/corpus/` and `fuzz/finds/`. Invalid input is never an error: a body panics
-//! only if a parser breaks a promise. [`mutate`] damages captures packet by packet, for the target that reads whole
-//! captures.
+//! same functions on `fuzz/corpus/` and `fuzz/finds/`. A body panics only if a parser breaks a promise. [`mutate`]
+//! damages captures packet by packet, for the target that reads whole captures.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +49,6 @@ impl<'a> Bytes<'a> {
         Some(byte)
     }
 
-    /// Returns the next two bytes, little-endian.
     pub(crate) fn u16(&mut self) -> Option<u16> {
         Some(u16::from_le_bytes([self.u8()?, self.u8()?]))
     }

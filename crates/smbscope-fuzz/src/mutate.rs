@@ -54,8 +54,7 @@ pub fn cross(first: &[u8], second: &[u8], out: &mut [u8], seed: u32) -> usize {
     store(&ours, out, room)
 }
 
-/// Applies the fuzzer's mutator to one payload. Later sequence numbers stay, so a payload that grows overlaps the next
-/// one.
+/// Later sequence numbers stay, so a payload that grows overlaps the next one.
 fn mutate_payload(frames: &mut [Frame], random: &mut Random, bytes: &mut impl FnMut(&mut [u8], usize, usize) -> usize) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let mut payload = frame.payload().to_vec();
@@ -182,7 +181,6 @@ fn jump(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// Inserts a forged FIN, RST or SYN.
 fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
     let at = place(frames, random);
     let mut forged = frames[at].clone();
@@ -196,7 +194,6 @@ fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.insert(at + usize::from(random.chance(0.5)), forged);
 }
 
-/// Changes an acknowledgment number, forwards or backwards.
 fn acknowledge(frames: &mut [Frame], random: &mut Random) {
     let at = place(frames, random);
     let by = (random.below(4000) as u32).wrapping_sub(2000);

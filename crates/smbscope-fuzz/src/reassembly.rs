@@ -22,7 +22,6 @@ static ALL: [u8; 65_536 + 256] = {
     bytes
 };
 
-/// Next sequence number of each side.
 struct Ends {
     next: [u32; 2],
 }
@@ -97,7 +96,6 @@ fn play(data: &[u8], mut table: FlowTable<Checker>) {
     assert_eq!(checker.opened, checker.closed, "flows that were opened, and closed");
 }
 
-/// Checks that the events of every flow are in order.
 #[derive(Default)]
 struct Checker {
     opened: u64,

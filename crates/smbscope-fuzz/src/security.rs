@@ -2,7 +2,6 @@
 
 use smbscope_wire::security::{SecurityToken, identify};
 
-/// Parses a token, complete and truncated.
 pub fn security(data: &[u8]) {
     let names = match identify(data) {
         Some(SecurityToken::NtlmAuthenticate { domain, user, workstation, .. }) => vec![domain, user, workstation],

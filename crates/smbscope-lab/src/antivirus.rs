@@ -1,8 +1,7 @@
 //! On-access virus scanner: Samba's virusfilter module with a private ClamAV.
 //!
 //! The scanner knows one signature, the EICAR test file, so nothing has to be downloaded. A scan then costs the round
-//! trip to the scanner and reading the file; a full set of signatures costs more. An installed set can be used
-//! instead.
+//! trip to the scanner and reading the file; a full set of signatures costs more.
 
 use crate::LabError;
 use crate::family::{self, LabProcessRole};
@@ -73,7 +72,6 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
         "FixStaleSocket yes".to_owned(),
         "MaxThreads 50".to_owned(),
         "MaxQueue 1000".to_owned(),
-        // The signatures never change.
         "SelfCheck 0".to_owned(),
     ];
     fs::write(&conf, lines.join("\n") + "\n").map_err(LabError::file("write", &conf))?;

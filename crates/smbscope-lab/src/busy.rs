@@ -19,8 +19,7 @@ const STARVING: usize = 4;
 pub(crate) struct CpuStressor(Arc<AtomicBool>);
 
 impl CpuStressor {
-    /// Uses `percent` of every core available to this process, with one pinned thread per core. At 100% there are
-    /// several per core, so that a server has to queue for its turn.
+    /// Uses `percent` of every available core with pinned threads: one per core, and several at 100%.
     pub(crate) fn start(percent: u8) -> Result<CpuStressor, LabError> {
         let failed = |error: io::Error| LabError::Unavailable(format!("cannot keep the cores busy: {error}"));
         let done = Arc::new(AtomicBool::new(false));
@@ -57,7 +56,6 @@ fn cores() -> io::Result<Vec<usize>> {
     Ok((0..thread::available_parallelism()?.get()).collect())
 }
 
-/// Pins the calling thread to a core. If the core has gone offline, the thread stays unpinned.
 #[cfg(target_os = "linux")]
 fn bind(core: usize) {
     let mut one = rustix::thread::CpuSet::new();
@@ -68,8 +66,7 @@ fn bind(core: usize) {
 #[cfg(not(target_os = "linux"))]
 fn bind(_core: usize) {}
 
-/// Uses this share of CPU time in every period, measured by the thread's own clock, so that other load on the core
-/// does not reduce the work.
+/// Measures its share by the thread's own clock, so that other load on the core does not reduce the work.
 fn work(percent: u8, done: &AtomicBool) {
     let share = PERIOD * u32::from(percent) / 100;
     let mut period = Instant::now();

@@ -33,7 +33,6 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     };
 
     line(format_args!("[global]"));
-    // Standalone server with all folders of its own.
     for name in ["private", "state", "cache", "pid", "lock"] {
         let option = if name == "private" { "private dir".to_owned() } else { format!("{name} directory") };
         line(format_args!("    {option} = {at}/{name}"));
@@ -62,7 +61,6 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     line(format_args!("    disable spoolss = yes"));
     // Operation times inside smbd, shown for the load points of bench.
     line(format_args!("    smbd profiling level = on"));
-    // No limit on sessions.
     line(format_args!("    max smbd processes = 0"));
     line(format_args!("    server min protocol = {}", settings.min_dialect.samba_name()));
     line(format_args!("    server max protocol = {}", settings.max_dialect.samba_name()));
@@ -90,7 +88,6 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     line(format_args!("    smb2 leases = {}", yes_or_no(settings.leases)));
     line(format_args!("    oplocks = {}", yes_or_no(settings.leases)));
     line(format_args!("    level2 oplocks = {}", yes_or_no(settings.leases)));
-    // No other process accesses the files.
     line(format_args!("    kernel oplocks = no"));
     line(format_args!("    read only = {}", yes_or_no(settings.read_only)));
     if let Some(account) = files.accessed_as {
@@ -117,7 +114,6 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     text
 }
 
-/// Returns the first setting in testparm(1)'s output that the server would ignore.
 pub(crate) fn complaint(said: &str) -> Option<&str> {
     let matters = ["Unknown parameter", "Ignoring unknown parameter", "Ignoring invalid value", "ERROR:"];
     said.lines().map(str::trim).find(|line| matters.iter().any(|start| line.contains(start)))

@@ -20,7 +20,6 @@ pub enum LabError {
     #[error("the server {name} belongs to process {pid} and ends with it: end that process instead")]
     Owned { name: String, pid: u32 },
 
-    /// The recorded process does not keep the server.
     #[error(
         "process {pid} does not own the server {name} and was not ended: remove {} if none of its processes are \
          running",

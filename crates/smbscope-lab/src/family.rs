@@ -1,8 +1,8 @@
 //! Finds the processes of a server by a variable in their environment.
 //!
 //! Samba starts a process per connection, and helpers for named pipes that leave the process group and outlive their
-//! parent. All of them inherit the environment. A variable with the server's folder therefore identifies every one,
-//! and never an unrelated process with a recycled id.
+//! parent. All of them inherit the environment. A variable with the server's folder therefore identifies every one, and
+//! never an unrelated process with a recycled id.
 
 use crate::process::{Process, Stat};
 use rustix::process::{Pid, Signal, geteuid};
@@ -45,8 +45,7 @@ pub(crate) fn mark_keeper(command: &mut Command, folder: &Path) {
     command.env(KEEPER, folder);
 }
 
-/// Returns true if the process is alive, belongs to the caller, and was started as the keeper of this folder's
-/// server.
+/// Returns true if the process is alive, belongs to the caller, and keeps this folder's server.
 pub(crate) fn keeps(process: Process, folder: &Path) -> bool {
     let path = format!("/proc/{}", process.pid);
     let is_ours = fs::metadata(&path).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw());
@@ -83,7 +82,6 @@ fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Sends a signal to all members, including those that start during the call.
 pub(crate) fn signal(folder: &Path, part: Option<LabProcessRole>, signal: Signal) {
     let mut reached: Vec<Pid> = Vec::new();
     loop {
@@ -126,8 +124,7 @@ pub(crate) fn end(folder: &Path) -> bool {
     }
 }
 
-/// Sums up user and system time of the members and their reaped children. Also includes unreaped children of `first`,
-/// which have no environment any more.
+/// Includes reaped children, and unreaped ones of `first`, which have no environment any more.
 pub(crate) fn cpu_time(members: &[Pid], first: Option<Process>) -> Duration {
     let children = first.map(|first| format!("/proc/{0}/task/{0}/children", first.pid));
     let children = children.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
@@ -138,8 +135,7 @@ pub(crate) fn cpu_time(members: &[Pid], first: Option<Process>) -> Duration {
     all.into_iter().filter_map(Stat::read).map(|stat| stat.cpu_time()).sum()
 }
 
-/// Counts the members that serve a connection. Samba starts one per connection; helpers have other names
-/// (`smbd-notifyd`, `smbd-cleanupd`, `cleanupd`).
+/// Samba starts one process per connection; helpers have other names (`smbd-notifyd`, `smbd-cleanupd`, `cleanupd`).
 pub(crate) fn sessions(members: &[Pid], smbd: Process) -> usize {
     let stats = members.iter().filter_map(|pid| Stat::read(pid.as_raw_nonzero().get()));
     let serves = |stat: &Stat| stat.parent == u64::from(smbd.pid) && !stat.zombie && stat.serves_a_connection();
@@ -150,7 +146,6 @@ pub(crate) fn sessions(members: &[Pid], smbd: Process) -> usize {
 mod tests {
     use super::*;
 
-    /// A search by environment alone misses processes that have lost it but still hold their sockets.
     #[test]
     fn what_is_said_to_be_gone_is_gone() {
         let folder = tempfile::tempdir().expect("a temporary directory can be made");

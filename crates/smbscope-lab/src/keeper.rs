@@ -1,8 +1,7 @@
 //! Keeper: a separate process that runs a server for its parent and outlives the parent long enough to clean up.
 //!
 //! The keeper reads from a pipe whose only writing end belongs to the parent. The kernel closes it when the parent
-//! ends, whatever the cause. Messages are lines of JSON: requests on the keeper's standard input, responses on its
-//! standard output.
+//! ends, whatever the cause. Messages are lines of JSON on the keeper's standard input and output.
 
 use crate::running::Running;
 use crate::state_folder::end_process;
@@ -78,12 +77,10 @@ impl KeeperProcess {
         Err(error)
     }
 
-    /// Ends the process, too, if this one dies.
     pub(crate) fn takes_along(&mut self, process: Process) -> Result<(), LabError> {
         self.tell(&KeeperRequest::TakeAlong(process))
     }
 
-    /// Detaches: the server outlives this process.
     pub(crate) fn leave(mut self) -> Result<(), LabError> {
         self.tell(&KeeperRequest::Stay)?;
         self.requests = None;
@@ -140,8 +137,7 @@ fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<(
     writer.flush()
 }
 
-/// Runs the keeper: must be called by the command passed to [`Launcher::kept_by`](crate::Launcher::kept_by). Returns
-/// when the server is gone.
+/// Called by the command passed to [`Launcher::kept_by`](crate::Launcher::kept_by). Returns when the server is gone.
 pub fn keep() -> Result<(), LabError> {
     // Ctrl-C and a closing terminal concern the program that uses the server.
     let _ = rustix::process::setsid();
@@ -186,7 +182,6 @@ pub fn keep() -> Result<(), LabError> {
     stopped
 }
 
-/// Waits until the server has to end. Returns the processes that have to end with it.
 async fn until_the_end(mut requests: mpsc::UnboundedReceiver<KeeperRequest>, signals: [Signal; 3]) -> Vec<Process> {
     let [mut terminate, mut interrupt, mut hangup] = signals;
     let mut along = Vec::new();

@@ -1,8 +1,7 @@
 //! Private, throw-away Samba servers with optional slow links, slow storage, CPU load and virus scanning.
 //!
-//! A [`LabServer`] runs as an ordinary process with its own folder for configuration, accounts, logs and shared
-//! files. It listens on a free port of the loopback interface and leaves neither processes nor files behind. The
-//! host's Samba is neither read nor changed. Start reading in `running`.
+//! A [`LabServer`] runs as an ordinary process with its own folder, listens on a free port of the loopback interface,
+//! and leaves neither processes nor files. The host's Samba is neither read nor changed. Start reading in `running`.
 //!
 //! ```no_run
 //! use smbscope_lab::{LabServer, LabServerSettings};

@@ -15,8 +15,7 @@ const LIST: &str = "/proc/self/mountinfo";
 
 const STACKED_MAX: usize = 16;
 
-/// Unmounts the folder lazily (`MNT_DETACH`): processes that use it keep it until they close it. Does nothing if it
-/// is not a mount point.
+/// Unmounts lazily (`MNT_DETACH`): processes keep the mount until they close it. Ignores other folders.
 pub fn unmount(folder: &Path) -> Result<(), LabError> {
     let failed = |error: io::Error| LabError::file("unmount", folder)(error);
     for _ in 0..STACKED_MAX {
@@ -57,7 +56,6 @@ fn points(list: &[u8]) -> impl Iterator<Item = PathBuf> {
     lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped)
 }
 
-/// Decodes octal escapes of blanks, tabs, newlines and backslashes.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;

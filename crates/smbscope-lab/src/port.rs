@@ -60,10 +60,8 @@ fn unusable(port: Option<u16>, error: &io::Error) -> LabError {
     })
 }
 
-/// Connects and negotiates. Succeeds if the response starts with an SMB header.
-///
-/// Sends an SMB1 negotiation that also offers SMB2 (`SMB 2.???`, MS-SMB2 3.3.5.3.1), so that servers of any dialect
-/// understand it.
+/// Succeeds if the response starts with an SMB header. Also offers SMB2 (MS-SMB2 3.3.5.3.1), for servers of any
+/// dialect.
 pub(crate) fn negotiate(address: SocketAddr, patience: Duration) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_read_timeout(Some(patience))?;

@@ -1,5 +1,5 @@
-//! Processes: their identity (proc_pid_stat(5)), child processes without the user's password, and folder names that
-//! identify their owner.
+//! Processes: identity (proc_pid_stat(5)), children without the user's password, folder names that identify their
+//! owner.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -49,8 +49,7 @@ impl Stat {
         Some(Stat { name, parent: number(4)?, ticks, start: number(22)?, zombie })
     }
 
-    /// Returns true if Samba started the process for a connection. Newer versions append the client's address to the
-    /// name.
+    /// Samba started the process for a connection. Newer versions append the client's address to the name.
     pub(crate) fn serves_a_connection(&self) -> bool {
         self.name.strip_prefix("smbd").is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', ':']))
     }
@@ -92,8 +91,7 @@ pub fn own_name(prefix: &str) -> String {
     format!("{prefix}{boot}-{namespace:x}-{pid}-{start}")
 }
 
-/// Returns true if [`own_name`] made the name for a process of this boot and PID namespace that has ended. The state
-/// of processes elsewhere is unknown.
+/// Returns true if [`own_name`] made the name in this boot and PID namespace and the process has ended.
 pub fn is_abandoned(name: &str, prefix: &str) -> bool {
     let owner = || {
         let mut parts = name.strip_prefix(prefix)?.split('-');
@@ -116,7 +114,6 @@ fn here() -> Option<(String, u64)> {
 mod tests {
     use super::*;
 
-    /// Field numbers of proc_pid_stat(5).
     #[test]
     fn a_program_name_with_blanks_and_parentheses_shifts_no_field() {
         let text = "7 (a) b (c) S 1 7 7 0 -1 0 0 0 0 0 11 22 33 44 20 0 1 0 987 0 0";
@@ -147,7 +144,6 @@ mod tests {
         let (boot, namespace) = here().expect("there is /proc");
         let Process { pid, start } = Process::own();
         let named = |boot: &str, namespace: u64, start: u64| format!("x-{boot}-{namespace:x}-{pid}-{start}");
-        // Same process id with another start time: a recycled id.
         assert!(is_abandoned(&named(&boot, namespace, start + 1), "x-"));
         assert!(!is_abandoned(&named("00000000", namespace, start + 1), "x-"));
         assert!(!is_abandoned(&named(&boot, namespace + 1, start + 1), "x-"));

@@ -26,7 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Port of SMB over TCP (MS-SMB2 2.1), always free in a private network namespace.
 const SMB_PORT: u16 = 445;
 
-/// Server run by this process. Dropping it removes everything.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) record: ServerRecord,
@@ -65,7 +64,6 @@ impl Running {
             users: users::choose(settings.users, &accounts)?,
             settings: settings.clone(),
         };
-        // From here on, dropping the value cleans up.
         let (passwords, children) = (Vec::new(), Vec::new());
         let mut running = Running {
             record,
@@ -129,7 +127,6 @@ impl Running {
                 (share, Some(accounts.own.clone()))
             }
         };
-        // Samba shares the files themselves, or a slow disk on top of them.
         let shared = match settings.storage.is_slow() {
             true => self.mount_slow_disk(&share_folder)?,
             false => share_folder.clone(),
@@ -168,7 +165,6 @@ impl Running {
             let made = tempfile::Builder::new().prefix("smbscope-lab-").tempdir_in(&place);
             made.map_err(LabError::file("make a folder in", &place))?.keep()
         };
-        // A later sweep needs to know the mount.
         self.record.storage_mount = Some(at.clone());
         self.record.write()?;
         self.slow_disk = Some(SlowDisk::mount(self.record.settings.storage, below, &at, &self.record.folder)?);

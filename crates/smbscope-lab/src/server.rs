@@ -39,11 +39,9 @@ impl Launcher {
         Launcher { name: Some(name.to_owned()), ..self }
     }
 
-    /// Runs the server in a keeper process, started with this command, which has to call [`keep`]. The keeper cleans
-    /// up however this process ends. It also runs the slow link and the CPU load, so that the CPU time of this
-    /// process is its own.
-    ///
-    /// [`keep`]: crate::keep
+    /// Runs the server in a keeper process, started with this command, which has to call [`keep`](crate::keep). The
+    /// keeper cleans up however this process ends. It also runs the slow link and the CPU load, so that they don't use
+    /// this process's CPU time.
     pub fn kept_by(
         self,
         program: impl Into<OsString>,
@@ -123,8 +121,7 @@ impl LabServer {
         }
     }
 
-    /// Returns the address for clients: IPv4. The same port is open on `::1` if the machine has IPv6 and the server
-    /// is on the loopback interface.
+    /// IPv4. The same port is open on `::1` if the machine has IPv6 and the server is on the loopback interface.
     pub fn address(&self) -> SocketAddr {
         self.record().address()
     }

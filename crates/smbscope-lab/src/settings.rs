@@ -23,7 +23,7 @@ pub struct LabServerSettings {
     pub leases: bool,
     pub read_only: bool,
     pub users: u16,
-    /// Admit guests: everybody on this machine, without a password. Excludes `share_folder`.
+    /// Admits all users of this machine without a password. Excludes `share_folder`.
     pub guests: bool,
     pub port: Option<u16>,
     /// Existing folder to share, which is kept. Otherwise an empty one is created.
@@ -36,11 +36,9 @@ pub struct LabServerSettings {
     /// Bandwidth of the link in bits per second, in each direction.
     pub bandwidth: Option<u64>,
     pub delay: Option<Duration>,
-    /// Packet loss of the link as a fraction, in each direction. Requires root, because packets can only be lost
-    /// below TCP.
+    /// Fraction of packets lost in each direction. Requires root.
     pub loss: Option<f64>,
-    /// Additional lines of smb.conf, `name = value`. A prefix of `[share]` or `[enc]` applies a line to that share,
-    /// otherwise it is the default for all.
+    /// Lines of smb.conf, `name = value`. A prefix of `[share]` or `[enc]` applies a line to that share only.
     pub extra: Vec<String>,
 }
 
@@ -166,7 +164,6 @@ named! {
 }
 
 impl LabDialect {
-    /// Returns Samba's name, as in smb.conf and for the `-m` option of its clients.
     pub fn samba_name(self) -> &'static str {
         match self {
             LabDialect::Nt1 => "NT1",
@@ -297,7 +294,6 @@ pub fn parse_iops(text: &str) -> Result<u32, String> {
     iops.map(|iops| iops as u32).ok_or_else(|| "expected 1 to 10000000, such as 120".to_owned())
 }
 
-/// Parses bytes per second: `150MB/s`.
 pub fn parse_storage_bandwidth(text: &str) -> Result<u64, String> {
     let bytes = units::byte_rate(text).ok().filter(|bytes| STORAGE_BANDWIDTHS.contains(bytes));
     bytes.ok_or_else(|| "expected 1kB/s to 1000GB/s, such as 150MB/s".to_owned())

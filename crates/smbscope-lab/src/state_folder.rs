@@ -1,5 +1,4 @@
-//! State folder: contains the servers' folders with their records (`state.json`, without passwords), and cleans up
-//! after dead servers.
+//! State folder: contains the servers' folders with their records (`state.json`, without passwords), and cleans up.
 
 use crate::family::{self, LabProcessRole};
 use crate::process::Process;
@@ -146,8 +145,7 @@ impl StateFolder {
         lock(&self.0.join(".lock"))
     }
 
-    /// Locks the time from the choice of a port until the server listens on it: Samba's sockets do not exclude each
-    /// other.
+    /// Held from the choice of a port until the server listens on it: Samba's sockets do not exclude each other.
     pub(crate) fn port_lock() -> Result<OwnedFd, LabError> {
         let state = StateFolder::default();
         state.make()?;
@@ -164,7 +162,6 @@ fn lock(file: &Path) -> Result<OwnedFd, LabError> {
     Ok(descriptor)
 }
 
-/// Terminates a process, and kills it after 20 s.
 pub(crate) fn end_process(process: Process) {
     let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { return };
     for (signal, patience) in [(Signal::TERM, Duration::from_secs(20)), (Signal::KILL, Duration::from_secs(5))] {
@@ -216,7 +213,6 @@ pub struct ServerRecord {
     #[serde(default)]
     pub accessed_as: Option<String>,
     pub owner: Process,
-    /// Outlives the process that started it.
     #[serde(default)]
     pub detached: bool,
     #[serde(default)]
@@ -284,8 +280,7 @@ impl ServerRecord {
         family::sessions(&family::members(&self.folder, Some(LabProcessRole::Samba)), smbd)
     }
 
-    /// Returns user and system time of Samba's processes, ended connections included. Readings in quick succession
-    /// may miss a connection that ends in between.
+    /// Includes ended connections, unless they end between two readings in quick succession.
     pub fn cpu_time(&self) -> Duration {
         let members = family::members(&self.folder, Some(LabProcessRole::Samba));
         // After Samba has ended, its id may belong to another process.
@@ -307,8 +302,7 @@ impl ServerRecord {
 
     const FILE: &str = "state.json";
 
-    /// Reads the record of a folder. `None` if there is none, if it is invalid, or if it was not written by the
-    /// caller.
+    /// Returns `None` unless the caller wrote a valid record.
     pub(crate) fn read(folder: &Path) -> Option<ServerRecord> {
         serde_json::from_slice(&trust::read_own(&folder.join(ServerRecord::FILE))?).ok()
     }
@@ -317,8 +311,7 @@ impl ServerRecord {
         let file = self.folder.join(ServerRecord::FILE);
         let new = self.folder.join("state.json.new");
         let text = serde_json::to_vec_pretty(self).expect("a record has only keys that are strings");
-        // Must not be writable by others whatever the umask, because it would then be rejected by
-        // [`ServerRecord::read`].
+        // Others must not be able to write it whatever the umask, or [`ServerRecord::read`] would reject it.
         let file_of_ours = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
         file_of_ours.and_then(|mut file| file.write_all(&text)).map_err(LabError::file("write", &new))?;
         std::fs::rename(&new, &file).map_err(LabError::file("write", &file))
@@ -353,7 +346,6 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
         let state = StateFolder::new(directory.path()).expect("the path is absolute");
         let own = Process::own();
-        // Same process id with another start time: a recycled id.
         state.claim(&mut record("dead", Process { start: own.start + 1, ..own })).expect("the name is free");
         state.claim(&mut record("live", own)).expect("the name is free");
         fs::create_dir(directory.path().join("foreign")).expect("a folder can be made");

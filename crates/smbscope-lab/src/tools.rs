@@ -18,7 +18,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Folders of system programs that may be missing from PATH.
 const FURTHER: [&str; 5] = ["/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/local/samba/sbin", "/usr/local/samba/bin"];
 
 /// Returns the version of the Samba used for private servers, e.g. `4.17.12-Debian`.
@@ -69,7 +68,6 @@ fn is_executable(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Runs a program with this standard input. Returns its standard output followed by its standard error.
 pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, LabError> {
     use std::io::Write;
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -95,7 +93,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const STATUS_BYTES_MAX: u64 = 64 << 20;
 
 named! {
-    /// Client operation, in SMB1 and SMB2 alike.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum SambaOperation {
         Create = "create",
@@ -170,7 +167,6 @@ impl SambaStatus {
         Some(SambaStatus { program: find("smbstatus")?, conf: conf.map(Path::to_owned) })
     }
 
-    /// Reads the profile. Fails if this Samba keeps none.
     pub fn profile(&self) -> Result<SmbstatusReading<BTreeMap<SambaOperation, SambaCount>>, String> {
         let keep = |said: String| profile(&said).ok_or_else(|| "this Samba keeps no profile".to_owned());
         self.ask(&["--profile"])?.try_map(keep)

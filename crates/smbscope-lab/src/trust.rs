@@ -1,8 +1,8 @@
 //! Decides if state on disk can be trusted.
 //!
-//! A record names processes to end, mounts to remove and folders to delete, and the command may run as root. It is
-//! only trusted if nobody but the caller could have written it: not the record, nor a folder above it, nor a link on
-//! the way. In a shared temporary directory others can create folders and links at will.
+//! A record names processes to end, mounts to remove and folders to delete, and root may run the command. So only the
+//! caller may be able to write the record, any folder above it, or a link on the way. In a shared temporary directory
+//! others can create folders and links at will.
 
 use crate::LabError;
 use rustix::fs::{Mode, OFlags};
@@ -20,8 +20,7 @@ const GROUP_WRITE: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Checks that the folder belongs to the caller and that nobody else can change or replace it. Returns false if it
-/// does not exist.
+/// Checks that only the caller can change or replace the folder. Returns false if it does not exist.
 pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, LabError> {
     let metadata = match fs::symlink_metadata(folder) {
         Ok(metadata) => metadata,
@@ -40,7 +39,6 @@ pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, LabError> {
     if metadata.mode() & (GROUP_WRITE | OTHERS_WRITE) != 0 {
         return refused(folder, &format!("can be written to by others (mode {:o})", metadata.mode() & 0o7777));
     }
-    // Check the links on the path, then the folders they lead through.
     let real = folder.canonicalize().map_err(LabError::file("read", folder))?;
     for above in folder.ancestors().chain(real.ancestors()).filter(|path| !path.as_os_str().is_empty()) {
         let metadata = fs::symlink_metadata(above).map_err(LabError::file("read", above))?;
@@ -64,7 +62,7 @@ fn is_trusted(metadata: &Metadata) -> bool {
     !metadata.is_dir() || mode & STICKY != 0 || (mode & OTHERS_WRITE == 0 && !group_writes)
 }
 
-/// Returns the owner of `/`. In a user namespace root's files appear to belong to nobody.
+/// Returns the owner of `/`. In a user namespace, root's files seem to belong to another user.
 fn root_owner() -> u32 {
     fs::metadata("/").map_or(0, |metadata| metadata.uid())
 }
@@ -133,7 +131,7 @@ mod tests {
             assert!(why(&own).contains("can be written to by others"), "{mode:o}");
         }
         set_mode(&own, 0o700);
-        // Without a sticky bit, everybody who may write to the parent can rename our folder and create another.
+        // Without a sticky bit, other users can rename our folder and create another.
         set_mode(shared.path(), 0o777);
         assert!(why(&own).contains("can be replaced by others"));
     }

@@ -1,10 +1,9 @@
-//! Users of a server, the files with their passwords, and the Unix accounts behind them.
+//! Users of a server, the files with their passwords, and their Unix accounts.
 //!
-//! Samba needs a system account for every user. None is created: a user map gives existing accounts a second name
-//! (`daemon = bench`). Samba accesses the server's own files as the account that runs it, so that guests and users
-//! see the same files with the same rights. A folder that existed before is different, because root could read and
-//! change everything in it: a server run by root accesses it as its owner, or, if that is root, with the rights of
-//! the users' accounts.
+//! Samba needs a system account for every user: a user map gives existing accounts a second name (`daemon = bench`).
+//! Samba accesses the server's own files as the account that runs it, so that guests and users see the same files. In a
+//! folder that existed before, root could read and change everything: a server run by root accesses it as its owner,
+//! or, if that is root, with the rights of the users' accounts.
 
 use crate::LabError;
 use crate::process::command_for;
@@ -47,7 +46,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Returns `bench`, `bench2`, …, each with its own account.
+/// Chooses `bench`, `bench2`, …, each with its own account.
 pub(crate) fn choose(count: u16, accounts: &SystemAccounts) -> Result<Vec<LabUser>, LabError> {
     let available = accounts.for_users.len();
     if usize::from(count) > available {
@@ -98,7 +97,6 @@ fn write_secret(path: &Path, text: &str) -> Result<(), LabError> {
 pub(crate) struct SystemAccounts {
     pub(crate) own: String,
     pub(crate) guest: String,
-    /// Accounts available for users, in order of preference.
     pub(crate) for_users: Vec<String>,
     all: Vec<PasswdEntry>,
 }

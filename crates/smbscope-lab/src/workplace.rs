@@ -1,8 +1,7 @@
-//! Folder for everything that a killed process would leave behind: temporary files, mounts and child processes.
-//! Opening a new one removes those whose owner is gone.
+//! Folder for everything that a killed process would leave: temporary files, mounts and child processes. Opening a new
+//! one removes those whose owner is gone.
 //!
-//! The owner holds a lock (flock(2)), which the kernel releases when it dies, whatever the cause and the namespace.
-//! Recycled ids can therefore not make a folder look abandoned or in use.
+//! The owner holds a lock (flock(2)), which the kernel releases when it dies, in any namespace.
 
 use crate::family::{self, LabProcessRole};
 use crate::{LabError, mounts, trust};
@@ -32,7 +31,6 @@ impl Workplace {
     }
 
     fn open_in(above: &Path) -> Result<Workplace, LabError> {
-        // A path that is valid in every working directory.
         let above = above.canonicalize().map_err(LabError::file("find", above))?;
         let swept = sweep(&above);
         for _ in 0..ATTEMPTS {

@@ -44,7 +44,7 @@ fn attack(server: &LabServer, dialect: LabDialect, login: Option<&str>, commands
     output.inspect_err(|_| skip::missing("smbclient is not installed")).ok()
 }
 
-/// Creates a folder of root's that everybody can enter, with a secret in it.
+/// Creates a folder owned by root that every user can enter, with a secret in it.
 fn folder_with_secret() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory can be made");
     let secret = folder.path().join("secret");
@@ -88,8 +88,8 @@ fn without_the_password_nobody_gets_in() {
     }
 }
 
-/// The client has the password, and thus the rights of an unprivileged account, but not those of root, who started
-/// the server. The expected results are the kernel's rules for that account, not MS-SMB2's.
+/// The client has the password, and thus the rights of an unprivileged account, although root started the server. The
+/// expected results are the kernel's rules for that account, not MS-SMB2's.
 #[test]
 fn a_folder_that_root_shares_is_not_accessed_as_root() {
     if !is_root() {

@@ -1,5 +1,4 @@
-//! Description of a capture file (format, extent, clock, problems) and of the packets in it that are not TCP, counted
-//! by protocol so that nothing is skipped silently.
+//! Description of a capture file: format, extent, clock, problems, and its packets other than TCP, by protocol.
 
 use crate::{Nanos, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -47,8 +46,7 @@ pub struct CaptureInfo {
 }
 
 impl CaptureInfo {
-    /// Returns the shortest time that the captures' clocks can measure. Absent if no clock is coarse; the maximum if a
-    /// clock stood still.
+    /// Returns the shortest time that the captures' clocks can measure: the maximum if a clock stood still.
     pub fn least_time(captures: &[CaptureInfo]) -> Option<Nanos> {
         let measurable = |step: Nanos| if step.0 == 0 { Nanos(i64::MAX) } else { step };
         captures.iter().filter_map(|capture| capture.coarse_clock).map(measurable).max()
@@ -74,7 +72,6 @@ pub struct CaptureClockOffset {
 }
 
 impl CaptureClockOffset {
-    /// Returns the senders of the packets that carried the later time.
     pub fn whose(self) -> &'static str {
         if self.of_servers { "servers" } else { "clients" }
     }
@@ -100,7 +97,6 @@ pub enum SkippedProtocol {
     UdpPort(u16),
     /// Tunnels nested deeper than the analysis follows.
     NestedTunnels,
-    /// Sum of the protocols that are not listed.
     Others,
 }
 
@@ -111,8 +107,7 @@ pub struct SkippedPackets {
 }
 
 impl SkippedPackets {
-    /// Returns the `listed` most frequent protocols, most packets first. Adds up the rest as
-    /// [`SkippedProtocol::Others`].
+    /// Returns the `listed` most frequent protocols and the sum of the others.
     pub fn most(counts: impl IntoIterator<Item = (SkippedProtocol, u64)>, listed: usize) -> Vec<SkippedPackets> {
         let mut rest = 0;
         let mut most: Vec<SkippedPackets> = Vec::new();
@@ -176,8 +171,7 @@ impl SkippedProtocol {
         }
     }
 
-    /// Returns true for tunnels, encryption and unsupported links that may hide SMB traffic. Name resolution, routing
-    /// and similar protocols never carry it.
+    /// Returns true for tunnels, encryption and unsupported links, which may hide SMB traffic.
     pub fn may_carry_smb(self) -> bool {
         match self {
             SkippedProtocol::EtherType(number) => matches!(number, 0x8137 | 0x88e5 | 0x8903 | 0x894f),

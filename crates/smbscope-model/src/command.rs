@@ -44,7 +44,6 @@ impl Command {
         smb1.chain(smb2).chain([Command::EncryptedFrame])
     }
 
-    /// Returns the protocol. Encrypted frames exist only in SMB 3.
     pub fn protocol(self) -> Protocol {
         match self {
             Command::Smb1(_) => Protocol::Smb1,

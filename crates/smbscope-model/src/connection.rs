@@ -69,8 +69,7 @@ impl ServerInterface {
     pub const MAX_SERVER_INTERFACES: usize = 16;
 }
 
-/// Period of at least one second in which one side retransmitted data at least twice and nothing arrived from the
-/// other side.
+/// Period of at least one second in which one side retransmitted twice or more and the other side sent nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
     /// First copy of the data, or the last packet from the other side if that came later.
@@ -79,7 +78,6 @@ pub struct Outage {
     pub to: Timestamp,
     /// Retransmissions of the oldest unacknowledged data.
     pub retries: u32,
-    /// True if a packet from the other side got through again.
     pub recovered: bool,
 }
 
@@ -99,7 +97,6 @@ pub struct ConnectionSummary {
     pub midstream: bool,
     pub end: ConnectionEnd,
     pub offers: Offers,
-    /// True if the server's SecurityMode requires signing.
     pub signing_required: bool,
     pub signed_messages: u64,
     pub encrypted_frames: u64,
@@ -116,7 +113,6 @@ pub struct ConnectionSummary {
     /// Maximum number of requests that had an interim STATUS_PENDING but no final response. Counts only requests known
     /// for certain.
     pub max_asynchronous: u32,
-    /// Interfaces that the server reported on request.
     pub server_interfaces: Vec<ServerInterface>,
     /// True if the connection joined an existing session: multichannel, or a reconnect.
     pub binds_session: bool,
@@ -134,8 +130,7 @@ pub struct ConnectionSummary {
 }
 
 impl ConnectionSummary {
-    /// Returns the minimum round-trip time between client and server. Without a client-side sample, the capture point
-    /// is assumed to be at the client.
+    /// Returns the minimum round trip between client and server. Assumes a capture at the client if it has no sample.
     pub fn round_trip(&self) -> Option<Nanos> {
         let beyond = self.client_round_trip.map_or(0, |client| client.0);
         self.server_round_trip.map(|server| Nanos(server.0.saturating_add(beyond)))
@@ -253,9 +248,7 @@ pub struct ConnectAttempt {
     pub unanswered: u64,
     /// Connections accepted by the server and closed or reset by either side before any SMB message.
     pub closed_without_data: u64,
-    /// First SYN of the first attempt.
     pub first: Stamp,
-    /// Last packet of all attempts.
     pub last: Timestamp,
     /// Longest time from the first SYN of an attempt to its last packet.
     pub longest_wait: Nanos,
@@ -279,12 +272,10 @@ impl ConnectAttempt {
     }
 }
 
-/// All failed attempts to connect to SMB servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectAttempts {
     /// At most [`ConnectAttempt::MAX_LISTED`], most attempts first.
     pub listed: Vec<ConnectAttempt>,
-    /// Attempts omitted because the list was full.
     pub left_out: u64,
 }
 

@@ -30,7 +30,6 @@ pub struct Endpoints {
     pub server: SocketAddr,
 }
 
-/// Packets of the request or of the final response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Half {
     pub first: Option<Stamp>,
@@ -52,7 +51,6 @@ impl Half {
 /// a segment lost upstream of the capture point looks the same.
 pub const STANDSTILL_LEAST: Nanos = Nanos(250_000_000);
 
-/// Suffix of a truncated user, share or file name.
 pub const CUT_NAME_MARK: char = '…';
 
 /// Pause of the server in the middle of a message: it stopped sending a response although the client's window was
@@ -70,8 +68,7 @@ impl Standstill {
     }
 }
 
-/// Status of a response: an NTSTATUS (MS-ERREF 2.3), or an SMB1 error class and code (MS-CIFS 2.2.2.4) if the client
-/// did not negotiate NTSTATUS.
+/// Status of a response (MS-ERREF 2.3); class and code (MS-CIFS 2.2.2.4) if the client did not negotiate NTSTATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ResponseStatus {
     Nt(NtStatus),
@@ -124,14 +121,12 @@ impl fmt::Display for FileId {
 }
 
 named! {
-    /// Outcome of an exchange. Statistics count only [`ExchangeOutcome::Complete`]; the others give the reason for
-    /// leaving it out.
+    /// Outcome of an exchange. Statistics count only [`ExchangeOutcome::Complete`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum ExchangeOutcome {
         /// The capture holds the request and the final response, from first packet to last.
         Complete = "complete",
-        /// The response was found, but its last packet was not captured, or an earlier one was lost and its
-        /// retransmission not captured.
+        /// The response's last packet was not captured, or an earlier one was lost and its retransmission not captured.
         ResponseEndMissing = "response_end_missing",
         /// The server never responded, although the capture holds its whole stream.
         Unanswered = "unanswered",
@@ -149,14 +144,12 @@ named! {
         Evicted = "evicted",
         /// An encrypted frame while others were outstanding, so that request and response cannot be paired.
         NotPairable = "not_pairable",
-        /// Both halves were captured, but the response has the earlier timestamp: the capture's clock stepped back, or
-        /// the capture reordered packets.
+        /// The response has the earlier timestamp: the clock stepped back, or the capture reordered packets.
         ClockStep = "clock_step",
     }
 }
 
 named! {
-    /// Duration of an exchange, as returned by [`Exchange::time`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum TimeKind {
         ResponseTime = "response_time",
@@ -174,7 +167,6 @@ named! {
     }
 }
 
-/// Parameters of a request that are needed to replay it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
     pub request: RequestDetail,
@@ -182,13 +174,11 @@ pub struct Details {
 }
 
 impl Details {
-    /// Returns the details of a request that has no response yet.
     pub fn from_request(request: Option<&RequestDetail>) -> Option<Box<Details>> {
         request.map(|request| Box::new(Details { request: request.clone(), created: None }))
     }
 }
 
-/// Result of an open: CreateAction, size in bytes and attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreatedFile {
     /// 0 superseded, 1 opened, 2 created, 3 overwritten (MS-SMB2 2.2.14).
@@ -225,9 +215,8 @@ pub struct Exchange {
     pub request: Half,
     pub interim: Option<Stamp>,
     pub response: Half,
-    /// File offset of a read, write or lock.
+    /// File offset and requested length of a read, write or lock.
     pub offset: Option<u64>,
-    /// Requested length of a read, write or lock.
     pub length: Option<u64>,
     /// Part of a compound: the timestamps are the whole frame's.
     pub compounded: bool,
@@ -256,7 +245,6 @@ pub struct Exchange {
     pub standstill: Option<Standstill>,
     /// Round-trip time between capture point and server, as known when the exchange ended.
     pub server_round_trip: Option<Nanos>,
-    /// Time that the client spent idle before the request.
     pub think_time: Option<Nanos>,
 }
 
@@ -309,16 +297,14 @@ impl Exchange {
         request.first.or(request.last).or(response.first).or(response.last).map(|stamp| stamp.time)
     }
 
-    /// Returns true for a change notification request, which stays outstanding without holding up the client (MS-SMB2
-    /// 2.2.35, MS-CIFS 2.2.7.4).
+    /// Returns true for change notification (MS-SMB2 2.2.35, MS-CIFS 2.2.7.4), which does not hold up the client.
     pub fn is_subscription(&self) -> bool {
         self.group == CommandGroup::Waiting
             && (self.command == Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY)
                 || self.subcommand == Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)))
     }
 
-    /// Returns true if the response begins before the last packet of its request, as in a capture with reordered
-    /// packets. Such an exchange has no service time.
+    /// Returns true if the response begins before the request ends, so that the exchange has no service time.
     pub fn answers_early(&self) -> bool {
         self.response.first.zip(self.request.last).is_some_and(|(answer, asked)| answer.time < asked.time)
     }
@@ -365,8 +351,7 @@ named! {
 }
 
 impl GrantedCaching {
-    /// Converts lease state bits: 1 read, 2 handle, 4 write (MS-SMB2 2.2.13.2.8). A lease without read caching grants
-    /// nothing.
+    /// Converts lease state bits: 1 read, 2 handle, 4 write (MS-SMB2 2.2.13.2.8).
     pub fn of_lease(state: u32) -> GrantedCaching {
         match state & 7 {
             1 => GrantedCaching::LeaseRead,
@@ -377,7 +362,6 @@ impl GrantedCaching {
         }
     }
 
-    /// Returns true if the client may answer reads from its cache.
     pub fn keeps_reads(self) -> bool {
         !matches!(self, GrantedCaching::NotRequested | GrantedCaching::NotGranted)
     }

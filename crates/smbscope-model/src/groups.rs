@@ -1,5 +1,4 @@
-//! Operation groups of Swartz (1997, table 1; appendix A defines *Attributes* and *Directory*), extended to all of
-//! SMB1 and SMB2/3.
+//! Operation groups of Swartz (1997, table 1; *Attributes* and *Directory*: appendix A), extended to SMB1 and SMB2/3.
 
 use crate::command::{Command, Subcommand};
 use crate::named;
@@ -45,15 +44,13 @@ impl CommandGroup {
         CommandGroup::OTHER.contains(&self)
     }
 
-    /// Returns true if the group's times belong in headline figures over all commands: the client was waiting for work
-    /// of the server.
+    /// Returns true if the client was waiting for work of the server, so that headline figures include the group.
     pub fn in_headline(self) -> bool {
         !matches!(self, CommandGroup::Waiting | CommandGroup::Encrypted)
     }
 }
 
-/// SET_INFO classes that rename or delete: FileRenameInformation, FileDispositionInformation, their Ex forms, and
-/// FileLinkInformation (MS-FSCC 2.4).
+/// SET_INFO classes that rename, delete or link (MS-FSCC 2.4), with their Ex forms.
 const DIRECTORY_CLASSES: [u8; 6] = [10, 11, 13, 64, 65, 72];
 
 /// Returns the group of an SMB2 command. `waits` marks an expected wait: a blocking lock or a named-pipe read.
@@ -98,7 +95,6 @@ pub fn opens(command: Command) -> bool {
     }
 }
 
-/// Returns the group of an SMB1 command. `waits` marks an expected wait.
 pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: bool) -> CommandGroup {
     use smb1::Smb1Command;
     if waits {
@@ -115,7 +111,6 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
     }
 }
 
-/// Returns the group of an SMB1 command that opens, reads, writes or locks a file.
 #[inline]
 fn data_group(command: smb1::Smb1Command) -> Option<CommandGroup> {
     use smb1::Smb1Command;
@@ -148,7 +143,6 @@ fn data_group(command: smb1::Smb1Command) -> Option<CommandGroup> {
     })
 }
 
-/// Returns the group of an SMB1 command for attributes, directories or sessions.
 #[inline]
 fn metadata_group(command: smb1::Smb1Command) -> Option<CommandGroup> {
     use smb1::Smb1Command;

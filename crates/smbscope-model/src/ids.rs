@@ -95,13 +95,11 @@ impl ClockStep {
     }
 }
 
-/// TCP connection, identified by the number of its first packet. Packets of all captures are numbered in time order,
-/// from 1; with a single capture in time order, this is the packet's number in the file.
+/// TCP connection, by the number of its first packet. Packets of all captures are numbered from 1 in time order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FlowId(pub u64);
 
-/// Direction of a flow, relative to its first packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlowDirection {
     Forward,

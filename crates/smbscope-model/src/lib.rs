@@ -50,7 +50,6 @@ macro_rules! named {
         }
 
         impl $type {
-            /// Every value, in report order.
             pub const ALL: [$type; [$($name),*].len()] = [$($type::$value),*];
 
             /// Returns the name used in reports and on the command line.

@@ -20,7 +20,6 @@ impl MemoryBudget {
     /// With less memory, ordinary captures would hit the limits.
     pub const LEAST_MEMORY: usize = 32 << 20;
 
-    /// Divides `memory` bytes into budgets.
     pub const fn for_memory(memory: usize) -> MemoryBudget {
         let connections = if memory / 4096 < 100_000 { memory / 4096 } else { 100_000 };
         MemoryBudget { flows: memory / 4 * 3, names: memory / 4, connections }

@@ -27,7 +27,6 @@ pub struct ClientOffer {
     pub signing: SigningOffer,
     /// SMB2 capabilities. Absent in SMB1, and for clients below SMB 3, whose field is reserved.
     pub capabilities: Option<Capabilities>,
-    /// Algorithms of dialect 3.1.1.
     pub algorithms: AlgorithmOffer,
 }
 
@@ -53,7 +52,6 @@ pub struct AlgorithmOffer {
 }
 
 named! {
-    /// Signing policy of one side.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
     pub enum SigningOffer {
         #[default]
@@ -140,7 +138,6 @@ pub fn signing_algorithm_name(id: u16) -> Option<&'static str> {
     ["HMAC-SHA256", "AES-CMAC", "AES-GMAC"].get(usize::from(id)).copied()
 }
 
-/// Returns the name of a compression algorithm. Id 0 means none.
 pub fn compression_name(id: u16) -> Option<&'static str> {
     ["LZNT1", "LZ77", "LZ77+Huffman", "Pattern_V1", "LZ4"].get(usize::from(id).checked_sub(1)?).copied()
 }

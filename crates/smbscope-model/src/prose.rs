@@ -20,8 +20,7 @@ pub fn thousands(n: u64) -> String {
     result
 }
 
-/// Formats a percentage with about two digits: `71%`, `3.4%`, `98.9%`. Prints `100%` only for all and `0%` only for
-/// none.
+/// Formats with about two digits: `71%`, `3.4%`. Only all is `100%`, and only none `0%`.
 pub fn prose_percent(part: u64, whole: u64) -> String {
     let share = share(part, whole);
     let digits = |decimals: usize| format!("{share:.decimals$}");
@@ -66,14 +65,12 @@ pub fn time_of_day(time: Timestamp, decimals: usize) -> String {
     }
 }
 
-/// Replaces control and invisible characters of untrusted text by U+FFFD, so that it cannot steer a terminal, break
-/// the line or reverse the text direction.
+/// Replaces control and invisible characters of untrusted text by U+FFFD: they could steer a terminal or reverse text.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Returns true for invisible characters: format characters (general category Cf), `Default_Ignorable_Code_Point`, and
-/// the line and paragraph separators, as of Unicode 17.
+/// Invisible: category Cf, `Default_Ignorable_Code_Point`, line and paragraph separators, as of Unicode 17.
 #[inline]
 pub fn is_invisible(c: char) -> bool {
     // Fast path: most text is below the first range.
@@ -83,7 +80,6 @@ pub fn is_invisible(c: char) -> bool {
     }
 }
 
-/// Ascending ranges of invisible characters.
 const INVISIBLE: [(char, char); 25] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),
@@ -144,9 +140,7 @@ mod tests {
 
     #[test]
     fn invisible_characters_are_replaced() {
-        // Soft hyphen, Hangul filler, zero-width space and joiner, direction marks and overrides, line and paragraph
-        // separators, word joiner, invisible times, variation selectors, byte order mark, shorthand and tag
-        // characters.
+        // Soft hyphen, fillers, spaces, joiners, direction marks, separators, variation selectors, tags.
         let unseen = "\u{ad}\u{115f}\u{200b}\u{200d}\u{200e}\u{202e}\u{2028}\u{2029}\u{2060}\u{2062}\u{2066}\u{fe0f}\u{feff}\
                       \u{1bca0}\u{e0001}\u{e0041}\u{e01ef}";
         for c in unseen.chars() {

@@ -1,9 +1,8 @@
 //! Completeness of a capture: counters of missing and damaged data, by reason, and the share of commands that could not
-//! be timed as a result. Damaged traffic is data, not an error.
+//! be timed as a result.
 //!
 //! [`Coverage`] counts as damage: packet loss in the capture, a start in the middle of connections, a short snap
-//! length, a clock that stepped back, or an end in the middle of a response. Encryption and a server that never
-//! responds are not damage.
+//! length, a clock that stepped back, or an end in the middle of a response. Encryption and silent servers are not.
 
 use crate::exchange::ExchangeOutcome;
 use serde::{Deserialize, Serialize};
@@ -20,7 +19,6 @@ macro_rules! counters {
         }
 
         impl Quality {
-            /// Adds the counters of another part of the same capture; maxima take the larger value.
             pub fn merge(&mut self, other: &Quality) {
                 $(self.$name += other.$name;)*
                 $(self.$max = self.$max.max(other.$max);)*
@@ -190,7 +188,6 @@ counters! {
 }
 
 impl Quality {
-    /// Counts a truncated name whose rest lies within `missing` bytes.
     pub fn name_was_cut(&mut self, missing: usize) {
         self.names_cut += 1;
         self.longest_name_tail = self.longest_name_tail.max(missing as u64);
@@ -202,7 +199,6 @@ impl Quality {
             .then(|| self.longest_cut_packet + self.longest_name_tail)
     }
 
-    /// Returns the number of commands that are partly captured but not timed because packets are missing.
     pub fn untimed_by_capture(&self) -> u64 {
         self.responses_without_request
             + self.responses_not_captured
@@ -225,10 +221,8 @@ pub struct Coverage {
     /// Commands that were not captured at all: counted if they are numbered, else estimated.
     pub unseen: u64,
     unseen_variance: u64,
-    /// Encrypted frames that could not be paired in a capture with losses, because of these or because several were
-    /// outstanding.
+    /// Encrypted frames that a capture with losses left unpaired.
     unpaired: u64,
-    /// Commands without a time for reasons other than damage.
     pub others: u64,
 }
 
@@ -246,7 +240,6 @@ pub struct UntimedShare {
 }
 
 impl Coverage {
-    /// Counts commands by outcome. `untimed` is the number of commands without a time.
     pub fn new(ended: impl Fn(ExchangeOutcome) -> u64, untimed: u64, quality: &Quality) -> Coverage {
         let both_halves = ended(ExchangeOutcome::ResponseEndMissing) + ended(ExchangeOutcome::ClockStep);
         let one_half = ended(ExchangeOutcome::ResponseNotCaptured)
@@ -268,8 +261,7 @@ impl Coverage {
         }
     }
 
-    /// Returns the number of commands without a time because of damage, seen or not. An upper bound if some are
-    /// encrypted.
+    /// Commands without a time because of damage. An upper bound if some are encrypted.
     pub fn missed(&self) -> u64 {
         self.in_part + self.unseen + self.unpaired
     }

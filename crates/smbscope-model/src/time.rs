@@ -39,7 +39,6 @@ impl Sub for Nanos {
 }
 
 impl Nanos {
-    /// Converts a sum of durations, clamped to the range of `i64`.
     pub fn saturating(ns: i128) -> Nanos {
         Nanos(ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }

@@ -16,11 +16,7 @@ pub enum TravelError {
     #[error(
         "sent by smbscope {theirs}, while this is {VERSION}, format {FORMAT}: install the same version on all hosts"
     )]
-    Version {
-        /// Version and format of the sender.
-        theirs: String,
-    },
-    /// Truncated or corrupted.
+    Version { theirs: String },
     #[error("damaged in transfer between processes: repeat the run")]
     Damaged,
 }

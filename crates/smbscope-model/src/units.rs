@@ -6,7 +6,6 @@
 use crate::Nanos;
 use std::fmt;
 
-/// Error for text that is not a valid quantity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     pub expected: String,
@@ -94,7 +93,6 @@ pub fn size(text: &str) -> Result<u64, Unreadable> {
     scale.and_then(|scale| scaled(digits, scale)).and_then(|bytes| u64::try_from(bytes).ok()).ok_or_else(expected)
 }
 
-/// Parses bytes per second: `10MB/s`.
 pub fn byte_rate(text: &str) -> Result<u64, Unreadable> {
     let amount = text.trim().strip_suffix("/s").ok_or_else(|| expected("bytes a second, such as 10MB/s"))?;
     size(amount).map_err(|_| expected("bytes a second, such as 10MB/s"))
@@ -147,7 +145,6 @@ pub fn exact_byte_rate(bytes: u64) -> String {
     whole(bytes, &[(1_000_000_000, "GB/s"), (1_000_000, "MB/s"), (1_000, "kB/s"), (1, "B/s")])
 }
 
-/// Formats in the largest unit that leaves a whole number.
 fn whole(value: u64, units: &[(u64, &str)]) -> String {
     let fits = units.iter().find(|(scale, _)| value > 0 && value.is_multiple_of(*scale));
     fits.map_or_else(|| value.to_string(), |(scale, unit)| format!("{}{unit}", value / scale))
@@ -171,7 +168,6 @@ pub fn short_bytes(count: f64) -> String {
     format!("{value:.digits$} {}", units[unit])
 }
 
-/// Splits into number and unit.
 fn parts(text: &str) -> (&str, &str) {
     let text = text.trim();
     let digits = |c: char| c.is_ascii_digit() || c == '.' || c == '-';

@@ -43,8 +43,7 @@ fn the_packets_block_adds_up() {
     assert_eq!(line(&text, "dropped:"), "dropped: 2 (or more)");
     // 26 + 3.
     assert_eq!(line(&text, "Continue:"), "Continue: 29 36.2%");
-    // 40 packets of commands: 10 + 26 + 2 + 1, and one that opens the connection; 25 of the 26 carry a Write_Raw's
-    // data.
+    // 40 packets of commands: 10 + 26 + 2 + 1, and 1 to open the connection; 25 of the 26 carry a Write_Raw's data.
     assert_eq!(line(&text, "Commands:"), "Commands: 40 50.0%");
     assert_eq!(line(&text, "async:"), "async: 25 96.2%");
     assert_eq!(line(&text, "TCP control:"), "TCP control: 1 2.5%");

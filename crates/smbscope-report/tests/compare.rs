@@ -527,7 +527,7 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
         let [Compared { answer, .. }] = comparison.answers.as_slice() else { panic!("one answer") };
         (answer.headline.replace('\u{a0}', " "), sentences_of(answer))
     };
-    // 200 READs of 5 ms instead of 2 ms: 3 ms more each. The overall median is between those of CLOSE and READ.
+    // 200 READs of 5 ms instead of 2 ms: 3 ms more each. The overall median is between the medians of CLOSE and READ.
     let (headline, sentences) = answer(5_000_000);
     let expected = "after was slower than before in these runs: p95 2.50 times (2.00 ms → 5.00 ms; 2.50 to 2.50)";
     assert!(headline.starts_with(expected), "{headline}");

@@ -65,7 +65,7 @@ fn json_has_a_key_and_figures_for_each_slice() {
     ];
     assert_eq!(keys, expected.iter().collect::<Vec<_>>());
     let first = &slices["entries"][0];
-    // 5 and 15 ms, three fifths of which are service time: 3 and 9 ms.
+    // 5 and 15 ms, three fifths of it service time: 3 and 9 ms.
     assert_eq!(first["response_time_sum_ns"], 20_000_000);
     assert_eq!(
         (&first["response_time"]["p50"], &first["service_time"]["mean"]),
@@ -129,7 +129,7 @@ fn the_time_line_has_a_line_a_bin_and_skips_what_is_empty() {
     // Two reads of 10 and 2 ms, with 200 bytes up and 8,360 down: 0.00836 MB.
     let last: Vec<&str> = lines[6].split_whitespace().take(9).collect();
     assert_eq!(last, ["09:30:04", "2", "2.0", "0.00", "0.01", "6.00", "ms", "10.0", "ms"]);
-    // 82 columns leave less room than the bars' heading needs, so there are none; 100 are enough.
+    // 82 columns leave too little room for the heading of the bars, so they are omitted; 100 are enough.
     let bars = |width| {
         let rendered = render(&report, &ReportTextOptions { width, ..ReportTextOptions::default() });
         let lines = block(&rendered, "Time line");

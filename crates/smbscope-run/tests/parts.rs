@@ -166,7 +166,7 @@ fn files_that_were_given_in_another_order() {
 
 #[test]
 fn files_that_overlap_in_time() {
-    // Three interfaces, two of which stop in the middle, where a fourth begins.
+    // Three interfaces. Two of them stop in the middle, where a fourth begins.
     let file = |n: usize, count: usize| if n < count / 2 { n % 3 } else { [0, 3][n % 2] };
     generated(&site(Damage::default()), 4, file).assert_parts_are_the_whole(&AnalysisOptions::default());
 }
@@ -306,7 +306,6 @@ fn a_part_that_contradicts_itself_is_named_by_its_place() {
     let parts: Vec<Vec<u8>> = (0..3).map(|part| to_bytes(&captured.followed(&plan, &[part], &options).0)).collect();
     let (files, plan): (Vec<Vec<u8>>, Vec<u8>) = (files.iter().map(to_bytes).collect(), to_bytes(&plan));
     let arrived = SerializedParts { plan: &plan, files: &files, parts: &parts };
-    // A function that panics on a certain value.
     let numbers: Vec<Vec<u8>> = [1u64, 2, 3].iter().map(to_bytes).collect();
     let received = received_all(&numbers, "part", |numbers: Vec<u64>| assert!(!numbers.contains(&2)));
     assert!(received.expect_err("it breaks").to_string().starts_with("part 2 of 3: damaged"));

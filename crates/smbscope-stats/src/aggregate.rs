@@ -19,12 +19,10 @@ pub struct Aggregate {
     pub errors: u64,
     /// Commands that should have a response time but have none, such as those without a response.
     pub untimed: u64,
-    /// Number of commands per outcome. Outcomes that never occurred are omitted.
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
     /// Sum of the headline groups, which exclude expected waits and encrypted frames.
     pub total: CommandStatistics,
     pub commands: Vec<CommandRow>,
-    /// In the order of [`CommandGroup::ALL`]. Empty groups are omitted.
     pub groups: Vec<GroupRow>,
     /// Attributes, Directory and Locking combined: the *Other* group of Swartz (1997).
     pub other: Option<GroupSum>,
@@ -49,14 +47,12 @@ pub struct Aggregate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandRow {
     pub command: Command,
-    /// The row holds the command's expected waits ([`CommandGroup::Waiting`]), which never share a row with other
-    /// exchanges.
+    /// Expected waits ([`CommandGroup::Waiting`]) never share a row with other exchanges.
     pub waiting: bool,
     pub groups: Vec<CommandGroup>,
     pub row: CommandStatistics,
     pub subcommands: Vec<SubcommandRow>,
-    /// Messages that are not commands and not counted in `row`: the asynchronous portion of Write_Raw, and messages
-    /// that the server sent unasked.
+    /// Not counted in `row`: the asynchronous portion of Write_Raw, and messages that the server sent unprompted.
     pub apart: Vec<SubcommandRow>,
 }
 
@@ -114,8 +110,7 @@ fn forget_in_entities<K>(entities: &mut Entities<K>, step: Nanos) {
 }
 
 impl Aggregate {
-    /// Removes every minimum, mean, maximum and percentile below `step`, the resolution of a coarse clock, because it
-    /// was rounded to nothing.
+    /// Removes figures below `step`, the resolution of a coarse clock, because they were rounded to nothing.
     pub fn forget_below(&mut self, step: Nanos) {
         let commands = self.commands.iter_mut().flat_map(|command| {
             let parts = command.subcommands.iter_mut().chain(&mut command.apart);

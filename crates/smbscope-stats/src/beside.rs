@@ -3,7 +3,6 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-/// Runs `one` on a new thread and `other` on the current one.
 pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
     let mut work = Some(one);
     let mut done = None;

@@ -1,8 +1,7 @@
 //! Time bins of equal width, which doubles when too many bins are occupied.
 //!
 //! Bins are aligned to multiples of their width from an origin, such as the Unix epoch, and empty bins take no space.
-//! The width is the smallest of 1, 2, 4 … units at which the occupied bins fit the capacity. It depends only on the
-//! recorded times, so the merge of any partition equals the whole.
+//! The width depends only on the recorded times, so the merge of any partition equals the whole.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
@@ -26,8 +25,7 @@ pub struct BinTable<B> {
     capacity: usize,
     slots: HashMap<i64, usize, ahash::RandomState>,
     bins: Vec<(i64, B)>,
-    /// The last bin used and its bounds: `from` is inclusive, `to` is not. Caches the lookup, because consecutive
-    /// exchanges usually share a bin and division is slow.
+    /// Last bin used, and its bounds (`to` is exclusive). Consecutive exchanges usually share one; division is slow.
     last: usize,
     from: i64,
     to: i64,
@@ -202,7 +200,6 @@ mod tests {
         let mut table = BinTable::with_origin(Timestamp(7), Nanos(10), 4);
         [6, 7, 16, 17].into_iter().for_each(|time| *table.at(Timestamp(time)) += 1);
         assert_eq!(shown(&table), (10, vec![(-3, 1), (7, 2), (17, 1)]));
-        // One bin too many doubles the width and keeps the origin.
         [27, 37].into_iter().for_each(|time| *table.at(Timestamp(time)) += 1);
         assert_eq!(shown(&table), (20, vec![(-13, 1), (7, 3), (27, 2)]));
     }

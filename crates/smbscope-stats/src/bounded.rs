@@ -1,12 +1,9 @@
 //! A bounded table whose selection of keys does not depend on their order of arrival.
 //!
 //! When there are more distinct keys than fit, the table keeps those with the smallest hashes (a "bottom-k" sketch;
-//! Cohen and Kaplan, "Summarizing Data using Bottom-k Sketches", PODC 2007). The largest kept hash only falls, so a key
-//! that was once refused or evicted never returns. Hence every kept entry is complete, and the merge of any partition
-//! equals the whole.
-//!
-//! Keys may have a weight, such as the length of a name. The table then keeps keys in order of their hashes up to the
-//! weight limit.
+//! Cohen and Kaplan, "Summarizing Data using Bottom-k Sketches", PODC 2007). The largest kept hash only falls, so a
+//! refused or evicted key never returns: every kept entry is complete, and the merge of any partition equals the whole.
+//! Keys may have a weight, such as the length of a name, whose total is limited as well.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BinaryHeap, HashMap};
@@ -19,8 +16,7 @@ pub struct BottomKTable<K, V> {
     values: Vec<V>,
     free: Vec<usize>,
     order: BinaryHeap<(u64, K)>,
-    /// The most recently requested keys and their slots, since callers tend to repeat a key. A key that is not kept has
-    /// no slot, and never will.
+    /// Most recently requested keys and their slots, since callers tend to repeat a key. Refused keys have no slot.
     recent: Vec<(K, Option<usize>)>,
     recent_max: usize,
     weigh: fn(&K) -> usize,
@@ -75,8 +71,7 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         self.values.get_mut(slot?)
     }
 
-    /// Returns the entry of a key, inserting a default. Returns `None` if the key is not among those kept. Passes
-    /// evicted entries to `evicted`.
+    /// Inserts a default. Returns `None` for a refused key. Passes evicted entries to `evicted`.
     pub fn entry(&mut self, key: &K, mut evicted: impl FnMut(K, V)) -> Option<&mut V> {
         let slot = self.place(key, &mut evicted)?;
         self.values.get_mut(slot)

@@ -1,5 +1,4 @@
-//! Client caching: the oplock or lease that each open was granted, and reads of bytes that had been read before and did
-//! not change, by client and file.
+//! Client caching: the oplocks and leases that opens were granted, and rereads of unchanged bytes, by client and file.
 
 use crate::bounded::BottomKTable;
 use crate::derived;
@@ -82,7 +81,6 @@ fn no_files() -> BottomKTable<(IpAddr, FileKey), RereadCounts> {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CachingFigures {
-    /// Number of opens per granted right. Rights that never occurred are omitted.
     pub opens: Vec<(GrantedCaching, u64)>,
     pub unknown_opens: u64,
     pub reads: Reads,

@@ -5,10 +5,8 @@ use smbscope_model::{Nanos, Timestamp};
 /// Number of separate stretches kept. Beyond it, the two with the smallest gap between them are joined.
 pub const STRETCHES_MAX: usize = 3;
 
-/// Computes the length of a union of intervals in bounded memory.
-///
-/// Intervals may arrive in any order. The result is exact unless an interval begins or ends within joined stretches,
-/// where the covered time is taken in proportion.
+/// Length of a union of intervals, given in any order, in bounded memory. Exact unless one begins or ends in a joined
+/// stretch, which then counts in proportion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Covered {
     /// In time order, disjoint. Only the first `count` are valid.
@@ -25,12 +23,10 @@ struct CoveredInterval {
 }
 
 impl Covered {
-    /// Adds an interval. Returns the part of its length that was not covered before.
     #[inline]
     pub fn add(&mut self, start: Timestamp, end: Timestamp) -> Nanos {
         let end = end.max(start);
         let new = CoveredInterval { start, end, covered: (end - start).0 };
-        // Fast path: intervals mostly arrive in time order.
         match self.known().last() {
             Some(last) if start <= last.end => self.insert(new),
             _ => {
@@ -140,8 +136,7 @@ mod tests {
 
     #[test]
     fn within_joined_stretches_the_proportion_counts() {
-        // A tenth of 5–49,996 is covered. The new interval spans half of that, so nine tenths of 25,000 are new, apart
-        // from rounding.
+        // A tenth of 5–49,996 is covered. The new interval spans half of that, so about nine tenths of 25,000 are new.
         let mut intervals: Vec<(i64, i64)> = (0..5_000).map(|n| (n * 10 + 5, n * 10 + 6)).collect();
         intervals.push((25_000, 50_000));
         assert!((27_490..=27_510).contains(&sum(&intervals)), "{}", sum(&intervals));

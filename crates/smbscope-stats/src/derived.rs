@@ -42,7 +42,7 @@ pub(crate) fn is_cut(path: &str) -> bool {
     path.ends_with(CUT_NAME_MARK)
 }
 
-/// Returns the file name's extension without the dot and without a stream name. Empty if there is none.
+/// Extension without the dot and without a stream name; may be empty.
 pub(crate) fn extension(path: &str) -> &str {
     let name = path.rsplit('\\').next().unwrap_or_default();
     let name = name.split(':').next().unwrap_or_default();
@@ -71,7 +71,6 @@ mod tests {
         let mut short = read(0, 1_000);
         (short.length, short.response.bytes) = (Some(4_096), 164);
         let write = Exchange { group: CommandGroup::Write, ..short.clone() };
-        // 100 bytes for the request and 164 for the response.
         let lock = Exchange { group: CommandGroup::Locking, ..short.clone() };
         assert_eq!([size(&short), size(&write), size(&lock)], [164, 4_096, 264]);
     }

@@ -47,25 +47,20 @@ impl EntityKey for FileKey {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EntityStatistics {
     pub count: u64,
-    /// Commands that entered the response time: complete ones of the headline groups.
     pub timed: u64,
     pub errors: u64,
     /// Bytes read: the requested length of complete reads without error, capped at the size of the response.
     pub bytes_read: u64,
     /// Bytes written: the given length of complete writes without error.
     pub bytes_written: u64,
-    /// Percentiles are exact up to some dozens or hundreds of values
-    /// ([`SummaryPrecision::ENTITY`](crate::SummaryPrecision::ENTITY),
-    /// [`SummaryPrecision::FILE`](crate::SummaryPrecision::FILE)) and within 1.6% above.
+    /// Percentiles: exact up to the number of values in [`SummaryPrecision`](crate::SummaryPrecision), or within 1.6%.
     pub response_time: DurationStatistics,
-    /// Response time by group, for clients and servers only, in the order of [`CommandGroup::ALL`]. Empty
-    /// groups are omitted.
+    /// Response time, for clients and servers only, in the order of [`CommandGroup::ALL`].
     pub groups: Vec<(CommandGroup, DurationStatistics)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entities<K> {
-    /// In descending order of total response time.
     pub entries: Vec<(K, EntityStatistics)>,
     pub other: Option<EntityStatistics>,
 }

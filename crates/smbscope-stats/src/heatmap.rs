@@ -2,8 +2,7 @@
 //! figures 2 and 3, from any capture.
 //!
 //! Time is divided into intervals ([`crate::bins`]) of the smallest of 1, 2, 4 … ms that needs no more than
-//! [`INTERVALS_MAX`] of them. Each interval has a histogram of the response times of the commands that begin in it,
-//! with [`BUCKETS_A_DECADE`] buckets per decade.
+//! [`INTERVALS_MAX`] of them. Each has a histogram of the response times of the commands that begin in it.
 
 use crate::bins::{self, BinTable};
 use crate::split::CommandSpan;
@@ -291,7 +290,6 @@ mod tests {
     #[test]
     fn intervals_are_classed_by_what_is_outstanding_in_them() {
         let mut table = HeatTable::new();
-        // One command is outstanding throughout the first millisecond, four in the second.
         record(&mut table, &read(0, MS));
         (0..4).for_each(|_| record(&mut table, &read(MS, MS)));
         let classes = table.concurrency();

@@ -1,8 +1,8 @@
 //! Statistics over exchanges: summaries, and the tables of a report.
 //!
-//! [`Aggregator`] takes one [`Exchange`](smbscope_model::Exchange) after another. Aggregators of any partition of the
-//! exchanges merge to the same result as one that saw them all. [`Aggregator::finish`] computes an [`Aggregate`], which
-//! reports print. Start reading in `aggregator`.
+//! [`Aggregator`] takes one [`Exchange`](smbscope_model::Exchange) after another. Aggregators can share the exchanges
+//! in any way: merged, they give the same result. [`Aggregator::finish`] computes an [`Aggregate`], which reports
+//! print. Start reading in `aggregator`.
 
 mod aggregate;
 mod aggregator;

@@ -10,7 +10,6 @@ use std::str::FromStr;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Measure {
-    /// Statistic of the response times of a group, a command, a workload operation, or `total`.
     Time(TimeFigure, String),
     Count(String),
     ErrorsOf(String),
@@ -94,9 +93,8 @@ impl TimeFigure {
 }
 
 impl Measure {
-    /// Parses the measure at the cursor: `p95(Read)` or, equivalently, `Read.p95`. Returns it with the byte range of
-    /// the name. `known` lists the supported measures besides response times. If it includes `count`, `count` and
-    /// `errors` of a name are supported as well.
+    /// Parses `p95(Read)` or, equivalently, `Read.p95`. Returns the measure with the byte range of the name. `known`
+    /// lists the measures besides response times; with `count`, `count` and `errors` of a name are supported as well.
     pub fn take(
         text: &str,
         cursor: &mut Cursor<'_, '_>,
@@ -178,8 +176,7 @@ impl NamedFigure {
     }
 }
 
-/// Parses the name in parentheses after a statistic and returns it with its byte range. The name may contain blanks and
-/// balanced parentheses and, in quotes, any characters.
+/// Parses the name in parentheses, which may contain blanks, balanced parentheses and, in quotes, any characters.
 fn parse_operand(
     text: &str,
     figure: &str,

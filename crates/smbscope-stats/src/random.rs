@@ -1,7 +1,6 @@
 //! Reproducible pseudo-random numbers, seeded from the run, the user and the workload.
 
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014): 64 bits of state; any
-/// seed is good.
+/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014). Any seed is good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Random(u64);
 
@@ -39,7 +38,6 @@ impl Random {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns an exponentially distributed number with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }

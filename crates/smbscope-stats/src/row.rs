@@ -14,8 +14,6 @@ pub struct CommandTallyView<'a> {
     pub errors: &'a BTreeMap<ResponseStatus, u64>,
 }
 
-/// A finished row.
-///
 /// Times and the distribution cover complete exchanges; all other fields cover all exchanges of the row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CommandStatistics {
@@ -24,7 +22,6 @@ pub struct CommandStatistics {
     pub errors: u64,
     pub statuses: Vec<(ResponseStatus, u64)>,
     pub other_statuses: u64,
-    /// Number of exchanges per outcome. Outcomes that never occurred are omitted.
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
     /// Packets of both halves of the exchanges in `packet_exchanges`.
     pub packets: u64,

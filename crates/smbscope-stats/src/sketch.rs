@@ -1,12 +1,10 @@
-//! Percentiles of a very large number of duration sets in little memory: a histogram whose bucket width grows with the
-//! value.
+//! Percentiles of very many sets of durations in little memory: a histogram whose bucket width grows with the value.
 //!
 //! As in DDSketch (Masson, Rim and Lee, "DDSketch: A Fast and Fully-Mergeable Quantile Sketch with Relative-Error
 //! Guarantees", PVLDB 12(12), 2019), the relative error is bounded, and the merge of any partition equals the whole.
-//! Buckets divide each power of two into [`PER_OCTAVE`] equal parts, as in HdrHistogram. This needs no logarithm, so
-//! every platform finds the same bucket. Only occupied buckets take memory (8 bytes each); the commands of one file or
-//! client occupy a few dozen. HdrHistogram and the available crates for DDSketch also keep the empty buckets between
-//! the smallest and the largest value.
+//! Buckets divide each power of two into [`PER_OCTAVE`] equal parts, as in HdrHistogram, which needs no logarithm. Only
+//! occupied buckets take memory (8 bytes each), a few dozen for one file or client; available crates also keep the
+//! empty ones in between.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +39,6 @@ fn middle(bucket: u64) -> u64 {
 }
 
 impl Sketch {
-    /// Adds a value. Negative values count as 0.
     pub(crate) fn record(&mut self, value: i64) {
         self.add(bucket(value.max(0) as u64), 1);
     }

@@ -70,8 +70,7 @@ impl TimelineTable {
         TimelineTable { bins: BinTable::with_origin(origin, width.max(Nanos(1)), most), percentiles }
     }
 
-    /// Adds an exchange to the bin in which it starts, and its duration to all bins that it overlaps. `is_command` is
-    /// false for messages that don't count as commands.
+    /// Adds an exchange to the bin in which it starts, and its duration to all that it overlaps.
     pub(crate) fn record(&mut self, exchange: &Exchange, stretch: Option<&CommandSpan>, is_command: bool) {
         let Some(start) = exchange.start() else { return };
         let tally = self.bins.at(start);

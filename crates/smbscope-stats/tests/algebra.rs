@@ -1,5 +1,5 @@
 //! Statistics merge: for any division of the connections, any order of merges, and with or without serialization on the
-//! way, the result equals that of a single aggregator.
+//! way, the result is the same as from a single aggregator.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs with skewed logarithms, like those of response times.
+/// Runs whose logarithms are skewed, like response times.
 fn runs(random: &mut Random, count: usize, level: f64) -> Vec<f64> {
     (0..count).map(|_| level * (0.1 * random.exponential()).exp()).collect()
 }

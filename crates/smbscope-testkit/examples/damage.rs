@@ -1,5 +1,5 @@
-//! Damages captures at random and compares the analysis of each copy with that of the undamaged capture. Prints a table
-//! by mode. A false pair is an error and is printed in full.
+//! Damages captures at random and compares the analysis of each copy with the undamaged capture's. Prints a table by
+//! mode. A false pair is an error and is printed in full.
 //!
 //! ```sh
 //! cargo run --release -p smbscope-testkit --example damage -- --runs 10000 tests/data/own
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// Seed for the contents of encrypted twins.
 const SEAL_SEED: u64 = 1;
 
-/// Damage captures at random and compare their analysis with that of the originals.
+/// Damage captures at random and compare their analysis with the originals'.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Capture files, or directories of them

@@ -5,7 +5,7 @@
 //! smbclient -p 4450 -N //127.0.0.1/share -c ls
 //! ```
 //!
-//! It prints its listen address. When its standard input ends, it prints its counters and exits.
+//! Prints its listen address. When standard input ends, prints its counters and exits.
 
 use clap::Parser;
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};

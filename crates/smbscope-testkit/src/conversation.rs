@@ -11,7 +11,7 @@
 //!
 //! Times are microseconds since [`EPOCH`]. The handshake takes place at 0, 10 and 20 µs, so the round trip between the
 //! capture point and either side is 10 µs. Each further segment of a long message follows 10 µs after the previous one.
-//! Each packet acknowledges everything captured at least two latencies before it.
+//! A packet acknowledges all data captured at least two latencies earlier.
 
 use crate::packet::{EPOCH, Packet, Side};
 use smbscope_capture::TcpFlags;

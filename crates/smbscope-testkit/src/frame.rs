@@ -36,7 +36,7 @@ impl Captured for Frame {
 }
 
 impl Frame {
-    /// Returns the offset of the TCP header, if there is one in IPv4 in Ethernet.
+    /// Returns the offset of the TCP header in an Ethernet frame of IPv4.
     fn tcp(&self) -> Option<usize> {
         let is_tcp = self.data.get(12..14)? == [8, 0] && *self.data.get(IP + 9)? == 6;
         let at = IP + 4 * usize::from(self.data.get(IP)? & 0x0f);

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use smbscope_model::{CUT_NAME_MARK, Command, Exchange, FileId, ResponseStatus};
 use smbscope_wire::{smb1 as wire1, smb2 as wire2};
 
-/// Status without a tag: success with the customer bit, and a low half that is no SMB1 error class.
+/// Status without a tag: success with the customer bit, and a low half that can't be an SMB1 error class.
 const TAGGED: u32 = 0x2000_1000;
 /// Time between the capture point and either end.
 const LATENCY_NS: i64 = 20_000;
@@ -22,9 +22,9 @@ pub enum Kind {
     /// CREATE or NT_CREATE_ANDX.
     Open,
     Close,
-    /// READ or READ_ANDX; the size is that of the response.
+    /// READ or READ_ANDX; the size applies to the response.
     Read,
-    /// WRITE or WRITE_ANDX; the size is that of the request.
+    /// WRITE or WRITE_ANDX; the size applies to the request.
     Write,
     Echo,
     /// SMB1: TRANS2_QUERY_PATH_INFORMATION, in two messages if it is large. SMB2: CREATE and CLOSE in a compound.

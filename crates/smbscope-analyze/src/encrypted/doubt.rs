@@ -70,8 +70,7 @@ impl Doubt {
         (0..self.requests.len()).filter(is_new).count() > 2
     }
 
-    /// Accounts for requests that were not captured: one of a known size, or an unknown number, which makes all earlier
-    /// sizes useless.
+    /// Accounts for lost requests: one of the size `only`, or an unknown number, which makes all earlier sizes useless.
     pub(super) fn hidden_requests(&mut self, only: Option<u64>) {
         match only {
             Some(plain) => self.request(plain),
@@ -79,7 +78,6 @@ impl Doubt {
         }
     }
 
-    /// Considers a response while the latest request appears to be the only one outstanding.
     pub(super) fn response(&mut self, plain: u64, habits: &Habits) {
         let [latest, earlier @ ..] = &self.requests;
         for (further, request) in earlier.iter().enumerate() {
@@ -115,9 +113,8 @@ impl Habit {
 
 /// Response sizes by request size, learnt from the certain pairs of a connection.
 ///
-/// Most request sizes fit several commands, but a client uses few of them. If all requests of a size had responses of
-/// one size so far, a response of another size probably belongs to another request. Errors are ignored, because any
-/// request may fail.
+/// Most request sizes fit several commands, but a client uses few of them. A response of another size than all before
+/// probably belongs to another request. Errors are ignored, because any request may fail.
 #[derive(Debug, Default)]
 pub(super) struct Habits {
     known: Vec<Habit>,
@@ -157,10 +154,9 @@ const MAX_SUSPECTS: usize = 64;
 
 /// Pairs whose response has the size of an interim response, held back in case another response follows.
 ///
-/// Errors and interim responses have the same size. A client usually takes an error for the answer and continues, but a
-/// concurrent client continues while a request is pending, too. Then a later response is not explained by any request.
-/// So these pairs are held back for a while, and the pairs after them as well: if requests overlap, one of them may
-/// have got the late response, and the following pairs each other's.
+/// Errors have the same size. After an error a client usually continues, but a concurrent client also continues while a
+/// request is pending, and then no request explains a later response. So these pairs and the pairs after them are held
+/// back: if requests overlap, one of them may have got the late response, and the following pairs each other's.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
     pairs: VecDeque<Box<PendingExchange>>,
@@ -194,8 +190,7 @@ impl Suspects {
         if is_kept { None } else { self.pairs.pop_front() }
     }
 
-    /// Removes the pairs that a late response of this size makes doubtful: suspects that it may answer and, if requests
-    /// overlap, the pairs since.
+    /// Removes the pairs that a late response of this size makes doubtful and, if requests overlap, all pairs since.
     pub(super) fn take_all(&mut self, response: u64, overlap: bool) -> VecDeque<Box<PendingExchange>> {
         let (mut taken, mut kept) = (VecDeque::new(), VecDeque::new());
         for pair in self.pairs.drain(..) {

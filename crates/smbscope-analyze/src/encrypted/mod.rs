@@ -3,11 +3,10 @@
 //! A client's frame and the server's next frame form a pair if nothing else is outstanding. So this module counts
 //! outstanding requests, including hidden ones: the position of a gap and the acknowledgments of both sides place it
 //! between frames, and its size limits the number of messages in it. If that leaves several possibilities, the next
-//! moment at which all requests seem to be answered is taken for idle, and pairs are held back until sizes confirm it
-//! ([`doubt`]). If several requests are outstanding together, the responses can't be assigned, and none is timed.
+//! moment at which all requests seem to be answered is assumed idle, and pairs are held back until sizes confirm it
+//! ([`doubt`]). If several requests are outstanding together, none is timed.
 //!
-//! A pair is final when the client continues and the server has sent nothing in between, because then its response was
-//! not an interim one.
+//! A pair is final when the client continues and the server has sent nothing in between: the response was not interim.
 
 mod doubt;
 mod nonces;
@@ -30,8 +29,7 @@ const MAX_OUTSTANDING: usize = 512;
 /// Number of responses after which an apparently unanswered request is no longer assumed to be outstanding, since it
 /// may never be answered.
 const MAX_OVERTAKEN: u32 = 16;
-/// Pause of the client, as a multiple of the longest response time so far, after which nothing can be outstanding if
-/// the client speaks first.
+/// Pause of the client, as a multiple of the longest response time so far, that proves that nothing is outstanding.
 const PAUSE: i64 = 16;
 const TYPICAL: u32 = 8;
 
@@ -83,7 +81,6 @@ impl Answered {
     }
 }
 
-/// A frame of the server, and if gaps before it can hide messages.
 #[derive(Debug, Clone, Copy)]
 struct EncryptedResponse {
     plain: u64,
@@ -100,7 +97,6 @@ impl EncryptedResponse {
 
 #[derive(Debug, Default)]
 pub(crate) struct Encrypted {
-    /// Requests captured since the connection was idle that may still be unanswered, in order.
     waiting: VecDeque<EncryptedRequest>,
     answered: Option<Answered>,
     /// A request with a possible interim response, after which the client sent a possible CANCEL.
@@ -108,7 +104,7 @@ pub(crate) struct Encrypted {
     outstanding: OutstandingBounds,
     /// Requests that no longer count may still be answered: change notifications and locks.
     lingers: bool,
-    /// Since the connection was idle, there was a response that could not be assigned.
+    /// A response since the connection was idle could not be assigned.
     ambiguous: bool,
     overtaken: u32,
     doubtful: VecDeque<Box<PendingExchange>>,
@@ -157,7 +153,6 @@ impl Encrypted {
         }
     }
 
-    /// Records the lead of the server's nonces if nothing is outstanding when the client sends this frame.
     fn note_idle(&mut self, frame: &Frame) {
         if self.outstanding.most > 0 || self.doubt.is_open() || !self.waiting.is_empty() {
             return;
@@ -208,8 +203,7 @@ impl Encrypted {
         more
     }
 
-    /// Returns true if exactly one request is outstanding and clients don't send other requests while one of its size
-    /// is pending.
+    /// Returns true if a single request is outstanding and clients send nothing else while one of its size is pending.
     fn only_waits_for_the_server(&self) -> bool {
         let latest = self.doubt.latest_request();
         let one = self.outstanding.is_known() && self.outstanding.most == 1;
@@ -226,14 +220,12 @@ impl Encrypted {
         self.lingers && sizes::may_answer_lingering(response)
     }
 
-    /// Returns true if the response may belong to a lingering request instead of this one, unless requests of this size
-    /// usually get such responses.
+    /// Returns true if the response may belong to a lingering request instead, unless it is usual for this request.
     fn may_end_another(&self, request: u64, response: u64) -> bool {
         self.may_end_lingering(response) && self.habits.is_usual(request, response) != Some(true)
     }
 
-    /// Returns true if a request has been outstanding for so many responses that it may never be answered. Requests of
-    /// a single kind may instead be many concurrent ones.
+    /// Returns true if a request may never be answered. Requests of a single kind may instead be many concurrent ones.
     fn may_be_stuck(&self) -> bool {
         self.overtaken >= MAX_OVERTAKEN && self.doubt.sees_variety()
     }
@@ -408,8 +400,7 @@ impl Encrypted {
         }
     }
 
-    /// Settles a possibly cancelled request when the next response arrives. Returns true if it was the response to it
-    /// or to the CANCEL.
+    /// Settles a possibly cancelled request. Returns true if the response was the one to it or to the CANCEL.
     fn follow_cancelled(&mut self, ledger: &mut Ledger<'_>, cancelled: Answered, response: EncryptedResponse) -> bool {
         let EncryptedResponse { plain, responses_hidden, .. } = response;
         // A request with a response of its own was not a CANCEL.
@@ -430,8 +421,7 @@ impl Encrypted {
         true
     }
 
-    /// Settles an answered request when the server sends another response. Returns true if nothing else can be learned
-    /// from that response.
+    /// Settles an answered request when another response arrives. Returns true if that teaches nothing else.
     fn follow_answered(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -458,8 +448,7 @@ impl Encrypted {
             self.server_counted = response.end;
             self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
         } else if sizes::may_be_break(plain) || !is_answer {
-            // A break notification while nothing is outstanding, or the final response of a request with an interim
-            // one.
+            // A break notification while nothing is outstanding, or the final response after an interim one.
             self.server_counted = response.end;
             if !sizes::may_be_break(plain) {
                 self.refuse_suspects(ledger, plain);
@@ -472,12 +461,9 @@ impl Encrypted {
         true
     }
 
-    /// Confirms or withdraws the pair of an answered request, after which the server sent a response that may belong to
-    /// another request.
     fn settle_answered(&mut self, ledger: &mut Ledger<'_>, answered: Answered, response: EncryptedResponse) {
         let EncryptedResponse { plain, requests_hidden, responses_hidden, .. } = response;
         if !requests_hidden {
-            // One of the two is not the response.
             self.refuse_suspects(ledger, plain);
             self.unanswer(ledger, answered, responses_hidden);
             self.contradict(ledger);

@@ -1,9 +1,7 @@
-//! Nonces of encrypted messages. Samba counts the messages that it encrypts with a key, so a gap in the nonces is the
-//! number of lost messages.
+//! Nonces of encrypted messages. Samba counts the messages that it encrypts with a key, so gaps reveal lost messages.
 //!
-//! The specification does not require an order (MS-SMB2 §3.1.4.3), and other implementations choose random nonces, so
-//! only nonces that are observed to count are used. In a session with several channels, each connection shows only a
-//! part of them.
+//! The specification requires no order (MS-SMB2 §3.1.4.3), and other implementations choose random nonces, so only
+//! nonces that are observed to count are used. With several channels, each connection shows a part.
 
 use super::sizes;
 use crate::frame::{Frame, Losses};
@@ -63,8 +61,8 @@ impl Nonces {
             self.settled = self.settled.saturating_add(oldest.counter.missing().unwrap_or(0));
         }
         let mut key = NonceSequence { session, salt: nonce.salt, counter: SequenceTracker::default(), end: 0 };
-        // The first message has nonce 1. A larger nonce follows messages on another channel if the missing bytes have
-        // no room for them.
+        // The first message has nonce 1. A larger one follows messages on another channel if they don't fit the missing
+        // bytes.
         let hidden: u64 = losses.hidden_between(0, frame.start, 1).fold(0, u64::saturating_add);
         if from_the_beginning && (1..=1 + hidden / sizes::SHORTEST_FRAME).contains(&nonce.count) {
             key.counter.begin();
@@ -72,8 +70,7 @@ impl Nonces {
         key
     }
 
-    /// Returns the nonce of the latest message and the stream position after it. `None` unless a single key counts all
-    /// messages.
+    /// Returns the nonce of the latest message and the stream position after it, if a single key counts all messages.
     pub(super) fn latest(&self) -> Option<(u64, u64)> {
         match self.keys.as_slice() {
             [key] if !self.others && self.settled == 0 && key.counter.is_exact() => {

@@ -11,8 +11,7 @@ use smbscope_wire::status::NtStatus;
 const MAX_DOUBTFUL: usize = 64;
 
 impl Encrypted {
-    /// Replaces the response by a later one while nothing else is outstanding: the earlier one was an interim response
-    /// or a notification.
+    /// Replaces the response by a later one: the earlier one was an interim response or a notification.
     pub(super) fn answer_again(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, mut answered: Answered, plain: u64) {
         let pending = &mut answered.request.pending;
         self.others += 1;
@@ -26,8 +25,8 @@ impl Encrypted {
         self.answered = Some(Answered { plain, ..answered });
     }
 
-    /// Withdraws a response that is not, or possibly not, the response to the request, which may still be outstanding
-    /// and is not timed. `hidden` is true if its response may be in a gap.
+    /// Withdraws a response that may belong to another request. The request may still be outstanding and is not timed.
+    /// `hidden` is true if its response may be in a gap.
     pub(super) fn unanswer(&mut self, ledger: &mut Ledger<'_>, answered: Answered, hidden: bool) {
         let mut pending = answered.request.pending;
         if sizes::may_be_interim(answered.plain) {
@@ -43,8 +42,7 @@ impl Encrypted {
         }
     }
 
-    /// Handles more responses than requests: the connection was not idle when it seemed to be. Assumes that it is idle
-    /// now, unless even more requests were outstanding.
+    /// Handles more responses than requests: the connection was not idle, but is now unless even more are outstanding.
     pub(super) fn contradict(&mut self, ledger: &mut Ledger<'_>) {
         self.refuse_doubtful(ledger);
         self.doubt.begin(1);
@@ -74,8 +72,7 @@ impl Encrypted {
         }
     }
 
-    /// Nothing is outstanding: the remaining requests were answered by hidden responses, or by responses that can't be
-    /// assigned.
+    /// Ends the remaining requests: hidden responses or responses that can't be assigned answered them.
     pub(super) fn idle(&mut self, ledger: &mut Ledger<'_>) {
         self.outstanding = OutstandingBounds::default();
         self.overtaken = 0;
@@ -113,7 +110,6 @@ impl Encrypted {
         }
     }
 
-    /// Requests in doubt may be answered by now, so later messages no longer confirm anything about earlier ones.
     pub(super) fn refuse_drained(&mut self, ledger: &mut Ledger<'_>) {
         if self.doubt.is_open() {
             self.refuse_doubtful(ledger);
@@ -137,7 +133,7 @@ impl Encrypted {
         }
     }
 
-    /// Refuses the pairs that an unexplained response of this size makes doubtful. Returns false if there are none.
+    /// Refuses pairs that an unexplained response of this size makes doubtful. Returns false if it found none.
     pub(super) fn refuse_suspects(&mut self, ledger: &mut Ledger<'_>, plain: u64) -> bool {
         let refused = self.suspects.take_all(plain, self.doubt.saw_concurrency());
         self.others += u64::from(!refused.is_empty());

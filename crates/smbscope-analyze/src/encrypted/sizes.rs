@@ -1,7 +1,7 @@
 //! Conclusions from the size of an encrypted message: the fixed parts of SMB2 bodies (MS-SMB2 §2.2).
 //!
-//! Sections without a document name refer to MS-SMB2. The functions named `may_…` return true if a message of the given
-//! size can be of that kind.
+//! Sections without a document name refer to MS-SMB2. The functions named `may_…` return true if such a message can
+//! have that size.
 
 use crate::content::FrameContent;
 use crate::frame::Frame;
@@ -14,7 +14,7 @@ const HEADER: u64 = Smb2Header::LENGTH as u64;
 
 /// ERROR response without data (§2.2.2). Interim responses have the same size.
 const ERROR: u64 = HEADER + 9;
-/// The same without the padding byte for the empty data, as some servers send it.
+/// Some servers omit the padding byte for the empty data.
 const SHORT_ERROR: u64 = HEADER + 8;
 /// Oplock and lease break notifications (§2.2.23).
 const BREAKS: [u64; 2] = [HEADER + 24, HEADER + 44];
@@ -37,14 +37,12 @@ const SET_INFO_RESPONSE: u64 = HEADER + 2;
 /// LOCK request with one lock (§2.2.26), and the size of each additional lock.
 const LOCK: u64 = HEADER + 48;
 const LOCK_ELEMENT: u64 = 24;
-/// WRITE responses (§2.2.22), with and without the padding byte. TREE_CONNECT responses have the first size, too
-/// (§2.2.10).
+/// WRITE responses (§2.2.22), with and without the padding byte; the first is also a TREE_CONNECT response's (§2.2.10).
 const SMALL: [u64; 2] = [HEADER + 16, HEADER + 17];
 /// Requests with more data than this are WRITE: all others carry names, tokens or attributes.
 const SURELY_WRITE: u64 = 4096;
 
-/// Larger requests contain only WRITE: an FSCTL_SRV_COPYCHUNK of 256 chunks takes 6,296 bytes (§2.2.31.1), an RPC
-/// fragment on a pipe less.
+/// Larger requests contain only WRITE: an FSCTL_SRV_COPYCHUNK of 256 chunks takes 6,296 bytes (§2.2.31.1).
 const NOTHING_BUT_WRITE: u64 = 8192;
 /// Shortest response to a compound with WRITE: a WRITE response and, aligned to 8 bytes, a SET_INFO response.
 const COMPOUND_WITH_WRITE: u64 = SMALL[0] + SET_INFO_RESPONSE;
@@ -63,9 +61,8 @@ pub(super) fn may_be_error(response: u64) -> bool {
     matches!(response, ERROR | SHORT_ERROR)
 }
 
-/// Scores a message of this size: positive if its sender is probably the client, negative for the server. READ and
-/// CLOSE requests have sizes that few responses have; errors and responses to CLOSE, WRITE and SET_INFO have sizes that
-/// few requests have.
+/// Scores a message: positive if its sender is probably the client, negative for the server. Few responses are as long
+/// as READ and CLOSE requests, and few requests as errors and responses to CLOSE, WRITE and SET_INFO.
 pub(super) fn speaks_for_client(plain: u64) -> i32 {
     match plain {
         READ | SHORT_READ => 2,
@@ -116,8 +113,7 @@ pub(super) fn may_stay_pending(request: u64) -> bool {
     may_linger(request) || request >= SURELY_WRITE
 }
 
-/// Returns true if this may be the final response to LOCK or CHANGE_NOTIFY, with or without changes (§2.2.36; an entry
-/// takes at least 14 bytes, MS-FSCC §2.7.1).
+/// Returns true for possible final responses to LOCK or CHANGE_NOTIFY (§2.2.36; entries take 14 bytes, MS-FSCC §2.7.1).
 pub(super) fn may_answer_lingering(response: u64) -> bool {
     matches!(response, EMPTY | SHORT_ERROR | ERROR) || (HEADER + 8 + 14..MANY_CHANGES).contains(&response)
 }
@@ -165,8 +161,7 @@ pub(super) fn most_responses(bytes: u64) -> u64 {
     bytes / SHORTEST_FRAME
 }
 
-/// Returns true if hidden bytes of the server may lack a final response: break notifications and, if
-/// `interim_possible`, one interim response.
+/// Returns true if hidden bytes may consist of break notifications and, if `interim_possible`, one interim response.
 pub(super) fn may_be_without_final(bytes: u64, interim_possible: bool) -> bool {
     may_be_breaks(bytes) || interim_possible && bytes.checked_sub(AROUND + ERROR).is_some_and(may_be_breaks_or_none)
 }
@@ -193,8 +188,6 @@ pub(crate) struct UndecidedFrame {
     pub(crate) reached: [u64; 2],
 }
 
-/// Determines the client of a connection from the sizes of encrypted messages, some of which occur only in requests or
-/// only in responses (MS-SMB2 §2.2).
 #[derive(Debug, Default)]
 pub(crate) struct Undecided {
     frames: Vec<UndecidedFrame>,

@@ -1,9 +1,8 @@
 //! Pseudonyms of the same length as the name: each character is replaced.
 //!
-//! Names of ASCII letters, digits and common punctuation never collide: the mapping of such names of one length is a
-//! permutation, which the key can reverse. This matters for short names, whose hashes would soon collide. Other
-//! characters are replaced by a hash; names that contain them collide with a probability of 49 to the power of minus
-//! their length.
+//! Names of ASCII letters, digits and common punctuation never collide: their mapping is a permutation of all such
+//! names of one length, whose hashes would soon collide. Other characters are replaced by a hash; names that contain
+//! them collide with a probability of 49 to the power of minus their length.
 
 use super::{PseudonymKey, is_kept};
 use ahash::HashMap;
@@ -11,7 +10,6 @@ use sha2::{Digest, Sha256};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub const WILDCARDS: [char; 5] = ['*', '?', '<', '>', '"'];
-/// Characters of names; letters stand for both cases.
 const SYMBOLS: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789-_. $~\()+,&'";
 /// Replacements: no characters that begin or end a part of a name, and no upper case.
 const DISGUISES: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789_()&;!#%^{}[]";
@@ -25,8 +23,7 @@ const SYMBOL_OF: [u8; 128] = {
     places
 };
 const FOREIGN: u8 = u8::MAX;
-/// Number of Feistel rounds: ten if the halves are short enough for exhaustive search (as in NIST SP 800-38G),
-/// otherwise four (M. Luby, C. Rackoff, 1988).
+/// Feistel rounds: ten if halves are short enough for exhaustive search (NIST SP 800-38G), else four (Luby, Rackoff).
 const ROUNDS_OF_SHORT: u8 = 10;
 const ROUNDS: u8 = 4;
 const SHORT: usize = 32;
@@ -128,7 +125,6 @@ impl Disguise {
         }
     }
 
-    /// Replaces `\\server\share` with an optional path.
     pub fn unc(&mut self, units: &mut [u16]) {
         let mut rest = units;
         for sort in [PseudonymKind::Host, PseudonymKind::Share] {
@@ -221,8 +217,7 @@ fn disguised(key: &PseudonymKey, sort: u8, folded: &[u16]) -> Vec<u16> {
     folded.iter().zip(&symbols).map(disguise).collect()
 }
 
-/// Permutes the texts of a length with a Feistel network, which adds a keyed hash of each half to the other half.
-/// `tweak` selects the permutation.
+/// Permutes the texts of a length with a Feistel network. `tweak` selects the permutation.
 fn permute(key: &PseudonymKey, tweak: [u8; 32], symbols: &mut [u8]) {
     if let [symbol] = symbols {
         *symbol = substitute(tweak, *symbol);
@@ -259,8 +254,7 @@ fn substitute(hash: [u8; 32], symbol: u8) -> u8 {
 const REMEMBERED_ADDRESSES_MAX: usize = 64 << 10;
 
 impl Disguise {
-    /// Returns the pseudonym of an address. The mapping is one-to-one and preserves common prefixes. Addresses with a
-    /// fixed meaning are unchanged.
+    /// Maps addresses one-to-one and preserves common prefixes. Addresses with a fixed meaning are unchanged.
     pub fn address(&mut self, address: IpAddr) -> IpAddr {
         if let Some(known) = self.addresses.get(&address) {
             return *known;
@@ -278,8 +272,7 @@ impl Disguise {
 }
 
 const IPV4_MULTICAST: u32 = 4;
-/// Length of an IPv6 multicast prefix with flags and scope (RFC 4291 §2.7), and of the prefix before the host part of a
-/// solicited-node address (§2.7.1).
+/// IPv6 multicast prefix with flags and scope (RFC 4291 §2.7), and prefix of a solicited-node address (§2.7.1).
 const IPV6_MULTICAST: u32 = 16;
 const SOLICITED_NODE: u32 = 104;
 const LINK_LOCAL: u32 = 64;

@@ -1,9 +1,7 @@
-//! Pseudonyms: names and addresses replaced by a keyed hash. Equal names stay equal, and without the key names can't be
-//! guessed.
+//! Pseudonyms: names and addresses replaced by a keyed hash. Equal names stay equal.
 //!
-//! [`PseudonymKey`] is for recordings, where names may change their length. It preserves the depth of paths and
-//! extensions, because servers and virus scanners treat files by extension. [`Disguise`] is for captures, where names
-//! must keep their length.
+//! [`PseudonymKey`] is for recordings, where names may change length. It preserves path depth and extensions, as
+//! servers and virus scanners treat files by extension. [`Disguise`] is for captures, where names keep their length.
 
 mod disguise;
 
@@ -15,8 +13,7 @@ use std::fmt;
 
 /// Maximum length of preserved extensions; longer ones may be names.
 const EXTENSION_LONGEST: usize = 5;
-/// Number of hexadecimal digits in a pseudonym. With a hundred thousand names, a collision occurs in one of 14 million
-/// recordings.
+/// Hexadecimal digits in a pseudonym. With 100,000 names, one in 14 million recordings has a collision.
 const DIGITS: usize = 14;
 
 /// Key of the hash. Allows its owner to test guesses of names.
@@ -34,7 +31,6 @@ impl PseudonymKey {
         PseudonymKey(bytes)
     }
 
-    /// Derives a key from the content of a file of any length.
     pub fn of_bytes(bytes: &[u8]) -> PseudonymKey {
         PseudonymKey(Sha256::digest(bytes).into())
     }
@@ -49,7 +45,6 @@ impl PseudonymKey {
         path.split('\\').map(|name| self.name(name)).collect::<Vec<_>>().join("\\")
     }
 
-    /// Replaces a pattern. One with wildcards is reduced to `*` and its extension.
     pub fn pattern(&self, pattern: &str) -> String {
         if !pattern.contains(WILDCARDS) {
             return self.name(pattern);

@@ -38,7 +38,6 @@ pub(super) struct SlimFlow {
 pub(super) struct Noting {
     pub(super) packets: Packets,
     pub(super) names: NameAnonymizer,
-    /// Output of the framers, used only to recognise SMB.
     frames: Vec<Frame>,
 }
 

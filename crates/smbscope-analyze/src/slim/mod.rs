@@ -4,8 +4,8 @@
 //! framers inspect remain: frame headers, and the message fields listed by [`smbscope_wire::kept`]. Everything else is
 //! zeroed, and the bytes after the last one needed are cut off, as with a snap length.
 //!
-//! [`slim`] is the entry point. `flows` decides which bytes remain, `packets` maps them to packets, and `window` writes
-//! packets in order.
+//! [`slim`] is the entry point. `flows` decides which bytes remain, `packets` maps them to packets, `window` writes
+//! these in order.
 
 mod flows;
 mod packets;
@@ -55,8 +55,7 @@ pub struct SlimSummary {
     pub moved: u64,
 }
 
-/// Reads `set` to its end, or until its stop flag is set, and writes a slim copy to `out`. Calls `observe`
-/// periodically.
+/// Reads `set` to its end, or until its stop flag is set, and writes a slim copy to `out`.
 pub fn slim(
     set: &mut CaptureSet,
     options: &SlimOptions,
@@ -183,12 +182,10 @@ impl Slimmer<'_> {
     }
 }
 
-/// Passes a segment to its flow, and holds its packets for as long as the flow holds the segment back.
 fn follow(table: &mut FlowTable<Noting>, ordinal: u64, segment: &TcpSegment<'_>) {
     let ends = (segment.source, segment.destination);
     let is_held_back = table.follow(segment);
     let packets = &mut table.sink_mut().packets;
-    // Flows hold only data back.
     if is_held_back && segment.payload_length > 0 {
         packets.hold_back(ends, ordinal);
     } else if !is_held_back {

@@ -27,7 +27,6 @@ struct PendingFragment {
     beginning: Vec<u8>,
 }
 
-/// A reassembled datagram: the packet, offset and length of its parts, and the offset of its TCP payload.
 struct FragmentedDatagram {
     parts: Vec<(u64, u32, u32)>,
     payload: u32,
@@ -57,7 +56,6 @@ impl Packets {
         }
     }
 
-    /// Extends the payload of a segment to the end of these bytes.
     pub(super) fn show(&mut self, ordinal: u64, offset: usize, length: usize) {
         match self.datagrams.get(&ordinal) {
             None => self.window.show(ordinal, offset, length),
@@ -88,7 +86,6 @@ impl Packets {
         self.hold(ordinal);
         let first = self.window.first();
         let held_back = self.held_back.entry(in_order(ends)).or_default();
-        // Written packets delay nothing.
         if held_back.len() % PRUNED_AT == PRUNED_AT - 1 {
             held_back.retain(|ordinal| *ordinal >= first);
         }
@@ -115,8 +112,7 @@ impl Packets {
         self.fragments.push_back(PendingFragment { ordinal, beginning: bytes[..room].to_vec(), fragment });
     }
 
-    /// Checks if a fragment completed its datagram. `segment` is the length of the TCP payload in the completed
-    /// datagram; the bytes before it are preserved as headers.
+    /// Checks if a fragment completed its datagram. The last `segment` bytes are TCP payload, the others headers.
     pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>, names: &mut NameAnonymizer) {
         let Some(last) = self.fragments.back().filter(|part| part.ordinal == ordinal) else { return };
         let key = key(&last.fragment);
@@ -159,8 +155,7 @@ impl Packets {
 }
 
 impl FragmentedDatagram {
-    /// Maps a range of the segment's payload to packets: the ordinal, the offset in the packet's payload, and the part
-    /// of the range.
+    /// Maps a range of the segment's payload to packets: ordinal, offset in the packet's payload, part of the range.
     fn places(&self, offset: usize, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> + '_ {
         let start = self.payload as usize + offset;
         let end = start + length;
@@ -173,7 +168,6 @@ impl FragmentedDatagram {
     }
 }
 
-/// A datagram as a single packet, reassembled from the beginnings of its parts to find the headers.
 struct AsOne {
     bytes: Vec<u8>,
     header: usize,
@@ -181,7 +175,6 @@ struct AsOne {
 }
 
 impl AsOne {
-    /// Prepends an IP header to the parts, in their order, of a datagram of `length` bytes.
     fn new(parts: &[&PendingFragment], length: u32) -> AsOne {
         let ends = parts.first().map(|first| (first.fragment.ends.0.is_ipv4(), first.fragment.protocol));
         let (is_ipv4, next) = ends.unwrap_or_default();
@@ -242,8 +235,7 @@ pub(super) struct PendingPacket {
 
 /// Packets that wait until their preserved bytes are known, and are written in their original order.
 ///
-/// The headers of a packet are kept. Of its payload, only the entered bytes are kept, with zeros before and between
-/// them.
+/// Headers are kept. Of the payload, only the entered bytes are kept, with zeros before and between them.
 #[derive(Debug, Default)]
 pub(super) struct PendingPacketQueue {
     packets: VecDeque<PendingPacket>,
@@ -253,9 +245,7 @@ pub(super) struct PendingPacketQueue {
     numbering: Numbering,
     restored: BTreeMap<u64, PendingPacket>,
     last_number: u64,
-    /// Packets whose number differs from that in their file, because too many packets would have had to wait.
     pub(super) moved: u64,
-    /// Packets written before all decisions were made, because too many waited.
     pub(super) undecided: u64,
     pub(super) removed: u64,
 }
@@ -301,7 +291,6 @@ impl PendingPacketQueue {
         }
     }
 
-    /// Delays a packet until [`Self::let_go`].
     pub(super) fn hold(&mut self, ordinal: u64) {
         if let Some(packet) = self.at(ordinal) {
             packet.holders += 1;

@@ -1,5 +1,4 @@
-//! Reduces packet headers and the first bytes of a frame's payload to the fields that the analysis reads, and replaces
-//! names and addresses.
+//! Reduces headers and the start of frame payloads to the fields that the analysis reads; replaces names and addresses.
 
 use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, MAX_RECOVERED, read};
 use crate::pseudonym::{Disguise, PseudonymKind};
@@ -65,7 +64,6 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymiz
         let next = header.next_command as usize;
         let end = if next == 0 { length } else { offset.saturating_add(next).min(length) };
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
-        // The header is read regardless of the position of the next message.
         let fields = member.len().min(smb2::Smb2Header::SIGNATURE.start);
         slim[offset..offset + fields].copy_from_slice(&member[..fields]);
         enter(&smb2::kept(&header, bytes), bytes, &mut slim[offset..offset + bytes.len()], names);
@@ -98,8 +96,7 @@ fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Nam
     }
 }
 
-/// Replaces a compressed message by one whose first bytes, as far as they are read, are uncompressed. If the frame
-/// lacks room for them, keeps as many as fit.
+/// Replaces a compressed message by one whose first bytes are plain, as far as they are read and the frame has room.
 fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     let chained = compression::looks_chained(head);
     let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
@@ -132,9 +129,8 @@ fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
 
 const IPV4_CHECKSUM: usize = 10;
 
-/// Returns the headers of `packet`, its first `length` bytes. If names are replaced, keeps only the fields that the
-/// decoder reads, with replaced addresses. TCP and UDP checksums are dropped, because they cover addresses and would
-/// help to guess them.
+/// Returns the first `length` bytes of a packet. If names are replaced, keeps only the fields that the decoder reads,
+/// with replaced addresses, and drops TCP and UDP checksums, which would help to guess addresses.
 pub(super) fn headers(packet: &Packet<'_>, length: usize, names: &mut NameAnonymizer) -> Vec<u8> {
     if !names.are_replaced() {
         return packet.data[..length].to_vec();
@@ -155,7 +151,6 @@ fn checksum(header: &[u8]) -> u16 {
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// Replacement of names and addresses by pseudonyms of the same length.
 pub(super) enum NameAnonymizer {
     Kept,
     Replaced(Box<Disguise>),

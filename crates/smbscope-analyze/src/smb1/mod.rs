@@ -122,7 +122,6 @@ impl Smb1ConnectionState {
         true
     }
 
-    /// Processes an SMB2 NEGOTIATE response. Returns true if it answers an SMB1 NEGOTIATE (MS-SMB2 §3.3.5.3).
     pub(crate) fn take_smb2_negotiate(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -177,7 +176,6 @@ impl Smb1ConnectionState {
         self.start(ledger, key, Smb1TrackedRequest { pending, tid, uid, number, replaces, answers, effects });
     }
 
-    /// Begins the exchange of a request, with the names that its ids refer to.
     #[inline]
     fn begin(
         &mut self,
@@ -320,7 +318,6 @@ impl Smb1ConnectionState {
     }
 }
 
-/// Records what a request does to an open file, and sets the caching of a read.
 #[inline]
 fn note_use(rereads: &mut Rereads, exchange: &mut Exchange, facts: &OpenFacts, subcommand: Option<Subcommand>) {
     match (exchange.group, exchange.offset.zip(exchange.length)) {

@@ -1,5 +1,4 @@
-//! Fields of SMB1 requests that name something, and the effect of successful responses on users, trees and opens
-//! (MS-CIFS §3.2.1, §3.3.1).
+//! Names in SMB1 requests, and the effect of successful responses on users, trees and opens (MS-CIFS §3.2.1, §3.3.1).
 
 use crate::content::{Body1, Message1, RequestOrResponse};
 use crate::names::{ConnectionNames, TrackedTreeConnect, kept, user_name};

@@ -1,8 +1,7 @@
 //! Read_Raw and Write_Raw (MS-CIFS §2.2.4.22, §2.2.4.25): data without an SMB header, matched by position alone.
 //!
-//! Write_Raw is reported in two parts, as in Swartz (1997): the request up to the server's "go ahead" (the synchronous
-//! portion, which has a response time), and the block of data (the asynchronous portion), which has a response in
-//! write-through mode only.
+//! Write_Raw is reported in two parts, as in Swartz (1997): the request up to the server's "go ahead" (synchronous,
+//! with a response time), and the block of data (asynchronous), answered in write-through mode only.
 
 use super::requests::{Hidden, PidMid, Smb1RequestTracker, status};
 use crate::content::{Message1, RequestOrResponse};
@@ -145,8 +144,7 @@ impl Smb1RawTransfer {
         true
     }
 
-    /// Processes the response to the data block of a Write_Raw in write-through mode: WRITE_COMPLETE or, from Samba,
-    /// WRITE_RAW.
+    /// Processes WRITE_COMPLETE or, from Samba, WRITE_RAW, which answers the data block in write-through mode.
     pub(super) fn take_answer(
         &mut self,
         requests: &Smb1RequestTracker,

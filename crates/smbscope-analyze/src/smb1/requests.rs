@@ -87,8 +87,7 @@ impl Smb1RequestTracker {
     }
 
     /// Passes the requests that may lie in a range of the client's stream, or whose responses may lie in a range of the
-    /// server's stream, to `take`. If there are very many requests, may miss those with only secondary requests in the
-    /// range.
+    /// server's, to `take`. With very many requests, may miss those with only secondary requests in the range.
     pub(super) fn near(&mut self, span: StreamSpan, from_client: bool, take: &mut impl FnMut(&mut PendingExchange)) {
         self.outstanding.near(span, (!from_client).then_some(&self.answered_in_part), take);
     }
@@ -108,8 +107,7 @@ impl Smb1RequestTracker {
             return true;
         }
         if request.replaces && pending.acknowledged_by_copy.is_some_and(|seen| frame.start < seen) {
-            // The client had received this response when it sent the request, unless that is a late copy; so it may
-            // belong to the replaced request.
+            // The client had received this response when it sent the request, so it may belong to the replaced request.
             return true;
         }
         match self.hidden_between(ledger, frame, key, pending, request.replaces) {
@@ -166,8 +164,7 @@ impl AsMut<PendingExchange> for Smb1TrackedRequest {
 }
 
 impl Smb1TrackedRequest {
-    /// Returns true if the response repeats the command of the request and, unless the command changes them, tree and
-    /// user.
+    /// Returns true if the response repeats the request's command and, unless the command changes them, tree and user.
     pub(super) fn fits(&self, header: &smb1::Smb1Header) -> bool {
         let Command::Smb1(command) = self.pending.exchange.command else { return false };
         let same_command = command == header.command
@@ -198,7 +195,6 @@ pub(crate) enum Answers {
     One,
     /// ECHO: the number of the last message. Absent if the request was truncated before it.
     Echo(Option<u16>),
-    /// Transactions and READ_MPX: complete when all bytes have arrived.
     Parts(Smb1MultipartResponse),
 }
 
@@ -304,8 +300,7 @@ const REMEMBERED_IDS: usize = 128;
 const LEAST_RUN: u64 = 16;
 const MOST_SKIPPED: u16 = 32;
 
-/// Learns how soon an SMB1 client reuses its ids (MS-CIFS §2.2.1.6.2). A gap that can't hide that many requests can't
-/// hide a reused id.
+/// Learns how soon an SMB1 client reuses its ids (MS-CIFS §2.2.1.6.2). A gap with fewer requests hides no reused id.
 #[derive(Debug, Default)]
 pub(crate) struct IdHistory {
     recent: VecDeque<u32>,
@@ -344,9 +339,8 @@ impl IdHistory {
         self.requests - number
     }
 
-    /// Returns the minimum number of requests before the id of this request is reused: the shortest distance observed,
-    /// or the length of the counter's run if this request belongs to one. Ids that occurred only once prove nothing
-    /// else, because a client may use one MID for everything.
+    /// Minimum number of requests before this request's id is reused: the shortest distance observed, or the length of
+    /// the counter's run. Ids that occurred once prove nothing else, because a client may use one MID for everything.
     pub(crate) fn reuse_distance(&self, number: u64) -> u64 {
         let counted = self.run.length >= LEAST_RUN && self.since(number) < self.run.length;
         self.shortest.unwrap_or(0).max(if counted { self.run.length } else { 0 })

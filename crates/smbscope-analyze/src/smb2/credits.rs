@@ -1,9 +1,7 @@
-//! Detects clients that wait for credits (MS-SMB2 §3.2.4.1.2, §3.3.1.2): each request costs credits, each response
-//! grants some.
+//! Detects clients that wait for credits (MS-SMB2 §3.2.4.1.2, §3.3.1.2): requests cost credits, responses grant some.
 //!
-//! The requests that a client would like to send are invisible, but not those that it sends as soon as it can. A
-//! request waited for credits if it follows a grant immediately, costs more credits than were left before the grant,
-//! and other requests were outstanding meanwhile.
+//! A request waited for credits if it follows a grant immediately, costs more credits than were left before the grant,
+//! and other requests were outstanding in between.
 
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_wire::smb2::{Smb2Command, Smb2Header};
@@ -84,8 +82,7 @@ mod tests {
         known
     }
 
-    /// Two requests of 4 credits each at 10 ms, the response to the first at 30 ms, and a third request `later` ms
-    /// after that.
+    /// Two requests of 4 credits each at 10 ms, the first response at 30 ms, and a third request `later` ms after that.
     fn third_request(credits: u16, later: i64) -> Nanos {
         let mut known = with(credits);
         let ask = |known: &mut ObservedCredits, at: i64, outstanding| {

@@ -71,7 +71,6 @@ impl Smb2 {
         }
     }
 
-    /// Adds the connection to its session. Returns the session's user.
     fn log_on(
         &mut self,
         ledger: &mut Ledger<'_>,

@@ -32,7 +32,6 @@ use target::{Previous, Smb2RequestTarget};
 pub(crate) struct Smb2 {
     requests: Smb2RequestTracker,
     joined: Vec<u64>,
-    /// The most recently used session: the only one known if the connection began before the capture.
     used: Option<u64>,
     pub(crate) message_ids: MessageIds,
     credits: ObservedCredits,
@@ -214,7 +213,6 @@ impl Smb2 {
         ledger.complete(request.pending);
     }
 
-    /// Records an oplock or lease break. A lease break names no session (MS-SMB2 §2.2.23.2).
     fn broken(&mut self, ledger: &mut Ledger<'_>, notification: &Notification) {
         let oplock = match notification {
             Notification::Oplock(oplock) => oplock_left(oplock.oplock_level).map(|left| (oplock.file, left)),
@@ -250,7 +248,6 @@ fn note_binding(ledger: &mut Ledger<'_>, member: &Message2, session_id: Option<u
     }
 }
 
-/// Begins the exchange of a request. Moves the user and the share out of `target`.
 #[inline]
 fn begin(
     ledger: &mut Ledger<'_>,
@@ -308,7 +305,6 @@ fn note_use(
 fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, outcome: ExchangeOutcome) {
     let header = &member.header;
     if outcome == ExchangeOutcome::RequestNotCaptured && header.status == NtStatus::PENDING {
-        // The final response will be reported.
         ledger.quality.interim_responses += 1;
         return;
     }

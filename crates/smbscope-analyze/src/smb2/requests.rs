@@ -1,5 +1,4 @@
-//! Outstanding SMB2 requests by message id, even if the snap length truncated the ids; the fields of requests that name
-//! something, and the effect of successful responses on sessions, trees and opens (MS-SMB2 §3.3.1).
+//! Outstanding SMB2 requests by message id, even if the snap length truncated the ids.
 
 use crate::content::{Body2, Message2, RequestOrResponse};
 use crate::names::{TrackedTreeConnect, kept, user_name};
@@ -51,7 +50,6 @@ impl AsMut<PendingExchange> for Smb2TrackedRequest {
 }
 
 impl Smb2TrackedRequest {
-    /// Returns true if the response repeats the command and the AsyncId of the interim response.
     pub(super) fn fits(&self, header: &smb2::Smb2Header) -> bool {
         let same_operation = self.async_id.zip(header.async_id).is_none_or(|(known, answered)| known == answered);
         same_operation && self.pending.exchange.command == Command::Smb2(header.command)
@@ -101,9 +99,8 @@ impl Smb2RequestTracker {
         self.remove(lowest)
     }
 
-    /// Finds the request of a response by message id. If the snap length truncated either id, compares the bits that
-    /// both have; only one request may match. The AsyncId is useless for this, because servers reuse the same few
-    /// values.
+    /// Finds the request of a response. If the snap length truncated either id, compares the bits that both have; only
+    /// one request may match. AsyncIds are useless here, because servers reuse the same few values.
     pub(super) fn find(&self, header: &smb2::Smb2Header) -> Option<u64> {
         let requests = self.outstanding.by_id();
         if requests.contains_key(&header.message_id) {

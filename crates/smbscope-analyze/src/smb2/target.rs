@@ -45,7 +45,6 @@ pub(super) struct Smb2RequestTarget {
     pub(super) user: Option<Arc<str>>,
     pub(super) share: Option<Arc<str>>,
     pub(super) is_pipe: bool,
-    /// Absent for pipes.
     pub(super) facts: Option<OpenFacts>,
 }
 
@@ -86,7 +85,6 @@ impl Smb2RequestTarget {
         }
     }
 
-    /// Returns the properties for the next member of the compound.
     #[inline]
     pub(super) fn into_previous(self, message_id: u64, effect: &Smb2ResponseEffect) -> Previous {
         let is_open = matches!(effect, Smb2ResponseEffect::Open { .. });

@@ -28,7 +28,7 @@ pub(crate) struct Ciphertext {
 }
 
 impl Ciphertext {
-    /// Sends the messages in order of their times; those of one side never overlap.
+    /// Sends the messages in order of their times; messages of the same side never overlap.
     fn told(mut said: Vec<Said>, latency_ns: i64) -> Ciphertext {
         said.sort_by_key(|message| message.at_ns);
         let mut conversation = Conversation::new().latency_ns(latency_ns).pace_ns(1000);

@@ -101,7 +101,8 @@ fn expected_outcome(truth: &TrueExchange, packets: &[Packet], last: Option<usize
 /// Describes exchanges that pair halves of different exchanges, or have a foreign timestamp.
 ///
 /// The first packet of a half must hold its first byte. The last packet must hold any byte of it: if the capture
-/// dropped a segment and later holds a needless second copy, no reader can know that nobody waited for that copy.
+/// dropped a segment and later holds a needless second copy, no reader can know that the receiver did not wait for that
+/// copy.
 pub(crate) fn false_matches(truth: &[TrueExchange], packets: &[Packet], analysis: &Analysis) -> Vec<String> {
     let packet = |stamp: Stamp| &packets[stamp.packet.number() as usize - 1];
     let begins = |stamp: Option<Stamp>, span: Span| stamp.is_none_or(|it| packet(it).holds(span.side, span.start));

@@ -8,15 +8,12 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stays {
     Whole,
-    /// Keep these bits of each byte.
     Bits(u8),
     As(u8),
     Address,
-    /// Recompute the checksum of this IPv4 header.
     Checksummed,
 }
 
-/// Receives the fields that parsers read.
 pub(super) trait Fields {
     /// False if [`enter`](Fields::enter) does nothing, so that parsers can skip work that serves only this purpose.
     const RECORDS: bool;
@@ -35,11 +32,8 @@ impl Fields for () {
 /// Leading bytes of a packet, with everything the decoder does not read set to zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Understood {
-    /// Address of the packet in memory: parsers enter slices of it.
     start: usize,
-    /// Fields at their original offsets, with zeros in between.
     pub bytes: Vec<u8>,
-    /// Ranges of IP addresses, possibly truncated, which still hold the original bytes.
     pub addresses: Vec<Range<usize>>,
     pub ipv4_headers: Vec<Range<usize>>,
 }

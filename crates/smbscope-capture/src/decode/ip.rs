@@ -2,12 +2,9 @@
 //! table.
 //!
 //! The length field determines the datagram; anything after it is padding. There are two exceptions. Zero (segmentation
-//! offload, jumbograms) means all of the record. A length beyond the record is believed: slicing switches and capture
-//! cards truncate packets and record the truncated length as the original one, whereas no host would have sent or
-//! accepted such a packet.
-//!
-//! If fragments overlap, the first copy counts. A fragment truncated by the snap length still fills its place: its
-//! length is known, and the datagram's captured bytes end at the first truncation.
+//! offload, jumbograms) means the whole record. A length beyond the record is trusted: slicing switches and capture
+//! cards record the truncated length as the original one. If fragments overlap, the first copy counts. A fragment
+//! truncated by the snap length still fills its place.
 
 use super::fields::{Fields, Stays};
 use smbscope_model::Stamp;
@@ -47,8 +44,7 @@ pub(super) struct IpPacket<'a> {
     pub(super) payload_length: u32,
 }
 
-/// Parses the headers of a packet of `on_wire` bytes. Returns `None` if they are inconsistent or cut off. `version`
-/// comes from the link layer, if that states it.
+/// Parses the headers of a packet of `on_wire` bytes. `None` if inconsistent or cut off. `version` is the link layer's.
 #[inline]
 pub(super) fn parse<'a, F: Fields>(
     version: Option<u8>,
@@ -178,7 +174,6 @@ fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
     Some(datagram)
 }
 
-/// Returns true if an IPv6 extension header of this kind may precede TCP after the fragment header.
 pub(super) fn is_extension(next_header: u8) -> bool {
     matches!(
         next_header,
@@ -203,7 +198,6 @@ pub(super) fn upper_layer<F: Fields>(
             AUTHENTICATION => units(offset + 1)?.checked_add(2)? * 4,
             other => return Some((other, offset)),
         };
-        // Next header, and the length of this one.
         fields.enter(payload.get(offset..offset + 2), Stays::Whole);
         next_header = *payload.get(offset)?;
         offset = offset.checked_add(header_length)?;
@@ -241,7 +235,6 @@ pub(super) struct DatagramReassembly {
     pub(super) first: Stamp,
     pub(super) hops_left: u8,
     pub(super) identification: Option<u16>,
-    /// Protocol of the payload, from the first fragment.
     pub(super) next_header: u8,
     pub(super) protocol: u8,
     pub(super) packets: u64,
@@ -296,7 +289,6 @@ impl DatagramReassembly {
     }
 }
 
-/// Returns the parts of `wanted` that no range covers.
 fn gaps(stretches: &[Range<u32>], wanted: Range<u32>) -> Vec<Range<u32>> {
     let mut gaps = Vec::new();
     let mut from = wanted.start;
@@ -318,7 +310,6 @@ fn gaps(stretches: &[Range<u32>], wanted: Range<u32>) -> Vec<Range<u32>> {
     gaps
 }
 
-/// Adds a range that overlaps no other and merges it with adjacent ones.
 fn insert(stretches: &mut Vec<Range<u32>>, new: Range<u32>) {
     let at = stretches.partition_point(|stretch| stretch.start < new.start);
     stretches.insert(at, new);

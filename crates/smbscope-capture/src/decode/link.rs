@@ -22,7 +22,6 @@ const BRIDGED_ETHERNET: u16 = 0x6558;
 const VN_TAG: u16 = 0x8926;
 /// Replacement for the first byte of a hidden address in a pseudowire: must look like neither a control word nor IP.
 const HIDDEN_ADDRESS: u8 = 0x10;
-/// Two addresses and an EtherType.
 pub(super) const ETHERNET_HEADER: usize = 14;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,8 +117,7 @@ pub(super) fn protocols<F: Fields>(data: &[u8], mut offset: usize, mut kind: u16
     Peeled::Malformed
 }
 
-/// Parses the PPP frame at `offset` (RFC 1661), with or without the address and control fields, and with a protocol
-/// field of one or two bytes.
+/// Parses PPP (RFC 1661), with or without address and control fields, with a protocol field of one or two bytes.
 pub(super) fn ppp<F: Fields>(data: &[u8], offset: usize, fields: &mut F) -> Peeled {
     let control = data.get(offset..offset + 2).filter(|control| *control == [0xff, 0x03]);
     fields.enter(control, Stays::Whole);

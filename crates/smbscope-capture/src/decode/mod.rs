@@ -101,7 +101,6 @@ impl Decoder {
         }
     }
 
-    /// Returns the packet counts of protocols other than TCP: the `n` largest, and the sum of the rest.
     pub fn skipped(&self, n: usize) -> Vec<SkippedPackets> {
         self.skipped.most(n)
     }
@@ -111,7 +110,6 @@ impl Decoder {
         (0..=u16::MAX).zip(self.port_packets.iter().copied()).filter(|(_, packets)| *packets > 0)
     }
 
-    /// Drops and counts the datagrams that are still incomplete at the end of the capture.
     pub fn finish(&mut self, quality: &mut Quality) {
         quality.ip_datagrams_incomplete += self.fragments.clear();
     }
@@ -146,8 +144,7 @@ impl Decoder {
         Some(segment_of(self.packets, packet.stamp, packet.stamp, datagram, &header))
     }
 
-    /// Processes a fragment. If it completes a datagram, follows that through its tunnels; the inner packet may be a
-    /// fragment again.
+    /// Processes a fragment. If it completes a datagram, follows that through its tunnels.
     #[cold]
     fn fragment<'a>(
         &'a mut self,
@@ -226,8 +223,6 @@ impl Decoder {
         self.fragments.take_completed()
     }
 
-    /// Corrects the counts of a datagram's fragments, made by the protocol in their headers: they carry TCP or, if
-    /// given, `skipped`.
     fn recount(&mut self, (protocol, packets): (u8, u64), skipped: Option<SkippedProtocol>, quality: &mut Quality) {
         match (holds_tcp(protocol), skipped) {
             (true, None) => {}
@@ -247,7 +242,6 @@ impl Decoder {
     }
 }
 
-/// Returns true if a fragment of this protocol counts as TCP: TCP itself, or an IPv6 extension header before it.
 fn holds_tcp(protocol: u8) -> bool {
     protocol == TCP || ip::is_extension(protocol)
 }
@@ -344,7 +338,6 @@ impl SkippedProtocolCounts {
         *self.counter(protocol) += 1;
     }
 
-    /// Moves packets counted under `before` to `now`, or removes them if that is `None`.
     fn recount(&mut self, packets: u64, before: SkippedProtocol, now: Option<SkippedProtocol>) {
         let counter = self.counter(before);
         *counter = counter.saturating_sub(packets);

@@ -36,13 +36,11 @@ pub enum PacketContent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fragment {
     pub ends: (IpAddr, IpAddr),
-    /// Identification shared by the fragments of a datagram between the same ends.
     pub identification: u32,
     pub protocol: u8,
     pub offset: u32,
     pub length: u32,
     pub more: bool,
-    /// Range of its captured data in the packet.
     pub place: Range<usize>,
 }
 
@@ -110,8 +108,7 @@ impl Outline {
         Outline { kind }
     }
 
-    /// Returns how much of a packet without payload must be kept for it to be classified the same: the number of
-    /// leading bytes, and the total length after padding with zeros.
+    /// Returns the leading bytes and the padded length that keep a packet without payload classified the same.
     pub fn needed(&self, packet: &Packet<'_>) -> (usize, usize) {
         match &self.kind {
             PacketContent::Tcp { payload } => (*payload, *payload),
@@ -169,7 +166,6 @@ mod tests {
         let outline = Outline::parse(&udp);
         assert_eq!(outline.kind, PacketContent::Skipped(SkippedProtocol::UdpPort(53)));
         assert_eq!(outline.needed(&udp), (14 + 20 + 4, 14 + 20 + 4));
-        // A header length of two words.
         let mut damaged = frame(TCP, &[0; 20]);
         damaged[14] = 0x42;
         let damaged = packet(&damaged, 54);

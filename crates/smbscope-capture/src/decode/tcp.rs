@@ -171,7 +171,6 @@ fn read_duplicate(first: Option<(u32, u32)>, second: Option<(u32, u32)>, acknowl
     (is_after(acknowledgment, left) || second.is_some_and(is_inside)).then_some((left, right))
 }
 
-/// Parses the window scale of a SYN whose options were captured completely.
 #[inline(never)]
 fn read_window_scale(mut options: &[u8]) -> WindowScale {
     loop {

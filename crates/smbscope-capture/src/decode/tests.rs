@@ -18,8 +18,7 @@ fn packet(link_type: u32, data: &[u8], wire_length: usize, number: u64) -> Packe
     Packet { stamp, link_type, data, wire_length: wire_length as u32 }
 }
 
-/// Builds a TCP segment from port 49,152 to 445 with sequence 0x01020304, acknowledgment 0x05060708, flags PSH and ACK,
-/// window 502.
+/// Segment from port 49,152 to 445: sequence 0x01020304, acknowledgment 0x05060708, PSH and ACK, window 502.
 fn tcp(options: &[u8], payload: &[u8]) -> Vec<u8> {
     let words = 5 + options.len() as u8 / 4;
     let fixed = [0xc0, 0, 0x01, 0xbd, 1, 2, 3, 4, 5, 6, 7, 8, words << 4, 0x18, 0x01, 0xf6, 0, 0, 0, 0];
@@ -296,7 +295,7 @@ fn the_timestamps_option_is_found_among_others() {
         ([[1, 1].as_slice(), &timestamps].concat(), Some(123_456)),
         ([[2, 4, 5, 0xb4, 4, 2].as_slice(), &timestamps].concat(), Some(123_456)),
         ([timestamps.as_slice(), &[0, 0]].concat(), Some(123_456)),
-        ([[0, 0].as_slice(), &timestamps].concat(), None), // behind the end of the options
+        ([[0, 0].as_slice(), &timestamps].concat(), None), // after the end of the options
         (vec![5, 0, 0, 0], None),                          // a length of zero
         (vec![8, 10, 0, 0], None),                         // longer than the header
     ] {

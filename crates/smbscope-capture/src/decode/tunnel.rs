@@ -17,11 +17,9 @@ const GRE: u8 = 47;
 const ETHERIP: u8 = 97;
 const MPLS: u8 = 137;
 
-/// UDP destination ports.
 const GTP_USER: u16 = 2152;
 const GRE_IN_UDP: u16 = 4754;
 const VXLAN: u16 = 4789;
-/// Default VXLAN port of Linux.
 const VXLAN_LINUX: u16 = 8472;
 const VXLAN_GENERIC: u16 = 4790;
 const GENEVE: u16 = 6081;
@@ -98,8 +96,7 @@ fn gre<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
     }
 }
 
-/// Parses an ERSPAN type III header of 12 bytes. The last ones give the kind of frame and whether 8 more bytes precede
-/// it.
+/// Parses an ERSPAN type III header of 12 bytes, which says whether 8 more bytes precede the frame.
 fn erspan_iii<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
     read8(data, start, ERSPAN_VERSION, fields);
     let last = u16::from_be_bytes([read8(data, start + 10, 0x7c, fields)?, read8(data, start + 11, 1, fields)?]);

@@ -38,12 +38,9 @@ impl Default for CaptureBudget {
     }
 }
 
-/// Policy for files before they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaptureTrust {
-    /// Survey the packet order first.
     Nothing,
-    /// Expect time order; survey while reading.
     Order,
 }
 
@@ -51,7 +48,6 @@ pub(super) struct CaptureSetState {
     trust: CaptureTrust,
     pub(super) stop: Arc<AtomicBool>,
     left: CaptureBudget,
-    /// Bytes of maps that may still be resident from the survey.
     unreleased: usize,
 }
 
@@ -98,11 +94,9 @@ pub(super) struct OpenCapture {
     path: Option<PathBuf>,
     /// `None` for a stream, and after the capture has been read to its end.
     bytes: Option<Arc<Backing>>,
-    /// Set when the mapped file was truncated while it was read.
     cut_short: Arc<AtomicBool>,
     live_stream: Option<InputStream>,
     pub(super) live: bool,
-    /// The survey is made while packets are delivered.
     pub(super) surveys_while_reading: bool,
     input_bytes: Option<Arc<AtomicU64>>,
     pub(super) interfaces: Interfaces,
@@ -321,12 +315,10 @@ impl OpenCapture {
         self.clock_steps = self.survey.settle_clock(bytes, &self.interfaces);
     }
 
-    /// Treats the file as a single run; looks only for the first packet.
     fn expect_order_in_bytes(&mut self) {
         let mut format = self.format;
         let mut position = self.header_length;
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
-        // Skipped records are counted by the reader.
         let first = loop {
             match format.step(&mut self.interfaces, bytes.get(position..).unwrap_or_default()) {
                 ParseStep::Packet(record, _) => break Some(record.time),
@@ -346,7 +338,6 @@ impl OpenCapture {
         self.surveys_while_reading = true;
     }
 
-    /// Prepares to read the stream once; consumes everything before its first packet.
     fn expect_order_in_stream(&mut self, mut stream: InputStream) {
         self.interfaces = Interfaces::for_stream();
         self.format.describe(&mut self.interfaces);
@@ -379,11 +370,10 @@ impl OpenCapture {
             self.survey.runs.truncate(1);
         }
         self.survey.runs.shrink_to_fit();
-        // Even an ordered capture has one run, so each capture may remember one.
+        // Later captures need at least one run, even if they are in order.
         shared.left.runs = shared.left.runs.saturating_sub(self.survey.runs.len()).max(1);
     }
 
-    /// Returns true if packets are read from memory, so that any position can be revisited.
     pub(super) fn is_in_memory(&self) -> bool {
         self.bytes.is_some()
     }
@@ -398,7 +388,6 @@ impl OpenCapture {
         self.bytes.as_ref()
     }
 
-    /// Returns the bytes, the parser's interface table, and the survey if it is made while reading.
     #[inline]
     pub(super) fn parts(&mut self) -> (&[u8], &mut Interfaces, Option<&mut Survey>) {
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
@@ -413,7 +402,7 @@ impl OpenCapture {
     pub(super) fn release_pages(&self) {
         if let Some(map) = self.bytes.as_deref().and_then(Backing::map) {
             let done = match self.plan {
-                // Packets in progress on other threads are somewhat behind.
+                // Lags while other threads process packets.
                 ReorderStrategy::Straight => {
                     (self.delivered_bytes as usize).saturating_sub(RESIDENT_BYTES).min(map.len())
                 }

@@ -1,17 +1,11 @@
 //! Timestamps that do not follow the order of the packets, and the clock faults that can cause this.
 //!
-//! Normally a file out of time order is sorted: it is split into ascending runs ([`SortedRun`]) that are merged. Two
-//! clock faults need another treatment, and TCP reveals both.
-//!
-//! Clock steps ([`settle`]): the clock was set back during the capture, so the packets are in order and their times are
-//! not. After a step every stream continues where it was. In files that were concatenated, or recorded from several
-//! interfaces, streams go back or the surrounding packets belong to unrelated flows. Times after a step are shifted
-//! forward so that it takes no time.
-//!
-//! Two clocks ([`ClockCorrection`]): the directions were stamped by different clocks, by a tap with two ports or in two
-//! merged files. An acknowledgment can't precede the data that it acknowledges, so the minimum delays of both
-//! directions bound the clock offset (Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998).
-//! Packets stamped by the late clock are moved back before any other code uses their times.
+//! Normally a file out of time order is split into ascending runs ([`SortedRun`]) that are merged. Two faults need
+//! another treatment, and TCP reveals both. Clock steps ([`settle`]): the clock was set back, so the packets are in
+//! order and their times are not; every stream continues at its position. Later times are shifted forward so that a
+//! step takes no time. Two clocks ([`ClockCorrection`]): a tap with two ports, or two merged files, stamped the
+//! directions by different clocks. An acknowledgment can't precede its data, so the minimum delays of both directions
+//! bound the clock offset (Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998).
 
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
@@ -26,7 +20,6 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SortedRun {
     pub(super) position: u64,
-    /// Number of its first packet, from 1.
     pub(super) number: u64,
     pub(super) time: i64,
     pub(super) format: CaptureParser,
@@ -38,11 +31,9 @@ pub(super) struct SortedRun {
 pub(super) struct Descent {
     pub(super) run: usize,
     pub(super) time_before: i64,
-    /// Offsets of the packets before it, in file order.
     pub(super) before: Vec<u64>,
 }
 
-/// Decoder with quality counters of its own, which are discarded.
 #[derive(Default)]
 pub(super) struct Looker {
     decoder: Decoder,
@@ -82,14 +73,13 @@ struct StreamPosition {
     end: u32,
 }
 
-/// Finds the clock steps among the places where time goes back, and shifts the runs after them.
 pub(super) fn settle(
     bytes: &[u8],
     interfaces: &Interfaces,
     runs: &mut [SortedRun],
     descents: &[Descent],
 ) -> Vec<StepBack> {
-    // Several interfaces may have several clocks, or one that is read at different moments.
+    // Interfaces may have separate clocks, or read the same clock at different moments.
     if interfaces.count() > 1 {
         return Vec::new();
     }
@@ -125,7 +115,6 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &SortedRun, descent: 
     for _ in 0..NEIGHBOURS {
         let Some((place, length)) = place_at(bytes, position, &mut format, interfaces) else { break };
         position += length as u64;
-        // Only the first packet of each direction counts.
         behind.extend(place.filter(|place| behind.iter().all(|known| known.ends != place.ends)));
     }
     // A stream counts only if its other direction was captured too: one direction alone proves nothing.
@@ -144,7 +133,6 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &SortedRun, descent: 
     goes_on > 0 && contradicts == 0
 }
 
-/// Parses the packet at `position`. Returns its stream position if it is TCP, and the length of its record.
 fn place_at(
     bytes: &[u8],
     position: u64,
@@ -188,7 +176,6 @@ const IMPOSSIBLE_SHARE: usize = 4;
 /// Round trip below which the capture point is so near to both ends that it does not matter which is nearer.
 const NEAR_NS: i64 = 100_000;
 
-/// Offset between two clocks, and the hosts whose packets have the late one.
 pub(super) struct ClockCorrection {
     late: HashSet<IpAddr>,
     early: HashSet<IpAddr>,
@@ -239,8 +226,7 @@ impl FlowAckTimes {
         self.acknowledged[of_server].iter().filter_map(delay).collect()
     }
 
-    /// Returns true if the late clock is the server's, with the bounds of the offset; `None` if the flow shows no
-    /// second clock.
+    /// Returns true if the late clock is the server's, with the bounds of the offset. `None` without a second clock.
     fn judge(&self) -> Option<(bool, Bounds)> {
         let [of_client, of_server] = [self.delays(0), self.delays(1)];
         let is_impossible = |delays: &[i64]| {

@@ -17,7 +17,6 @@ pub(super) enum CaptureParser {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sniffed {
-    /// A supported format and the length of its file header.
     Capture(CaptureParser, usize),
     HeaderCut(&'static str),
     Foreign(&'static str),
@@ -44,7 +43,6 @@ const FOREIGN: [(&[u8], &str); 16] = [
     (b"\x0a\x0d\x0d\x0a", "pcapng with an unknown byte order"),
 ];
 
-/// Examines the first [`SNIFF_LENGTH`] bytes, or all bytes of a shorter file.
 pub(super) fn sniff(head: &[u8]) -> Sniffed {
     if Pcap::is_magic(head) {
         return Pcap::parse(head)
@@ -98,7 +96,6 @@ impl CaptureParser {
         }
     }
 
-    /// Enters the file header's properties into the table that pcapng fills from its blocks.
     pub(super) fn describe(&self, interfaces: &mut Interfaces) {
         match self {
             CaptureParser::Pcap(header) => {

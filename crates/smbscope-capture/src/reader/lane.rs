@@ -1,5 +1,4 @@
-//! A lane delivers packets with ascending timestamps: a source that is in order, or one with a reorder window. A source
-//! is a part of a file in memory or a stream.
+//! A lane delivers the packets of a stream or a part of a file in time order, if necessary through a reorder window.
 
 use super::capture::OpenCapture;
 use super::clocks::{ClockCorrection, SortedRun};
@@ -20,8 +19,7 @@ pub(super) struct Head {
     pub(super) number: u64,
     pub(super) link_type: u32,
     pub(super) wire_length: u32,
-    /// Start of the captured bytes: in the file for [`PacketSource::Bytes`], in the window for
-    /// [`PacketSource::Stream`].
+    /// Offset in the file for [`PacketSource::Bytes`], in the window for [`PacketSource::Stream`].
     pub(super) data_start: usize,
     pub(super) data_length: usize,
     pub(super) record_length: usize,
@@ -43,7 +41,6 @@ pub(super) struct MemorySource {
     format: CaptureParser,
     next_number: u64,
     shift: i64,
-    /// Number of the packet at which the part ends, exclusive.
     end_number: u64,
     sides: Option<Arc<ClockCorrection>>,
     warmer: Warmer,
@@ -67,7 +64,6 @@ pub(super) struct StreamSource {
     pub(super) stream: Option<InputStream>,
     pub(super) format: CaptureParser,
     pub(super) number: u64,
-    /// Length of the already delivered record at the start of the window.
     pub(super) delivered: usize,
     pub(super) surveying: bool,
 }
@@ -319,9 +315,7 @@ pub(super) struct CaptureLane {
     pub(super) capture: usize,
     source: PacketSource,
     window: Option<Box<ReorderWindow>>,
-    /// The packet to deliver next, or the one just delivered.
     head: Option<Head>,
-    /// `head` has not been delivered yet.
     pub(super) loaded: bool,
 }
 
@@ -355,7 +349,6 @@ impl CaptureLane {
         }
     }
 
-    /// Puts back a packet taken through [`CaptureLane::straight`] but not delivered.
     pub(super) fn put_back(&mut self, head: Head) {
         self.head = Some(head);
         self.loaded = true;

@@ -23,10 +23,9 @@ pub(super) struct Map {
 
 impl Map {
     pub(super) fn new(file: &File) -> io::Result<Map> {
-        // SAFETY: the map is read-only and nothing in this process writes to the file. If another process rewrites the
-        // file, bytes change under us, but the parsers read every byte they rely on through checked accessors and stay
-        // memory-safe whatever the bytes are. If another process truncates the file, the guard below makes the missing
-        // pages read as zeros.
+        // SAFETY: the map is read-only and nothing in this process writes to the file. If another process rewrites it,
+        // bytes change under us, but the parsers use checked accessors and stay memory-safe with any bytes. If another
+        // process truncates it, the guard below makes the missing pages read as zeros.
         let bytes = unsafe { Mmap::map(file)? };
         // Advice may be refused; nothing depends on it.
         let _ = bytes.advise(Advice::Sequential);
@@ -41,18 +40,16 @@ impl Map {
         })
     }
 
-    /// Returns the flag that is set if the file is truncated while it is read.
     pub(super) fn cut_short(&self) -> &Arc<AtomicBool> {
         &self.cut_short
     }
 
-    /// Releases pages that have been read, so that a long capture does not count as used memory. They are read from the
-    /// file again if touched again.
+    /// Releases pages that have been read, so that they do not count as used memory. A later access reads them again.
     pub(super) fn release(&self, offset: usize, length: usize) {
         let is_whole = !self.cut_short.load(Ordering::Relaxed);
         if cfg!(target_os = "linux") && is_whole && offset.saturating_add(length) <= self.bytes.len() {
             // SAFETY: MADV_DONTNEED on a shared read-only file mapping loses no data: the next access reads the page
-            // from the file again.
+            // again.
             let _ = unsafe { self.bytes.unchecked_advise_range(UncheckedAdvice::DontNeed, offset, length) };
         }
     }

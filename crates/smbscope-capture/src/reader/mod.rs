@@ -39,7 +39,6 @@ impl CaptureInput {
         if path.as_os_str() == "-" { CaptureInput::Stdin } else { CaptureInput::File(path) }
     }
 
-    /// Returns true for a regular file, which can be read a second time.
     pub fn can_be_read_again(&self) -> bool {
         matches!(self, CaptureInput::File(path) if path.is_file())
     }
@@ -55,23 +54,16 @@ impl CaptureInput {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// The file can't be opened or read: missing, no permission, I/O error.
     #[error("cannot open {name}: {source}")]
     Open { name: String, source: io::Error },
     #[error("{name}: empty file")]
     Empty { name: String },
-    /// The file ends before its first record.
     #[error("{name}: the {format} file header is cut off after {length} bytes")]
     HeaderCut { name: String, format: &'static str, length: usize },
     #[error("{name}: {format} captures are not supported; convert it with: editcap -F pcapng {name} OUT.pcapng")]
     Unsupported { name: String, format: &'static str },
     #[error("{name}: {format} files are not supported; unpack it first with {remedy}")]
-    Packed {
-        name: String,
-        format: &'static str,
-        /// Command that unpacks it.
-        remedy: &'static str,
-    },
+    Packed { name: String, format: &'static str, remedy: &'static str },
     #[error("{name}: not a capture file (starts with {starts_with})")]
     NotACapture { name: String, starts_with: String },
     #[error("{name}: damaged {compression} data: {reason}")]
@@ -83,7 +75,6 @@ pub enum CaptureError {
         allowed >> 20
     )]
     Window { name: String, compression: &'static str, allowed: u64 },
-    /// A compressed capture needs sorting, but there is no space to decompress it.
     #[error(
         "{name}: out of time order, and it cannot be decompressed into {}: {source}; decompress it first, or set TMPDIR",
         std::env::temp_dir().display()

@@ -1,10 +1,9 @@
-//! Formats with one file header and packet records: pcap (draft-ietf-opsawg-pcap) and the snoop format of Solaris (RFC
-//! 1761).
+//! Formats with one file header and packet records: pcap (draft-ietf-opsawg-pcap) and Solaris snoop (RFC 1761).
 //!
 //! pcap has microseconds or nanoseconds, either byte order, and Kuznetzov's "modified" variant with 24-byte record
 //! headers. Three systems wrote longer record headers under the same magic numbers: Nokia firewalls (20 bytes), Red Hat
-//! 6.1 (24 bytes) and, under the modified variant's, SuSE 6.3 (28 bytes). The records themselves reveal the length:
-//! with a wrong one, the second record makes no sense. snoop is always big-endian with microseconds.
+//! 6.1 (24 bytes) and, under the modified variant's, SuSE 6.3 (28 bytes). The length can be inferred: with a wrong one,
+//! the second record makes no sense. snoop is always big-endian with microseconds.
 
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, absurd_length};
 
@@ -86,7 +85,6 @@ impl Pcap {
         }
     }
 
-    /// Returns true if all visible records make sense with headers of this length and there are at least two.
     fn fits(&self, record_header: u8, bytes: &[u8]) -> bool {
         let mut position = 0;
         let mut first_second = None;
@@ -197,7 +195,7 @@ impl Snoop {
             return absurd_length(captured);
         }
         let (total, data_length) = (total as usize, captured as usize);
-        // The record length includes the header and padding, of which no writer adds more than a few bytes.
+        // The record length includes the header and padding; no writer adds more than a few bytes.
         if total < SNOOP_RECORD_HEADER + data_length || total > SNOOP_RECORD_HEADER + data_length + 4096 {
             return ParseStep::Stop(format!("record length {total} does not fit captured length {captured}"));
         }

@@ -8,7 +8,6 @@ use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, Ski
 
 /// Block type of the section header: a palindrome, so it reads the same in either byte order.
 pub(super) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// Shortest section header: needed to recognise pcapng.
 pub(super) const FILE_HEADER: usize = 28;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -130,7 +129,6 @@ pub(super) struct PcapngSection {
     /// Table index of the section's first interface, and number of the section's interfaces passed so far.
     first: u32,
     count: u32,
-    /// Timestamp of the section's last packet, used for packets without one.
     last_time: i64,
 }
 
@@ -247,7 +245,6 @@ impl PcapngSection {
         self.timed_packet(interface, block)
     }
 
-    /// Parses the fields common to enhanced and obsolete packet blocks.
     fn timed_packet(&self, interface: &InterfaceDescription, block: &[u8]) -> Option<PacketRecord> {
         let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
         let (captured, original) = (self.order.u32(block, 20)?, self.order.u32(block, 24)?);

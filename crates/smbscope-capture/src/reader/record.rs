@@ -16,8 +16,7 @@ pub(super) struct PacketRecord {
     pub(super) data_length: usize,
 }
 
-/// Result of parsing the start of a window. A parser changes its state only for `Packet` and `Skip`, so the same window
-/// may be offered again with more data.
+/// A parser changes its state only for `Packet` and `Skip`, so a window may be offered again with more data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ParseStep {
     /// A packet in a record of this length, entirely within the window.
@@ -39,7 +38,6 @@ pub(super) enum SkipReason {
     Unreadable,
 }
 
-/// Reads integers in the byte order of the file. Every access is bounds-checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteOrder {
     pub(super) big_endian: bool,

@@ -41,15 +41,13 @@ impl CaptureSet {
         CaptureSet::open_within(inputs, CaptureBudget::default(), CaptureTrust::Nothing)
     }
 
-    /// Opens all inputs without a survey and expects each to be in time order. If one is not,
-    /// [`CaptureSet::is_out_of_order`] returns true and everything read so far must be discarded, so this requires
-    /// inputs that can be read again ([`CaptureInput::can_be_read_again`]).
+    /// Opens inputs without a survey and expects time order. If [`CaptureSet::is_out_of_order`] then returns true,
+    /// everything read must be discarded, so the inputs must be readable again ([`CaptureInput::can_be_read_again`]).
     pub fn open_in_order(inputs: &[CaptureInput]) -> Result<CaptureSet, CaptureError> {
         CaptureSet::open_within(inputs, CaptureBudget::default(), CaptureTrust::Order)
     }
 
-    /// Opens the inputs with or without a survey (`in_order`). `memory` limits the total size of the decompressors'
-    /// windows in bytes; what ordinary files need is always allowed.
+    /// `memory` limits the size of all decompressors' windows in bytes; what ordinary files need is always allowed.
     pub fn open_with_memory(
         inputs: &[CaptureInput],
         in_order: bool,
@@ -60,7 +58,6 @@ impl CaptureSet {
         CaptureSet::open_within(inputs, CaptureBudget { window, ..CaptureBudget::default() }, trust)
     }
 
-    /// Reads one capture from `source`, once, like standard input.
     pub fn from_reader(name: &str, source: Box<dyn Read + Send>) -> Result<CaptureSet, CaptureError> {
         let shared = CaptureSetState::new(CaptureBudget::default(), CaptureTrust::Nothing);
         let capture = OpenCapture::open_live(name.to_owned(), source, &shared)?;
@@ -117,7 +114,6 @@ impl CaptureSet {
         Ok(self.current_packet())
     }
 
-    /// Moves to the next packet in time order. Returns false at the end.
     #[inline]
     pub fn advance(&mut self) -> bool {
         loop {
@@ -141,9 +137,8 @@ impl CaptureSet {
         }
     }
 
-    /// Delivers up to `limit` packets in one call and returns their number. This fast path bypasses the merge; it
-    /// applies while an in-memory file is read front to back and no other input has an earlier packet. Otherwise, and
-    /// at the end, it returns 0 and the caller continues with [`CaptureSet::advance`].
+    /// Fast path: delivers up to `limit` packets and returns their number. It applies while an in-memory file is read
+    /// front to back and no other input has an earlier packet. If it returns 0, continue with [`CaptureSet::advance`].
     pub fn advance_straight(&mut self, limit: usize, mut take: impl FnMut(&Packet<'_>, &Arc<Backing>)) -> usize {
         let Some(index) = self.current else { return 0 };
         let others_begin = self.waiting.peek().map_or(i64::MAX, |Reverse(((time, ..), _))| *time);
@@ -202,13 +197,11 @@ impl CaptureSet {
         steps
     }
 
-    /// Returns true if a file that was expected to be in time order is not.
     pub fn is_out_of_order(&self) -> bool {
         self.out_of_order
     }
 
-    /// Fails if another process truncated a file while it was read. The bytes after its new end were read as zeros, so
-    /// no result is reliable.
+    /// Fails if another process truncated a file while it was read: zeros took the place of bytes after the new end.
     pub fn refuse_cut_short(&self) -> Result<(), CaptureError> {
         match self.captures.iter().find(|capture| capture.was_cut_short()) {
             Some(capture) => Err(CaptureError::CutShort { name: capture.name.clone() }),
@@ -221,24 +214,21 @@ impl CaptureSet {
         &self.infos
     }
 
-    /// Returns the bytes read and the total if known; for compressed files, those of the compressed file.
+    /// Bytes read, and the total if known; before decompression.
     pub fn progress(&self) -> (u64, Option<u64>) {
         let done = self.captures.iter().map(OpenCapture::done_bytes).sum();
         (done, self.captures.iter().map(OpenCapture::total_bytes).sum())
     }
 
-    /// Returns the counters of the reader: order, truncation, unreadable records. Final once `next_packet` has returned
-    /// `None`.
+    /// Final once `next_packet` has returned `None`.
     pub fn quality(&self) -> &Quality {
         &self.quality
     }
 
-    /// Returns a flag that ends reads blocked on a pipe; the capture then ends as if the pipe had been closed.
     pub fn stop_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 
-    /// Returns a cell that is set to the time of the first packet when that is delivered.
     pub fn first_packet(&self) -> Arc<OnceLock<Timestamp>> {
         Arc::clone(&self.first)
     }
@@ -340,7 +330,6 @@ impl CaptureSet {
         }
     }
 
-    /// Returns the packet that [`CaptureSet::advance`] moved to.
     #[inline]
     pub fn current_packet(&self) -> Option<Packet<'_>> {
         let lane = self.lanes.get(self.current?)?.as_ref()?;
@@ -355,7 +344,6 @@ impl CaptureSet {
         })
     }
 
-    /// Returns the backing of the current packet's bytes, if they stay valid.
     #[inline]
     pub fn current_backing(&self) -> Option<&Arc<Backing>> {
         let lane = self.lanes.get(self.current?)?.as_ref()?;

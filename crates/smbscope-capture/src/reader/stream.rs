@@ -1,5 +1,4 @@
-//! Inputs that are read once, front to back: pipes, standard input, and compressed files, which are detected by content
-//! (gzip, zstd, lz4 frames and xz).
+//! Inputs read once, front to back: pipes, standard input and compressed files (gzip, zstd, lz4 and xz, by content).
 //!
 //! A thread reads and decompresses ahead into a bounded channel; the parser sees a refillable window. If the system
 //! refuses the thread, the parser reads the source itself.
@@ -14,7 +13,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Damage reason for a file whose last record is truncated.
 pub(super) const ENDS_INSIDE: &str = "the file ends in the middle of a record";
 
 const CHUNK_LENGTH: usize = 256 << 10;
@@ -63,10 +61,8 @@ pub(super) struct InputStream {
     start: usize,
     offset: u64,
     ended: bool,
-    /// Read or decompression error that ended the stream.
     error: Option<io::Error>,
     stop: Arc<AtomicBool>,
-    /// Number of bytes read from the input, before decompression.
     input_bytes: Arc<AtomicU64>,
     /// Everything read so far, while it fits the budget.
     pub(super) copy: Option<Vec<u8>>,
@@ -118,7 +114,6 @@ impl InputStream {
         self.offset
     }
 
-    /// Returns the number of bytes read from the input, before decompression.
     pub(super) fn input_bytes(&self) -> u64 {
         self.input_bytes.load(Ordering::Relaxed)
     }
@@ -127,7 +122,6 @@ impl InputStream {
         self.error.as_ref()
     }
 
-    /// Returns true if the stream ended between two records or because of the stop flag.
     fn ended_cleanly(&self) -> bool {
         self.error.is_none() && (self.window().is_empty() || self.stop.load(Ordering::Relaxed))
     }
@@ -212,7 +206,6 @@ fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> 
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RecordPoll {
-    /// A packet at the start of the window, in a record of this length, which the caller must consume.
     Packet(PacketRecord, usize),
     /// A record was skipped because it could not be read, or because it is not a packet although Wireshark numbers it.
     Passed(SkipReason),
@@ -221,7 +214,6 @@ pub(super) enum RecordPoll {
     End(Option<String>),
 }
 
-/// Finds the next packet. The caller must consume it before asking again.
 pub(super) fn next_record(
     stream: &mut InputStream,
     format: &mut CaptureParser,
@@ -301,8 +293,8 @@ impl Compression {
         }
     }
 
-    /// Returns a reader of the decompressed bytes. Consecutive members or frames form one stream. A window larger than
-    /// `window` bytes fails with [`io::ErrorKind::OutOfMemory`].
+    /// Returns a reader of all decompressed members. A window over `window` bytes fails with
+    /// [`io::ErrorKind::OutOfMemory`].
     pub(super) fn decoder(self, compressed: Box<dyn Read + Send>, window: u64) -> io::Result<Box<dyn Read + Send>> {
         let buffered = BufReader::with_capacity(READ_LENGTH, compressed);
         Ok(match self {
@@ -326,7 +318,6 @@ impl Compression {
     }
 }
 
-/// Explains the error when a window is too large.
 struct Windowed<R> {
     decoder: R,
     window: u64,

@@ -31,12 +31,10 @@ pub(super) struct Survey {
     pub(super) packets: u64,
     pub(super) first: Option<i64>,
     pub(super) last: Option<i64>,
-    /// Number of packets with a timestamp below that of an earlier packet.
     pub(super) descending: u64,
     /// Number of records that are not packets but that Wireshark numbers as packets.
     pub(super) numbered: u64,
     pub(super) unreadable: u64,
-    /// Reason why the survey ended before the end of the file, with packet number and offset.
     pub(super) damage: Option<(String, u64, u64)>,
     pub(super) length: u64,
     pub(super) runs: Vec<SortedRun>,
@@ -50,7 +48,6 @@ pub(super) struct Survey {
     reach: WindowReach,
 }
 
-/// A whole file in memory, and its parser and offset after the file header.
 pub(super) struct UnreadCapture<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) format: CaptureParser,
@@ -87,7 +84,7 @@ impl Ticks {
         }
     }
 
-    /// Returns the smallest step of a coarse clock, zero if the clock stands still; `None` if the clock is not coarse.
+    /// Returns the smallest step of a coarse clock, zero if it never advances; `None` if the clock is not coarse.
     pub(super) fn coarse(&self) -> Option<Nanos> {
         let is_told = self.packets >= TICKS_MIN && self.same * SAME_TIME >= self.packets;
         let step = Nanos(if self.smallest == i64::MAX { 0 } else { self.smallest });
@@ -120,9 +117,8 @@ impl RecentOffsets {
     }
 }
 
-/// Checks whether a reorder window would deliver every packet in order: no packet may be older than a packet that a
-/// full window has already released, i.e. one before the last window's worth of packets. Their highest timestamp is
-/// sampled every half window.
+/// Checks whether a reorder window would deliver every packet in order: no packet may be older than a packet already
+/// released from a full window. The highest timestamp of these is sampled every half window.
 #[derive(Debug)]
 struct WindowReach {
     before_older_mark: i64,
@@ -162,7 +158,6 @@ impl WindowReach {
 }
 
 impl Survey {
-    /// Creates a survey that remembers at most `max_runs` runs; with zero it only counts.
     pub(super) fn new(max_runs: usize) -> Survey {
         Survey { max_runs, ..Survey::default() }
     }
@@ -192,7 +187,6 @@ impl Survey {
         }
     }
 
-    /// Adds a packet of a file that is expected to be in order. If it turns out not to be, a full survey is needed.
     #[inline]
     pub(super) fn ordered_packet(&mut self, time: i64) {
         self.packets += 1;
@@ -224,7 +218,7 @@ impl Survey {
         }
     }
 
-    /// Returns true if time goes back in so few places that they may be clock steps.
+    /// Returns true if time goes back rarely enough for clock steps.
     pub(super) fn may_have_steps(&self) -> bool {
         (2..=ClockStep::MAX_CLOCK_STEPS + 1).contains(&self.runs.len()) && !self.too_many_runs
     }
@@ -247,7 +241,6 @@ impl Survey {
     pub(super) fn plan(&self) -> ReorderStrategy {
         match (self.descending, self.reach.exceeded) {
             (0, _) if self.runs.len() < 2 => ReorderStrategy::Straight,
-            // Only clock steps, which are recorded in the runs.
             (0, _) => ReorderStrategy::Merge,
             _ if !self.too_many_runs && self.runs.len() <= FEW_RUNS => ReorderStrategy::Merge,
             (_, false) => ReorderStrategy::Window,

@@ -1,6 +1,5 @@
 //! Bounded memory of a flow: a ring of the newest entries, and the queue of segments that wait for a hole to be filled.
-//! The queue is indexed by arrival and by position, so that finding the segment that fills the hole takes no linear
-//! search.
+//! The queue is indexed by arrival and by position to avoid linear searches.
 
 use crate::segment::TcpSegment;
 use smbscope_model::FlowDirection;
@@ -54,7 +53,6 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
     }
 }
 
-/// Waiting segment with its own copy of the captured bytes.
 pub(super) struct OutOfOrderSegment {
     pub(super) direction: FlowDirection,
     pub(super) position: u64,
@@ -75,7 +73,6 @@ impl OutOfOrderSegment {
 pub(super) struct Arrival(i64);
 
 impl Arrival {
-    /// Sorts after all waiting segments.
     pub(super) const LAST: Arrival = Arrival(i64::MAX);
 }
 
@@ -132,7 +129,6 @@ impl OutOfOrderQueue {
         Some(held)
     }
 
-    /// Returns the first segment beyond `position` that arrived before `arrival`.
     pub(super) fn successor(
         &self,
         direction: FlowDirection,

@@ -1,14 +1,13 @@
 //! Packets that were captured twice, and data that was captured at two layers of one host.
 //!
-//! A mirror port that sees both ways repeats every packet about a millisecond and some hundred packets later. The few
+//! A mirror port that sees both ways repeats every packet about a millisecond and some hundred packets later. The
 //! packets that every direction remembers anyway reveal the first such copy. Only then does [`Copies`] keep
-//! fingerprints of many more packets, eight bytes each, so that a flow without copies pays nothing.
+//! fingerprints of many more.
 //!
-//! [`Layers`] detects data captured as a large record before segmentation offload and again as the packets that the
-//! network card made of it, or the reverse where the card coalesces received packets. `pktmon` and other Windows traces
-//! contain both. The second layer repeats the first layer's bytes in order, with the same acknowledgment number and
-//! timestamp option, within microseconds: faster than any sender retransmits (RFC 6298, RFC 6675). A record carries the
-//! IP identification of its first packet, or none; a retransmission has a new one.
+//! [`Layers`] detects data captured before segmentation offload and again as packets, or after receive coalescing, as
+//! in `pktmon` traces. The second layer repeats the first layer's bytes in order, with the same acknowledgment number
+//! and timestamp option, within microseconds: faster than any sender retransmits (RFC 6298, RFC 6675). A record carries
+//! the IP identification of its first packet, or none; a retransmission has a new one.
 
 use super::buffers::Ring;
 use crate::segment::TcpSegment;
@@ -77,8 +76,7 @@ impl Sighting {
         one.is_none() || other.is_none() || one == other
     }
 
-    /// Returns true if both were sent in the same state of the connection, `later` by at most `ticks` of the timestamp
-    /// option.
+    /// Returns true if both were sent in the same state of the connection, within `ticks` of the timestamp option.
     pub(super) fn is_like(&self, later: &Sighting, ticks: u32) -> bool {
         self.acknowledgment == later.acknowledgment
             && later.timestamp_value.wrapping_sub(self.timestamp_value) <= ticks
@@ -107,8 +105,7 @@ const WAYS: usize = 7;
 const FIRST_SETS_BITS: u32 = 4;
 /// Duration of one tick of the stored time, as a power of two in nanoseconds: about a microsecond.
 const TICK_BITS: u32 = 10;
-/// Identical packets with the same IP identification, which does not repeat this soon, are duplicates if they are no
-/// further apart than this. No other duplicate window is longer.
+/// Identical packets with the same IP identification are duplicates within this time, the longest such window.
 pub(super) const DUPLICATE_WINDOW_WITH_ID: Nanos = Nanos(1_000_000_000);
 /// [`DUPLICATE_WINDOW_WITH_ID`] in ticks.
 const LONGEST: u32 = (DUPLICATE_WINDOW_WITH_ID.0 >> TICK_BITS) as u32;
@@ -121,7 +118,6 @@ struct PacketFingerprint {
     time: u32,
 }
 
-/// Fingerprints that share a hash slot, newest first, in one cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct Set {
@@ -137,7 +133,6 @@ impl Set {
         (self.entries[0], self.above[0]) = (entry, above);
     }
 
-    /// Returns the entries that go to the lower or upper half when the set is split.
     fn half(&self, bit: u32, upper: bool) -> Set {
         let mut half = Set::default();
         let oldest_first = self.entries.iter().zip(self.above).rev();
@@ -217,8 +212,7 @@ impl PacketFingerprint {
     }
 }
 
-/// Maximum delay of the second layer after the first; longer once the second layer is established, to allow for
-/// queueing in front of the card.
+/// Maximum delay of the second layer; longer once it is established, to allow for queueing in front of the card.
 const FIRST_LAG: Nanos = Nanos(100_000);
 const KNOWN_LAG: Nanos = Nanos(20_000_000);
 /// Maximum difference of the timestamp options by then, in ticks of 1 ms (RFC 7323 §5.4).
@@ -233,7 +227,6 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Returns true if the packet repeats data of the first layer, found in `recent`.
     pub(super) fn repeats<const N: usize>(&mut self, packet: &Sighting, recent: &Ring<Sighting, N>) -> bool {
         let lag = if self.packets >= KNOWN_MIN { KNOWN_LAG } else { FIRST_LAG };
         let follows = |(end, time): (u64, Timestamp)| end == packet.position && packet.time - time <= KNOWN_LAG;
@@ -278,7 +271,6 @@ mod tests {
         for number in 0..1_000 {
             assert!(!copies.is_copy(fields(number), Timestamp(number as i64 * apart), window), "{number}");
         }
-        // A thousand packets in 0.8 seconds.
         let missed = (0..1_000).filter(|number| !copies.is_copy(fields(*number), Timestamp(1_000 * apart), window));
         assert_eq!(missed.count(), 0);
         assert!(copies.footprint() <= 1 << 15);

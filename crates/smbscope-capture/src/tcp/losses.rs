@@ -1,12 +1,10 @@
-//! Cost of losses, per direction or flow: [`Stalls`] finds bytes that reached the receiver late, [`Resent`] counts
-//! needed and unneeded retransmissions and the time that the stream waited for them, [`Outages`] are periods without
-//! any reply.
+//! Cost of losses: [`Stalls`] finds bytes that reached the receiver late, [`Resent`] counts retransmissions and the
+//! time that the stream waited for them, [`Outages`] are periods without any reply.
 //!
 //! A receiver misses bytes if its acknowledgments stay at one position although later bytes arrived (RFC 5681 §2), or
 //! if they carry SACK blocks for later bytes (RFC 2018). A D-SACK (RFC 2883) arrives one round trip after the copy that
-//! it reports as unneeded, so the latest retransmissions are remembered. In an outage, one side retransmits repeatedly
-//! and receives nothing at all, because the path between the capture point and the other side, or that side's host, is
-//! down.
+//! it reports as unneeded, so the latest retransmissions are remembered. In an outage, one side retransmits and
+//! receives nothing at all.
 
 use super::buffers::Ring;
 use crate::segment::TcpSegment;
@@ -15,7 +13,6 @@ use std::collections::VecDeque;
 
 const RECENT_STALLS: usize = 32;
 
-/// Range of the stream that reached the receiver late, at least in part.
 #[derive(Debug, Clone, Copy)]
 struct AckStall {
     from: u64,
@@ -64,8 +61,7 @@ impl Stalls {
         }
     }
 
-    /// Returns the time by which the receiver certainly had all of `start..end`, if it was missing bytes there;
-    /// `i64::MAX` if it still is.
+    /// Returns the time when the receiver certainly had all of `start..end` after missing some; `i64::MAX` if not yet.
     pub(super) fn missed_until(&self, start: u64, end: u64) -> Option<Timestamp> {
         let missing = self.missing.filter(|from| *from < end).map(|_| Timestamp(i64::MAX));
         let late = self.ended.iter().filter(|stall| stall.from < end && start < stall.to);
@@ -99,7 +95,6 @@ pub(super) struct Outages {
 }
 
 impl Outages {
-    /// Notes a retransmission of unacknowledged data at `position`. The other side has been silent since `from`.
     pub(super) fn retried(&mut self, direction: FlowDirection, position: u64, from: Timestamp, time: Timestamp) {
         match &mut self.silences[direction.index()] {
             Some(silence) if position <= silence.position => {
@@ -122,7 +117,6 @@ impl Outages {
         self.silences == [None, None]
     }
 
-    /// Ends the flow. Returns the longest outages in time order.
     pub(super) fn finish(mut self, last: Timestamp) -> Vec<Outage> {
         FlowDirection::BOTH.into_iter().for_each(|direction| self.end(direction, last, false));
         self.ended.sort_by_key(|outage| (outage.from, outage.to));
@@ -166,9 +160,7 @@ pub(super) struct ResentSegment {
 #[derive(Debug, Default)]
 pub(super) struct Resent {
     recent: VecDeque<ResentSegment>,
-    /// Stall periods, disjoint and sorted.
     delays: VecDeque<(Timestamp, Timestamp)>,
-    /// Total length of stalls that have been dropped from `delays`.
     delayed: Nanos,
 }
 
@@ -188,8 +180,7 @@ impl Resent {
         self.recent.push_back(segment);
     }
 
-    /// Handles a D-SACK for these bytes: marks the newest unreported retransmission of them as unneeded. Returns it if
-    /// that is news.
+    /// Marks the newest unreported retransmission of these bytes as unneeded, and returns it.
     pub(super) fn reported_twice(&mut self, start: u64, end: u64) -> Option<ResentSegment> {
         let is_reported =
             |known: &&mut ResentSegment| known.reported_to <= start && known.start < end && start < known.end;

@@ -1,9 +1,8 @@
 //! From TCP segments to stream events: in-order data, gaps, retransmissions, end of flow (RFC 9293).
 //!
 //! Start with `table`, which finds the flow of a segment. `flow` orders both directions of a connection together, and
-//! `stream` tracks the sequence space of one direction. The [`StreamSink`] receives events in an order the two ends
-//! could have seen: while one direction has a hole, both directions wait until it is filled or skipped as a gap, so
-//! that no response is delivered before its request.
+//! `stream` tracks the sequence space of one. While one direction has a hole, both wait until it is filled or skipped
+//! as a gap, so that the [`StreamSink`] receives no response before its request.
 
 mod buffers;
 mod duplicates;
@@ -39,10 +38,8 @@ pub struct FlowView {
     pub begins: [bool; 2],
     /// Per direction: smallest round-trip time between the capture point and the receiver of its data.
     pub round_trip: [Option<Nanos>; 2],
-    /// Per direction: position up to which the receiver has acknowledged, as of the latest packet, whose data may not
-    /// be delivered yet.
+    /// Per direction: position acknowledged as of the latest packet, whose data may not be delivered yet.
     pub acknowledged: [Option<u64>; 2],
-    /// Most recent forward step of the capture clock.
     pub clock_step: Option<ClockStep>,
 }
 
@@ -73,7 +70,6 @@ pub struct StreamChunk<'a> {
     pub offset: u64,
     pub first: Stamp,
     pub stamp: Stamp,
-    /// Position in the other direction's stream up to which the segment acknowledges.
     pub acknowledged: Option<u64>,
     /// The receiver had already acknowledged these bytes when the segment was captured: it may be a late copy, with a
     /// later acknowledgment number than its place in the stream implies.
@@ -84,8 +80,7 @@ pub struct StreamChunk<'a> {
     pub sent_again: bool,
     /// The receiver had closed its window since the previous chunk, so the sender had to wait.
     pub receiver_full: bool,
-    /// The IP identifications show that other packets from the sender since the previous chunk were not captured: lost
-    /// before the capture point or dropped by the capture.
+    /// The IP identifications show that other packets of the sender were lost or dropped since the previous chunk.
     pub others_missing: bool,
 }
 
@@ -133,23 +128,17 @@ pub struct StreamCounts {
     /// SYNs, including retransmissions.
     pub syns: u64,
     pub bytes: u64,
-    /// Packets that carry new bytes.
     pub data_packets: u64,
-    /// Segments without payload, SYN, FIN or RST.
     pub pure_acks: u64,
     pub retransmitted: u64,
-    /// Segments lost before the capture point: only the retransmission was captured.
     pub lost_before_capture: u64,
     /// Spurious retransmissions: the receiver had acknowledged the bytes or reported the duplicate in a D-SACK.
     pub needless: u64,
     /// Time during which losses stalled the stream; set at the end of the flow.
     pub resend_delay: Nanos,
-    /// Number of times the sender held back data until a delayed acknowledgment arrived.
     pub ack_stalls: u64,
     pub ack_stall: Nanos,
-    /// Bytes acknowledged but never captured.
     pub dropped_bytes: u64,
-    /// Packets dropped by the capture; a lower bound.
     pub dropped_packets: u64,
     pub window: WindowCounts,
 }
@@ -161,7 +150,6 @@ pub struct FlowEnd {
     pub reset: bool,
     pub evicted: bool,
     pub counts: [StreamCounts; 2],
-    /// Longest periods in which one side got no reply at all.
     pub outages: Vec<Outage>,
     /// Initial sequence numbers per direction, where the SYN was captured.
     pub initial: [Option<u32>; 2],
@@ -173,7 +161,6 @@ pub trait StreamSink {
 
     fn opened(&mut self, view: &FlowView) -> Self::Flow;
     fn data(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>);
-    /// Called when bytes are skipped; the data after them follows.
     fn gap(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: FlowDirection, gap: &StreamGap);
     fn retransmitted(
         &mut self,
@@ -182,7 +169,7 @@ pub trait StreamSink {
         direction: FlowDirection,
         retransmission: &Retransmission,
     );
-    /// Returns true if these bytes can only stand at the start of a connection.
+    /// Returns true if these bytes only occur at the start of a connection.
     fn begins_connection(&self, _: &[u8]) -> bool {
         false
     }

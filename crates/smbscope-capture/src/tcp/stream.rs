@@ -20,7 +20,7 @@ const RECENT_GAPS: usize = 32;
 const MAX_UNACKNOWLEDGED: usize = 1024;
 /// Longest interval between two captures of one packet, for packets without an IP identification.
 const DUPLICATE_WINDOW: Nanos = Nanos(1_000_000);
-/// The same for a SYN, which is retransmitted only after a second (RFC 6298; Linux and Windows comply).
+/// For a SYN, which is retransmitted only after a second (RFC 6298; Linux and Windows comply).
 const DUPLICATE_SYN_WINDOW: Nanos = Nanos(100_000_000);
 /// Minimum and maximum size in bytes of a full segment on the network, and the usual size.
 const LEAST_FULL_SEGMENT: u32 = 1_200;
@@ -33,7 +33,6 @@ const COPY_LAG_FACTOR: i64 = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct TcpHalfStream {
-    /// A sequence number and its position; advances with the stream.
     reference: Option<(u32, u64)>,
     /// Position of the next byte to deliver; `None` until the direction has been seen.
     pub(super) next: Option<u64>,
@@ -41,7 +40,6 @@ pub(super) struct TcpHalfStream {
     pub(super) begin: Option<u64>,
     pub(super) initial: Option<u32>,
     pub(super) finished: bool,
-    /// Position of the FIN, right after the last byte.
     pub(super) fin: Option<u64>,
     pub(super) acknowledged: Option<u64>,
     pub(super) receiver_full: bool,
@@ -52,15 +50,11 @@ pub(super) struct TcpHalfStream {
     pub(super) largest_payload: u32,
     packets: Ring<Sighting, RECENT_PACKETS>,
     segments: Ring<Sighting, RECENT_SEGMENTS>,
-    /// End of the data seen so far; anything before it may be a copy.
     seen_to: u64,
-    /// Fingerprints of older packets, once a copy was seen.
     copies: Option<Copies>,
     /// Maximum distance between copies of packets without an IP identification, learned from the SYN.
     copy_window: Option<Nanos>,
-    /// Second capture layer of the host; allocated once any data repeats.
     layers: Option<Box<Layers>>,
-    /// TTL of the last packet that was not a copy.
     hops_left: u8,
     /// Highest and lowest TTL among copies of one packet, which was captured on both sides of a router.
     pub(super) both_sides: Option<(u8, u8)>,
@@ -69,7 +63,6 @@ pub(super) struct TcpHalfStream {
     /// Number of packets whose IP identification follows the previous packet's, and of all others.
     id_steps: u32,
     id_jumps: u32,
-    /// There was a jump since data was last delivered.
     pub(super) id_skipped: bool,
     unacknowledged: VecDeque<u64>,
     acknowledged_at: Timestamp,
@@ -98,7 +91,6 @@ impl TcpHalfStream {
         position.wrapping_add_signed(i64::from(distance))
     }
 
-    /// Returns true if the byte at this position was delivered or lies in a reported gap.
     pub(super) fn holds(&self, position: u64) -> bool {
         self.begin.zip(self.next).is_some_and(|(begin, next)| (begin..next).contains(&position))
     }
@@ -123,8 +115,7 @@ impl TcpHalfStream {
         self.layers.as_ref().map_or(0, |layers| layers.packets.into())
     }
 
-    /// Returns true if the packet was captured at the side of the router that does not count. Nearer to its sender, a
-    /// packet has more hops left.
+    /// Returns true if the packet was captured on the other side of a router. Near its sender, it has more hops left.
     #[inline]
     pub(super) fn is_elsewhere(&self, segment: &TcpSegment<'_>, near_sender: bool) -> bool {
         let Some((most, least)) = self.both_sides else { return false };
@@ -132,7 +123,6 @@ impl TcpHalfStream {
         segment.hops_left == unwanted
     }
 
-    /// Returns true if this packet was captured before; otherwise remembers it.
     #[inline]
     pub(super) fn is_duplicate(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
         let has_payload = segment.payload_length > 0;
@@ -263,7 +253,6 @@ impl TcpHalfStream {
         data.max(other)
     }
 
-    /// Processes an acknowledgment up to `position`. Returns true unless it is older than one seen before.
     #[inline]
     pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
         if let Some(acknowledged) = self.acknowledged.filter(|acknowledged| *acknowledged >= position) {
@@ -286,7 +275,6 @@ impl TcpHalfStream {
         true
     }
 
-    /// Returns true if delivered data is outstanding and an acknowledgment up to `position` covers some of it.
     pub(super) fn unacknowledged_before(&self, position: u64) -> bool {
         self.acknowledged.is_some() && self.unacknowledged.front().is_some_and(|end| *end <= position)
     }
@@ -301,8 +289,7 @@ impl TcpHalfStream {
         self.segments.iter().find(holds).map(|sighting| sighting.time)
     }
 
-    /// Records a retransmission with both copies in the capture. It was unneeded if the receiver had already
-    /// acknowledged the bytes.
+    /// Records a retransmission with both copies captured, unneeded if the receiver had acknowledged the bytes.
     pub(super) fn resent(&mut self, start: u64, end: u64, time: Timestamp) {
         let needless = self.acknowledged.is_some_and(|acknowledged| acknowledged >= end);
         self.counts.needless += u64::from(needless);
@@ -367,21 +354,18 @@ impl TcpHalfStream {
         self.round_trip.retransmitted();
     }
 
-    /// Returns true if all of `position..end` was skipped before, so that the packet is too late.
     pub(super) fn was_skipped(&self, position: u64, end: u64) -> bool {
         self.gaps.iter().any(|gap| gap.position <= position && end <= gap.end())
     }
 
     /// Estimates the number of packets in a gap: from the IP identifications if the sender numbers its packets
-    /// consecutively (not guaranteed by RFC 6864, but Linux does so per connection), otherwise the minimum, given the
-    /// largest segment seen.
+    /// consecutively (as Linux does per connection), otherwise the minimum, given the largest segment seen.
     pub(super) fn packets_in(&self, gap: &StreamGap) -> u64 {
         let at_least = gap.length.div_ceil(u64::from(self.largest_payload.max(1460)));
         let counted = self.packets_by_identification(gap).filter(|counted| *counted <= gap.length);
         counted.map_or(at_least, |counted| counted.max(at_least))
     }
 
-    /// Returns true if the sender numbers its packets consecutively.
     pub(super) fn numbers_packets(&self) -> bool {
         // Drops cause jumps too, but a counter shared by all connections causes many more.
         self.id_steps >= 8 && self.id_jumps <= self.id_steps / 3

@@ -15,12 +15,10 @@ const LINGER_NS: i64 = 10_000_000_000;
 /// Size of the direct-mapped cache in front of the hash table.
 const AT_HAND: usize = 64;
 
-/// Both ends of a flow, the smaller one first, so that both directions have the same key; packed for fast hashing and
-/// comparison.
+/// Both ends of a flow, the smaller one first, so that both directions have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FlowKey {
     addresses: [u128; 2],
-    /// Both ports, and two bits that mark IPv4 addresses.
     ports: u64,
 }
 
@@ -51,11 +49,9 @@ pub struct FlowTable<K: StreamSink> {
     places: HashMap<FlowKey, usize, RandomState>,
     flows: Vec<Option<TcpFlow<K::Flow>>>,
     free: Vec<usize>,
-    /// Cache of recently used entries of `places`.
     at_hand: Box<[Option<(FlowKey, usize)>; AT_HAND]>,
     over: VecDeque<(Timestamp, FlowKey)>,
-    /// Approximate memory of all flows in bytes, and its limit. Beyond it, the least recently active flows are evicted
-    /// and counted.
+    /// Approximate memory in bytes, and its limit, beyond which the least recently active flows are evicted.
     used: usize,
     budget: usize,
     place: Option<Role>,
@@ -96,16 +92,14 @@ impl<K: StreamSink> FlowTable<K> {
         self.take(segment);
     }
 
-    /// Like [`FlowTable::segment`]. Returns true if segments of its flow, possibly including this one, are held back
-    /// for later delivery.
+    /// Like [`FlowTable::segment`]. Returns true if segments of the flow are held back for later delivery.
     pub fn follow(&mut self, segment: &TcpSegment<'_>) -> bool {
         self.expire(segment.stamp.time);
         let place = self.take(segment);
         self.flows[place].as_ref().is_some_and(TcpFlow::holds_back)
     }
 
-    /// Processes the segments of a period, in any order that keeps each connection in time order. Flows that had
-    /// expired when the period begins are removed first.
+    /// Processes segments of a period, in any order across connections. Flows that expired before it are removed first.
     pub fn stretch<'s>(&mut self, begins: Timestamp, segments: impl Iterator<Item = TcpSegment<'s>>) {
         self.expire(begins);
         segments.for_each(|segment| _ = self.take(&segment));
@@ -228,8 +222,7 @@ impl<K: StreamSink> FlowTable<K> {
         }
     }
 
-    /// Evicts the least recently active flows until an eighth of the budget is free, to amortise the search. A single
-    /// flow is never evicted; it has its own bounds.
+    /// Evicts the least recently active flows until an eighth of the budget is free. Keeps at least one.
     fn evict(&mut self) {
         let age = |(key, place): (&FlowKey, &usize)| {
             let flow = self.flows[*place].as_ref()?;

@@ -1,12 +1,11 @@
-//! Waits of senders: round trips between the capture point and the receiver of a direction's data, acknowledgments that
-//! the receiver delayed, and its window, closed or full as soon as it opened (RFC 9293 §3.8.6).
+//! Waits of senders: delayed acknowledgments, and windows that are closed or fill as soon as they open (RFC 9293
+//! §3.8.6).
 //!
 //! Only periods in which the sender had more to send count. A closed window counts once the sender probes it, or sends
 //! soon after it opens. To detect a window that is too small, one acknowledgment at a time is taken as a sample. It
 //! allows data up to an edge; a sender that is waiting for it reaches that edge one round trip between capture point
 //! and sender later, wherever the capture point is. The time from then to the next acknowledgment that moves the edge
-//! was spent waiting, up to one round trip. Without the scale options of both SYNs (RFC 7323) the edge is unknown and
-//! no samples are taken.
+//! was spent waiting, up to one round trip. Without the scale options of both SYNs (RFC 7323) the edge is unknown.
 
 use crate::segment::{TcpSegment, WindowScale};
 use smbscope_model::{Nanos, Timestamp};
@@ -22,12 +21,10 @@ const ACK_REACTION: Nanos = Nanos(2_000_000);
 pub(super) struct Delayed {
     pub(super) since: Timestamp,
     pub(super) was_small: bool,
-    /// Time and sequence number of the acknowledgment.
     pub(super) time: Timestamp,
     pub(super) sequence: u32,
 }
 
-/// State of the sampler: the event it waits for.
 #[derive(Debug, Default)]
 enum Awaited {
     #[default]
@@ -37,8 +34,7 @@ enum Awaited {
     Acknowledgment(u64, Timestamp),
 }
 
-/// Minimum time from a segment to its acknowledgment. One sample is taken at a time; it is discarded if its bytes were
-/// retransmitted (Karn's algorithm, RFC 6298 §3).
+/// Minimum time from a segment to its acknowledgment, without retransmitted ones (Karn's algorithm, RFC 6298 §3).
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip {
     awaited: Awaited,
@@ -53,7 +49,6 @@ impl RoundTrip {
         }
     }
 
-    /// Handles an acknowledgment up to `position`. Returns true if it was late enough to be a delayed one.
     #[inline]
     pub(super) fn acknowledged(&mut self, position: u64, time: Timestamp) -> bool {
         let Awaited::Acknowledgment(end, sent) = self.awaited else { return false };
@@ -68,7 +63,6 @@ impl RoundTrip {
         sample >= DELAYED_LEAST
     }
 
-    /// Records the acknowledgment that just arrived, if its delay matches a delayed acknowledgment.
     pub(super) fn note_delayed(&mut self, delayed: Delayed) {
         let waited = delayed.time - delayed.since;
         if DELAYS.iter().any(|(least, most)| (*least..=*most).contains(&waited)) {
@@ -76,7 +70,6 @@ impl RoundTrip {
         }
     }
 
-    /// Returns true if a delayed acknowledgment has arrived and no segment since.
     #[inline]
     pub(super) fn has_delayed(&self) -> bool {
         matches!(self.awaited, Awaited::SegmentAfter(_))
@@ -123,8 +116,7 @@ const LATE_PART: i64 = 8;
 const LARGEST_SEGMENT: u32 = 9_000;
 const NO_EDGE: u64 = u64::MAX;
 
-/// Smallest round trips known so far: from the capture point to the sender of a direction's data and back, and to its
-/// receiver and back.
+/// Smallest round trips so far from the capture point to the sender of a direction's data, and to its receiver.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trips {
     pub(super) sender: Option<Nanos>,
@@ -140,9 +132,7 @@ impl Trips {
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     scale: WindowScale,
-    /// Time at which the window closed, while it is closed.
     closed_since: Option<Timestamp>,
-    /// Duration and end of the last closure, not counted yet.
     reopened: Option<(Nanos, Timestamp)>,
     /// Edge allowed by the current sample and the time of the sample; [`NO_EDGE`] if there is none.
     edge: u64,
@@ -154,11 +144,8 @@ pub(super) struct ReceiveWindow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WindowCounts {
-    /// Time during which the window was closed and the sender waited for it.
     pub closed: Nanos,
-    /// Time during which the sender had filled the window and waited for an acknowledgment.
     pub limited: Nanos,
-    /// Largest window that was filled this way, in bytes.
     pub filled: Option<u32>,
 }
 
@@ -182,8 +169,7 @@ impl ReceiveWindow {
         self.scale = scale;
     }
 
-    /// Handles an acknowledgment up to `position` and its window. `own_scale` comes from the SYN of the data's sender:
-    /// unless both sides send the option, neither scales.
+    /// `own_scale` comes from the SYN of the data's sender: unless both sides send the option, neither scales.
     #[inline]
     pub(super) fn announced(&mut self, position: u64, segment: &TcpSegment<'_>, own_scale: WindowScale, trips: Trips) {
         if segment.window == 0 || self.closed_since.is_some() {
@@ -283,8 +269,7 @@ impl ReceiveWindow {
     }
 }
 
-/// Returns the longest time after an acknowledgment at which a sender that waited for it still reaches the edge, as
-/// seen at the capture point.
+/// Returns the latest time after an acknowledgment at which a sender that waited for it reaches the edge.
 fn latest(trips: Trips) -> Nanos {
     let (Some(sender), Some(whole)) = (trips.sender, trips.whole()) else { return Nanos(0) };
     Nanos(sender.0.saturating_add(whole.0 / LATE_PART))

@@ -1,7 +1,6 @@
-//! Kerberos through the system's GSSAPI (RFC 4121, RFC 2743), with the tickets of `kinit` in the cache that
-//! `KRB5CCNAME` names.
+//! Kerberos through the system's GSSAPI (RFC 4121, RFC 2743), with the tickets of `kinit` in `KRB5CCNAME`'s cache.
 //!
-//! With mutual authentication there is one token each way: AP-REQ and AP-REP.
+//! Mutual authentication takes one token each way: AP-REQ and AP-REP.
 
 use super::AuthError;
 
@@ -11,7 +10,7 @@ use kenobi_unix::mech::Mechanism;
 use std::fmt;
 use std::sync::Arc;
 
-/// A security context for `cifs/host` in the default realm or one that its KDC refers to.
+/// A security context for `cifs/host` in the default realm, or in a realm that its KDC refers to.
 pub(super) struct KerberosClient(KerberosState);
 
 enum KerberosState {

@@ -16,7 +16,6 @@ use crate::{ClientError, Credentials};
 use ntlm::NtlmAccount;
 use spnego::NegState;
 
-/// Failure of an authentication, other than a refusal with an NTSTATUS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
     #[error("the server's security token has no {0}")]
@@ -50,15 +49,13 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// Starts an authentication. `host` is the server as named by the user. May wait for the KDC with Kerberos, to get
-    /// a ticket.
+    /// Starts an authentication with the server as named by the user. Kerberos may wait for a ticket from the KDC.
     pub fn new(credentials: &Credentials, host: &str) -> Result<Authenticator, AuthError> {
         let random =
             Unpredictable::now().map_err(|error| AuthError::Unavailable(format!("random numbers: {error}")))?;
         Authenticator::with(credentials, host, random)
     }
 
-    /// Like [`Authenticator::new`], with given random numbers and time.
     pub fn with(credentials: &Credentials, host: &str, random: Unpredictable) -> Result<Authenticator, AuthError> {
         let account = match credentials {
             Credentials::Anonymous => NtlmAccount::Nobody,
@@ -92,8 +89,7 @@ impl Authenticator {
         }
     }
 
-    /// Session.SessionKey, from which signing and encryption keys are derived. Available after
-    /// [`Authenticator::finish`]; anonymous users have none.
+    /// Session.SessionKey, the source of other keys. Absent before [`Authenticator::finish`], and for anonymous users.
     pub fn session_key(&self) -> Option<[u8; 16]> {
         self.full_session_key().map(session_key_from)
     }
@@ -174,7 +170,6 @@ impl Mechanism {
         }
     }
 
-    /// Processes the token of a server that has accepted. NTLM has none.
     fn finish(&mut self, _token: Option<&[u8]>) -> Result<(), AuthError> {
         match self {
             Mechanism::Ntlm(_) => Ok(()),

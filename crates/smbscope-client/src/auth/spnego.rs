@@ -92,8 +92,6 @@ pub(super) fn response_token(response_token: &[u8], mech_list_mic: Option<&[u8]>
     der(tag::FIELD_1, &der(tag::SEQUENCE, &fields))
 }
 
-/// Encodes an element (X.690 8.1.3): a length up to 127 takes one byte, a longer one is preceded by the number of its
-/// bytes.
 fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut element = vec![tag];
     match u8::try_from(content.len()) {

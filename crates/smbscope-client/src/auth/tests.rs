@@ -18,8 +18,7 @@ fn answered(credentials: &Credentials) -> (Authenticator, Vec<u8>) {
     (authenticator, token)
 }
 
-/// Expected: the first token of a Windows client in the published vectors of `crypto`, with our NTLM message inside
-/// (RFC 4178 4.2.1).
+/// Expected: the first token of a Windows client in the published vectors of `crypto`, with our NTLM message inside.
 #[test]
 fn first_token_is_framed_as_windows_frames_it() {
     let token = Authenticator::new(&Credentials::Guest, "server").unwrap().first();
@@ -89,7 +88,6 @@ fn nothing_prints_the_password_or_the_key() {
 }
 
 proptest! {
-    /// Tokens of all length encodings round-trip through smbscope-wire's reader.
     #[test]
     fn tokens_of_any_length_are_read_back(length in prop_oneof![0..300usize, 65_000..67_000usize]) {
         let token = vec![0x5a; length];

@@ -1,9 +1,8 @@
 //! Message protection: keys, signatures and encryption (MS-SMB2 3.1.4, MS-CIFS 3.1.4.1).
 //!
-//! The primitives are RustCrypto's; this module selects their input. Keyed state is prepared once per session, and no
-//! message needs an allocation. Session keys (MS-SMB2 3.1.4.2, 3.2.5.3.3) come from SP 800-108 in counter mode with
-//! HMAC-SHA256. In SMB 3.1.1 they depend on the pre-authentication integrity hash (3.2.5.2 and 3.2.5.3): changing any
-//! message before the keys exist changes the keys.
+//! The primitives are RustCrypto's. Keyed state is prepared once per session, and no message needs an allocation.
+//! Session keys (MS-SMB2 3.1.4.2, 3.2.5.3.3) come from SP 800-108 in counter mode with HMAC-SHA256. In SMB 3.1.1 they
+//! depend on the pre-authentication integrity hash (3.2.5.2 and 3.2.5.3) over all messages before.
 
 mod sealing;
 mod signing;
@@ -41,7 +40,6 @@ mod smb3_1_1 {
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKeys {
-    /// Session.SigningKey
     pub signing: [u8; 16],
     /// Session.EncryptionKey, for messages to the server.
     pub encryption: CipherKey,
@@ -66,8 +64,7 @@ impl SessionKeys {
         }
     }
 
-    /// Keys of 3.1.1. 256-bit ciphers use all of `full_session_key`, which with Kerberos may be longer than the 16
-    /// bytes used otherwise.
+    /// 256-bit ciphers use all of `full_session_key`, which with Kerberos may be longer than 16 bytes.
     pub fn smb3_1_1(full_session_key: &[u8], preauth: &PreauthHash, cipher: Option<Cipher>) -> SessionKeys {
         let key = session_key_from(full_session_key);
         let cipher_key = |label| match cipher {
@@ -151,8 +148,7 @@ impl PreauthHash {
         PreauthHash([0; 64])
     }
 
-    /// Adds a whole message from its header on: NEGOTIATE both ways, then SESSION_SETUP both ways except for the
-    /// response with STATUS_SUCCESS.
+    /// Adds a message: NEGOTIATE both ways, then SESSION_SETUP both ways except for the response with STATUS_SUCCESS.
     pub fn update(&mut self, message: &[u8]) {
         self.0 = Sha512::new().chain_update(self.0).chain_update(message).finalize().into();
     }

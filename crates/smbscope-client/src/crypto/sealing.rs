@@ -12,7 +12,6 @@ use smbscope_wire::smb2::{TRANSFORM_ID, TransformHeader};
 use std::fmt;
 use std::ops::Range;
 
-/// Fields of the TRANSFORM_HEADER (MS-SMB2 2.2.41).
 mod field {
     use super::{Range, TransformHeader};
 
@@ -60,8 +59,7 @@ impl Sealer {
         self
     }
 
-    /// Appends a TRANSFORM_HEADER and the encrypted message to `out`. The message, or whole compound, must not be
-    /// signed.
+    /// Appends a TRANSFORM_HEADER and the encrypted message or compound, which must not be signed.
     pub fn seal(&mut self, session_id: u64, message: &[u8], out: &mut Vec<u8>) {
         self.sealed += 1;
         let mut nonce = [0; 16];

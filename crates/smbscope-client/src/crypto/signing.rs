@@ -39,8 +39,6 @@ enum KeyedMac {
 }
 
 impl Signer {
-    /// Prepares the key.
-    ///
     /// # Panics
     /// If `algorithm` is [`SigningAlgorithm::Md5`], which only SMB1 uses: see [`super::Smb1Signer`].
     pub fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Signer {
@@ -59,17 +57,13 @@ impl Signer {
         }))
     }
 
-    /// Fills in the Signature of one message of a compound, from its header to the end of its padding. The caller must
-    /// have set SMB2_FLAGS_SIGNED.
-    ///
-    /// # Panics
-    /// If the message is shorter than its header.
+    /// Signs one message of a compound, from its header to the end of its padding; the caller must have set
+    /// SMB2_FLAGS_SIGNED. Panics if the message has no header.
     pub fn sign(&self, message: &mut [u8]) {
         let signature = self.signature(message).expect("a message has a header");
         message[field::SIGNATURE].copy_from_slice(&signature);
     }
 
-    /// Returns true if the Signature is correct. Computes it with a zeroed field.
     pub fn verify(&self, message: &[u8]) -> bool {
         let signature = self.signature(message).zip(message.get(field::SIGNATURE));
         signature.is_some_and(|(right, there)| same(&right, there))
@@ -112,8 +106,7 @@ fn gmac_nonce(header: &[u8; HEADER]) -> [u8; 12] {
     nonce
 }
 
-/// Computes GCM over associated data only (SP 800-38D 6.4 and 7.1), given in two parts to avoid copying. The length of
-/// the first must be a multiple of the block length.
+/// Computes GCM over associated data only (SP 800-38D 6.4 and 7.1), in two parts to avoid copying.
 fn gmac(cipher: &Aes128, mut hash: GHash, nonce: &[u8; 12], header: &[u8; HEADER], body: &[u8]) -> [u8; 16] {
     hash.update_padded(header);
     hash.update_padded(body);
@@ -146,17 +139,13 @@ impl Smb1Signer {
     /// Sequence number of the response that ends the session setup. Its request, number 0, could not be signed yet.
     pub const SESSION_SETUP_RESPONSE: u32 = 1;
 
-    /// Uses the key of the authentication, which with extended security is just the session key. The next request is
-    /// number 2, the first after the session setup.
+    /// The next request is number 2, the first after the session setup.
     pub fn new(key: &[u8]) -> Smb1Signer {
         Smb1Signer { keyed: Md5::new().chain_update(key), next: Smb1Signer::SESSION_SETUP_RESPONSE + 1 }
     }
 
     /// Fills in the SecuritySignature of a request and returns the sequence number of its response. The caller must
-    /// have set SMB_FLAGS2_SMB_SECURITY_SIGNATURE.
-    ///
-    /// # Panics
-    /// If the message is shorter than its header.
+    /// have set SMB_FLAGS2_SMB_SECURITY_SIGNATURE. Panics if the message has no header.
     pub fn sign(&mut self, message: &mut [u8]) -> u32 {
         let response = self.next.wrapping_add(1);
         self.fill_in(message);
@@ -164,10 +153,7 @@ impl Smb1Signer {
         response
     }
 
-    /// Signs a request that has no response of its own: NT_CANCEL takes only one number.
-    ///
-    /// # Panics
-    /// If the message is shorter than its header.
+    /// Signs a request without a response: NT_CANCEL takes only one number. Panics if the message has no header.
     pub fn sign_without_response(&mut self, message: &mut [u8]) {
         self.fill_in(message);
         self.next = self.next.wrapping_add(1);

@@ -39,7 +39,6 @@ fn preauth_of_3_1_1() -> PreauthHash {
     hash
 }
 
-/// Also compares the published hash after each message.
 #[test]
 fn keys_of_3_1_1_follow_from_session_key_and_messages() {
     let session_key = vector(KEYS_3_1_1, "session_key");
@@ -115,7 +114,7 @@ fn signatures_agree_with_openssl() {
     }
 }
 
-/// Every bit counts, including those of the signature.
+/// Flipping any bit is detected, also in the signature.
 #[test]
 fn changed_messages_are_refused() {
     for algorithm in [SigningAlgorithm::HmacSha256, SigningAlgorithm::AesCmac, SigningAlgorithm::AesGmac] {

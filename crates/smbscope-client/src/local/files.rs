@@ -33,7 +33,6 @@ pub(super) struct LocalOpenFile {
     pub(super) file: File,
     pub(super) path: String,
     is_directory: bool,
-    /// Delete on close.
     delete_on_close: bool,
 }
 

@@ -1,11 +1,9 @@
 //! A local folder in place of a share: the baseline of a measurement, with the same operations and no server.
 //!
-//! Each operation makes the file system calls that correspond to the commands of an SMB2 client, and each call has a
-//! sample under the name of that command: CREATE for an open, READ for a read. Groups and reports are therefore the
-//! same. Calls block their thread, so users who should work in parallel need a worker each.
-//!
-//! Names can't reach anything outside the folder, and links that lead outside are not followed (`cap_std`). There are
-//! no share modes, leases or oplocks; of the caching flags only write-through has an effect.
+//! Each operation makes the file system calls that correspond to an SMB2 client's commands, and each call has a sample
+//! under that command's name. Calls block their thread, so users who should work in parallel need a worker each. Names
+//! can't reach anything outside the folder, and links that lead outside are not followed (`cap_std`). There are no
+//! share modes, leases or oplocks; of the caching flags only write-through has an effect.
 
 mod files;
 mod paths;
@@ -90,7 +88,6 @@ impl LocalSession {
         Ok(())
     }
 
-    /// Does nothing: control codes address a server.
     pub async fn control(&mut self, _control: &FsctlProfile, _handle: Option<FileHandle>) -> Result<(), ClientError> {
         Ok(())
     }

@@ -64,8 +64,7 @@ impl LocalSession {
         self.close_after(handle, result).await
     }
 
-    /// Lists the entries that match the last part of the path, with their size and attributes, at most `most` of them
-    /// unless it is 0. Returns their number.
+    /// Lists the entries that match the last part of the path, at most `most` of them unless it is 0.
     pub async fn list(
         &mut self,
         pattern: &str,
@@ -112,7 +111,6 @@ impl LocalSession {
         self.close_after(handle, listed).await
     }
 
-    /// Closes the file after an operation. The operation's error takes precedence.
     async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, ClientError>) -> Result<T, ClientError> {
         let closed = self.close(handle).await;
         let value = result?;
@@ -136,8 +134,7 @@ fn read(entry: &DirEntry, name: String) -> io::Result<ListingEntry> {
     Ok(ListingEntry { name, size: metadata.len(), attributes })
 }
 
-/// Returns true if a name matches a pattern with `*` and `?`; `*.*` matches every name (MS-FSA 2.1.4.4).
-/// Case-sensitive, like the file system.
+/// Matches `*` and `?`; `*.*` matches every name (MS-FSA 2.1.4.4). Case-sensitive, like the file system.
 fn matches(pattern: &str, name: &str) -> bool {
     pattern == "*.*" || wildmatch::WildMatch::new(pattern).matches(name)
 }

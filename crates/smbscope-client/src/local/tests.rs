@@ -128,7 +128,6 @@ async fn nothing_outside_the_folder_is_reached() {
     assert!(entries.len() == 2 && entries.iter().all(|entry| !entry.is_directory()), "{entries:?}");
 }
 
-/// The pipe has no writer, so a blocking open would wait forever.
 #[tokio::test(flavor = "current_thread")]
 async fn a_pipe_in_the_place_of_a_file_makes_nobody_wait() {
     let folder = TempDir::new().unwrap();

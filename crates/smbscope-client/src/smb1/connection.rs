@@ -1,7 +1,5 @@
 //! An SMB1 connection (MS-CIFS 3.2.4.1 and 3.2.5.1): sends a request, finds its response by MID, checks it, and keeps a
-//! sample.
-//!
-//! One command is outstanding at a time, apart from a directory watch and the queue of a transfer.
+//! sample. One command is outstanding at a time, apart from a directory watch and the queue of a transfer.
 
 use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
@@ -19,7 +17,6 @@ use smbscope_wire::status::NtStatus;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// TID of requests that need no tree connect.
 pub(super) const NO_TREE: u16 = 0xffff;
 /// Process ID of all requests. Locks belong to it.
 pub(super) const PID: u16 = 0x5353;
@@ -75,8 +72,7 @@ impl Smb1Connection {
         self.link.frame()
     }
 
-    /// Sends a request and waits for its response, a single message in [`Smb1Connection::message`]. A refusal is an
-    /// error.
+    /// Returns the single message of a response in [`Smb1Connection::message`]. A refusal is an error.
     pub(super) async fn call<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -116,8 +112,7 @@ impl Smb1Connection {
         Ok(header)
     }
 
-    /// Sends a TRANSACTION2 and waits for its response, possibly several messages, in [`Smb1Connection::assembly`]. A
-    /// refusal is an error.
+    /// Sends a TRANSACTION2 and collects its response in [`Smb1Connection::assembly`]. A refusal is an error.
     pub(super) async fn transact<R: Trans2Request>(
         &mut self,
         request: &R,
@@ -173,7 +168,7 @@ impl Smb1Connection {
         Ok(pending.mid)
     }
 
-    /// Sends a request while those of a queue may be outstanding.
+    /// Others of a queue may be outstanding.
     async fn send_beside<R: Smb1Message>(
         &mut self,
         request: &R,
@@ -330,7 +325,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Waits for the response to any request of the queue. Handles other messages that arrive first.
     pub(super) async fn any_answer(
         &mut self,
     ) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), ClientError> {
@@ -472,7 +466,6 @@ impl Smb1Connection {
         }
     }
 
-    /// Handles a lost connection or a timeout: outstanding requests stay unanswered.
     fn broken(&mut self, error: io::Error, what: &'static str) -> ClientError {
         let command = self.under_way.as_ref().or(self.queued.first()).map(|pending| pending.command);
         self.give_up();

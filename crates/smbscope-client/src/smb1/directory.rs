@@ -151,7 +151,6 @@ impl Smb1ClientSession {
     }
 }
 
-/// SearchCount.
 fn count(most: usize) -> u16 {
     u16::try_from(most).unwrap_or(AT_ONCE).min(AT_ONCE)
 }

@@ -90,8 +90,7 @@ impl Smb1ClientSession {
         Ok(self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await?.into())
     }
 
-    /// Returns the number of bytes read. The data of several commands is joined in `gathered`, unless it is discarded;
-    /// that of a single command is still in the response, and `gathered` is empty.
+    /// Joins the data of several commands in `gathered`, unless discarded. A single command leaves it empty.
     async fn read_in_parts(
         &mut self,
         handle: FileHandle,
@@ -126,8 +125,7 @@ impl Smb1ClientSession {
         }
     }
 
-    /// Reads with a single command and returns the number of bytes. In raw mode an empty response is ambiguous, so the
-    /// read is repeated without it.
+    /// Repeats a raw read that returned nothing without raw mode, because an empty response is ambiguous.
     async fn read_once(&mut self, fid: u16, offset: u64, max_count: u32) -> Result<u32, ClientError> {
         self.raw_answer = self.raw_is_possible() && max_count > 0;
         if self.raw_answer {

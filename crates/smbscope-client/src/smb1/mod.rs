@@ -1,8 +1,8 @@
 //! SMB1: NT LM 0.12 (MS-CIFS, MS-SMB).
 //!
 //! One command is outstanding at a time, which any server's MaxMpxCount allows, except in a queue of reads or writes; a
-//! directory watch may wait at the same time. Information is requested at SMB1's own level if there is one with the
-//! same meaning as the class, and at a pass-through level otherwise; the returned bytes are in that level's encoding.
+//! directory watch may wait at the same time. Information is in the encoding of SMB1's own level if one means the same
+//! as the class, and of a pass-through level otherwise.
 
 mod connection;
 mod directory;
@@ -97,7 +97,6 @@ impl Smb1ClientSession {
     }
 }
 
-/// Adds the leading backslash of SMB1 paths.
 fn rooted<'a>(scratch: &'a mut String, path: &str) -> &'a str {
     scratch.clear();
     scratch.push('\\');
@@ -117,8 +116,8 @@ fn fid_of(handle: FileHandle) -> u16 {
 const MOST: u32 = 0x8000;
 
 impl Smb1ClientSession {
-    /// Starts a watch on an open directory (MS-CIFS 2.2.7.4). `completion_filter` has FILE_NOTIFY_CHANGE_* flags;
-    /// `tree` includes subdirectories. Only one watch at a time.
+    /// Starts a watch (MS-CIFS 2.2.7.4) for FILE_NOTIFY_CHANGE_* flags; `tree` adds subdirectories. One watch at a
+    /// time.
     pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
         if self.connection.watch.is_some() {
             return Err(ClientError::Unsupported("SMB1: one watch at a time".to_owned()));

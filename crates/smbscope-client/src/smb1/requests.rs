@@ -1,5 +1,4 @@
-//! Outstanding requests, and their multiplex IDs: the next one to use, and those whose responses are to be discarded
-//! (MS-CIFS 3.2.4.1.5).
+//! Outstanding requests and their multiplex IDs (MS-CIFS 3.2.4.1.5).
 
 use crate::Sample;
 use crate::transport::{ReceiveTimes, SendTimes};
@@ -10,8 +9,7 @@ use smbscope_wire::status::NtStatus;
 /// Maximum number of outstanding commands in a queue. Servers allow 50 (Samba, Windows).
 pub(super) const OUTSTANDING_MAX: usize = 64;
 
-/// Number of discarded MIDs remembered, enough for an abandoned queue. They distinguish late responses from protocol
-/// errors.
+/// Discarded MIDs remembered, enough for an abandoned queue: they distinguish late responses from protocol errors.
 const IGNORED: usize = OUTSTANDING_MAX;
 
 #[derive(Debug)]
@@ -81,7 +79,6 @@ pub(super) struct Smb1OutstandingRequest {
     pub(super) mid: u16,
     pub(super) tid: u16,
     pub(super) uid: u16,
-    /// Sequence number of the response's signature.
     pub(super) sequence: Option<u32>,
     pub(super) sent: SendTimes,
     pub(super) bytes: u32,

@@ -34,7 +34,6 @@ const CAPABILITIES: u32 = capabilities::UNICODE
     | capabilities::NT_FIND
     | capabilities::LARGE_READX
     | capabilities::LARGE_WRITEX;
-/// Names for the server's log.
 const NATIVE_OS: &str = "Unix";
 const NATIVE_LAN_MAN: &str = "smbscope";
 
@@ -137,7 +136,6 @@ async fn offer_dialect(connection: &mut Smb1Connection) -> Result<(), ClientErro
     })
 }
 
-/// Checks what the server can do, and copies the fields that later messages need.
 fn server_parameters(answer: &NtLm012<'_>, options: &SessionOptions) -> Result<Smb1ServerParameters, ClientError> {
     if answer.security_mode & security_mode::USER == 0 {
         return Err(unsupported(options, "shares have passwords, and users do not log on (share-level security)"));
@@ -348,8 +346,7 @@ fn refused_tree(error: ClientError, options: &SessionOptions) -> ClientError {
     ClientError::Refused { what: format!("connect to share {}", options.share), status, hint }
 }
 
-/// Returns the largest read and write. Signed messages must fit the server's buffer in spite of large reads and writes
-/// (MS-SMB 2.2.4.5.2.1).
+/// Signed messages must fit the server's buffer in spite of large reads and writes (MS-SMB 2.2.4.5.2.1).
 fn largest(server: &Smb1ServerParameters, signed: bool) -> (u32, u32) {
     let buffer = server.max_buffer_size.min(MAX_BUFFER_SIZE.into());
     let data = buffer.saturating_sub(WriteAndx::DATA_OFFSET.into()).max(1);

@@ -1,8 +1,7 @@
 //! Bulk transfers. A queue has several reads or writes outstanding, below the server's MaxMpxCount (MS-CIFS 3.2.4.1.5).
 //!
-//! READ_RAW and WRITE_RAW (2.2.4.22, 2.2.4.25) move data in frames without a header, as in the days of NetBench. Only
-//! its position tells which request such a frame belongs to, so nothing else may be outstanding, not even an oplock
-//! break.
+//! READ_RAW and WRITE_RAW (2.2.4.22, 2.2.4.25) move data in frames without a header, which only their position assigns
+//! to a request. So nothing else may be outstanding, not even an oplock break.
 
 use crate::limits::Allowance;
 use crate::smb1::connection::{Smb1Connection, malformed};
@@ -100,8 +99,7 @@ impl Smb1ClientSession {
         Ok(read as u64)
     }
 
-    /// Returns an error unless everything was written: with several writes outstanding, the rest can't be resent in
-    /// order.
+    /// Fails unless everything was written: with several writes outstanding, the rest can't be resent in order.
     fn was_written(&self, length: u32) -> Result<u64, ClientError> {
         let written = WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total();
         match written == length {
@@ -136,8 +134,7 @@ pub(super) fn block(
 }
 
 impl Smb1Connection {
-    /// Reads a block into [`Smb1Connection::message`], which is all data. Empty at the end of the file and after an
-    /// error.
+    /// Reads data into [`Smb1Connection::message`]. Empty at the end of the file and after an error.
     pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, ClientError> {
         let request = ReadRaw::new(fid, offset, max_count);
         let pending = self.send(&request, Smb1RequestDetails::range(fid, offset, max_count.into())).await?;

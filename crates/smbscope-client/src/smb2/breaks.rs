@@ -1,6 +1,4 @@
-//! Oplocks and leases (MS-SMB2 3.2.4.3.8, 3.2.5.19): requesting them with an open, and giving them up.
-//!
-//! This client doesn't cache anything, so it has nothing to write back and acknowledges a break as soon as it reads it.
+//! Oplocks and leases (MS-SMB2 3.2.4.3.8, 3.2.5.19). This client caches nothing, so it acknowledges breaks at once.
 
 use ahash::{HashMap, RandomState};
 use smbscope_wire::smb2::FileReference;
@@ -9,7 +7,6 @@ use smbscope_wire::smb2::messages::create_context::{self, CreateContext};
 use smbscope_wire::smb2::messages::oplock_break::{Acknowledgement, Lease, Notification};
 use std::collections::VecDeque;
 
-/// Read, handle and write caching.
 const READ_HANDLE_WRITE: u32 = 7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,9 +14,7 @@ pub(super) enum RequestedCaching {
     #[default]
     None,
     Oplock,
-    /// A lease of dialect 2.1.
     LeaseV1,
-    /// A lease of SMB 3.
     LeaseV2,
 }
 
@@ -43,8 +38,7 @@ impl RequestedCaching {
     }
 }
 
-/// Derives a lease key from the path, because all opens of a file share its lease. The client GUID distinguishes
-/// clients.
+/// All opens of a file share its lease, so its key follows from the path. The client GUID distinguishes clients.
 fn lease_key(path: &str) -> [u8; 16] {
     let half = |seed| RandomState::with_seeds(seed, 2, 3, 4).hash_one(path).to_le_bytes();
     let mut key = [0; 16];

@@ -1,5 +1,4 @@
-//! An SMB2 connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, charges credits, builds frames, and keeps a sample
-//! of each request.
+//! An SMB2 connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, charges credits, builds frames, and keeps samples.
 //!
 //! [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`] send requests; several in a frame
 //! are a compound. `replies` waits for responses by message ID, and handles everything that arrives in between: interim
@@ -25,7 +24,6 @@ pub(super) struct Smb2RequestDetails {
     pub(super) file: Option<FileReference>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
-    /// True for an expected wait, which has no time limit.
     pub(super) waits: bool,
     pub(super) consumer: ResponseConsumer,
 }
@@ -36,21 +34,17 @@ impl Smb2RequestDetails {
     }
 }
 
-/// Consumer of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ResponseConsumer {
     #[default]
     Caller,
-    /// None; only the sample is kept.
     Discarded,
-    /// A later call, for which the response is stored.
     Later,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chain {
     Own,
-    /// Uses the open of the request before.
     Related,
 }
 
@@ -78,9 +72,7 @@ pub(super) struct Smb2Connection {
     pub(super) unasked: u32,
     pub(super) kept: Vec<(Smb2Header, Vec<u8>)>,
     plain: Vec<u8>,
-    /// Start of the last message in the frame being built.
     last: Option<usize>,
-    /// Number of requests that were outstanding before the frame being built.
     before: usize,
     pub(super) rest: Range<usize>,
     pub(super) arrived: Option<ReceiveTimes>,
@@ -111,7 +103,6 @@ impl Smb2Connection {
         })
     }
 
-    /// Sends a request and waits for its response, whatever its status.
     pub(super) async fn call<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
@@ -125,8 +116,7 @@ impl Smb2Connection {
         self.reply(id).await
     }
 
-    /// Like [`Self::call`], with another tree connect than the session's. Breaks that arrive during the call are acknowledged
-    /// in the session's own.
+    /// Like [`Self::call`], in another tree. Breaks that arrive during the call are acknowledged in the session's.
     pub(super) async fn call_in_tree<B: Smb2RequestMessage>(
         &mut self,
         tree_id: u32,
@@ -259,7 +249,6 @@ impl Smb2Connection {
         about: Smb2RequestDetails,
         credits_asked: u16,
     ) {
-        // A placeholder until the frame is sent.
         let unknown = self.link.sent_from();
         let mode = self.protection.mode;
         let (out, first) = match mode {
@@ -358,7 +347,6 @@ impl ReceivedResponse {
 pub(super) enum ProtectionLevel {
     Plain,
     Signed,
-    /// Encrypted, without a signature.
     Sealed,
 }
 

@@ -22,7 +22,6 @@ impl ClientCredits {
         ClientCredits { next_id: 0, available: 1, asked: 0, target: u32::from(target.max(1)), multi: false }
     }
 
-    /// Returns the cost of a request that sends or receives this many bytes.
     pub(super) fn charge(&self, bytes: usize) -> u16 {
         if !self.multi {
             return 1;

@@ -1,5 +1,4 @@
-//! Directories: listings, made of an open, QUERY_DIRECTORY to the end, and a close (MS-SMB2 3.2.4.17), and
-//! CHANGE_NOTIFY, which waits for changes while other commands go on (3.2.4.18).
+//! Directories: listings (MS-SMB2 3.2.4.17), and CHANGE_NOTIFY, which waits while other commands proceed (3.2.4.18).
 
 use crate::file::{CreateDisposition, Info, ListingEntry, OpenParameters, access, options};
 use crate::limits::ListingGuard;
@@ -13,7 +12,6 @@ use smbscope_wire::smb2::messages::change_notify;
 use smbscope_wire::smb2::messages::query_directory::{self, flags};
 use smbscope_wire::status::NtStatus;
 
-/// Maximum response size: as much as one credit pays for.
 const LIST_BUFFER: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
@@ -116,7 +114,6 @@ async fn list(
     Ok(count)
 }
 
-/// Room for changes: as much as one credit pays for.
 const CHANGES: u32 = 64 * 1024;
 
 impl Smb2ClientSession {

@@ -1,5 +1,4 @@
-//! Operations on open files: open, close, read, write, flush, lock, query and set; and control codes: server-side
-//! copies (MS-SMB2 3.2.4.20.2), the server's interfaces (3.2.4.20.10), and those of workloads.
+//! Operations on open files, and control codes, such as server-side copies (MS-SMB2 3.2.4.20.2).
 
 use crate::file::{ByteRangeLock, Info, OpenParameters, OpenResult, ReadRetention, SetInfo, options};
 use crate::limits::Allowance;
@@ -37,8 +36,7 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Reads. A read larger than the server allows takes several commands, outstanding together as far as credits
-    /// allow.
+    /// A read larger than the server allows takes several commands, outstanding together as far as credits allow.
     pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
@@ -200,8 +198,7 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Reads with several READs, joined in `data` unless discarded. Returns the number of bytes up to the end of the
-    /// file.
+    /// Joins several READs in `data` unless discarded. Returns the number of bytes up to the end of the file.
     async fn read_in_parts(
         &mut self,
         file: FileReference,
@@ -222,7 +219,6 @@ impl Smb2ClientSession {
         let mut ids = std::mem::take(&mut self.parts);
         ids.clear();
         let (mut answered, mut failed) = (0, None);
-        // End of the data, as far as known.
         let mut end = length;
         let allowance = Allowance::of_operation("a read", self.connection.timeout);
         while answered < parts {
@@ -266,13 +262,11 @@ impl Smb2ClientSession {
         }
     }
 
-    /// Returns the largest READ or WRITE that the server and the available credits allow.
     pub(super) fn largest(&self, allowed: u32) -> u32 {
         u32::try_from(self.connection.credits.largest()).unwrap_or(u32::MAX).min(allowed)
     }
 
-    /// Returns the size of the parts of a larger transfer: half of what the credits pay for, so that one part is
-    /// outstanding while another is answered.
+    /// Half of the size that the credits pay for, so that one part is outstanding while another is answered.
     fn part(&self, allowed: u32) -> u32 {
         let half = self.connection.credits.largest() / 2 / BYTES_PER_CREDIT * BYTES_PER_CREDIT;
         u32::try_from(half.max(BYTES_PER_CREDIT)).unwrap_or(u32::MAX).min(allowed)

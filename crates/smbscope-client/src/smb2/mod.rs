@@ -1,8 +1,7 @@
 //! SMB2 and SMB3: dialects 2.0.2 to 3.1.1 (MS-SMB2), exactly as requested.
 //!
 //! [`Smb2ClientSession`] is a connection with a session and a tree connect. Its operations are in `files`, `paths`,
-//! `listing`, `server_side` and `watch`; they send requests of [`smbscope_wire::smb2::messages`] through `connection`,
-//! which numbers, signs, encrypts and times them.
+//! `directory` and `transfers`; they send [`smbscope_wire::smb2::messages`] through `connection`.
 
 mod breaks;
 mod connection;
@@ -39,7 +38,7 @@ pub struct Smb2ClientSession {
     caching: RequestedCaching,
     compound: bool,
     root: Option<FileReference>,
-    /// Data of several responses, or of one that has been replaced.
+    /// Response data that must outlive the connection's buffer, and input of server-side copies.
     data: Vec<u8>,
     parts: Vec<u64>,
     watch: Option<u64>,
@@ -112,8 +111,7 @@ impl Smb2ClientSession {
         Ok(())
     }
 
-    /// Disconnects from the share, logs off and closes the connection. A further channel only closes its connection:
-    /// share and session belong to the first one.
+    /// A further channel only closes its connection: share and session belong to the first one.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         if self.channels.is_further() {
             self.connection.link.close().await;

@@ -23,7 +23,6 @@ const CIPHERS: [(Cipher, u16); 4] = [
 /// Signing algorithms (2.2.3.1.7), fastest first.
 const SIGNING_ALGORITHMS: [(SigningAlgorithm, u16); 3] =
     [(SigningAlgorithm::AesGmac, 0x0002), (SigningAlgorithm::AesCmac, 0x0001), (SigningAlgorithm::HmacSha256, 0x0000)];
-/// SHA-512, the only hash algorithm.
 const SHA_512: u16 = 1;
 /// Payload limit of a NetBIOS frame, whose length has 17 bits, besides the message's fields.
 const NETBIOS_PAYLOAD: u32 = 64 * 1024;
@@ -55,7 +54,6 @@ impl Smb2NegotiateResult {
     }
 }
 
-/// Client's fields of the negotiation, which its validation repeats.
 struct Smb2ClientParameters {
     dialect: u16,
     capabilities: u32,
@@ -102,7 +100,6 @@ pub(super) async fn negotiate(
     Ok(negotiated)
 }
 
-/// Sends the request. Returns the successful response, and the hash of both messages.
 async fn exchange(
     connection: &mut Smb2Connection,
     options: &SessionOptions,
@@ -144,7 +141,6 @@ async fn send(
     connection.call(&request, Smb2RequestDetails::default()).await
 }
 
-/// Checks the response against the options.
 fn accept(
     response: &Response<'_>,
     options: &SessionOptions,
@@ -245,8 +241,7 @@ fn usable_size(size: u32, multi_credit: bool, options: &SessionOptions) -> u32 {
     if options.transport == Transport::NetBios { single.min(NETBIOS_PAYLOAD) } else { single }.max(1)
 }
 
-/// Validates the negotiation in a signed message. 3.1.1 doesn't need it, dialects before 3.0 don't have it, and a guest
-/// has no key.
+/// Validates the negotiation in a signed message. Only 3.0 and 3.0.2 need it, and guests have no key.
 pub(super) async fn validate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,

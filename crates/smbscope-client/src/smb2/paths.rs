@@ -1,5 +1,4 @@
-//! Operations on paths. SMB2 has none, so each is an open, the operation and a close, one after the other or as a
-//! compound of related requests (MS-SMB2 3.2.4.1.4).
+//! Operations on paths: each is an open, the operation and a close, as a compound or not (MS-SMB2 3.2.4.1.4).
 
 use super::Smb2ClientSession;
 use super::connection::{Chain, Smb2RequestDetails};
@@ -56,7 +55,6 @@ impl Smb2ClientSession {
         self.query(root, info).await
     }
 
-    /// Removes a file by opening it with delete-on-close.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
         let open = existing(path, access::DELETE, options);
@@ -84,8 +82,7 @@ impl Smb2ClientSession {
         self.close(handle).await
     }
 
-    /// Removes an empty directory by setting its disposition: with delete-on-close, servers don't report that it isn't
-    /// empty.
+    /// Sets the disposition: with delete-on-close, servers don't report that a directory isn't empty.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
         let result = self.set_file(handle, SetInfo::Delete(true)).await;
@@ -129,8 +126,7 @@ impl Smb2ClientSession {
         self.compound && credits.affords(2 + u32::from(charge))
     }
 
-    /// Sends open, a request and close in one frame. `take` reads the response to the request while its bytes are
-    /// available.
+    /// `take` reads the response to the request while its bytes are available.
     async fn in_compound<B: Smb2RequestMessage, T>(
         &mut self,
         open: &OpenParameters<'_>,

@@ -1,5 +1,4 @@
-//! Receiving (MS-SMB2 3.2.5.1): decrypts and splits frames, verifies responses and matches them with requests, records
-//! breaks, and accounts for requests without a response.
+//! Receiving (MS-SMB2 3.2.5.1): decrypts, splits and verifies responses, matches them with requests, records breaks.
 
 use super::connection::{
     Chain, ReceivedResponse, ResponseConsumer, Smb2Connection, Smb2OutstandingRequest, Smb2RequestDetails, file_id,
@@ -61,7 +60,7 @@ impl Smb2Connection {
         !self.rest.is_empty()
     }
 
-    /// Handles one message. Returns false at the time `until`.
+    /// Handles one message. Returns false once `until` has passed.
     pub(super) async fn serve_one(&mut self, until: Option<Instant>) -> Result<bool, ClientError> {
         if self.rest.is_empty() {
             match self.link.receive(until).await {
@@ -77,7 +76,6 @@ impl Smb2Connection {
         Ok(!is_over || self.has_rest() || self.link.has_frame())
     }
 
-    /// Returns the bytes of a response, from its header on.
     pub(super) fn message(&self, reply: &ReceivedResponse) -> &[u8] {
         self.link.frame().get(reply.range.clone()).unwrap_or_default()
     }
@@ -159,7 +157,6 @@ impl Smb2Connection {
         Ok(self.complete(index, ReceivedResponse { header, range }, arrived))
     }
 
-    /// Takes the next message of a compound off the frame, and parses its header.
     fn split_message(&mut self) -> Result<(Smb2Header, Range<usize>), ClientError> {
         let rest = std::mem::replace(&mut self.rest, 0..0);
         let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
@@ -196,7 +193,6 @@ impl Smb2Connection {
         Ok(())
     }
 
-    /// Returns the index of the request that the response answers.
     fn match_request(&self, header: &Smb2Header, message: &[u8]) -> Result<usize, ClientError> {
         let command = header.command;
         let found = self.pending.iter().position(|pending| pending.sample.message_id == header.message_id);
@@ -325,8 +321,7 @@ fn complete_sample(sample: &mut Sample, header: &Smb2Header, message: &[u8], arr
     }
 }
 
-/// Returns true if a successful response has the body of its command. Most bodies are parsed where they are used; these
-/// carry nothing useful, so this check is the only one to detect truncation.
+/// Returns true if a successful response has the body of its command, for bodies that are not parsed elsewhere.
 fn has_its_body(command: smb2::Smb2Command, message: &[u8]) -> bool {
     let structure_size: u16 = match command {
         smb2::Smb2Command::LOGOFF

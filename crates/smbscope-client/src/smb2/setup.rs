@@ -80,8 +80,7 @@ pub(super) async fn bind(
     Ok(())
 }
 
-/// Authenticates again on an existing session, like a client whose ticket expired (3.2.4.2.3, 3.2.5.3.2). The server
-/// checks the user again; keys, tree connects and opens stay.
+/// Authenticates again, like a client whose ticket expired (3.2.4.2.3, 3.2.5.3.2). Keys, tree connects and opens stay.
 pub(super) async fn reauthenticate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
@@ -94,7 +93,6 @@ pub(super) async fn reauthenticate(
 #[derive(Debug, Clone, Copy)]
 enum SetupSession {
     New,
-    /// Binds the connection to it.
     OfAnotherConnection(u64),
     OfThisConnection(u64),
 }
@@ -208,8 +206,7 @@ fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &
     }
 }
 
-/// Verifies the last response, which is signed with the new key (3.2.5.3.1). 3.1.1 requires the signature, because it
-/// proves the hash of all earlier messages.
+/// Verifies the last response with the new key (3.2.5.3.1). 3.1.1 requires it: it proves the hash of earlier messages.
 fn check_last_leg(
     reply: &ReceivedResponse,
     message: &[u8],

@@ -1,5 +1,4 @@
-//! Bulk transfers: reads and writes with several commands outstanding, and several files at once, each opened, read and
-//! closed with one command outstanding (MS-SMB2 3.2.4.1.2: limited by credits).
+//! Bulk transfers, limited by credits (MS-SMB2 3.2.4.1.2): several commands per file, or several files with one each.
 
 use crate::limits::Allowance;
 use crate::smb2::Smb2ClientSession;
@@ -104,8 +103,7 @@ impl WholeFileStep {
 }
 
 impl Smb2ClientSession {
-    /// Opens, reads in blocks and closes each file, with up to `at_once` files at a time. After a failure, starts no
-    /// further file and closes those that are open.
+    /// Reads up to `at_once` files at a time. After a failure, starts no further file and closes those that are open.
     pub async fn read_whole_files(
         &mut self,
         files: &[WholeFile],

@@ -1,7 +1,6 @@
-//! Frames over TCP (MS-SMB2 2.1) or a NetBIOS session (RFC 1002 4.3), and the times at which the kernel took and
-//! returned their bytes.
+//! Frames over TCP (MS-SMB2 2.1) or a NetBIOS session (RFC 1002 4.3), with the times at the socket.
 //!
-//! A frame is sent with its length in one write. One read may return several frames, which are then handed out without
+//! A frame is sent with its length in one write. One read may return several frames, which are handed out without
 //! further system calls. Both buffers are reused, so a command allocates nothing. The user's task does its own I/O: no
 //! other task has to wake up for a response, which would add to its times.
 
@@ -27,7 +26,6 @@ const INITIAL_BUFFER: usize = 8 * 1024;
 pub(crate) struct SendTimes {
     /// Just before its first byte was handed over.
     pub(crate) first: Instant,
-    /// Just after its last byte was handed over.
     pub(crate) last: Instant,
 }
 
@@ -35,7 +33,6 @@ pub(crate) struct SendTimes {
 pub(crate) struct ReceiveTimes {
     /// Return of the read with its first bytes.
     pub(crate) first: Instant,
-    /// Return of the read with its last byte.
     pub(crate) last: Instant,
 }
 
@@ -69,7 +66,6 @@ impl fmt::Debug for FramedConnection {
 impl FramedConnection {
     pub(crate) const START: usize = nbss::HEADER_LENGTH;
 
-    /// Connects, and requests a NetBIOS session if that is the transport.
     pub(crate) async fn connect(options: &SessionOptions) -> Result<FramedConnection, ClientError> {
         match options.transport {
             Transport::DirectTcp => FramedConnection::tcp(options).await,
@@ -128,7 +124,6 @@ impl FramedConnection {
         &mut self.outgoing
     }
 
-    /// Sends the started frame as a session message.
     pub(crate) async fn send(&mut self, timeout: Duration) -> io::Result<SendTimes> {
         let length = self.outgoing.len() - FramedConnection::START;
         let [high, rest @ ..] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
@@ -186,8 +181,7 @@ impl FramedConnection {
         }
     }
 
-    /// Waits until [`Self::receive`] has data, or the connection ends. May wake up spuriously, so the next read needs a
-    /// deadline; may be dropped at any time.
+    /// Waits until [`Self::receive`] has data or the connection ends. May wake up spuriously, and may be dropped.
     pub(crate) async fn disturbed(&self) -> io::Result<()> {
         if self.has_frame() {
             return Ok(());
@@ -195,8 +189,7 @@ impl FramedConnection {
         self.stream.readable().await
     }
 
-    /// Returns true if the last read returned after the deadline. A receiver that always has data never checks the
-    /// timer.
+    /// Returns true if the last read was past the deadline: a receiver that always has data never checks the timer.
     pub(crate) fn is_past(&self, deadline: Option<Instant>) -> bool {
         deadline.is_some_and(|deadline| self.read_at >= deadline)
     }
@@ -317,7 +310,6 @@ const ANY_SERVER: &str = "*SMBSERVER";
 const CALLING: &str = "SMBSCOPE";
 const FILE_SERVER: u8 = 0x20;
 const WORKSTATION: u8 = 0x00;
-/// Type of a session request (RFC 1002 4.3.2).
 const SESSION_REQUEST: u8 = 0x81;
 
 /// Connects and requests a session, with the host's own name first and `*SMBSERVER` second.

@@ -117,8 +117,7 @@ fn unreachable_for(facts: &DiagnosisFacts<'_>, attempt: &ConnectAttempt) -> Opti
     let pair = facts.pair(attempt.client, attempt.server);
     let connections = pair.map(|pair| pair.connections.as_slice()).unwrap_or_default();
     let after = connections.iter().map(|connection| connection.first).filter(|first| *first > attempt.first.time).min();
-    // Failed attempts alongside a working connection come from a scanner, or from a client that probes for a better
-    // path.
+    // Attempts alongside a working connection come from a scanner, or from a client that probes for a better path.
     let beside =
         connections.iter().any(|connection| connection.first < attempt.first.time && connection.last > attempt.last);
     let until = after.unwrap_or(attempt.last).max(attempt.first.time);
@@ -394,7 +393,6 @@ fn request_unanswered(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-/// Describes a request, e.g. `a READ of \\docs\\report.docx (packet 17)`.
 pub(crate) fn request(wait: &Wait) -> String {
     let name = match wait.command {
         Command::EncryptedFrame => "encrypted request".to_owned(),

@@ -154,7 +154,6 @@ fn is_beside(one: &Pair<'_>, other: &Pair<'_>) -> bool {
     one.client != other.client && one.server == other.server
 }
 
-/// Compares a client's commands without data while the link is saturated and otherwise.
 fn queued_behind(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Finding> {
     const ID: &str = "queueing";
     let (mut loaded, mut idle) = ((0u64, 0i64), (0u64, 0i64));

@@ -221,8 +221,7 @@ fn reachable(connection: &ConnectionSummary) -> BTreeMap<u32, (IpAddr, u64)> {
     known
 }
 
-/// Returns true if a connection may be another channel of the session: to the same server, at the same time, and from
-/// the same client or bound to an existing session.
+/// Returns true if a connection may be another channel: same server and time, and the same client or a bound session.
 fn is_channel_beside(
     other: &ConnectionSummary,
     connection: &ConnectionSummary,

@@ -19,8 +19,7 @@ pub(super) const LIST_THEN_STAT: Detector = Detector {
     detect: Detect::Path(list_then_stat),
 };
 
-/// Minimum size of a listing entry: FileIdBothDirectoryInformation without a name (MS-FSCC 2.4.17), plus a name of
-/// eight characters.
+/// Size of a listing entry: FileIdBothDirectoryInformation (MS-FSCC 2.4.17) plus a name of eight characters.
 pub(super) const ENTRY_BYTES: u64 = 104 + 16;
 
 fn list_then_stat(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Finding> {

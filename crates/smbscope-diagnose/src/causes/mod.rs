@@ -65,7 +65,6 @@ pub(crate) struct Finding {
     failed: bool,
 }
 
-/// Clients and server of a finding, if they differ from the detector's scope.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sufferers {
     pub(crate) client: Option<String>,
@@ -80,7 +79,6 @@ impl Sufferers {
         Sufferers { client: Some(client.to_string()), clients: 1, server: Some(server), ..Sufferers::default() }
     }
 
-    /// Sums up clients of a server. A single client is named.
     pub(crate) fn of_server(facts: &DiagnosisFacts<'_>, server: SocketAddr, clients: &BTreeSet<IpAddr>) -> Sufferers {
         let of_clients = || clients.iter().filter_map(|client| facts.of_client(*client));
         let sum =
@@ -256,8 +254,7 @@ pub(crate) fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Cause> {
     causes
 }
 
-/// Returns the most expensive of several paths with the same pattern. Its sentence counts the others, its cost
-/// includes them.
+/// Returns the most expensive of several paths. Its sentence counts the others, its cost includes them.
 fn worst_of(mut found: Vec<Cause>) -> Option<Cause> {
     found.sort_by(|a, b| b.best().cmp(&a.best()).then_with(|| a.subject.path.cmp(&b.subject.path)));
     let others = found.len().saturating_sub(1);

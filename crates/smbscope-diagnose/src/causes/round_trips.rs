@@ -96,7 +96,6 @@ fn slow_client_link(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Findi
         unbroken(median),
     );
     let lost = Nanos((network.0 as f64 * excess.0 as f64 / own.0.max(1) as f64) as i64);
-    // Slow start adds round trips within transfers.
     let transfers = pair.transfers().0;
     Some(
         Finding::new(Confidence::High, what)

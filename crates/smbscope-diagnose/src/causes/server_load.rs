@@ -121,7 +121,6 @@ fn throttled(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> 
     )
 }
 
-/// Returns the successful waits of at least this length without retransmissions, in the order of their ends.
 fn long_waits<'a>(facts: &'a DiagnosisFacts<'_>, server: SocketAddr, least: Nanos) -> Vec<&'a Wait> {
     let mut waits: Vec<&Wait> = facts
         .of_server(server)
@@ -135,8 +134,7 @@ fn long_waits<'a>(facts: &'a DiagnosisFacts<'_>, server: SocketAddr, least: Nano
     waits
 }
 
-/// Returns the first wait and the length of each pause. Requests answered within 20 ms of each other waited for the
-/// same pause.
+/// Returns the first wait and the length of each pause. Responses within 20 ms of each other ended the same pause.
 fn server_pauses(waits: Vec<&Wait>) -> Vec<(&Wait, Nanos)> {
     let mut pauses: Vec<(&Wait, Nanos)> = Vec::new();
     for wait in waits {
@@ -152,7 +150,6 @@ fn server_pauses(waits: Vec<&Wait>) -> Vec<(&Wait, Nanos)> {
     pauses
 }
 
-/// Returns false if one kind of command explains the pauses.
 fn are_of_several_kinds(pauses: &[(&Wait, Nanos)]) -> bool {
     let mut kinds: HashMap<Command, usize> = HashMap::new();
     pauses.iter().for_each(|(wait, _)| *kinds.entry(wait.command).or_default() += 1);

@@ -56,12 +56,10 @@ fn break_timeout(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Finding>
     )
 }
 
-/// Returns another client whose oplock the server broke when the open arrived.
 fn oplock_holder(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, wait: &Wait) -> Option<String> {
     let to = wait.to.map_or(Timestamp(i64::MAX), |to| to.time);
     let others = facts.of_server(pair.server).filter(|other| other.client != pair.client);
     let asked = |other: &&Pair<'_>| {
-        // A server breaks the oplock as soon as the open arrives.
         let soon = Timestamp(wait.from.time.0.saturating_add(2_000_000_000)).min(to);
         other.facts.breaks.iter().any(|(time, _)| (wait.from.time..=soon).contains(time))
     };
@@ -150,7 +148,6 @@ fn is_lock(command: Command) -> bool {
     matches!(command, Command::Smb2(smb2::Smb2Command::LOCK) | Command::Smb1(smb1::Smb1Command::LOCKING_ANDX))
 }
 
-/// Returns the client that last released the file before the lock was granted.
 fn lock_holder(
     facts: &DiagnosisFacts<'_>,
     pair: &Pair<'_>,

@@ -154,7 +154,6 @@ fn filter_delay(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-/// Detects a few very slow opens among many fast ones, as with a scanner that caches its verdicts.
 fn some_slow(pair: &Pair<'_>, opens: &ServerTimeHistogram, others: &ServerTimeHistogram) -> Option<Finding> {
     const ID: &str = "filter-delay";
     let (late, usual) = (opens.quantile(0.95), others.median());

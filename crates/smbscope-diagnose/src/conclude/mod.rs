@@ -1,5 +1,4 @@
-//! Turns causes into the answer: filters out unnoticeable ones, merges overlapping ones, ranks the rest and writes
-//! the headline. No other module makes these decisions.
+//! Turns causes into the answer: drops unnoticeable ones, merges overlapping ones, ranks the rest, writes the headline.
 
 use crate::answer::{Answer, Cause, Confidence, Culprit, LostTime};
 use crate::causes::{self, DETECTORS, detector};
@@ -24,7 +23,6 @@ const STANDS_OUT: f64 = 0.4;
 const UNTIMED_MAX: f64 = 50.0;
 /// Percentage of untimed commands from which a "nothing is slow" headline mentions them.
 const NOT_TIMED_TOLD: f64 = 10.0;
-/// Upper limit for the mean server time of a healthy server.
 const HEALTHY_SERVER: Nanos = Nanos(2_000_000);
 const FEW: u64 = 20;
 
@@ -116,7 +114,6 @@ fn is_noticed_by(slow: &Slow, pair: &Pair<'_>, lost: Nanos) -> bool {
     in_worst >= slow.wait.0 as f64 || lost.0 / pace.episodes.max(1) as i64 >= slow.each.0
 }
 
-/// Removes causes that a more specific one explains, and lists their titles in its `also`.
 fn absorbed(mut causes: Vec<Cause>) -> Vec<Cause> {
     for detector in DETECTORS {
         let stronger: Vec<usize> = (0..causes.len()).filter(|at| causes[*at].id == detector.id).collect();
@@ -206,7 +203,6 @@ fn common_network(causes: &[Cause]) -> Option<String> {
     })
 }
 
-/// Sorts by share of active time, then by lost time, then specific before general.
 fn rank(causes: &mut [Cause]) {
     let order = |id: &str| DETECTORS.iter().position(|detector| detector.id == id);
     causes.sort_by(|a, b| {
@@ -270,16 +266,14 @@ fn untellable(facts: &DiagnosisFacts<'_>) -> Option<String> {
     })
 }
 
-/// Returns the client with the longest wait among those whose server is generally slow or exceeds a limit of the
-/// user.
+/// Client with the longest wait among those whose server is generally slow or exceeds a limit of the user.
 fn slowest<'f, 'a>(facts: &'f DiagnosisFacts<'a>) -> Option<&'f Pair<'a>> {
     let slow = facts.context.slow;
     let over = |pair: &&Pair<'_>| server_excess(slow, pair) || exceeds(slow, pair);
     facts.pairs.iter().filter(over).max_by_key(|pair| (pair.whole.waited, Reverse(pair.client)))
 }
 
-/// Returns true if server time exceeds a healthy server's noticeably. Includes time that can't be separated from an
-/// unknown round trip.
+/// Server time exceeds a healthy server's noticeably. Includes an unknown round trip.
 fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
     let commands = pair.facts.served_together(&CommandClass::ALL).count;
     let server = Nanos(pair.part(TimePart::Server).0.saturating_add(pair.part(TimePart::ServerOrNetwork).0));

@@ -39,7 +39,6 @@ impl Distinct {
     }
 }
 
-/// Hashes a name, equally in every process and thread.
 pub(crate) fn hash(name: &str) -> u64 {
     ahash::RandomState::with_seeds(5, 6, 7, 8).hash_one(name)
 }
@@ -56,7 +55,6 @@ mod tests {
             distinct.count()
         };
         assert_eq!((of(0), of(1), of(63)), (0, 1, 63));
-        // Three standard errors of 13%.
         let many = of(18_460) as f64;
         assert!((many / 18_460.0 - 1.0).abs() < 0.4, "{many}");
     }

@@ -1,8 +1,7 @@
 //! Episodes: bursts of work of one client, such as a program start, a logon, a save or an upload.
 //!
-//! Commands of a client less than [`GAP`] apart belong to one episode, regardless of the connection. An episode is
-//! thus a union of intervals, which does not depend on their order. If a client pauses more than [`EPISODES_MAX`]
-//! times, its gap is doubled until it does not (`Pauses` explains why pauses decide, not episodes).
+//! Commands of a client less than [`GAP`] apart belong to one episode, regardless of the connection and of their order.
+//! If a client pauses more than [`EPISODES_MAX`] times, its gap is doubled until it does not (see `Pauses`).
 
 mod distinct;
 mod name;
@@ -79,8 +78,7 @@ impl Default for Episodes {
 }
 
 impl Episodes {
-    /// Adds an exchange. `waited` is the time that it alone covers on its connection, `worked` the end of the
-    /// connection's last activity, which is updated.
+    /// Adds an exchange that alone covers `waited` on its connection. Updates `worked`, the end of the last activity.
     pub(crate) fn record(
         &mut self,
         exchange: &Exchange,
@@ -142,7 +140,6 @@ impl Default for ClientEpisodes {
 }
 
 impl ClientEpisodes {
-    /// Returns the totals of the episode that contains an interval, after joining all episodes closer than the gap.
     fn add(&mut self, start: Timestamp, end: Timestamp) -> &mut EpisodeTotals {
         let last = self.spans.last_key_value().map(|(start, span)| (*start, span.end));
         let inside = last.filter(|(known, until)| *known <= start && start - *until < self.gap);
@@ -276,14 +273,13 @@ impl EpisodeTotals {
     }
 }
 
-/// Longest pause that ends in each stretch, a stretch being as long as the gap. Pauses shorter than the gap are
-/// omitted.
+/// Longest pause that ends in each stretch as long as the gap. Shorter pauses are omitted.
 ///
-/// The number of episodes can fall as exchanges arrive: a long command joins separate ones. A gap derived from
-/// episodes would thus depend on the order of exchanges. The number of pauses only grows, and it bounds the number of
-/// episodes: each starts with a pause of one of its connections at least as long as the gap, and two episodes a gap
-/// apart do not start in the same stretch of that length. So the shortest gap that leaves few enough pauses is the
-/// same for every order and every distribution of connections over workers.
+/// The number of episodes can fall as exchanges arrive, because a long command joins separate ones, so a gap derived
+/// from it would depend on their order. The number of pauses only grows and bounds the number of episodes: each starts
+/// with a pause of one of its connections at least as long as the gap, and two episodes a gap apart do not start in the
+/// same stretch. So the shortest gap that leaves few enough pauses is the same for every order and every distribution
+/// over workers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Pauses(BTreeMap<i64, Nanos>);
 

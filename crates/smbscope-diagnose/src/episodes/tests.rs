@@ -146,8 +146,7 @@ fn too_many_bursts_are_joined_by_a_longer_gap() {
 
 #[test]
 fn a_command_that_spans_many_bursts_does_not_shorten_the_gap() {
-    // 100 bursts 5 s apart, and a command of another connection that spans all of them. A gap of 2 s would make one
-    // episode, but the pauses require 8 s, in either order.
+    // A gap of 2 s would make one episode, but the pauses require 8 s, in either order.
     let bursts: Vec<Exchange> = (0..100).map(|n| work(1, n * 5_000, 5)).collect();
     let through = [work(2, 0, 500_000), work(2, 507_000, 5)];
     for exchanges in [[&bursts[..], &through].concat(), [&through, &bursts[..]].concat()] {

@@ -1,5 +1,4 @@
-//! Activity of clients and servers over time, in bins that widen as the capture grows. Shows who filled the link,
-//! when response times rose, and when a server answered nobody.
+//! Activity of clients and servers over time: who filled the link, when response times rose, when a server was silent.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, Nanos, Timestamp};
@@ -14,7 +13,6 @@ const SERVER_BINS: usize = 2_048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Traffic {
-    /// Bytes of responses (`down`) and requests (`up`), spread over their transfer times.
     pub(crate) down: u64,
     pub(crate) up: u64,
     /// Number of answered commands without data, and the sum of their service times in ns.
@@ -31,7 +29,6 @@ impl BinValue for Traffic {
     }
 }
 
-/// Time with a command outstanding in ns, summed over the connections of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct OutstandingTime(pub(crate) i64);
 
@@ -50,7 +47,6 @@ impl BinValue for ResponseCount {
     }
 }
 
-/// Defines a newtype around a [`BinTable`] with fixed width and bin count.
 macro_rules! over_time {
     ($name:ident, $bin:ty, $width:expr, $bins:expr, $doc:literal) => {
         #[doc = $doc]

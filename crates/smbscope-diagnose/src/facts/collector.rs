@@ -250,7 +250,6 @@ impl Timelines {
     }
 }
 
-/// Records the server time of a complete exchange. Returns its service time if the command is light or an open.
 #[inline]
 fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
     let kind = CommandClass::from_exchange(exchange).filter(|_| exchange.is_complete())?;
@@ -294,8 +293,7 @@ impl FlowFacts {
         }
     }
 
-    /// Counts an exchange under each of its facts. Returns the waiting time that it adds to the connection, without the
-    /// time that earlier commands cover.
+    /// Counts an exchange under each of its facts. Returns the waiting time that no earlier command covers.
     #[inline]
     fn count(
         &mut self,

@@ -21,7 +21,6 @@ pub(crate) struct Count {
     pub(crate) last: Option<Timestamp>,
 }
 
-/// Exchange as seen by [`Count`], the same for all of its facts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExchangeSample<'e> {
     pub(crate) start: Option<Stamp>,
@@ -47,8 +46,7 @@ impl ExchangeSample<'_> {
 }
 
 impl Count {
-    /// Counts an exchange. `covers` returns the part of its duration that no earlier exchange of the connection
-    /// covered; the result is passed on.
+    /// Counts an exchange. Returns the result of `covers`: its duration not covered by earlier ones of the connection.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -112,7 +110,6 @@ pub(crate) struct PeakWindowCount {
 }
 
 impl PeakWindowCount {
-    /// Counts an event. The first event after a window expires opens the next one.
     pub(crate) fn record(&mut self, time: Timestamp, length: Nanos) {
         if self.count == 0 || time - self.start >= length {
             self.start = time;
@@ -129,7 +126,6 @@ impl PeakWindowCount {
 
 const EVENTS_MAX: usize = 64;
 
-/// Times of events on files. The earliest ones are kept.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Events(Vec<(Timestamp, Option<Arc<str>>)>);
 

@@ -1,5 +1,5 @@
-//! Facts for the detectors: counted while exchanges pass ([`Collector`]), then joined once with connections and
-//! statistics ([`DiagnosisFacts`]).
+//! Facts for the detectors, counted by [`Collector`] while exchanges pass, then joined with the rest in
+//! [`DiagnosisFacts`].
 
 mod activity;
 mod collector;

@@ -38,7 +38,6 @@ pub struct DiagnosisContext<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientWaits {
     pub(crate) waited: Nanos,
-    /// `waited` plus the think time in between.
     pub(crate) active: Nanos,
     /// `waited` divided by the sum of waits over connections: below 1 if connections overlap.
     pub(crate) scale: f64,
@@ -66,7 +65,6 @@ pub(crate) struct DiagnosisFacts<'a> {
     pub(crate) responses: BTreeMap<SocketAddr, (Nanos, Vec<(Timestamp, u64)>)>,
 }
 
-/// Owner of the snapshot that [`DiagnosisFacts`] borrows from.
 pub(crate) struct CollectedFacts(Collected);
 
 impl CollectedFacts {
@@ -76,7 +74,6 @@ impl CollectedFacts {
 }
 
 impl<'a> DiagnosisFacts<'a> {
-    /// Returns the resolution of the coarsest capture clock, or `None` if all are fine.
     pub(crate) fn least_time(&self) -> Option<Nanos> {
         CaptureInfo::least_time(self.context.captures)
     }
@@ -90,7 +87,6 @@ impl<'a> DiagnosisFacts<'a> {
         }
         let clients = clients(collected, context);
         let pairs = collected.pairs.iter().map(|(key, facts)| {
-            // Paths are sorted by pair.
             let from = collected.paths.partition_point(|(path, _)| path.pair < *key);
             let to = collected.paths.partition_point(|(path, _)| path.pair <= *key);
             let connections = connections.remove(key).unwrap_or_default();
@@ -246,7 +242,6 @@ impl<'a> Pair<'a> {
         trips.get(trips.len() / 2).copied()
     }
 
-    /// Returns the median server time of commands that do not touch storage.
     pub(crate) fn yardstick(&self) -> Nanos {
         let light = self.facts.served_together(&CommandClass::LIGHT);
         match light.count {
@@ -255,8 +250,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Returns true if throughput is close to the bound that the loss rate imposes: TCP halves its window at each
-    /// loss (Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR 1997).
+    /// Returns true if throughput is close to the bound that the loss rate imposes: TCP halves its window at each loss
+    /// (Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR 1997).
     pub(crate) fn is_loss_limited(&self, bytes_per_second: f64) -> bool {
         const SEGMENT: f64 = 1_448.0;
         let (segments, lost) = self.segments();
@@ -275,7 +270,6 @@ impl<'a> Pair<'a> {
         bytes as f64 * 1e9 / self.split.transfers().0.max(1) as f64
     }
 
-    /// Returns the time of requests blocked by another handle of the same client, whose oplock the server broke.
     pub(crate) fn held_up_by_itself(&self) -> Nanos {
         self.waited_in(|wait| self.is_held_up_by_itself(wait))
     }
@@ -352,7 +346,6 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Formats a server address, with the port unless it is 445 or 139.
 pub(crate) fn server_name(server: SocketAddr) -> String {
     match server.port() {
         445 | 139 => server.ip().to_string(),

@@ -131,7 +131,6 @@ struct RecentPathState {
     share: Option<Arc<str>>,
     facts: PathFacts,
     covered: Covered,
-    /// Bytes transferred and ns waited since the last open.
     moved: u64,
     waited: i64,
     used_before: bool,
@@ -220,7 +219,6 @@ impl RecentPaths {
         Some(closed)
     }
 
-    /// Records at a listed directory that one of its entries was opened only for its attributes.
     fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
         let parent = derived::directory(path);
         let is_parent = |slot: &RecentPathEntry| {

@@ -1,5 +1,4 @@
-//! Server time by command class. A class is judged by comparison with other classes of the same client on the same
-//! server.
+//! Server time by command class, which is judged by comparison with other classes of the same client and server.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, CommandGroup, Exchange, Nanos, Subcommand, TimeKind};
@@ -171,7 +170,6 @@ fn middle(bucket: usize) -> f64 {
     }
 }
 
-/// Returns service time minus round trip, or service time if the round trip is unknown.
 pub(crate) fn server_time(exchange: &Exchange) -> Option<Nanos> {
     exchange.time(TimeKind::ServerTime).or_else(|| exchange.time(TimeKind::ServiceTime))
 }

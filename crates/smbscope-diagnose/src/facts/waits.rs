@@ -21,7 +21,6 @@ pub(crate) struct Wait {
     pub(crate) from: Stamp,
     pub(crate) sent: Timestamp,
     pub(crate) answered: Option<Timestamp>,
-    /// Last packet of the response. Absent if the request was never answered.
     pub(crate) to: Option<Stamp>,
     /// True if the server's TCP acknowledged the request. Unknown if the capture does not show it.
     pub(crate) acknowledged: Option<bool>,
@@ -69,7 +68,6 @@ impl Wait {
         RefusalReason::from_status(self.status) == Some(RefusalReason::Conflict)
     }
 
-    /// Returns the duration in ns, `i64::MAX` if there was no response.
     fn length(&self) -> i64 {
         self.to.map_or(i64::MAX, |to| (to.time - self.from.time).0)
     }

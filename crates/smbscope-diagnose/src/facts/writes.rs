@@ -1,8 +1,7 @@
 //! Write streams that start fast and then slow down, as when a cache fills up or a disk throttles.
 //!
 //! A stream is a series of writes of a connection to one share without a pause. It is divided into fewer than
-//! [`SLOTS_MAX`] slots of equal size in bytes. When they run out, pairs are merged, so memory does not depend on the
-//! size of the copy.
+//! [`SLOTS_MAX`] slots of equal size in bytes. When they run out, pairs are merged.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
@@ -63,7 +62,6 @@ pub(crate) struct Slowdown {
 }
 
 impl Slowdown {
-    /// Returns the extra time of the slow phase compared with the fast phase's throughput.
     pub(crate) fn lost(&self) -> Nanos {
         let expected = self.slow.bytes as f64 * 1e9 / self.fast.rate().max(1.0);
         Nanos((self.slow.elapsed.0 as f64 - expected).max(0.0) as i64)
@@ -77,7 +75,6 @@ impl Slowdown {
         self.slow.write_time.0 as f64 / self.fast.write_time.0.max(1) as f64
     }
 
-    /// Returns the more expensive of two, or the earlier one if they cost the same.
     pub(crate) fn worse(one: Option<Slowdown>, other: Option<Slowdown>) -> Option<Slowdown> {
         let rank = |slowdown: &Slowdown| {
             let first = (slowdown.first.time, slowdown.first.packet);
@@ -114,7 +111,6 @@ impl WriteStream {
         Some(stream)
     }
 
-    /// Adds the next write. Returns false if it starts another stream.
     pub(crate) fn takes(&mut self, write: &Exchange) -> bool {
         let Some(start) = write.request.first else { return true };
         let last = self.slots.last().map_or(self.first.time, |slot| slot.end).max(self.filling.end);

@@ -1,9 +1,8 @@
 //! Dependency graph of the commands of an episode.
 //!
 //! A *lane* is a thread of the client: its commands follow each other, or it pipelines them on one file (`lanes`). A
-//! *task* is the part of a lane between two points at which it holds no file open. Lanes that take their files from
-//! one list form a *pool* (`pools`): under another round trip, the worker that is free first takes the next file.
-//! `waits` finds the dependencies.
+//! *task* is the part of a lane between two points at which it holds no file open. Lanes that take their files from one
+//! list form a *pool* (`pools`): whichever worker is free first takes the next file. `waits` finds the dependencies.
 
 use super::{EpisodeExchangeKey, FlowPaths, key};
 use crate::classify::{is_close, is_open};
@@ -33,15 +32,12 @@ pub(super) struct CommandNode {
     pub(super) key: Option<EpisodeExchangeKey>,
     pub(super) flow: FlowId,
     pub(super) start: i64,
-    /// Last packet of the request.
     pub(super) sent: i64,
-    /// First packet of the response.
     pub(super) first: i64,
     pub(super) end: i64,
     pub(super) trip: Option<i64>,
     pub(super) request_bytes: u64,
     pub(super) response_bytes: u64,
-    /// Time in which the connection was busy with earlier responses although this one was due.
     pub(super) queued: i64,
     /// Time since the end of the previous response, if that one delayed this one.
     pub(super) gap: Option<i64>,
@@ -55,11 +51,9 @@ pub(super) struct CommandNode {
     pub(super) compounded: bool,
     /// Representative of the connections that one pool of the client shares.
     pub(super) root: FlowId,
-    /// File opened by this command, if it is read or written later.
     pub(super) file_worked_on: Option<Item>,
 }
 
-/// User, share and path.
 pub(super) type Item = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
 #[derive(Debug, Clone, Default)]
@@ -182,7 +176,6 @@ impl Graph {
     }
 }
 
-/// Returns true for answered commands that a program waits for, unlike change notifications.
 fn counts(exchange: &Exchange) -> bool {
     exchange.group != CommandGroup::Waiting && exchange.response.last.is_some()
 }

@@ -1,5 +1,4 @@
-//! Division of an episode into the client's threads (lanes), their tasks, and pools of workers that take their files
-//! from one list.
+//! Division of an episode into the client's threads (lanes), their tasks, and pools that take files from one list.
 
 use super::graph::{ClientLane, Graph, Item, Task};
 use smbscope_model::{CommandGroup, Exchange, FileId, FlowId};
@@ -85,8 +84,7 @@ impl Graph {
         found
     }
 
-    /// Assigns commands to lanes. A command joins the lane that uses its file, or else the lane whose last response
-    /// came just before it.
+    /// A command joins the lane that uses its file, or else the lane whose last response came just before it.
     pub(super) fn find_lanes(&mut self) {
         let mut of_file: HashMap<(FlowId, FileId), usize> = HashMap::new();
         let mut of_root: HashMap<FlowId, Vec<usize>> = HashMap::new();
@@ -329,7 +327,6 @@ impl Graph {
         goes_on.then_some(PoolWorker { lane, bound, start, end: self.tasks[*last].end, works })
     }
 
-    /// Returns the folder and kind of work of a task, or `None` if it neither reads nor writes a file.
     fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<FolderWork> {
         let of_node = |at: &usize| origins[*at].map(|origin| &exchanges[origin]);
         let opened = task.nodes.iter().find(|at| self.nodes[**at].opens).and_then(of_node)?;

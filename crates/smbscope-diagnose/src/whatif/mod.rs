@@ -79,7 +79,6 @@ impl fmt::Display for Scenario {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
     pub scenario: Scenario,
-    /// Measured duration, from first request to last response.
     pub now: Nanos,
     pub low: Nanos,
     pub then: Nanos,
@@ -108,8 +107,7 @@ pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
     connections.iter().map(|connection| (connection.flow, path(connection))).collect()
 }
 
-/// Share of a round trip over which senders spread a window: unpaced, and Linux's `tcp_pacing_ss_ratio` (200%) and
-/// `tcp_pacing_ca_ratio` (120%).
+/// Share of a round trip over which senders spread a window: unpaced, and by Linux's `tcp_pacing_*_ratio` (200%, 120%).
 const PACING: [f64; 3] = [0.0, 0.5, 0.83];
 /// Variation of client and server time between repetitions of a job.
 const REPEATED: [f64; 2] = [0.9, 1.1];
@@ -117,14 +115,12 @@ const REPEATED: [f64; 2] = [0.9, 1.1];
 const BUSIER: f64 = 1.25;
 /// Share of a round trip by which hosts that wait for each other respond late: best estimate and upper bound.
 const LATE: [f64; 2] = [0.2, 0.5];
-/// Ratio of the round trip that commands see to the shortest one. Without it, predictions for 10 and 20 ms were 2% to
-/// 6% short in the lab.
+/// Ratio of the round trip of commands to the shortest one. Without it, predictions were 2% to 6% short.
 const LONGER_TRIP: f64 = 1.05;
 /// Upper bound of that ratio on a busy path or host. Not derived: chosen to cover the documents of `wi_docs`.
 const LONGEST_TRIP: f64 = 1.2;
 
-/// Predicts the duration of an episode. Returns `None` if it has no command, or if a round trip is needed but
-/// unknown.
+/// Returns `None` if the episode has no command, or if a round trip is needed but unknown.
 pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -> Option<Prediction> {
     let mut graph = Graph::new(exchanges, paths)?;
     let needs_trips = scenario.round_trip.is_some() || scenario.server.is_some() || scenario.read_ahead;

@@ -8,7 +8,6 @@ use smbscope_model::FlowId;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
-/// Unknowns of a capture, assumed one way or the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Assumptions {
     pub(super) tcp: Behavior,
@@ -53,7 +52,6 @@ const TO_CLIENT: usize = 1;
 struct Explained {
     /// ns per byte in addition to the round trips of a window.
     byte: f64,
-    /// Share of the modelled round trips that the transfer took.
     trips: f64,
 }
 
@@ -100,7 +98,6 @@ fn quicken(graph: &Graph, Conditions { scenario, .. }: Conditions<'_>, found: &m
     }
 }
 
-/// Minimum size in bytes of a transfer that shows the bandwidth.
 const LARGE: f64 = 10.0 * SEGMENT;
 
 struct MeasuredTransfer {
@@ -167,8 +164,7 @@ fn usual(graph: &Graph, conditions: Conditions<'_>) -> Vec<Usual> {
     found
 }
 
-/// Returns the round trip contained in the command's service time. A longer service time may contain a longer round
-/// trip.
+/// Round trip within the command's service time, which may be longer than the shortest.
 fn waited_trip(node: &CommandNode, Conditions { scenario, assumptions, .. }: Conditions<'_>) -> i64 {
     let service = node.first - node.sent;
     let trip = node.trip.unwrap_or(0);
@@ -212,7 +208,6 @@ impl<'a> Simulation<'a> {
         }
         for task in &graph.tasks {
             if let Some(first) = task.nodes.first() {
-                // A task's first command also waits for its lane.
                 played[*first].missing += 1;
             }
         }
@@ -269,7 +264,6 @@ impl<'a> Simulation<'a> {
         self.own(self.warm(at, lag, self.usual[at].think))
     }
 
-    /// Removes the part of a time that a longer round trip may have added.
     fn warm(&self, at: usize, time: i64, usual: i64) -> i64 {
         let (Some(old), Some(new)) = (self.graph.nodes[at].trip, self.conditions.scenario.round_trip) else {
             return time;

@@ -1,7 +1,6 @@
 //! TCP model of one direction: when bytes of a message leave and arrive under slow start, pacing and the window.
 //!
-//! RFC 5681 (slow start), RFC 6928 (initial window), RFC 2861 (restart after an idle timeout). Losses are not
-//! modelled.
+//! RFC 5681 (slow start), RFC 6928 (initial window), RFC 2861 (restart after an idle timeout). Losses are not modelled.
 
 use std::collections::VecDeque;
 
@@ -17,9 +16,7 @@ const PIECES: f64 = 8.0;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behavior {
-    /// Start with the initial window, which grows with acknowledgments.
     pub(super) slow_start: bool,
-    /// Share of a round trip over which a window is spread.
     pub(super) pacing: f64,
     /// Window growth per acknowledged byte: 1, or 0.5 with delayed acknowledgments that are counted.
     pub(super) growth: f64,
@@ -37,10 +34,8 @@ pub(super) struct Sender {
     behavior: Behavior,
     window: f64,
     limit: f64,
-    /// Arrival times of acknowledgments, and the bytes they cover.
     in_flight: VecDeque<(i64, f64)>,
     outstanding: f64,
-    /// Peak of bytes in flight since the connection was last idle.
     used: f64,
     sent: i64,
     free: i64,
@@ -71,7 +66,6 @@ impl Sender {
         self.sent = self.sent.max(time);
     }
 
-    /// Transfers a message that is ready at this time. Returns the times of its first and last byte.
     pub(super) fn transfer(&mut self, ready: i64, bytes: u64, limits: TransferLimits) -> (i64, i64) {
         let first = ready.max(self.free);
         let mut now = first;

@@ -31,8 +31,7 @@ fn prediction(exchanges: &[Exchange], trips: &[i64], scenario: &str) -> Predicti
 
 #[test]
 fn commands_one_after_the_other_each_wait_for_the_round_trip() {
-    // Three commands of 2 ms with 1 ms of think time take 8 ms. With 10 ms instead of 1 ms each takes 9 ms more, plus
-    // 5%.
+    // Each command of 2 ms takes 9 ms more, plus 5%; 1 ms of think time stays.
     assert_eq!(predicted(&episode(&[(0, 2), (3, 2), (6, 2)]), 1, "rtt=10ms"), (8_000, 8_000 + 3 * 9_450));
     // The present round trip changes nothing.
     assert_eq!(predicted(&episode(&[(0, 2), (3, 2), (6, 2)]), 1, "rtt=1ms"), (8_000, 8_000));
@@ -46,8 +45,7 @@ fn commands_outstanding_together_wait_for_one_round_trip() {
 
 #[test]
 fn connections_work_beside_each_other() {
-    // Two connections with three commands each, offset by 1 ms: each command takes 9.45 ms more, independently of the
-    // other connection.
+    // Each command takes 9.45 ms more, independently of the other connection.
     let mut exchanges = episode(&[(0, 2), (1, 2), (3, 2), (4, 2), (6, 2), (7, 2)]);
     for (n, exchange) in exchanges.iter_mut().enumerate() {
         exchange.flow = FlowId(n as u64 % 2);
@@ -130,7 +128,7 @@ fn workers_share_what_is_left_of_a_folder() {
 
 #[test]
 fn a_server_twice_as_fast_halves_its_part_alone() {
-    // 10 ms each, of which 2 ms are the round trip: 2 + 4 ms each, and 1 ms of think time.
+    // 10 ms each, including a round trip of 2 ms: 2 + 4 ms each, and 1 ms of think time.
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x"), (21_000, 13_000));
     // Up to 5% above the shortest round trip may be network time: 7.9 ms remain, halved to 3.95 ms.
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x,rtt=0ms"), (21_000, 8_900));

@@ -6,15 +6,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 impl Graph {
-    /// Finds the dependencies of all commands. With `tight`, a pipelined request waits for the last response before
-    /// it rather than for a free slot among the outstanding ones.
+    /// With `tight`, a pipelined request waits for the last response before it rather than for a free slot.
     pub(super) fn find_dependencies(&mut self, tight: bool) {
         for lane in 0..self.lanes.len() {
             self.chain(lane, tight);
         }
         let alone = self.tasks_without_others();
         let handshake_gap = self.handshake_gap();
-        // Ends of commands so far, earliest first.
         let mut outstanding: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
         let mut latest: Option<usize> = None;
         let mut last_handshake: Option<usize> = None;
@@ -59,8 +57,7 @@ impl Graph {
         other.map(|on| Dependency { on, event: DependencyEvent::Ended, lag: lag(on) }).into_iter().collect()
     }
 
-    /// Returns the dependencies of a handshake while other connections are busy: the interval since the previous
-    /// handshake, and the first file of its pool.
+    /// Returns the dependencies of a handshake: the interval since the previous one, and the first file of its pool.
     fn spawned(&self, at: usize, before: usize, usual: Option<i64>) -> Vec<Dependency> {
         let start = self.nodes[at].start;
         let gap = start - self.nodes[before].start;
@@ -171,7 +168,7 @@ impl Graph {
         self.lanes[lane].nodes = order;
     }
 
-    /// Restricts dependencies to the command's task; the task's first command stands in for anything earlier.
+    /// Restricts dependencies to the command's task; its first command replaces anything earlier.
     fn within_task(&self, at: usize, on: Vec<(usize, DependencyEvent)>) -> Vec<Dependency> {
         let node = &self.nodes[at];
         let Some(first) = self.tasks[node.task].nodes.first().copied().filter(|first| *first != at) else {

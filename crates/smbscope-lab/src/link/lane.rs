@@ -37,8 +37,7 @@ impl Carrier {
         Carrier { rate, free_at: None }
     }
 
-    /// Returns the time at which it accepts more bytes. Until then they stay with the sender, so that no connection
-    /// queues more than its share.
+    /// Returns the time until which bytes stay with the sender, so that no connection queues more than its share.
     pub(crate) fn takes_at(&self, now: Instant) -> Instant {
         self.free_at.and_then(|free| free.checked_sub(AHEAD)).map_or(now, |time| time.max(now))
     }
@@ -193,7 +192,6 @@ mod tests {
         assert_eq!(carrier.take(start, 1000), start + MS);
         assert_eq!(carrier.take(start, 2000), start + 3 * MS);
         assert_eq!(carrier.takes_at(start), start + 3 * MS - AHEAD);
-        // An idle link does not accumulate capacity.
         assert_eq!(carrier.take(start + 10 * MS, 1000), start + 11 * MS);
     }
 

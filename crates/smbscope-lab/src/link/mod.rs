@@ -1,10 +1,9 @@
 //! Emulation of a slow link to the server: for root a [`network`] that delays or drops packets, otherwise a TCP proxy
 //! that delays and throttles.
 //!
-//! The proxy terminates TCP: a client, and a capture at its side, see a nearby server that answers late. A byte
-//! leaves when the link has carried it and all earlier bytes of the same direction, on any connection, and arrives
-//! one delay later. The TCP handshake takes no extra time, and the window that a real link would first have to fill
-//! is missing.
+//! The proxy terminates TCP: a client, and a capture at its side, see a nearby server that answers late. A byte leaves
+//! when the link has carried all earlier bytes of the same direction, on any connection, and arrives one delay later.
+//! The TCP handshake takes no extra time, and no window has to fill first.
 
 mod lane;
 #[cfg(target_os = "linux")]
@@ -40,7 +39,6 @@ pub enum LinkEmulation {
 }
 
 impl LinkEmulation {
-    /// Returns a warning for results measured through a proxy.
     pub fn caveat(&self) -> Option<String> {
         match self {
             LinkEmulation::Network { .. } => None,
@@ -73,7 +71,6 @@ impl EmulatedNetwork {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn remove(_interface: &str) {}
 
-/// Running proxy. Dropping it ends its connections.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     /// Threads poll the other end of this pipe and end when it closes.
@@ -99,7 +96,6 @@ impl Proxy {
                     let Ok((client, _)) = listener.accept() else { continue };
                     let (stop, carriers) = (stop.clone(), carriers.clone());
                     let relay = move || {
-                        // If the server is gone, the client's connection closes.
                         let Ok(server) = TcpStream::connect(server) else { return };
                         // An error on one side has ended both.
                         let _ = Relay::new([client, server], link.delay, carriers).and_then(|relay| relay.run(&stop));

@@ -66,7 +66,6 @@ impl EmulatedNetwork {
         let servers = Namespace::make(&unshare, folder)?;
         let between = Namespace::make(&unshare, folder)?;
         let interface = format!("smbl{:08x}", random()?);
-        // From here on, dropping the value removes what exists so far.
         let mut network = EmulatedNetwork { interface, client, server, ip, running: None, servers, between };
         network.connect(&ethtool)?;
         network.start(shape)?;
@@ -146,14 +145,12 @@ struct Namespace {
 }
 
 impl Namespace {
-    /// Starts cat(1) as the holder, which ends when its standard input closes.
     fn make(unshare: &Path, folder: &Path) -> Result<Namespace, String> {
         let mut command = command_for(unshare);
         command.args(["--net", "cat"]).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         family::mark(&mut command, folder, LabProcessRole::Network);
         let mut holder = command.spawn().map_err(|error| format!("cannot run unshare: {error}"))?;
-        // An echo proves that it runs inside the namespace.
         let asked = holder.stdin.as_mut().map(|input| input.write_all(b"\n"));
         let answered = holder.stdout.as_mut().map(|output| output.read_exact(&mut [0]));
         if !matches!((asked, answered), (Some(Ok(())), Some(Ok(())))) {
@@ -196,8 +193,7 @@ fn run(ip: &Path, line: &str) -> Result<(), String> {
     tools::run(command_for(ip).args(line.split(' ')), "").map(drop).map_err(|error| format!("{error} (ip {line})"))
 }
 
-/// Turns off segmentation and checksum offload: no frame exceeds the link's MTU, and captures look like those of a
-/// real cable.
+/// Turns off segmentation and checksum offload, so that captures look like those on a cable.
 fn plain(ethtool: &Path, interface: &str) -> Result<(), String> {
     let off = ["-K", interface, "tso", "off", "gso", "off", "gro", "off", "tx", "off"];
     tools::run(command_for(ethtool).args(off), "").map(drop).map_err(|error| error.to_string())
@@ -246,8 +242,7 @@ const QUEUE_BYTES_MIN: usize = 64 << 10;
 /// Maximum bytes in flight per direction: 1 Gbit/s for half a second. Further frames are dropped.
 const UNDER_WAY_MAX: usize = 64 << 20;
 const BURST_MAX: usize = 64;
-/// EtherTypes of IPv4 and IPv6. Only these are dropped: a lost ARP request costs a second, which a distant network
-/// never causes.
+/// EtherTypes of IPv4 and IPv6, the only frames to drop: a lost ARP request would cost a second.
 const IP: [[u8; 2]; 2] = [[0x08, 0x00], [0x86, 0xdd]];
 
 #[derive(Debug)]
@@ -340,8 +335,7 @@ pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &Stop
     }
 }
 
-/// Waits for a frame or the next arrival time. Returns false when the wire ends. After a failed receive it pauses, so
-/// that a removed interface does not cause a busy loop.
+/// Waits for a frame or the next arrival; false when the wire ends. Pauses after errors: the interface may be gone.
 fn wait(sockets: &[OwnedFd; 2], directions: &[WireDirection; 2], stop: &StopPipe, failed: bool) -> bool {
     let due = directions.iter().filter_map(WireDirection::next_due).min();
     let mut patience = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -385,8 +379,7 @@ mod tests {
         assert_eq!(direction.next_due(), None);
     }
 
-    /// 1,250 bytes at 10 Mbit/s take 1 ms each. 100 ms of them queue behind the one in transit; the others are
-    /// dropped.
+    /// 1,250 bytes at 10 Mbit/s take 1 ms each. 100 ms of them queue after the one in transit; the others are dropped.
     #[test]
     fn frames_leave_at_the_rate_and_a_full_queue_loses_them() {
         let start = Instant::now();

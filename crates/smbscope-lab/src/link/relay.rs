@@ -57,11 +57,9 @@ impl Relay {
         Ok(Relay { sockets, lanes, carriers, closed: [false; 2], buffer: Vec::new() })
     }
 
-    /// Runs until both streams have ended, one side fails, or the proxy ends.
     pub(super) fn run(mut self, stop: &StopPipe) -> io::Result<()> {
         let result = self.relay(stop);
         if result.is_err() {
-            // Forward the failure as a reset.
             for socket in &self.sockets {
                 rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO))?;
             }
@@ -83,7 +81,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Moves a piece from a sender onto the link. Returns false if there is none yet, or if it has to wait.
+    /// Returns false if no piece has arrived yet, or if it has to wait.
     fn take(&mut self, side: usize) -> io::Result<bool> {
         let now = Instant::now();
         if !self.lanes[side].is_open() || self.takes_at(side, now) > now {
@@ -103,7 +101,7 @@ impl Relay {
         Ok(true)
     }
 
-    /// Delivers arrived bytes. Returns false if there are none, or if the receiver accepts none.
+    /// Returns false if no bytes are due, or if the receiver accepts none.
     fn deliver(&mut self, side: usize) -> io::Result<bool> {
         let now = Instant::now();
         let (lane, mut receiver) = (&mut self.lanes[side], &self.sockets[1 - side]);

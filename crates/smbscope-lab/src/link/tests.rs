@@ -48,8 +48,7 @@ fn each_direction_is_delayed() {
     assert!(total < Duration::from_millis(1200), "{total:?}");
 }
 
-/// A delay does not limit the bytes in flight: 100 messages sent at once return after one round trip of 40 ms, not
-/// after 100 of them (4 s).
+/// A delay does not limit the bytes in flight: 100 messages sent at once return after one round trip of 40 ms.
 #[test]
 fn messages_under_way_are_delayed_together_and_keep_their_order() {
     let (_proxy, mut stream, _) = proxy(echo(), 20, None);

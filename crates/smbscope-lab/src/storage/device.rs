@@ -24,8 +24,7 @@ impl DiskRequest {
     }
 }
 
-/// Statistics of a private server's disk since its start, counted like Linux does for disks
-/// (Documentation/admin-guide/iostats.rst).
+/// Counted since the server's start, like Linux does (Documentation/admin-guide/iostats.rst).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageFigures {
     pub reads: u64,
@@ -33,7 +32,6 @@ pub struct StorageFigures {
     pub flushes: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
-    /// Requests queued or in service now.
     pub outstanding: u64,
     pub busy: Duration,
     pub weighted: Duration,
@@ -42,7 +40,6 @@ pub struct StorageFigures {
 #[derive(Debug)]
 pub(crate) struct Device {
     storage: Storage,
-    /// Time at which the next request may leave the queue.
     free: Duration,
     figures: StorageFigures,
     /// Time up to which the figures are current.
@@ -115,14 +112,12 @@ mod tests {
         }
     }
 
-    /// 100 per second are one per 10 ms: the tenth of ten simultaneous requests leaves the queue after nine
-    /// intervals.
+    /// 100 per second are one per 10 ms: the tenth of ten simultaneous requests leaves the queue after nine intervals.
     #[test]
     fn a_limit_of_operations_lines_requests_up_and_does_not_save_turns_up() {
         let mut device = Device::new(Storage { latency: Some(ms(2)), iops: Some(100), bandwidth: None });
         let done: Vec<Duration> = (0..10).map(|_| device.begin(ms(0), DiskRequest::Flush)).collect();
         assert_eq!((done[0], done[9]), (ms(2), ms(92)));
-        // Ten idle seconds do not accumulate capacity.
         assert_eq!(device.begin(ms(10_000), DiskRequest::Read(1)), ms(10_002));
         assert_eq!(device.begin(ms(10_000), DiskRequest::Read(1)), ms(10_012));
     }

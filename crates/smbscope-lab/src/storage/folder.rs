@@ -46,7 +46,6 @@ pub(super) struct FuseDirEntry {
 #[derive(Debug)]
 pub(super) struct Folder {
     inodes: Inodes,
-    /// New files are given to the caller, because root serves.
     serves_others: bool,
 }
 
@@ -215,7 +214,7 @@ impl Folder {
         Ok(FuseEntry { number: self.inodes.enter(file, &metadata), metadata })
     }
 
-    /// Opens and gives away a new entry, found by its name. Fails if another process has replaced it meanwhile.
+    /// Opens and gives away a new entry. Fails if another process has replaced it.
     fn adopt(&self, above: &File, name: &OsStr, caller: Caller) -> ErrnoResult<File> {
         let made = at(above, name)?;
         if self.serves_others {
@@ -241,8 +240,7 @@ impl Folder {
         rustix::fs::chownat(made, "", Some(Uid::from_raw(caller.uid)), gid, AtFlags::EMPTY_PATH)
     }
 
-    /// Applies the requested mode minus the caller's umask. A default access control list of the parent replaces the
-    /// umask (acl(5)).
+    /// Subtracts the caller's umask, unless a default access control list of the parent replaces it (acl(5)).
     fn apply_mode(&self, above: &File, made: &File, mode: u32, caller: Caller) -> ErrnoResult<()> {
         if rustix::fs::getxattr_query(reopened(above), "system.posix_acl_default").is_ok() {
             return Ok(());
@@ -319,8 +317,7 @@ pub(super) const ROOT: u64 = 1;
 /// Lower bound of the numbers for files of other file systems mounted below the folder, whose own numbers may collide.
 const FOREIGN: u64 = 1 << 63;
 
-/// Table of the files known to the kernel. Bounded by `RLIMIT_NOFILE`: beyond it, lookups fail until the kernel
-/// forgets files.
+/// Files known to the kernel. Bounded by `RLIMIT_NOFILE`: beyond it, lookups fail until the kernel forgets files.
 #[derive(Debug)]
 pub(super) struct Inodes(Mutex<InodeTable>);
 
@@ -329,7 +326,6 @@ struct InodeTable {
     nodes: HashMap<u64, FuseInode>,
     numbers: HashMap<DeviceInode, u64>,
     device: u64,
-    /// Last number given to a foreign file.
     foreign: u64,
 }
 

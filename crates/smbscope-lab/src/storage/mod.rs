@@ -31,7 +31,6 @@ const SOCKET: &str = "storage.sock";
 const PATIENCE: Duration = Duration::from_secs(1);
 const FIGURES_BYTES_MAX: u64 = 4096;
 
-/// Reads the disk statistics of the server in this folder. `None` if nothing answers.
 pub(crate) fn figures(folder: &Path) -> Option<StorageFigures> {
     let stream = UnixStream::connect(folder.join(SOCKET)).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;

@@ -49,7 +49,6 @@ impl SlowDisk {
             failed(error)
         })?;
         let (stop, running) = io::pipe().map_err(failed)?;
-        // From here on, dropping the value unmounts.
         let disk = SlowDisk { queue, at: at.to_owned(), session: Some(session), _running: running };
         tell_figures(&disk.queue, &folder.join(SOCKET), StopPipe::new(stop)).map_err(failed)?;
         Ok(disk)
@@ -72,7 +71,6 @@ impl Drop for SlowDisk {
     }
 }
 
-/// Checks that FUSE can be used here. The error says what to do.
 fn can_be_served() -> Result<(), LabError> {
     let is_root = rustix::process::geteuid().is_root();
     let why = match OpenOptions::new().read(true).write(true).open(DEVICE) {

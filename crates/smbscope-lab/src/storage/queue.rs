@@ -15,7 +15,6 @@ const MAX_READ_BYTES: usize = 256 << 20;
 
 pub(super) type DiskCompletion = Box<dyn FnOnce() + Send>;
 
-/// Queue of the disk, ended by [`DiskQueue::close`].
 #[derive(Debug)]
 pub(crate) struct DiskQueue {
     started: Instant,

@@ -1,5 +1,4 @@
-//! FUSE file system (Documentation/filesystems/fuse): forwards requests of the kernel to the underlying folder,
-//! reads, writes and flushes through the disk's queue.
+//! FUSE file system (Documentation/filesystems/fuse): forwards the kernel's requests, data through the disk's queue.
 
 use super::device::DiskRequest;
 use super::folder::{self, Caller, ErrnoResult, Folder, FuseDirEntry, FuseEntry, Sized};
@@ -19,8 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Time for which the kernel may cache names and attributes. Changes bypass it only if a process modifies a shared
-/// folder outside the share.
+/// Time for which the kernel may cache names and attributes. Only changes made outside the share can go unnoticed.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
 /// Maximum read or write of the kernel. Linux is limited to 256 pages (`fs.fuse.max_pages_limit`).
@@ -85,7 +83,7 @@ impl FuseFileSystem {
         Ok(listing)
     }
 
-    #[allow(clippy::too_many_arguments)] // They are those of the operation.
+    #[allow(clippy::too_many_arguments)] // FUSE defines the parameters.
     fn set(
         &self,
         number: u64,
@@ -103,7 +101,6 @@ impl FuseFileSystem {
         }
         if let Some(size) = size {
             match handle.and_then(|handle| self.file(handle).ok()) {
-                // A file created as read-only may still be open for writing.
                 Some(file) if file.set_len(size).is_ok() => {}
                 _ => self.folder.set_size(number, size)?,
             }

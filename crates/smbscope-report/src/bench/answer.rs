@@ -1,5 +1,5 @@
-//! Answers: the headline of a ramp (peak throughput, and how response times change at higher loads), the answer of a load
-//! point, as `smbscope-diagnose` derives it from the client's measurements, and the answer for launches of a program.
+//! Answers: the headline of a ramp (peak throughput, and how response times change at higher loads), the answer of a
+//! load point, as `smbscope-diagnose` derives it from the client's measurements, and the answer for program launches.
 //!
 //! A run counts as failed if a load point failed, too many operations failed, or no command was answered. Then its
 //! headline starts with the reason.
@@ -126,7 +126,6 @@ fn longer(from: &BenchRun, to: &BenchRun) -> Option<String> {
 }
 
 impl BenchRun {
-    /// Returns the failed operations and sessions, and the total of operations and failed sessions.
     fn failed_of_all(&self) -> (u64, u64) {
         let sessions = self.failures.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
         let done = self.workload_operations.iter().map(|operation| operation.service_time.count).sum::<u64>();
@@ -209,7 +208,6 @@ fn mean_wait(jobs: &JobStatistics, waited: Nanos) -> Nanos {
     Nanos(waited.0 / jobs.elapsed.count.max(1) as i64)
 }
 
-/// Returns the answer: headline, culprit, and a command for the capture of the slowest launch.
 pub(super) fn of_launch(document: &BenchDocument, launch: &Launch) -> Answer {
     let culprit = done(document).map_or(Culprit::Capture, |(jobs, mean)| {
         smbscope_diagnose::whose_launch(mean, jobs.waited_sum_ns.map(|waited| mean_wait(jobs, waited)))

@@ -97,7 +97,6 @@ mod tests {
         }
     }
 
-    /// Decodes base64 (RFC 4648 §4).
     fn decoded(base64: &str) -> Vec<u8> {
         const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let digits: Vec<u32> =

@@ -1,5 +1,4 @@
-//! A measured load point with everything below it: schedule, groups, commands, operations, intervals, client processor
-//! time, packet capture, jobs, load hosts, and the breakdown of a capture report.
+//! A measured load point with its schedule, groups, commands, operations, intervals, jobs, hosts and packet capture.
 
 use super::ServerLoad;
 use crate::Answer;
@@ -42,8 +41,8 @@ pub struct BenchRun {
     pub errors: BTreeMap<String, u64>,
     /// Response times of the headline groups.
     pub total: ClientWireTimes,
-    /// Open loop: time from the intended start of an operation to its end, the users' wait. Headlines, curves and capacity use it.
-    /// Null in a closed loop.
+    /// Open loop: time from the intended start of an operation to its end, the users' wait. Headlines, curves and
+    /// capacity use it. Null in a closed loop.
     pub due: Option<DurationStatistics>,
     /// Stalls of the server in time order; the longest 100.
     #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
@@ -180,7 +179,8 @@ pub struct ClientWireTimes {
     pub client: DurationStatistics,
     /// From a packet capture of the same exchanges. Null without one.
     pub wire: Option<DurationStatistics>,
-    /// Client time minus wire time per command: the overhead of the client's system. Null if commands were not matched one by one.
+    /// Client time minus wire time per command: the overhead of the client's system. Null if commands were not matched
+    /// one by one.
     pub difference: Option<DurationStatistics>,
 }
 
@@ -319,7 +319,6 @@ pub struct Captured {
 }
 
 impl BenchRun {
-    /// Returns the duration in seconds. None if it is zero.
     pub fn seconds(&self) -> Option<f64> {
         (self.duration_ns.0 > 0).then(|| self.duration_ns.as_secs_f64())
     }

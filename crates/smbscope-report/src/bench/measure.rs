@@ -7,8 +7,7 @@ use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::{DurationStatistics, Measure, ServerFigure};
 
 impl BenchRun {
-    /// Returns the value of a measure: seconds, a rate per second, a percentage or a count. None if the run does not
-    /// have it, or has too few commands to support it.
+    /// Returns a measure: seconds, rate, percentage or count. None if the run lacks it, or has too few commands.
     pub fn value(&self, measure: &Measure) -> Option<f64> {
         let rate = |count: u64| {
             let seconds = self.duration_ns.as_secs_f64();
@@ -35,7 +34,7 @@ impl BenchRun {
         }
     }
 
-    /// Counts commands of a group or name, including those of connects. `NEGOTIATE` also matches `SMB_COM_NEGOTIATE`.
+    /// Counts commands of a group or name, including connects. `NEGOTIATE` also matches `SMB_COM_NEGOTIATE`.
     fn count_of(&self, of: &str) -> u64 {
         if let Some(group) = self.groups.iter().find(|group| group.group.eq_ignore_ascii_case(of)) {
             return group.times.client.count;
@@ -88,15 +87,13 @@ fn metric(figure: ServerFigure) -> &'static str {
     }
 }
 
-/// Returns the area under the curve of mean response time over users, divided by the range of users. A curve that rises
-/// late scores better than one that rises early, and an extra load point between two others hardly changes it.
+/// Returns the area under the curve of mean response time over users, divided by the range of users. A curve scores
+/// better the later it rises, and an extra load point between two others hardly changes it.
 ///
 /// The area is the sum of trapezoids between load points in order of users. Repeated load points are averaged, and load
 /// points without a timed command are ignored. With a single load, the result is its mean response time. Only compare
-/// ramps with the same load points: others cover another range.
-///
-/// In an open loop, response times count from the intended start; if load points differ in their rate (`by_rate`), the
-/// curve is over rates.
+/// ramps with the same load points: others cover another range. In an open loop, response times count from the intended
+/// start; if load points differ in their rate (`by_rate`), the curve is over rates.
 pub fn overall_response_time(runs: &[BenchRun], by_rate: bool) -> Option<Nanos> {
     let mut points: Vec<(f64, f64, u32)> = Vec::new();
     let mut sorted: Vec<(f64, Nanos)> =

@@ -49,8 +49,7 @@ impl BenchDocument {
         }
     }
 
-    /// Adds everything derived from the runs: the answers of the load points and of the ramp, the overall response
-    /// time, and warnings, which go before those already present.
+    /// Adds everything derived from the runs: answers, overall response time, and warnings, which go first.
     pub fn completed(mut self) -> BenchDocument {
         if let Some(launch) = &self.launch {
             self.answer = answer::of_launch(&self, launch);

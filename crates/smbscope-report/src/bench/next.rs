@@ -6,7 +6,6 @@ use smbscope_model::Nanos;
 
 const POINTS: u32 = 6;
 
-/// Returns at most two commands: other load points, and a look at the packets or files.
 pub(super) fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
     if document.runs.iter().all(|run| run.operations == 0) {
         return Vec::new();

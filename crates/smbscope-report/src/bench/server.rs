@@ -45,8 +45,7 @@ impl ServerSeries {
 }
 
 impl ServerLoad {
-    /// Creates the metrics of a load point. The mean of a time is weighted by operations: each second counts by the
-    /// operations done in it.
+    /// Creates the metrics of a load point. The mean of a time is weighted by the operations of each second.
     pub fn new(source: String, times_ns: Vec<Timestamp>, mut metrics: Vec<ServerSeries>) -> ServerLoad {
         let weighted: Vec<Option<f64>> = metrics
             .iter()

@@ -9,8 +9,7 @@ const LAUNCHES_MIN: u64 = 3;
 const CLOCK_BOUND_LARGE: Nanos = Nanos(100_000_000);
 const LATE_HOST: Nanos = Nanos(10_000_000);
 
-/// Percentage of error responses above which there is a warning. Workloads look for missing files, so some errors are
-/// normal.
+/// Percentage of error responses that causes a warning. Workloads look for missing files, so some are normal.
 const ERRORS_PERCENT: f64 = 1.0;
 
 /// Difference between the commands of client and capture, in percent, above which there is a warning. Some commands
@@ -89,8 +88,7 @@ pub(super) fn of_ramp(document: &BenchDocument) -> Vec<String> {
     found.warnings
 }
 
-/// Returns a sentence for the top of the report about the load point that missed its target rate most, if it was far
-/// below.
+/// Names the load point that missed its target rate most, for the top of the report, if it was far below.
 pub(crate) fn far_below_its_rate(document: &BenchDocument) -> Option<String> {
     let shares = document.runs.iter().filter_map(|run| match run.pace {
         ScheduleAdherence::Open { rate, rate_kept, .. } if rate > 0.0 => {
@@ -118,7 +116,6 @@ impl LoadWarnings<'_> {
         self.warnings.push(format!("{} {text}", at(self.document, runs)));
     }
 
-    /// Adds a warning about the load points for which `is_so` is true, if any.
     fn where_so(&mut self, is_so: impl Fn(&BenchRun) -> bool, text: impl Fn(&[&BenchRun]) -> String) {
         let found: Vec<&BenchRun> = self.document.runs.iter().filter(|run| is_so(run)).collect();
         if !found.is_empty() {
@@ -246,7 +243,6 @@ fn at(document: &BenchDocument, runs: &[&BenchRun]) -> String {
     }
 }
 
-/// Cleans a message of the server or the system, for use at the end of a sentence.
 fn sentence(text: &str) -> String {
     clean(text).trim_end_matches('.').to_owned()
 }

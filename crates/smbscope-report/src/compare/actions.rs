@@ -1,28 +1,20 @@
 //! Pairs equivalent commands of SMB1 and SMB2, so that runs with different dialects can be compared.
 //!
-//! A row is paired only if some columns have the command of one protocol and others that of the other protocol, but no
-//! column has both.
+//! A row is paired only if each of its commands occurs in some columns, but no column has commands of both protocols.
 
 use super::{ComparedCommand, ComparisonInput, row_of};
 use crate::json::entries::{self, StatisticsEntry};
 use smbscope_model::Protocol;
 use std::collections::BTreeMap;
 
-/// SMB2 commands and their SMB1 equivalents without the prefix `SMB_COM_`; sections refer to MS-SMB2 and MS-CIFS.
-/// Actions that take several commands in one protocol have no pair: in SMB2, deleting a file takes CREATE, SET_INFO and
-/// CLOSE.
+/// SMB2 commands and their SMB1 equivalents without the prefix `SMB_COM_`. Actions that take several commands in one
+/// protocol have no pair: in SMB2, deleting a file takes CREATE, SET_INFO and CLOSE.
 const PAIRS: [(&str, &[&str]); 17] = [
-    // 2.2.3; 2.2.4.52
     ("NEGOTIATE", &["NEGOTIATE"]),
-    // 2.2.5; 2.2.4.53
     ("SESSION_SETUP", &["SESSION_SETUP_ANDX"]),
-    // 2.2.7; 2.2.4.54
     ("LOGOFF", &["LOGOFF_ANDX"]),
-    // 2.2.9; 2.2.4.50, 2.2.4.55
     ("TREE_CONNECT", &["TREE_CONNECT", "TREE_CONNECT_ANDX"]),
-    // 2.2.11; 2.2.4.51
     ("TREE_DISCONNECT", &["TREE_DISCONNECT"]),
-    // 2.2.13; 2.2.4.3, 2.2.4.4, 2.2.4.15, 2.2.4.16, 2.2.4.41, 2.2.4.64, 2.2.7.1, 2.2.6.1
     (
         "CREATE",
         &[
@@ -36,25 +28,15 @@ const PAIRS: [(&str, &[&str]); 17] = [
             "TRANS2_OPEN2",
         ],
     ),
-    // 2.2.15; 2.2.4.5
     ("CLOSE", &["CLOSE"]),
-    // 2.2.17; 2.2.4.6
     ("FLUSH", &["FLUSH"]),
-    // 2.2.19; 2.2.4.11, 2.2.4.20, 2.2.4.22, 2.2.4.23, 2.2.4.42
     ("READ", &["READ", "LOCK_AND_READ", "READ_RAW", "READ_MPX", "READ_ANDX"]),
-    // 2.2.21; 2.2.4.12, 2.2.4.21, 2.2.4.25, 2.2.4.26, 2.2.4.40, 2.2.4.43
     ("WRITE", &["WRITE", "WRITE_AND_UNLOCK", "WRITE_RAW", "WRITE_MPX", "WRITE_AND_CLOSE", "WRITE_ANDX"]),
-    // 2.2.26; 2.2.4.13, 2.2.4.14, 2.2.4.32
     ("LOCK", &["LOCK_BYTE_RANGE", "UNLOCK_BYTE_RANGE", "LOCKING_ANDX"]),
-    // 2.2.28; 2.2.4.39
     ("ECHO", &["ECHO"]),
-    // 2.2.31; 2.2.4.35, 2.2.7.2
     ("IOCTL", &["IOCTL", "NT_TRANSACT_IOCTL"]),
-    // 2.2.33; 2.2.4.58 to 2.2.4.60, 2.2.6.2, 2.2.6.3
     ("QUERY_DIRECTORY", &["SEARCH", "FIND", "FIND_UNIQUE", "TRANS2_FIND_FIRST2", "TRANS2_FIND_NEXT2"]),
-    // 2.2.35; 2.2.7.4
     ("CHANGE_NOTIFY", &["NT_TRANSACT_NOTIFY_CHANGE"]),
-    // 2.2.37; 2.2.4.9, 2.2.4.31, 2.2.4.57, 2.2.6.4, 2.2.6.6, 2.2.6.8, 2.2.7.6
     (
         "QUERY_INFO",
         &[
@@ -67,7 +49,6 @@ const PAIRS: [(&str, &[&str]); 17] = [
             "NT_TRANSACT_QUERY_SECURITY_DESC",
         ],
     ),
-    // 2.2.39; 2.2.4.10, 2.2.4.30, 2.2.6.5, 2.2.6.7, 2.2.6.9, 2.2.7.3
     (
         "SET_INFO",
         &[
@@ -139,7 +120,6 @@ fn by_key(input: &ComparisonInput) -> BTreeMap<ComparedCommandKey<'_>, &entries:
 }
 
 struct Members<'a> {
-    /// Commands and subcommands of SMB1: parent command, name and figures.
     smb1: Vec<(ComparedCommandKey<'a>, &'a str, &'a StatisticsEntry)>,
     smb2: Option<(ComparedCommandKey<'a>, &'a StatisticsEntry)>,
 }

@@ -1,5 +1,4 @@
-//! Conclusions of a comparison: one answer for each column other than the baseline, with the change, its cost and its
-//! certainty, and suggested commands if the column is slower.
+//! Conclusions of a comparison: for each column but the baseline, change, cost, certainty and suggested commands.
 
 use super::{ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio};
 use crate::format::{clean, counted, unbroken};
@@ -26,8 +25,8 @@ pub struct Compared {
     pub column: usize,
     /// The headline says whether the column is slower or faster, and by how much. `causes` lists causes that the
     /// baseline lacks or has less of; if the column is slower, `culprit` is the first cause's. `evidence` names causes
-    /// that appeared or disappeared, then the commands that changed, largest total change first. `caveats` state how
-    /// certain this is.
+    /// that appeared or disappeared, then the commands that changed, largest total change first. `caveats` state the
+    /// certainty.
     #[serde(flatten)]
     pub answer: Answer,
 }
@@ -84,7 +83,6 @@ fn difference(cause: &Cause, other: &Answer, name: &str) -> String {
     format!("{how} {}: {}: {}", clean(name), cause.culprit.title(), clean(&cause.in_full()))
 }
 
-/// Returns the cells of the baseline and a column. None unless both have timed commands.
 fn pair(cells: &[Option<ComparisonCell>], column: usize) -> Option<(&ComparisonCell, &ComparisonCell)> {
     let timed = |at: usize| cells.get(at)?.as_ref().filter(|cell| cell.timed > 0);
     Some((timed(0)?, timed(column)?))
@@ -157,7 +155,7 @@ fn is_changed(ratio: &Ratio) -> bool {
     enough && ratio.certainty.is_none_or(|certainty| certainty.shown)
 }
 
-/// Formats `4.06 times (503 µs → 2.04 ms; 3.80 to 4.33)`. The interval is omitted if there is none.
+/// Formats `4.06 times (503 µs → 2.04 ms; 3.80 to 4.33)`. The interval is omitted if unknown.
 fn change(ratio: Ratio, old: Option<Nanos>, new: Option<Nanos>) -> String {
     let [old, new] = [old, new].map(|time| time.map_or_else(|| "-".to_owned(), unbroken));
     format!("{} ({old} → {new}{})", times(ratio), between(&ratio))
@@ -203,7 +201,6 @@ fn changes(comparison: &Comparison, column: usize) -> Vec<LatencyChange<'_>> {
     changed
 }
 
-/// Returns the command with the largest total increase of response time.
 fn costliest(comparison: &Comparison, column: usize) -> Option<&ComparedCommand> {
     changes(comparison, column).into_iter().find(|change| change.cost > 0).map(|change| change.command)
 }
@@ -286,8 +283,7 @@ fn primary(comparison: &Comparison, column: usize) -> Option<Ratio> {
     ratios.p95.or(ratios.p50).or(ratios.mean)
 }
 
-/// Formats `20 runs each, intervals of 95%. A difference of 1.12 times or more would probably have shown. About 37 runs
-/// each would settle …`
+/// Formats `20 runs each, intervals of 95%. A difference of 1.12 times or more would probably have shown. …`
 fn of_runs(comparison: &Comparison, column: usize) -> String {
     let Some((ratio, certainty)) = primary(comparison, column).and_then(|ratio| Some((ratio, ratio.certainty?))) else {
         return String::new();

@@ -98,7 +98,7 @@ pub struct Certainty {
     pub repetitions: u32,
     /// The conclusion holds for future runs, or for these runs only.
     pub scope: Scope,
-    /// P-value: probability of a difference of at least this size if there is none.
+    /// P-value: probability of a difference at least this large if the true ratio is 1.
     pub p_value: Option<f64>,
     /// The difference is significant after correction for multiple comparisons: Benjamini-Hochberg for the rows of a
     /// table, Holm for the headline.
@@ -210,7 +210,6 @@ impl ComparisonCell {
     }
 }
 
-/// Returns a cell per column, the baseline first. Columns without the row have None.
 pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a StatisticsEntry>>) -> Vec<Option<ComparisonCell>> {
     with_ratios(rows.map(|row| row.map(ComparisonCell::new)))
 }
@@ -256,7 +255,6 @@ mod tests {
         let (base, other) = (row(4, 1_000, Some(2_000)), row(9, 2_500, None));
         let cells = row_of([Some(&base), Some(&other), None].into_iter());
         let [Some(base), Some(other), None] = cells.as_slice() else { panic!("{cells:?}") };
-        // 4 · 1,000 ns and 9 · 2,500 ns.
         assert_eq!((base.response_time.sum, other.response_time.sum), (Some(Nanos(4_000)), Some(Nanos(22_500))));
         assert_eq!(base.ratios, None);
         let ratios = other.ratios.expect("the base has a cell");

@@ -1,8 +1,8 @@
 //! Limits for regressions in a pipeline: `p95(Read) > 1.10x`, and the result of a `--fail-if` condition of `analyze` or
 //! `compare`: a line on standard error and a test in JUnit XML.
 //!
-//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded if the whole confidence interval of the
-//! ratio is beyond it. Without an interval, only `strict` judges the ratio itself.
+//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded if the whole confidence interval of
+//! the ratio is beyond it. Without an interval, only `strict` judges the ratio itself.
 
 use super::ramps::{self, Single};
 use super::repetitions::ColumnRuns;
@@ -187,7 +187,6 @@ impl ComparableReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     pub condition: String,
-    /// Name of the capture or column.
     pub name: String,
     pub judged: Judged,
     /// Value found and its relation to the limit, on one line.

@@ -1,7 +1,7 @@
 //! Caveats of a comparison: few commands, different workload, damaged captures, encryption, filters.
 //!
-//! [`setup_differences`] finds differences between ramps other than the server: workload, environment, protocol. They are
-//! shown above all answers.
+//! [`setup_differences`] finds differences between ramps other than the server: workload, environment, protocol. They
+//! come first.
 
 use super::{ComparableDocument, ComparedGroup, ComparisonInput, Given, ramps};
 use crate::bench::{BenchDocument, TargetEntry};
@@ -95,7 +95,6 @@ fn leaves(groups: &[ComparedGroup]) -> impl Iterator<Item = &ComparedGroup> {
     groups.iter().filter(|group| group.headline && group.group != crate::names::OTHER)
 }
 
-/// Names the groups with few timed commands, if another column has them too.
 fn few(groups: &[ComparedGroup], column: usize) -> Option<String> {
     let comparable =
         leaves(groups).filter(|group| group.cells.iter().flatten().filter(|cell| cell.timed > 0).count() > 1);
@@ -123,8 +122,7 @@ fn mix(groups: &[ComparedGroup], column: usize, base: &str) -> Option<String> {
         return None;
     }
     let (bases, mine) = (shares(&bases), shares(&mine));
-    // Half the sum of the differences (total variation distance) is the share of commands that would have to change
-    // their group.
+    // Half the sum of the differences (total variation distance): the share of commands that would change groups.
     let differences = bases.iter().zip(&mine).map(|(base, mine)| (base - mine).abs());
     let distance = differences.clone().sum::<f64>() / 2.0;
     if distance <= MIX_PERCENT {
@@ -145,8 +143,7 @@ fn mix(groups: &[ComparedGroup], column: usize, base: &str) -> Option<String> {
     ))
 }
 
-/// Notes columns whose differences may not come from the server: another workload, or times measured in another
-/// place.
+/// Notes columns that may differ because of another workload or place of measurement.
 pub(super) fn load_differences(given: &[Given]) -> Vec<ComparisonNote> {
     let Some((base, others)) = given.split_first() else { return Vec::new() };
     let mut found = Vec::new();

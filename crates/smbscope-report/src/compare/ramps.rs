@@ -1,7 +1,6 @@
 //! Comparison of ramps: throughput, response times and server metrics at load points with the same number of users.
 //!
-//! The rest of a comparison covers one load point per ramp, the highest one that all ramps have. There a ramp is treated
-//! as a capture, and can be compared with captures.
+//! The rest of a comparison treats a ramp as a capture of one load point, the highest that all ramps have.
 
 use super::cells::row_of;
 use super::saved::{ComparableReport, LISTED_MAX};
@@ -242,8 +241,7 @@ fn groups(run: &BenchRun) -> Vec<entries::GroupEntry> {
     whole.map(|group| one(group, parts_of(&group.group))).collect()
 }
 
-/// Merges the subcommands of a command, as a report has them. Percentiles of several subcommands can't be combined and
-/// stay None.
+/// Merges the subcommands of a command, as in a report. Percentiles of several can't be combined and stay None.
 fn commands(run: &BenchRun) -> Vec<entries::CommandEntry> {
     let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::MeasuredCommand>> = BTreeMap::new();
     let waiting = CommandGroup::Waiting.name();

@@ -15,10 +15,8 @@ use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::{self, BaselineRatio, ReplicationSettings};
 use std::ops::Range;
 
-/// Assignment of runs to columns.
 #[derive(Debug, Clone)]
 pub(super) struct ColumnRuns {
-    /// Range of run indices of each column.
     runs: Vec<Range<usize>>,
     started: Vec<Option<Timestamp>>,
 }
@@ -38,7 +36,6 @@ impl ColumnRuns {
         self.runs.iter().any(|runs| runs.len() > 1)
     }
 
-    /// Returns the ratio of a column's figure to the first column's. `value` returns the figure of a run.
     pub(super) fn ratio(&self, column: usize, value: &dyn Fn(usize) -> Option<f64>) -> Option<Ratio> {
         let (base, other) = (self.runs.first()?, self.runs.get(column)?);
         let of = |runs: &[usize]| -> Vec<f64> { runs.iter().map(|run| value(*run).unwrap_or(f64::NAN)).collect() };
@@ -56,8 +53,7 @@ impl ColumnRuns {
         Ratio::of_figure(&figure)
     }
 
-    /// Returns the runs of both columns in blocks by time, if the columns alternate: each block must end before the
-    /// next one starts.
+    /// Returns the runs of both columns in blocks, if the columns alternate: a block ends before the next starts.
     fn blocks(&self, base: &Range<usize>, other: &Range<usize>) -> Option<(Vec<usize>, Vec<usize>)> {
         if base.len() != other.len() || base.len() < 2 {
             return None;
@@ -132,8 +128,7 @@ impl ColumnRuns {
         folded.collect()
     }
 
-    /// Returns the run of each column with the median of the mean response times. The charts and lists of that run represent the
-    /// column.
+    /// Returns the run of each column with the median of the mean response times, whose charts and lists are shown.
     fn typical_runs(&self, comparison: &Comparison) -> Vec<usize> {
         let mean = |run: &usize| comparison.headline.cells[*run].as_ref().and_then(|cell| cell.response_time.mean);
         let middle = |runs: &Range<usize>| {

@@ -19,7 +19,6 @@ pub struct ComparableReport {
     pub(super) filter: Option<String>,
     pub(super) version: String,
     pub(super) captures: Vec<CaptureInfo>,
-    /// Coverage of the capture in one sentence.
     pub(super) quality: String,
     pub(super) encrypted_frames: u64,
     pub(super) overview: Overview,
@@ -39,7 +38,7 @@ impl ComparableReport {
         document::parse(KIND, text).map(ComparableReport::of_document)
     }
 
-    /// Converts a report. The result equals that of saving and parsing the report.
+    /// Equivalent to saving the report and parsing the file.
     pub fn from_report(report: &Report) -> ComparableReport {
         ComparableReport::of_document(ReportDocument::within(report, usize::MAX))
     }

@@ -1,8 +1,8 @@
-//! Significance of differences: confidence intervals for the headline of single runs, and correction of all differences for
-//! multiple comparisons.
+//! Significance of differences: confidence intervals for the headline of single runs, and correction of all differences
+//! for multiple comparisons.
 //!
-//! A capture can't be repeated, and single runs say nothing about future runs. The variation of response times between the
-//! intervals of a run is in its heat map; an interval derived from it holds for these runs only.
+//! A capture can't be repeated, and single runs say nothing about future runs. The heat map of a run shows how response
+//! times vary between its intervals; a confidence interval derived from that holds for these runs only.
 
 use super::cells::{ComparisonCell, Conclusion, Ratio, Ratios};
 use super::{Comparison, ComparisonColumn, OverviewRatios};
@@ -87,7 +87,6 @@ impl HeatMapSeries<'_> {
         course(&(0..self.histograms.len()).collect::<Vec<_>>()).filter(|value| *value > 0.0)
     }
 
-    /// Returns the statistic of a run that consists of the intervals at these places.
     fn course(&self, figure: HistogramStatistic) -> impl Fn(&[usize]) -> Option<f64> {
         move |places: &[usize]| {
             let mut histogram = Histogram::new(self.map);
@@ -131,7 +130,6 @@ impl Histogram<'_> {
         (all > 0).then(|| sum.sum::<f64>() / all as f64)
     }
 
-    /// Interpolates linearly within a bucket.
     fn quantile(&self, share: f64) -> Option<f64> {
         let all: u64 = self.counts.iter().sum();
         let wanted = share * all as f64;
@@ -160,8 +158,7 @@ impl Ratios {
 pub(super) fn adjust(comparison: &mut Comparison) {
     for column in 1..comparison.columns.len() {
         let headline = ratios_of(comparison.headline.cells.get_mut(column));
-        // The headline shows the mean only if it has neither a median nor a p95, but it counts as a comparison in any
-        // case.
+        // The headline shows the mean only if it has neither median nor p95, but it always counts as a comparison.
         let overview = comparison.columns[column].overview.ratios.as_mut().map(|ratios| {
             let OverviewRatios { bytes_per_second, commands_per_second, job_elapsed } = ratios;
             [bytes_per_second, commands_per_second, job_elapsed].into_iter().flatten()

@@ -165,7 +165,6 @@ fn hanging(page: &mut TextPage, name: &str, text: &str, paint: Paint) {
     page.beside(paint, &format!("  {name:<NAME_MAX$}  "), &clean(text));
 }
 
-/// Renders the ramps: a summary of each, then a line per load point and column, in total and by group.
 fn ramps(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
@@ -362,8 +361,7 @@ fn name_of(command: &ComparedCommand, section: Protocol) -> String {
     }
 }
 
-/// Formats the confidence interval of a ratio, or the range of few runs. Parentheses mark a difference that is not
-/// significant.
+/// Formats the confidence interval of a ratio, or the range of few runs. Parentheses mark insignificant ones.
 fn interval(ratio: Option<Ratio>) -> String {
     let Some((ratio, certainty)) = ratio.and_then(|ratio| Some((ratio, ratio.certainty?))) else {
         return String::new();

@@ -1,5 +1,4 @@
-//! Results of `smbscope study` as a document, `smbscope.study/1`: the definition of a study, its runs and its verdicts. An
-//! interrupted study continues from it.
+//! Results of `smbscope study` as a document, `smbscope.study/1`, from which an interrupted study continues.
 
 mod results;
 mod text;

@@ -1,4 +1,4 @@
-//! Results of a study: the values of its runs by measure, load and variant, their verdicts, and the answer to its question.
+//! Results of a study: the values of its runs by measure, load and variant, their verdicts, and the study's answer.
 
 use super::{ServerRow, StudyDocument, StudyRow, StudyVerdict};
 use crate::bench::{self, BenchRun, ServerSeries, load_name};
@@ -32,7 +32,6 @@ pub struct Results {
     weak: BTreeMap<(usize, usize), u64>,
 }
 
-/// A condition under which figures of a load point say little about the server.
 struct Weakness {
     is_so: fn(&BenchRun) -> bool,
     text: &'static str,
@@ -210,8 +209,7 @@ fn unit(measure: &Measure) -> &'static str {
         Measure::Errors | Measure::Count(_) | Measure::ErrorsOf(_) => "",
     }
 }
-/// Adjusts the p-values and sets the verdicts. Headline rows are adjusted among themselves, so that headline and table
-/// agree.
+/// Adjusts p-values, those in the headline among themselves, and sets the verdicts.
 fn adjust(rows: &mut [StudyRow]) {
     let claims = in_headline(rows);
     for (is_claim, adjusted) in [(true, holm as fn(&[Option<f64>]) -> Vec<Option<f64>>), (false, benjamini_hochberg)] {
@@ -288,7 +286,6 @@ impl StudyVerdict {
 
 /// Returns the indices of the headline rows: the first measure with a ratio, at the highest load.
 fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
-    // A measure whose baseline is 0 has no ratio.
     let Some(first) = rows.iter().find(|row| row.factor.is_some()) else { return Vec::new() };
     let load = |row: &StudyRow| (row.users, row.rate.map_or(0, f64::to_bits));
     let of_measure = || rows.iter().enumerate().filter(|(_, row)| row.measure == first.measure && row.factor.is_some());
@@ -297,11 +294,8 @@ fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
 }
 
 impl Results {
-    /// Returns the answer to the study's question, from its rows and from the answers of its runs. `document` holds the
-    /// rows.
-    ///
-    /// The culprit is the one named by most runs of the worst variant, `Nothing` if all variants are equal, and
-    /// `Capture` if rows or runs are inconclusive.
+    /// Returns the study's answer from its rows in `document` and the answers of its runs. The culprit is the one named
+    /// by most runs of the worst variant, `Nothing` if all are equal, and `Capture` if rows or runs are inconclusive.
     pub fn answer(&self, document: &StudyDocument) -> Answer {
         let mut rows: Vec<&StudyRow> =
             in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
@@ -380,8 +374,7 @@ fn needed(rows: &[&StudyRow]) -> Option<u32> {
     rows.iter().filter_map(needed).max()
 }
 
-/// Formats `Undecided: A against B; 9 more repetitions would probably decide.` `needed` is the total number of
-/// repetitions, if known.
+/// Formats `Undecided: A against B; 9 more repetitions would probably decide.`, given the total number `needed`.
 fn undecided(document: &StudyDocument, rows: &[&StudyRow], needed: Option<u32>) -> Option<String> {
     let is_open = |row: &&&StudyRow| matches!(row.verdict, Some(StudyVerdict::Undecided | StudyVerdict::TooFew));
     let open: Vec<String> = rows

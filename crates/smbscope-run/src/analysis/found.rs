@@ -18,12 +18,10 @@ const NAMED: usize = 4;
 
 #[derive(Debug)]
 pub struct AnalyzedCaptures {
-    /// In the order of the inputs.
     pub captures: Vec<CaptureInfo>,
     /// Inputs that could not be read, with the reason, one per line. No statistics include them.
     pub unread: Vec<String>,
     pub analysis: pipeline::CaptureFindings,
-    /// True if the observer stopped the analysis early.
     pub interrupted: bool,
 }
 
@@ -47,8 +45,7 @@ impl AnalyzedCaptures {
         notes
     }
 
-    /// Fails if there was neither SMB traffic nor a connection attempt to its ports. The error describes the traffic
-    /// instead.
+    /// Fails with a description of the traffic if there was neither SMB nor an attempt to connect to its ports.
     pub fn refuse_without_smb(&self, options: &AnalysisOptions) -> Result<(), AnalysisError> {
         if !self.analysis.connections.is_empty() || !self.analysis.connect_attempts.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Capture analysis: from inputs and [`AnalysisOptions`] to a [`Report`](smbscope_report::Report), or to a table of
+//! Capture analysis: from inputs and [`AnalysisOptions`] to a [`Report`](smbscope_report::Report) or a table of
 //! exchanges.
 //!
 //! ```no_run
@@ -12,8 +12,7 @@
 //! # }
 //! ```
 //!
-//! Nothing here prints or handles signals. An [`AnalysisObserver`] follows the progress and receives the flag that
-//! stops it.
+//! Nothing here prints or handles signals. An [`AnalysisObserver`] follows the progress and can stop it.
 
 mod found;
 pub mod parts;
@@ -52,7 +51,6 @@ pub struct AnalysisOptions {
     pub filter: Option<Filter>,
     /// Analyses only the episode with this number, from 1. [`narrowed`] converts it into a filter.
     pub episode: Option<u32>,
-    /// Changes to predict the episode's duration for.
     pub what_if: Vec<Scenario>,
     /// Keeps the first commands that pass the filter, for the waterfall of an episode.
     pub waterfall: bool,
@@ -90,11 +88,9 @@ impl Default for AnalysisOptions {
 }
 
 pub trait AnalysisObserver {
-    /// Called when reading starts from the beginning, possibly several times. Setting the flag stops reading, even
-    /// while it waits for a pipe.
+    /// Called when reading starts, possibly again. Setting the flag stops it, even while it waits for a pipe.
     fn begins(&mut self, _stop: &Arc<AtomicBool>) {}
 
-    /// Called every few thousand packets.
     fn reads(&mut self, _set: &CaptureSet) {}
 
     fn ended(&mut self) {}
@@ -127,7 +123,6 @@ impl CaptureSetAnalysis {
 }
 
 impl<'o> PendingAnalysis<'o> {
-    /// Opens the inputs. Expects [`narrowed`] options.
     pub fn open(
         inputs: &'o [CaptureInput],
         options: &'o AnalysisOptions,

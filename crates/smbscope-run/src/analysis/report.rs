@@ -8,7 +8,7 @@ use smbscope_stats::filter::Filter;
 use smbscope_stats::{Aggregate, BINS_MAX, beside};
 
 impl CaptureSetAnalysis {
-    /// Builds the report. `options` must be those of the analysis.
+    /// `options` must be the ones that the analysis used.
     pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, AnalysisError> {
         let CaptureSetAnalysis { found, recorded } = self;
         let mut aggregate = recorded.aggregator.finish();

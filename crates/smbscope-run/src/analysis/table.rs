@@ -37,8 +37,7 @@ impl<'o> ExchangeExport<'o> {
         Ok(ExchangeExport { options, set, threading })
     }
 
-    /// Writes every exchange that passes the filter. The caller checks the result with
-    /// [`AnalyzedCaptures::refuse_without_smb`].
+    /// Writes exchanges that pass the filter. The caller then checks [`AnalyzedCaptures::refuse_without_smb`].
     pub fn write<T: ExchangeTable + Send>(
         self,
         table: io::Result<T>,

@@ -1,9 +1,8 @@
-//! Times launches of a real program from its start until it is ready, with its files on this machine or on a share, as
-//! in studies of folder redirection.
+//! Times launches of a real program until it is ready, with its files on this machine or on a share.
 //!
 //! The time that the program waits for the server comes from a capture of the launch. The result is a
-//! [`BenchDocument`](smbscope_report::bench::BenchDocument) like that of a load: a launch is a job of a single user,
-//! and the commands are those in the capture. Start reading at [`Series`].
+//! [`BenchDocument`](smbscope_report::bench::BenchDocument): a launch is a job of a single user, and the commands are
+//! those in the capture. Start reading at [`Series`].
 
 mod document;
 mod mount;
@@ -41,8 +40,7 @@ pub const LAUNCHES_MAX: u32 = 1_000;
 
 #[derive(Debug)]
 pub struct LaunchOptions {
-    /// Program and arguments. `{folder}` stands for the folder with its files, `{local}` for an empty local folder that
-    /// is new for each launch.
+    /// `{folder}` stands for the folder with the program's files, `{local}` for an empty local folder per launch.
     pub command: Vec<String>,
     pub until: Until,
     pub timeout: Duration,
@@ -80,8 +78,7 @@ pub struct OnShare {
 }
 
 impl OnShare {
-    /// Caps the private server at this dialect, because some mounters can't be limited themselves. Returns false if
-    /// there is no private server.
+    /// Caps the private server's dialect for mounters that can't be limited. Returns false without a private server.
     fn cap_dialect(&mut self, dialect: Dialect) -> bool {
         let ServerUnderTest::Private(private) = &mut self.server else { return false };
         if let Some(most) = mount::of_lab(dialect) {
@@ -113,12 +110,12 @@ pub struct Series {
     server: Option<SocketAddr>,
     /// Dropped after `place`, whose mount is inside it.
     workplace: Arc<Workplace>,
-    /// Kept open, because an X server resets when its last client disconnects and refuses new ones meanwhile.
+    /// An X server resets when its last client disconnects, so this one stays.
     _display: Option<X11Display>,
 }
 
 impl Series {
-    /// Prepares the run directory, mounts the share and copies the content. Leaves nothing behind if it fails.
+    /// Cleans up if it fails.
     pub fn open(mut options: LaunchOptions) -> Result<Series, BenchError> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);

@@ -23,8 +23,7 @@ const SMBNETFS_CONF: &str = ".smb/smbnetfs.conf";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mounter {
-    /// Uses Samba's client library: SMB1 to 3.1.1. Over SMB2 it fails if a program queries the size of a file opened
-    /// only for writing.
+    /// Uses Samba's client library: SMB1 to 3.1.1. Over SMB2, size queries fail on files opened only for writing.
     Smbnetfs,
     /// Has its own client for SMB 2.0.2 to 3.1.1, which buffers writes to a file until it is closed.
     Rclone,
@@ -132,8 +131,7 @@ fn device(folder: &Path) -> Option<u64> {
     fs::symlink_metadata(folder).ok().map(|found| found.dev())
 }
 
-/// Returns an option that the mounter can't honour, as an error text. On a private server the dialect is capped by the
-/// server instead.
+/// Option that the mounter can't honour, as an error text. A private server caps the dialect itself.
 pub(super) fn beyond(mounter: Mounter, options: &SessionOptions, is_private: bool) -> Option<String> {
     if mounter == Mounter::Smbnetfs {
         return None;

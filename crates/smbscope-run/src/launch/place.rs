@@ -86,7 +86,7 @@ impl ProgramFolder {
         &self.folder
     }
 
-    /// Empties the caches: those of this machine (including a local server's) and the mount's.
+    /// Empties this machine's caches (including a local server's) and the mount's.
     pub(super) fn cool(&mut self) -> Result<(), BenchError> {
         self.mount = None;
         rustix::fs::sync();
@@ -175,7 +175,7 @@ mod tests {
         symlink("/etc", content.path().join("etc")).unwrap();
         let above = tempfile::tempdir().unwrap();
         let workplace = Arc::new(Workplace::open().unwrap());
-        // Leftovers of killed launches: one of this user and machine, and one that may still be in use elsewhere.
+        // Leftovers of killed launches: one of this user and machine, and another that may still be in use elsewhere.
         let own = own_name(PREFIX);
         let dead = above.path().join(format!("{own}1"));
         let elsewhere = above.path().join(own.replace(PREFIX, &format!("{PREFIX}f")));

@@ -1,5 +1,4 @@
-//! The launched program: started in its own process group, with its output recorded, and ended together with all its
-//! children.
+//! The launched program: started in its own process group, its output recorded, and ended with all its children.
 
 use crate::BenchError;
 use crate::process::on_path;

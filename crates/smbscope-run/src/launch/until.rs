@@ -17,14 +17,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Until {
-    /// The program exits successfully.
     #[default]
     Exit,
     /// A window whose title or class contains this text is visible on the X display.
     Window(String),
     File(PathBuf),
     Port(SocketAddr),
-    /// The program writes a line that contains this text.
     Output(String),
 }
 

@@ -234,7 +234,6 @@ mod tests {
             (ServerMetricName::Sent, 0.0),
         ];
         assert_eq!(now.since(&before), expected);
-        // The system was restarted in between.
         let anew = before.since(&Counters { at: before.at - Duration::from_secs(1), ..now });
         assert_eq!(
             anew,

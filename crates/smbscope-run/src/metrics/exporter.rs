@@ -91,8 +91,7 @@ fn counters(text: &str) -> Result<Counters, String> {
     Ok(counters)
 }
 
-/// Replaces commas in quoted label values: the parser takes them for the end of the label, and windows_exporter names
-/// cores `0,0`, `0,1`.
+/// The parser would end a label at a comma, and windows_exporter names cores `0,0`, `0,1`.
 fn without_quoted_commas(line: &str) -> String {
     let mut quoted = false;
     let replaced = line.chars().map(|c| {

@@ -45,8 +45,7 @@ struct MetricSources {
 }
 
 impl Metrics {
-    /// Starts sampling the server at `address`: through the exporter, or else from this machine's counters if the
-    /// server runs here.
+    /// Samples through the exporter, or else this machine's counters if the server runs here.
     pub(crate) fn new(address: SocketAddr, lab: Option<ServerRecord>, exporter: Option<&Exporter>) -> Metrics {
         let is_here = lab.is_some() || address.ip().is_loopback();
         let source = match exporter {
@@ -186,7 +185,6 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::net::{Ipv4Addr, TcpListener};
 
-    /// An address of another machine (TEST-NET-1).
     const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 445);
 
     /// An exporter that reports 25% CPU usage between two requests.

@@ -110,8 +110,7 @@ fn since<'a>(
 mod tests {
     use super::*;
 
-    /// Reads: 10 more in 2 s, 30 ms altogether, so 5/s of 3 ms each. The close counter was reset, there were no more
-    /// flushes, and no writes at all.
+    /// Reads: 10 more in 2 s, 30 ms altogether, so 5/s of 3 ms each. The close counter was reset.
     #[test]
     fn two_profiles_make_rates_and_mean_times() {
         let count = |count, milliseconds| SambaCount { count, time: Duration::from_millis(milliseconds) };

@@ -1,5 +1,4 @@
-//! Converts commands into recording lines. Those of SMB1 become lines that a load generator can perform over any
-//! dialect.
+//! Converts commands into recording lines. SMB1's become lines that a load generator can perform over any dialect.
 
 use crate::record::BufferedCommand;
 use crate::record::files::InitialPathState;
@@ -100,7 +99,7 @@ fn cut_off(command: impl Display) -> Reason {
 /// SMB_QUERY_FILE_BASIC_INFO and SMB_QUERY_FS_SIZE_INFO: the equivalents of core commands (MS-CIFS 2.2.2.3).
 const BASIC_INFO: u16 = 0x0101;
 const SIZE_INFO: u16 = 0x0103;
-/// FileBasicInformation as a pass-through level, the only one that sets nothing (MS-SMB 2.2.2.3.5).
+/// FileBasicInformation as a pass-through level (MS-SMB 2.2.2.3.5), which replays set without changing anything.
 const SET_BASIC: u16 = 1004;
 
 impl RecordingBuilder<'_> {

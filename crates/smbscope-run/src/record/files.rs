@@ -1,5 +1,4 @@
-//! Reconstructs the files and directories that a recording needs: every path that is opened without having been created
-//! must exist, with the size reported by the server.
+//! Reconstructs the files and directories that a recording opens without creating them, with the server's sizes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -25,7 +24,6 @@ pub(super) enum InitialPathState {
 pub(super) struct RecordedPaths {
     found: BTreeMap<String, (String, InitialPathState)>,
     bytes: usize,
-    /// Paths left out because of [`RECORDED_PATHS_MAX`].
     pub(super) left_out: u64,
     /// Latest rename by its new name in lower case: sequence number and old name in lower case.
     renamed: HashMap<String, (usize, String)>,
@@ -39,7 +37,6 @@ impl RecordedPaths {
         let mut above = path.as_str();
         while let Some((parent, _)) = above.rsplit_once('\\') {
             if !self.note(parent, InitialPathState::Directory) {
-                // Its parents are known as well.
                 break;
             }
             above = parent;

@@ -1,8 +1,7 @@
 //! Counts exchanges and computes the tables of a report.
 //!
 //! Each exchange enters exactly one leaf, identified by its command, subcommand and group. [`Aggregator::finish`] sums
-//! leaves into the rows of commands and groups and the total. So all sums agree by construction, and the merge of any
-//! partition of the exchanges equals the whole.
+//! leaves into rows and the total, so all sums agree, and the merge of any partition of the exchanges equals the whole.
 
 use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 use crate::beside::beside;
@@ -32,8 +31,7 @@ const RECENT_LEAVES: usize = 8;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Aggregator {
-    /// All exchanges belong to one client and one share of one server, so the tables of clients, servers and shares
-    /// would repeat the total and are not kept.
+    /// The tables of clients, servers and shares would repeat the total and are not kept.
     of_one_share: bool,
     #[serde(deserialize_with = "leaves")]
     leaves: BottomKTable<CommandRowKey, CommandTally>,
@@ -73,8 +71,7 @@ fn kind_of(exchange: &Exchange) -> CommandRowKey {
     (exchange.command, subcommand, exchange.group)
 }
 
-/// Returns true for messages that are not commands and belong in no sum: those that the server sent unasked, and the
-/// second part of a Write_Raw.
+/// Returns true for messages in no sum: sent by the server without a request, or the second part of a Write_Raw.
 pub fn is_apart((_, subcommand, _): &CommandRowKey) -> bool {
     matches!(subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
 }
@@ -127,9 +124,8 @@ impl Aggregator {
         Aggregator { slices: (!by.is_empty()).then(|| (PartSlicers::new(by), sort)), ..self }
     }
 
-    /// Assigns the exchanges that follow to a part of the capture. If there are too many slices, the selection kept
-    /// depends only on the order of exchanges within each part, so the result is the same however parts are distributed
-    /// over threads, provided that each part is counted by one aggregator.
+    /// Assigns the exchanges that follow to a part of the capture. Each part must be counted by one aggregator: the
+    /// slices kept depend only on the order within parts, so parts can be distributed over threads in any way.
     pub fn turn_to(&mut self, part: usize) {
         if let Some((slices, _)) = &mut self.slices {
             slices.turn_to(part);
@@ -194,9 +190,8 @@ impl Aggregator {
         }
     }
 
-    /// Attributes the time of a connection. Expects every exchange of the connection, in order of completion, including
-    /// those that are filtered out. The connection enters the sums once an exchange `counts`, with the time of the
-    /// counted exchanges only.
+    /// Attributes the time of a connection. Expects all its exchanges, in order of completion, including those that are
+    /// filtered out. The connection enters the sums once an exchange `counts`, with the time of counted exchanges only.
     pub fn follow(&mut self, exchange: &Exchange, counts: bool) {
         self.splits.follow(exchange, counts, &mut |from, to| self.timeline.busy(from, to));
     }
@@ -209,8 +204,7 @@ impl Aggregator {
         self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// Adds the counts of another aggregator. The order of merges is irrelevant unless both hold more slices of one
-    /// part than are kept.
+    /// The order of merges is irrelevant unless both hold more slices of one part than are kept.
     pub fn merge(&mut self, other: Aggregator) {
         let folded = &mut self.folded;
         self.leaves.merge(other.leaves, CommandTally::merge, |kind, tally| fold(folded, &kind, &tally));

@@ -1,7 +1,6 @@
 //! Columns of filter expressions: names, types and accessors.
 //!
-//! The names are those of the exchange table except `exchange_id`, the row number, which exists only once the table is
-//! written. Derived columns follow.
+//! The names are those in the exchange table, except `exchange_id`, the row number. Derived columns follow.
 
 use super::literal::{ScalarUnit, rank};
 use crate::derived;
@@ -23,7 +22,6 @@ pub(super) struct FilterColumn {
     pub(super) value: ColumnAccessor,
 }
 
-/// Type of a column and the function that reads its value. Returns `None` if the value is unknown.
 pub(super) enum ColumnAccessor {
     Flag(fn(&Exchange) -> bool),
     Scalar(ScalarUnit, fn(&Exchange) -> Option<i128>),

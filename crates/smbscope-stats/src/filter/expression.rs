@@ -1,7 +1,6 @@
 //! Syntax tree of an expression: evaluation and display.
 //!
-//! A comparison with an unknown value is false, for both `==` and `!=`. Only `== null` tests for unknown values. `not`
-//! negates any result.
+//! A comparison with an unknown value is false, even `!=`; only `== null` tests for it. `not` negates any result.
 
 use super::columns::{ColumnAccessor, FilterColumn, FilterContext, TextDomain};
 use super::literal::{Pattern, Prefix, Scalar, ScalarUnit, Word};
@@ -16,7 +15,6 @@ pub(super) enum Expression {
     Test(&'static FilterColumn, FilterCondition),
 }
 
-/// Condition on a column's value. The parser ensures that the condition fits the column's type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FilterCondition {
     Known(bool),

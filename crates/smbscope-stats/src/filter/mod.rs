@@ -4,9 +4,9 @@
 //! group == Read and response_time > 50ms and path ~ "*.docx"
 //! ```
 //!
-//! An expression is parsed once into a [`Filter`], which checks every literal against the type of its column before any
-//! packet is read. A [`Matcher`] then tests exchanges without allocating. Text passes through `tokens` and `parser` to
-//! the tree in `expression`; `columns` and `literal` define names, types and values. `docs/filter.md` describes the
+//! An expression is parsed once into a [`Filter`], which checks every literal against the type of its column before
+//! packets are read. A [`Matcher`] tests exchanges without allocating. Text passes through `tokens` and `parser` to the
+//! tree in `expression`; `columns` and `literal` define names, types and values. `docs/filter.md` describes the
 //! language.
 
 mod columns;
@@ -51,8 +51,7 @@ impl Filter {
         columns::COLUMNS.iter().map(|column| (column.name, column.type_name()))
     }
 
-    /// Returns true if a name is compared with `==` to text that `~` would treat as a pattern, which is probably a
-    /// mistake.
+    /// Returns true if `==` compares a name with a pattern, which `~` would match: probably a mistake.
     pub fn compares_wildcards(&self) -> bool {
         self.expression.compares_wildcards()
     }

@@ -11,8 +11,7 @@
 //!      | column ["not"] "in" (literal | "(" literal { "," literal } ")")
 //! ```
 //!
-//! A literal is a word without blanks, or text in quotes. The column's type determines its syntax; a literal that does
-//! not fit its column is an error at its place.
+//! A literal is a word or quoted text. The column's type determines its syntax; errors point to the literal.
 
 use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
 use super::expression::{ComparisonOperator, Expression, FilterCondition};

@@ -131,8 +131,7 @@ impl<'t, 'a> Cursor<'t, 'a> {
         found
     }
 
-    /// Takes the words up to `and`, an operator or the end: a number and its unit, with or without a blank between
-    /// them. Returns them with their byte range, or `None` if there is no word.
+    /// Takes a number and its unit: the words up to `and`, an operator or the end, with their byte range.
     pub fn value<'s>(&mut self, text: &'s str) -> Option<(&'s str, Range<usize>)> {
         let start = self.place().start;
         let mut end = start;
@@ -159,8 +158,7 @@ impl<'t, 'a> Cursor<'t, 'a> {
     }
 }
 
-/// An error in an expression: one sentence with the place and the expectation, a hint where possible, and the
-/// expression with a marker below the place.
+/// Prints one sentence, a hint if any, and the expression with a marker below the place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
     place: Range<usize>,
@@ -171,7 +169,6 @@ pub struct FilterError {
 impl std::error::Error for FilterError {}
 
 impl FilterError {
-    /// Position of the error in characters, starting at 1.
     pub fn position(&self) -> usize {
         self.expression.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
     }

@@ -1,10 +1,10 @@
 //! Bootstrap of the logarithm of a ratio, and the number of repetitions needed to decide a comparison.
 //!
-//! The percentile bootstrap of few values is too narrow, for two reasons. Its variance lacks the factor n/(n − 1), and
-//! it ignores Student's t. Both are corrected by taking percentiles further out, at Φ(−t·s/σ), where σ is the deviation
-//! of the resamples and s the standard error (Hesterberg, "What Teachers Should Know About the Bootstrap", The American
-//! Statistician 69, 2015: the expanded percentile interval). Also, few values have few distinct resamples: those of
-//! five values have 126 means. So each side of the interval is at least as wide as Student's.
+//! The percentile bootstrap of few values is too narrow: its variance lacks the factor n/(n − 1), and it ignores
+//! Student's t. Both are corrected by percentiles further out, at Φ(−t·s/σ), with the deviation σ of the resamples and
+//! the standard error s (Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69,
+//! 2015: the expanded percentile interval). Few values also have few distinct resamples, so each side of the interval
+//! is at least as wide as Student's.
 
 use super::{REPETITIONS_MIN, ReplicationSettings, mean, variance};
 use crate::random::Random;
@@ -63,8 +63,7 @@ impl LogRatioEstimate {
         (low.min(quantile(&self.resampled, share)), high.max(quantile(&self.resampled, 1.0 - share)))
     }
 
-    /// Returns the probability of at least this difference under the null hypothesis: the largest tail at which the
-    /// interval still excludes a ratio of 1.
+    /// Largest tail at which the interval still excludes a ratio of 1.
     pub(super) fn p_value(&self) -> f64 {
         if self.standard_error <= 0.0 {
             return if self.log_ratio == 0.0 { 1.0 } else { 0.0 };
@@ -125,9 +124,8 @@ fn normal() -> Normal {
 
 pub const REPETITIONS_MAX: u32 = 10_000;
 
-/// Confidence of the upper bound for the variance used in planning. The variance of five runs is itself uncertain, and
-/// the observed one is too small in more than half of all cases (Browne, "On the Use of a Pilot Sample for Sample Size
-/// Determination", Statistics in Medicine 14, 1995).
+/// Confidence of the upper bound for the variance used in planning: five runs underestimate it in more than half of all
+/// cases (Browne, "On the Use of a Pilot Sample for Sample Size Determination", Statistics in Medicine 14, 1995).
 const SPREAD_CONFIDENCE: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy)]
@@ -148,9 +146,8 @@ impl RepetitionVariance {
         RepetitionVariance { variance: variance(base) + variance(values), degrees_of_freedom, each: 2.0 }
     }
 
-    /// Returns the total number of repetitions that would, with the requested power, show a difference of the margin if
-    /// there is one, and show equality if there is none. If there are as many already, returns the number needed if the
-    /// ratio stays as it is.
+    /// Total repetitions that would, with the requested power, show an existing difference of the margin, or else
+    /// equality. If there are as many already, the number needed if the ratio stays the same.
     pub(super) fn repetitions(&self, log_ratio: f64, have: usize, settings: &ReplicationSettings) -> Option<u32> {
         if self.degrees_of_freedom < 1.0 || self.variance <= 0.0 {
             return None;

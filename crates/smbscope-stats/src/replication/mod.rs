@@ -1,16 +1,12 @@
 //! Comparison of repeated runs: the ratio of a value to its baseline, with an interval and one of four verdicts.
 //!
-//! The unit of replication is the run. Commands of one run share the state of the server, its caches and its
-//! neighbours, so ten thousand of them say nothing about the next run (Kalibera and Jones, "Rigorous Benchmarking in
-//! Reasonable Time", ISMM 2013). The input is one value per run: its p95, its MB/s, the elapsed time of its job.
+//! The unit of replication is the run: commands of one run share the state of the server, so ten thousand of them say
+//! nothing about the next run (Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013). The input is
+//! one value per run. [`paired`] compares runs that alternate in blocks, so that drift cancels, [`unpaired`] two sets
+//! of runs, and [`within_run`] one run of each side, with an interval that covers these runs only.
 //!
-//! * [`paired`]: runs that alternate in blocks with one run of each side, so that drift affects both and cancels.
-//! * [`unpaired`]: two sets of runs.
-//! * [`within_run`]: one run of each side. Its interval covers these runs only; [`BaselineRatio::scope`] says so.
-//!
-//! All computations use logarithms, so that a ratio and its reciprocal get the same verdict; the value of several runs
-//! is their geometric mean. NaN stands for a value that its run does not have, such as a p99 of ten commands, and
-//! excludes the run (or block). Zero, negative or infinite values make the ratio unknown.
+//! All computations use logarithms, so that a ratio and its reciprocal get the same verdict. NaN stands for a missing
+//! value, such as a p99 of ten commands, and excludes the run (or block). Other values must be positive and finite.
 
 mod estimate;
 #[cfg(test)]
@@ -33,8 +29,7 @@ pub struct ReplicationSettings {
     /// Smallest relevant difference, as a fraction: 0.05 for 5%.
     pub margin: f64,
     pub confidence: f64,
-    /// Probability of detecting a difference, for [`BaselineRatio::detectable`] and `repetitions_needed` of
-    /// [`DifferenceVerdict::Undecided`].
+    /// Probability of detecting a difference, for `detectable` and `repetitions_needed`.
     pub power: f64,
     pub resamples: u32,
     pub seed: u64,
@@ -77,7 +72,7 @@ pub struct BaselineRatio {
     pub repetitions: u32,
     /// Population that the interval describes.
     pub scope: Scope,
-    /// Probability of at least this difference if there is none. For tables of many rows, see [`benjamini_hochberg`].
+    /// Probability of a difference at least this large if the true ratio is 1. For tables, see [`benjamini_hochberg`].
     pub p_value: Option<f64>,
 }
 
@@ -164,7 +159,6 @@ impl BaselineRatio {
         }
     }
 
-    /// `ratio` and `extremes` are logarithms.
     fn from_logarithms(
         repetitions: usize,
         ratio: f64,
@@ -236,9 +230,8 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
 
-/// Adjusts p-values for multiple comparisons, since of thirty rows at 95% one or two differ by chance. Uses Holm's
-/// method: with the rows at or below 0.05, the probability of even one false positive is 5% (Holm, "A Simple
-/// Sequentially Rejective Multiple Test Procedure", 1979). For the few claims of a headline.
+/// Adjusts the p-values of a few headline claims by Holm's method: of the rows at or below 0.05, the probability of
+/// even one false positive is 5% (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979).
 pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let order = ascending(p_values);
     let mut adjusted = vec![None; p_values.len()];

@@ -1,8 +1,7 @@
 //! Comparison of one run of each side: a bootstrap over the intervals of each run.
 //!
 //! Response times of neighbouring intervals are correlated, so resamples consist of blocks of random length (Politis
-//! and Romano, "The Stationary Bootstrap", JASA 89, 1994). The result applies to these two runs only, not to future
-//! ones.
+//! and Romano, "The Stationary Bootstrap", JASA 89, 1994). The result applies to these two runs only.
 
 use super::estimate::{LogRatioEstimate, sorted};
 use super::{BaselineRatio, ReplicationSettings, Scope, is_usable};
@@ -14,7 +13,6 @@ const BLOCKS_MIN: f64 = 4.0;
 pub struct Course<'a> {
     /// One value per interval, from which the block length is computed.
     pub series: &'a [f64],
-    /// Computes the value of a run that consists of the given intervals.
     pub figure: &'a dyn Fn(&[usize]) -> Option<f64>,
 }
 
@@ -91,8 +89,7 @@ const CLOSEST_NEIGHBOURS: f64 = 0.95;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Dependence {
     pub(super) length: f64,
-    /// Ratio of the variance of the mean to that of the resamples, which is too small because blocks separate
-    /// neighbours at their ends.
+    /// Ratio of the mean's variance to the resamples', which is too small because blocks separate neighbours.
     pub(super) missed: f64,
 }
 
@@ -153,9 +150,8 @@ pub(super) fn dependence(series: &[f64]) -> Dependence {
     let kept = |lag: usize| (1.0 - lag as f64 / n) * (1.0 - 1.0 / length).powi(lag as i32);
     let seen = (1..count).take_while(|lag| kept(*lag) > LEAST_SEEN).map(|lag| 2.0 * kept(lag) * covariance(lag));
     let seen = variance + seen.sum::<f64>();
-    // The window considers significant lags only, which underestimates the variance of a short series. An
-    // autoregressive process with the same correlation of neighbours (with Kendall's small-sample correction) includes
-    // longer lags.
+    // The window considers significant lags only. An autoregressive process with the same correlation of neighbours
+    // (with Kendall's small-sample correction) adds longer lags, which matter in a short series.
     let neighbours = covariance(1) / variance;
     let neighbours = (neighbours + (1.0 + 3.0 * neighbours) / n).clamp(0.0, CLOSEST_NEIGHBOURS);
     let autoregressive = variance * (1.0 + neighbours) / (1.0 - neighbours);

@@ -1,12 +1,8 @@
 //! Slices: exchanges grouped by fields (`--by client,share`).
 //!
 //! Up to [`SLICES_MAX`] distinct keys, every slice is exact. Beyond that, the keys with the most response time are
-//! kept; `table` describes the method and its guarantees. Evicted slices are combined in one, so that slices always add
-//! up to all commands.
-//!
-//! The order of exchanges decides which slices are evicted. So each part of a capture has its own slicer, which sees
-//! the part in order, and the parts are merged in order of their numbers ([`PartSlicers`]). The workers of a load
-//! client are merged with the same guarantees.
+//! kept, and the rest combined (see `table`). The order of exchanges decides which slices are evicted, so each part of
+//! a capture has its own slicer, and parts are merged in order of their numbers ([`PartSlicers`]).
 
 mod dimension;
 mod table;
@@ -65,7 +61,6 @@ impl Slicer {
 
     pub fn finish(&self, sort: SliceSortKey) -> DimensionBreakdown {
         let mut entries = self.table.finish();
-        // Equal slices stay in key order.
         match sort {
             SliceSortKey::Key => entries.sort_by(|a, b| a.key.cmp(&b.key)),
             _ => entries
@@ -89,8 +84,7 @@ pub struct DimensionBreakdown {
     pub sort: SliceSortKey,
     pub entries: Vec<SliceStatistics>,
     pub other: Option<SliceStatistics>,
-    /// Upper limit for the total response time of any key without a slice. 0 if every key has a slice; never more than
-    /// a [`SLICES_KEPT`]th of the response time of all slices.
+    /// Upper limit for the response time of any key without a slice: at most a [`SLICES_KEPT`]th of the total.
     pub missed_at_most_ns: i128,
 }
 
@@ -99,8 +93,7 @@ pub struct SliceStatistics {
     pub key: Vec<SliceFieldValue>,
     pub figures: EntityStatistics,
     pub service_time: DurationStatistics,
-    /// Upper limit for the response time of this key that was evicted to [`DimensionBreakdown::other`] before the key
-    /// returned. 0 if the slice is complete.
+    /// Limit for the time evicted to [`DimensionBreakdown::other`] before the key returned. 0 if the slice is complete.
     pub missed_at_most_ns: i128,
 }
 
@@ -144,7 +137,6 @@ impl SliceSortKey {
     }
 }
 
-/// Slicers per part of a capture, so that several threads produce the same result as one.
 #[derive(Debug, Clone)]
 pub(crate) struct PartSlicers {
     by: Vec<Dimension>,

@@ -1,22 +1,17 @@
-//! A bounded table that keeps the keys with the most response time.
-//!
-//! It is a heavy-hitters sketch: Space-Saving (Metwally, Agrawal and El Abbadi, "Efficient Computation of Frequent and
-//! Top-k Elements in Data Streams", ICDT 2005), weighted by response time. It evicts keys in batches rather than one by
-//! one (as Anderson et al., "A High-Performance Algorithm for Identifying Frequent Items in Data Streams", IMC 2017).
+//! A bounded table that keeps the keys with the most response time: Space-Saving (Metwally, Agrawal and El Abbadi,
+//! "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005), with evictions in batches (as
+//! Anderson et al., "A High-Performance Algorithm for Identifying Frequent Items in Data Streams", IMC 2017).
 //!
 //! The *upper bound* of a key is the sum recorded since it entered the table plus the sum that may have been recorded
 //! before. When the table is full, the `kept` keys with the largest upper bounds stay. The largest upper bound of the
-//! evicted keys becomes the new *floor*: no key outside the table has a larger total, so the floor is also the sum that
-//! a new or returning key may have missed. Hence
+//! evicted keys becomes the new *floor*: no key outside the table has a larger total. Hence
 //!
 //! * a key whose total is above the floor is in the table;
 //! * a key's total is at least the sum in its entry, and at most that plus `missed_at_most`;
-//! * the floor is at most a (`kept` + 1)th of the total of all keys: raising it by some amount takes that amount from
-//!   the bounds above the floor of `kept` + 1 keys, and these sums were recorded.
+//! * the floor is at most a (`kept` + 1)th of the total of all keys.
 //!
-//! The total length of names is bounded too. A table with too many bytes of names evicts as if it were full, and keeps
-//! fewer than `kept` keys if these have more than half of [`SLICE_NAMES_MAX`]; the last guarantee then holds for the
-//! number kept.
+//! A table with too many bytes of names evicts as if it were full, and keeps fewer than `kept` keys if these have more
+//! than half of [`SLICE_NAMES_MAX`]; the last guarantee then holds for the number kept.
 
 use super::{SliceFieldValue, SliceStatistics};
 use crate::entity::{EntityTally, Keeps};
@@ -85,8 +80,7 @@ impl SlicerTable {
         self.floor
     }
 
-    /// Adds another table. The floor of a table bounds the sum of each key that it lacks (Agarwal et al., "Mergeable
-    /// Summaries", PODS 2012).
+    /// Adds a table, whose floor bounds the sum of each key it lacks (Agarwal et al., "Mergeable Summaries", 2012).
     pub(super) fn merge(&mut self, other: &SlicerTable) {
         for entry in &mut self.entries {
             if !other.index.contains_key(&entry.key) {

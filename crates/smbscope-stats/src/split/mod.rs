@@ -1,28 +1,22 @@
-//! Time attribution: divides the time of connections so that none of it is counted twice.
+//! Time attribution: divides the time of connections so that none of it is counted twice. `sweep` has the algorithm.
 //!
-//! The time of a connection runs from its first packet to its last. Every moment belongs to one [`TimePart`]:
+//! Every moment from the first packet of a connection to its last belongs to one [`TimePart`]:
 //!
 //! * **Commands are outstanding.** The moment is divided equally among them, and each share goes to the current phase
-//!   of its command: request transfer, service, response transfer. Of the service time, the round trip between capture
-//!   point and server belongs to the network, half at the beginning and half at the end; the rest belongs to the
-//!   server. If the round trip is unknown, the two are not separated. Two events block the whole connection and take
-//!   the whole moment: an incoming response (nothing can arrive before it) and the retransmission of a lost segment. A
-//!   server that stops during a transfer ([`Exchange::standstill`]) takes it too.
+//!   of its command. Of the service time, the round trip between capture point and server belongs to the network, half
+//!   at the beginning and half at the end; if it is unknown, the two are not separated. An incoming response and the
+//!   retransmission of a lost segment block the connection and take the whole moment, and so does a server that stops
+//!   during a transfer ([`Exchange::standstill`]).
 //! * **Nothing is outstanding**, between a response and the next request. Up to [`THINK_MAX`] this is the client's
-//!   think time, less the round trip between capture point and client, which belongs to the network. Longer pauses are
-//!   idle.
-//! * **Expected waits** take moments in which nothing else is outstanding. A change notification request
-//!   ([`Exchange::is_subscription`]) blocks nothing: while it is pending, think time still counts as such.
+//!   think time, less the round trip between capture point and client. Longer pauses are idle.
+//! * **Expected waits** take moments in which nothing else is outstanding. While only a change notification request is
+//!   pending ([`Exchange::is_subscription`]), think time still counts as such.
 //! * After an unanswered request, the rest of the connection belongs to the server, or to the network if TCP did not
 //!   acknowledge the request.
 //! * If the beginning or end of a command was not captured, the time between it and its neighbours is unknown.
 //!
-//! If a filter selected some of the commands, a moment with at least one of them outstanding is divided among the
-//! selected commands only, and think time before one of them belongs to the client. All other time with work is
-//! filtered out.
-//!
-//! Before the first request and after the last response a connection is idle. Clients and the total are sums over
-//! connections. `sweep` has the algorithm.
+//! If a filter selected some of the commands, a moment with at least one of them outstanding is divided among these,
+//! and think time before one of them belongs to the client. All other time with work is filtered out.
 
 mod sweep;
 mod table;
@@ -53,7 +47,6 @@ pub enum TimePart {
     /// Service time if the round trip is unknown.
     ServerOrNetwork,
     ResponseTransfer,
-    /// Expected waits with nothing else outstanding.
     Waiting,
     /// Long pauses, and the time before the first request and after the last response.
     Idle,
@@ -91,7 +84,6 @@ impl TimeSplit {
         Nanos(self.parts[part as usize])
     }
 
-    /// Time from the first to the last packet: the sum of the parts.
     pub fn elapsed(&self) -> Nanos {
         Nanos(self.parts.iter().fold(0, |sum, part| sum.saturating_add(*part)))
     }
@@ -113,7 +105,6 @@ impl TimeSplit {
         Nanos(request.saturating_add(response))
     }
 
-    /// Sum of [`waited`](TimeSplit::waited) and think time.
     pub fn active(&self) -> Nanos {
         Nanos(self.waited().0.saturating_add(self.part(TimePart::Think).0))
     }
@@ -134,7 +125,7 @@ impl TimeSplit {
 
 const PARTS: usize = TimePart::ALL.len();
 
-/// Sums of time by part without rounding loss. Undivided time is in nanoseconds, shares of divided time are in units of 2⁻³² ns.
+/// Sums of time by part without rounding loss: undivided time in nanoseconds, shares in units of 2⁻³² ns.
 #[derive(Debug, Clone, Default)]
 struct Shares {
     whole: [i64; PARTS],
@@ -156,8 +147,7 @@ impl Shares {
         }
     }
 
-    /// Writes whole nanoseconds that add up to the recorded time. The remainder from rounding down goes to the parts
-    /// with the largest fractions, one nanosecond each.
+    /// Writes whole nanoseconds that add up to the recorded time; those lost in rounding go to the largest fractions.
     fn finish(&self, split: &mut TimeSplit) {
         let mut parts: [i64; PARTS] = std::array::from_fn(|part| (self.shared[part] >> 32) as i64);
         let mut by_rest: Vec<usize> = (0..PARTS).filter(|part| self.shared[*part] > 0).collect();

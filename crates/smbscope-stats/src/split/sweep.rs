@@ -39,7 +39,6 @@ impl CommandSpan {
         }
         let start = exchange.start()?;
         let sent = request.last.map_or(start, |stamp| stamp.time).max(start);
-        // Without both ends of the service time, assume that it is zero.
         let answered = match (request.last, response.first) {
             (Some(_), Some(first)) => first.time.max(sent),
             _ => sent,
@@ -124,7 +123,6 @@ const STANDING: usize = PARTS + 1;
 /// Index of incoming responses to filtered-out commands, which block the chosen ones too.
 const OTHER_RESPONSE: usize = PARTS + 2;
 
-/// Number of commands in each phase at a moment, and of events that block a connection.
 #[derive(Debug, Clone, Copy, Default)]
 struct ActiveCounts {
     parts: [u32; PARTS],
@@ -145,7 +143,6 @@ impl ActiveCounts {
     }
 }
 
-/// Time of one connection, attributed up to `position`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sweeper {
     held: Vec<CommandSpan>,
@@ -166,8 +163,7 @@ pub(super) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Adds an exchange that has ended. `chosen` is true if it passes the filter. Calls `busy` with each interval in
-    /// which a chosen command is outstanding.
+    /// Adds an exchange. `chosen` ones pass the filter. Calls `busy` with each interval in which one is outstanding.
     pub(super) fn follow(&mut self, exchange: &Exchange, chosen: bool, busy: &mut impl FnMut(i64, i64)) {
         if let Some(resent) = exchange.resent {
             let first = resent.0 - exchange.retransmission_delay.map_or(0, |delay| delay.0);
@@ -287,7 +283,6 @@ impl Sweeper {
                 self.pause(first.start.0, pause);
             }
             self.begun = true;
-            // Collect commands that overlap, directly or through others.
             let (begin, mut end) = (next, first.end.0);
             next += 1;
             while let Some(other) = held.get(next).filter(|other| other.start.0 < end.min(until)) {
@@ -326,8 +321,7 @@ impl Sweeper {
         self.notes.iter().any(|noted| noted.note == ConnectionCondition::Resent)
     }
 
-    /// Reports the time up to `limit` in which a chosen command is outstanding. `overlapping` is in order of start
-    /// times.
+    /// Reports the time up to `limit` with a chosen command outstanding. `overlapping` is in order of start times.
     fn report_busy(&mut self, overlapping: &[CommandSpan], limit: i64, busy: &mut impl FnMut(i64, i64)) {
         let mut tell = |from: i64, to: i64| {
             if from < to {

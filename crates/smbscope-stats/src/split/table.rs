@@ -41,7 +41,7 @@ fn find<'a, K: Ord>(entries: &'a [(K, TimeSplit)], key: &K) -> Option<&'a TimeSp
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SplitTable {
-    /// Connections in progress; bounded by the analysis. Not serialized: there are none at the end of an analysis.
+    /// Bounded by the analysis. Not serialized, because it is empty at the end of an analysis.
     #[serde(skip)]
     flows: HashMap<FlowId, Box<Sweeper>, ahash::RandomState>,
     whole: TimeSplit,

@@ -1,5 +1,4 @@
-//! Time attribution compared with values computed by hand, and with a second implementation that examines every
-//! nanosecond.
+//! Time attribution compared with hand-computed values and with a second implementation.
 
 use super::sweep::{HELD_MAX, Sweeper};
 use super::*;
@@ -18,7 +17,6 @@ fn stamp(time: i64) -> Option<Stamp> {
     Some(Stamp { time: Timestamp(time), packet: PacketRef::default() })
 }
 
-/// An exchange with the four timestamps and the round trip between capture point and server.
 fn command(start: i64, sent: i64, answered: i64, end: i64, round_trip: Option<i64>) -> Exchange {
     let mut exchange = read(start, 0);
     (exchange.request.first, exchange.request.last) = (stamp(start), stamp(sent));
@@ -39,7 +37,6 @@ fn notify(start: i64, end: i64) -> Exchange {
     Exchange { command: Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY), ..lock(start, end) }
 }
 
-/// A request without a response, or without its end.
 fn without_response(start: i64, outcome: ExchangeOutcome) -> Exchange {
     let mut exchange = command(start, start + 10, 0, 0, Some(4));
     (exchange.response.first, exchange.response.last, exchange.outcome) = (None, None, outcome);
@@ -69,8 +66,8 @@ fn parts(split: &TimeSplit) -> Vec<(TimePart, i64)> {
 
 #[test]
 fn one_command_after_the_other_has_every_phase_to_itself() {
-    // Two commands: 10 sent, 100 served of which 20 are the round trip, 30 received; 200 between them of which 15 are
-    // the round trip to the client; 5 before and 7 after.
+    // Two commands: 10 sent, 100 served including a round trip of 20, 30 received; 200 between them including a round
+    // trip to the client of 15; 5 before and 7 after.
     let exchanges = [command(5, 15, 115, 145, Some(20)), command(345, 355, 455, 485, Some(20))];
     let split = split(&connection(0, 492, Some(15)), &exchanges);
     let expected = [
@@ -383,9 +380,8 @@ proptest! {
 
 #[test]
 fn thousands_of_commands_at_one_moment_are_not_held() {
-    // Single-packet requests without a response, and commands whose request and response have the same time. The result
-    // equals that of a single copy. A debug assertion in the sweeper checks that no more than HELD_MAX commands are
-    // held.
+    // Single-packet requests without a response, and commands that take no time. A debug assertion in the sweeper
+    // checks that no more than HELD_MAX commands are held.
     let moment = |time: i64, chosen: bool| (command(time, time, time, time, Some(0)), chosen);
     let unanswered = |time: i64| Exchange {
         outcome: ExchangeOutcome::Unanswered,

@@ -1,14 +1,12 @@
-//! Summaries of durations: moments are always exact; percentiles are exact up to a stated number of values, and come
-//! from a histogram or a sketch above it.
+//! Summaries of durations, with percentiles that are exact up to a stated number of values.
 //!
-//! Count, minimum, maximum, sum and sum of squares are integers, so mean and standard deviation are exact and merges do
-//! not depend on their order: the merge of any partition equals the whole.
+//! Count, minimum, maximum, sum and sum of squares are integers, so mean and standard deviation are exact, and the
+//! merge of any partition equals the whole.
 //!
 //! Percentiles follow Hyndman and Fan, "Sample Quantiles in Statistical Packages" (The American Statistician 50(4),
 //! 1996), definition 7: linear interpolation between the order statistics around rank (n − 1)·p, the default of R,
-//! NumPy and pandas. The median of an even count is the mean of the middle two. Results are rounded to whole
-//! nanoseconds. A percentile with too few values is absent: p50 needs 1 value, p90 10, p95 20, p99 100, p999 1,000, so
-//! that at least one value is expected beyond it.
+//! NumPy and pandas. A percentile with too few values is absent: p50 needs 1 value, p90 10, p95 20, p99 100, p999
+//! 1,000, so that at least one value is expected beyond it.
 
 use crate::sketch::Sketch;
 use hdrhistogram::Histogram;
@@ -58,8 +56,7 @@ enum SummaryValues {
     Nothing,
 }
 
-/// A histogram with an input buffer. Adding values in batches causes one series of CPU cache misses per batch instead
-/// of one per value.
+/// Histogram with an input buffer: CPU caches miss once per batch instead of once per value.
 #[derive(Debug, Clone)]
 struct Buffered {
     /// Negative values (responses that overtake their request, in `service_time` only) are recorded as 0.
@@ -123,9 +120,9 @@ impl<'de> Deserialize<'de> for Buffered {
     }
 }
 
-/// Statistics of a time in nanoseconds. The standard deviation is that of a sample (n − 1). Percentiles interpolate
-/// linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1
-/// value, p90 10, p95 20, p99 100, p999 1000. Statistics with too few values are null.
+/// Statistics of a time in nanoseconds. The standard deviation divides by n − 1. Percentiles interpolate linearly
+/// (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90
+/// 10, p95 20, p99 100, p999 1000. Statistics with too few values are null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Times"))]
 pub struct DurationStatistics {
@@ -248,7 +245,6 @@ impl Summary {
         self.count
     }
 
-    /// Computes the statistics. Sorts at most `limit.exact` values.
     pub fn figures(&self) -> DurationStatistics {
         if self.count == 0 {
             return DurationStatistics::default();
@@ -304,8 +300,7 @@ impl Summary {
         result
     }
 
-    /// Returns the cumulative distribution: values with the fraction of values at or below, ascending. At most 128
-    /// points: every hundredth, and finer near the end.
+    /// Cumulative distribution with at most 128 points: every hundredth, and finer near the end.
     pub fn cumulative(&self) -> Vec<(Nanos, f64)> {
         if self.count == 0 || matches!(self.values, SummaryValues::Nothing) {
             return Vec::new();
@@ -327,8 +322,7 @@ impl Summary {
         points
     }
 
-    /// Returns the values at the given ranks, starting at 0. Values from buckets are middles, limited to minimum and
-    /// maximum.
+    /// Ranks start at 0. Values from buckets are middles, limited to minimum and maximum.
     fn order_statistics(&self, ranks: &[u64]) -> Vec<i64> {
         match &self.values {
             SummaryValues::Exact(values) => {

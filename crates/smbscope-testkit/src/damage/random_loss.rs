@@ -151,7 +151,7 @@ impl RandomDamage {
     }
 }
 
-/// Returns the probability with which a burst must start after the previous one for this share of packets to be lost.
+/// Returns the probability of another burst, per packet after the last one, at which this share of packets is lost.
 fn burst_probability(share: f64, length: usize) -> f64 {
     share / (share + length as f64 * (1.0 - share))
 }

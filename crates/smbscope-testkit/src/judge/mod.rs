@@ -1,4 +1,4 @@
-//! Compares the analysis of a damaged capture with that of the undamaged original.
+//! Compares the analyses of a damaged capture and of the undamaged original.
 //!
 //! The terms match `scripts/accuracy.py`, which also compares the undamaged analysis with tshark:
 //!
@@ -35,7 +35,7 @@ struct Pair {
     message_id: Option<u64>,
     request: Part,
     response: Part,
-    /// It is measured in the undamaged capture.
+    /// The analysis of the undamaged capture measures it.
     expected: bool,
 }
 
@@ -49,7 +49,7 @@ struct Part {
     first_copies: Vec<usize>,
     /// All packets that contain its last byte.
     last_copies: Vec<usize>,
-    /// It ends with a packet that filled a hole, after the packet with its last byte.
+    /// A packet that fills a hole completes it, after the packet with its last byte.
     filled: bool,
     /// Packets needed to know its id, each with the number of payload bytes needed.
     header: Vec<(usize, usize)>,
@@ -273,7 +273,7 @@ impl Pair {
             && in_part(exchange.response.last, &self.response)
     }
 
-    /// Describes what is wrong with the packets that the time is based on.
+    /// Describes a wrong start or end of the measured time.
     fn timing(&self, exchange: &Exchange, copy: &[Kept], survivors: &Survivors) -> Option<String> {
         let ends = [
             ("request begins", exchange.request.first, &self.request.first_copies, self.request.first),

@@ -1,6 +1,6 @@
 //! A scripted server for real clients: cheap canned responses, and faults at given times.
 //!
-//! It speaks SMB1 NT LM 0.12 and SMB 2.0.2 to 3.1.1, accepts everybody as a guest without a session key (so nothing is
+//! Speaks SMB1 NT LM 0.12 and SMB 2.0.2 to 3.1.1, accepts all users as guests without a session key (so nothing is
 //! signed or encrypted, MS-SMB2 3.2.5.3.1), and has every file that a client opens, full of zeros.
 //!
 //! ```

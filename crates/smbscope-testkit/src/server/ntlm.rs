@@ -1,4 +1,4 @@
-//! Server side of a logon that accepts everybody: SPNEGO (RFC 4178) around NTLM (MS-NLMP), without a key.
+//! Server side of a logon that accepts every user: SPNEGO (RFC 4178) around NTLM (MS-NLMP), without a key.
 
 use smbscope_wire::bytes::u32_at;
 use smbscope_wire::codec::Put;

@@ -76,7 +76,7 @@ impl Smb1 {
         }
     }
 
-    /// Appends the response to one command. Returns false if there is none.
+    /// Appends the response to one command. Returns false for commands without a response.
     fn block(
         &mut self,
         header: &Smb1Header,

@@ -364,7 +364,7 @@ impl Smb2 {
         const MORE: Answered = Err(NtStatus::MORE_PROCESSING_REQUIRED);
         let (leg, wrapping) = ntlm::leg(Request::parse(message).ok_or(INVALID)?.token);
         related.session_id = self.session_id();
-        // The last leg makes everybody a guest.
+        // The last leg logs every user on as a guest.
         let (session_flags, token, result) = match leg {
             ntlm::Leg::Negotiate(offered) => (0, ntlm::challenge(offered, wrapping), MORE),
             ntlm::Leg::Authenticate if script.endless_login => (0, ntlm::challenge(0, wrapping), MORE),

@@ -49,7 +49,7 @@ pub enum Mix {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segments {
-    /// As much as fits into an Ethernet frame of 1514 bytes.
+    /// Segments that fit into an Ethernet frame of 1514 bytes.
     Mtu,
     /// Segments captured before segmentation offload: up to 44 frames in one.
     Offload,

@@ -89,7 +89,6 @@ fn pcap_of_times(times: impl IntoIterator<Item = u32>, length: usize) -> Vec<u8>
     bytes
 }
 
-/// Builds pcapng blocks in one byte order.
 #[derive(Clone, Copy)]
 struct Blocks {
     big_endian: bool,

@@ -35,17 +35,15 @@ impl<S> TcpFlow<S> {
         was_lost
     }
 
-    /// Returns true if a segment was sent after one that follows it in the stream; `None` if no held segment before
-    /// `arrival` follows it.
+    /// Returns `None` if no held segment before `arrival` follows it in the stream.
     fn was_sent_after_its_successor(&self, located: &Located<'_>, arrival: Arrival) -> Option<bool> {
         let later = self.held.successor(located.direction, located.position, arrival)?;
         Some(was_sent_after(located.segment, &later.segment))
     }
 
     /// Chooses between the first two held segments when each waits for the other: one of them is a late copy with a
-    /// newer acknowledgment. A segment whose bytes had already been acknowledged goes first, because the other's
-    /// acknowledgment can be trusted. If that does not decide, the connection's opener goes first, since it sends the
-    /// requests. If the opener is unknown, the one that looks more like a copy goes first.
+    /// newer acknowledgment. If the bytes of one had already been acknowledged, it goes first; otherwise the opener's,
+    /// since it sends the requests, or else the one that looks more like a copy.
     fn first_of_two(&self) -> Option<Arrival> {
         let lateness = |held: &OutOfOrderSegment| {
             let by_identification = self.was_sent_after_its_successor(&held.located(), Arrival::LAST) == Some(true);
@@ -128,7 +126,6 @@ impl<S> TcpFlow<S> {
         sink.gap(&mut self.state, &self.view, direction, &gap);
     }
 
-    /// Delivers held segments until there is a hole that none of them fills.
     pub(super) fn replay<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         loop {
             if self.hole.is_none() {
@@ -169,7 +166,6 @@ impl<S> TcpFlow<S> {
     }
 }
 
-/// Returns true if a segment was sent after `later`, which follows it in the stream.
 fn was_sent_after(segment: &TcpSegment<'_>, later: &TcpSegment<'_>) -> bool {
     let identification = |segment: &TcpSegment<'_>| {
         // Fragments' identifications say nothing about the order of segments.

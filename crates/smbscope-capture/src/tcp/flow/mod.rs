@@ -1,9 +1,8 @@
 //! Reassembles both directions of one TCP connection together.
 //!
-//! A segment that does not continue its stream opens a *hole*. From then on all segments of the flow are held until the
-//! missing bytes arrive (reordering, retransmission) or are skipped as a gap. They are skipped once the other side has
-//! acknowledged them and a few more packets have passed (the capture dropped them), when too much is held, or when the
-//! flow ends.
+//! A segment that does not continue its stream opens a *hole*. All segments of the flow are then held until the missing
+//! bytes arrive (reordering, retransmission) or are skipped as a gap: once the other side has acknowledged them and a
+//! few more packets have passed (the capture dropped them), when too much is held, or when the flow ends.
 
 mod holes;
 mod owner;
@@ -28,8 +27,7 @@ pub mod limits {
     pub const MAX_HELD_BYTES: usize = 4 << 20;
     /// A segment further from its stream than this belongs to another connection or to none.
     pub const MAX_JUMP: u64 = 256 << 20;
-    /// More than one window usually holds: a segment further than this from both streams at once, and before one of
-    /// them, belongs to another connection.
+    /// A segment further than this from both streams, and before one of them, belongs to another connection.
     pub const FAR_JUMP: u64 = 1 << 20;
     /// Longest time that data stays both unacknowledged and unretransmitted. A longer silence means that the clock was
     /// stepped or the capture was paused.
@@ -61,7 +59,6 @@ pub(super) struct TcpFlow<S> {
 #[derive(Debug, Clone, Copy)]
 struct Hole {
     direction: FlowDirection,
-    /// Known end, from the acknowledgment or segment that revealed the hole.
     end: u64,
     /// Packets of the flow since the other side acknowledged beyond the start of the hole.
     packets_since_acknowledged: Option<u32>,
@@ -123,8 +120,7 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Returns true if the table should recheck the flow's memory. A check for every segment would dominate the cost,
-    /// so that happens only while segments are held.
+    /// Returns true if the table should recheck the flow's memory: only while segments are held, because of the cost.
     #[inline]
     pub(super) fn needs_charge(&mut self) -> bool {
         self.uncharged += 1;
@@ -136,7 +132,6 @@ impl<S> TcpFlow<S> {
         due
     }
 
-    /// Returns the approximate memory of the flow in bytes, excluding the sink's state.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         let [forward, backward] = &self.streams;
@@ -199,7 +194,6 @@ impl<S> TcpFlow<S> {
         SegmentDisposition::Taken
     }
 
-    /// Processes the acknowledgment, data and flags of a segment with a known position.
     #[inline(always)]
     fn take_located<K: StreamSink<Flow = S>>(
         &mut self,
@@ -249,7 +243,6 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Processes the acknowledgment and returns its position in the other stream.
     #[inline]
     fn acknowledge(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>) -> Option<u64> {
         if !segment.flags.ack() || segment.flags.rst() {
@@ -279,7 +272,6 @@ impl<S> TcpFlow<S> {
         Some(position)
     }
 
-    /// Returns the round trips from the capture point, relative to the data of `direction`.
     #[inline]
     fn trips(&self, direction: FlowDirection) -> Trips {
         Trips {
@@ -449,7 +441,6 @@ impl<S> TcpFlow<S> {
         sink.retransmitted(&mut self.state, &self.view, located.direction, &retransmission);
     }
 
-    /// Notes a retransmission of unacknowledged data, `delay` after the first copy.
     fn retry(&mut self, located: &Located<'_>, delay: Option<Nanos>) {
         let direction = located.direction;
         let Stamp { time, .. } = located.segment.stamp;
@@ -471,7 +462,6 @@ impl<S> TcpFlow<S> {
         self.is_silent = !outages.are_over();
     }
 
-    /// Ends the flow: skips all holes, delivers all held segments and reports the totals.
     pub(super) fn finish<K: StreamSink<Flow = S>>(mut self, evicted: bool, sink: &mut K) {
         while self.hole.is_some() {
             self.skip_hole(sink);

@@ -48,8 +48,7 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Returns true for a SYN with another initial sequence number, or one that is not directly before the first byte
-    /// seen. One that is directly before it was merely overtaken.
+    /// Returns true for a SYN, unless it is directly before the first byte seen and was merely overtaken.
     #[inline]
     pub(super) fn begins_anew(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>) -> bool {
         if !segment.flags.syn() {

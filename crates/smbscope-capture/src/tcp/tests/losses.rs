@@ -85,8 +85,8 @@ fn a_packet_that_comes_after_its_bytes_were_given_up_is_late_and_no_retransmissi
 
 #[test]
 fn dropped_packets_are_counted_by_the_senders_identification() {
-    // Segments of ten bytes with consecutive identifications, of which three are missing. Their 30 bytes alone could
-    // have been a single packet.
+    // Segments of ten bytes with consecutive identifications; three are missing. Their 30 bytes alone could have been a
+    // single packet.
     let mut wire = Wire::open();
     for step in 0..20u32 {
         if !(12..15).contains(&step) {

@@ -26,7 +26,6 @@ enum Event {
     Closed,
 }
 
-/// Records the events of all flows.
 #[derive(Default)]
 struct Recorder {
     flows: Vec<Vec<Event>>,
@@ -36,7 +35,6 @@ struct Recorder {
 
 struct Recorded {
     index: usize,
-    /// Position of the first byte of each direction.
     origins: [Option<u64>; 2],
 }
 

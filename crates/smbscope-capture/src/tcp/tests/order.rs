@@ -208,8 +208,7 @@ fn what_is_held_is_bounded_and_the_overflow_counted() {
 
 #[test]
 fn two_segments_that_wait_for_each_other_lose_nothing() {
-    // Each acknowledges the other, which is impossible in any sending order: one is a late copy with a newer
-    // acknowledgment.
+    // Each acknowledges the other: one is a late copy with a newer acknowledgment.
     let mut wire = Wire::open();
     wire.send(server(300, 5001, 1004, "yes"));
     wire.send(client(900, 1001, 5004, "ask"));

@@ -85,8 +85,7 @@ fn of_client(recorder: &Recorder) -> WindowCounts {
     recorder.ends[0].counts[FlowDirection::Backward.index()].window
 }
 
-/// Opens a connection with 10 ms between the capture point and either side, i.e. round trips of 20 ms each; windows are
-/// scaled according to `scale`.
+/// 10 ms between the capture point and either side, i.e. round trips of 20 ms each.
 fn far(scale: [WindowScale; 2]) -> Wire {
     let mut wire = Wire::new();
     let [of_client, of_server] = scale;
@@ -131,8 +130,7 @@ fn a_sender_that_takes_its_time_to_fill_a_window_is_not_limited_by_it() {
     assert_eq!(of_client(&wire.end()), WindowCounts::default());
 }
 
-/// The client allows 60,000 bytes and 45,000 arrive in one offloaded packet, which leaves room for more than one
-/// segment.
+/// The client allows 60,000 bytes, and 45,000 arrive in one offloaded packet: room for more than one segment.
 #[test]
 fn a_packet_larger_than_segments_can_be_leaves_room_for_one_segment_only() {
     let sent = |bytes: u32| {

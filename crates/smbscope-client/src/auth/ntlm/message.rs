@@ -1,5 +1,4 @@
-//! The three NTLM messages on the wire (MS-NLMP 2.2.1), and the AV_PAIRs in which server and client describe themselves
-//! (2.2.2.1).
+//! The three NTLM messages (MS-NLMP 2.2.1), and the AV_PAIRs in which server and client describe themselves (2.2.2.1).
 
 use smbscope_wire::bytes::{array_at, u16_at, u32_at};
 
@@ -37,7 +36,6 @@ const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 /// VERSION (MS-NLMP 2.2.2.10), for debugging only: 10.0, no build, NTLMSSP_REVISION_W2K3.
 const VERSION: [u8; 8] = [10, 0, 0, 0, 0, 0, 0, 15];
 
-/// Encodes a NEGOTIATE_MESSAGE (2.2.1.1) without domain and workstation.
 pub(super) fn negotiate(flags: u32) -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.extend_from_slice(&1u32.to_le_bytes());
@@ -56,7 +54,6 @@ pub(super) struct Challenge<'a> {
 }
 
 impl<'a> Challenge<'a> {
-    /// Returns `None` for another message, or if a field points past the end.
     pub(super) fn parse(message: &'a [u8]) -> Option<Challenge<'a>> {
         if !message.starts_with(SIGNATURE) || u32_at(message, 8)? != 2 {
             return None;
@@ -114,7 +111,6 @@ impl Authenticate<'_> {
     }
 }
 
-/// Encodes UTF-16LE without a terminator.
 pub(super) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
@@ -165,8 +161,7 @@ impl<'a> TargetInfo<'a> {
         array_at(self.value(id::TIMESTAMP)?, 0).map(u64::from_le_bytes)
     }
 
-    /// Returns the client's pairs: the server's, plus the MIC flag, empty channel bindings, and the server's name as
-    /// the client knows it (MS-NLMP 3.1.5.1.2).
+    /// Returns the server's pairs, the MIC flag, empty channel bindings, and the server's name (MS-NLMP 3.1.5.1.2).
     pub(super) fn answer(&self, target_name: &str, has_mic: bool) -> Vec<u8> {
         let mut answer = Vec::new();
         let mut push = |id: u16, value: &[u8]| {

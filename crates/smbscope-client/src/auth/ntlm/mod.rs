@@ -14,11 +14,9 @@ use message::{Authenticate, Challenge, flags};
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Random and time-dependent inputs of an authentication.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Unpredictable {
     pub client_challenge: [u8; 8],
-    /// Session key, sent to the server encrypted.
     pub session_key: [u8; 16],
     /// FILETIME, used if the server doesn't send its time.
     pub time: u64,
@@ -60,8 +58,7 @@ impl NtlmAccount {
         NtlmAccount::User { domain: domain.to_owned(), user: user.to_owned(), response_key }
     }
 
-    /// The guest account. Windows has one of this name, which needs no password if it is enabled; Samba has none and
-    /// treats it as an unknown user.
+    /// Guest account of Windows, which needs no password if enabled; Samba treats it as an unknown user.
     pub(super) fn guest() -> NtlmAccount {
         NtlmAccount::new("", "Guest", "")
     }
@@ -129,7 +126,6 @@ impl NtlmClient {
         self.context.as_mut().is_none_or(|context| same(&context.incoming.sign(message), mic))
     }
 
-    /// ExportedSessionKey
     pub(super) fn session_key(&self) -> Option<&[u8]> {
         self.context.as_ref().map(|context| &context.exported_session_key[..])
     }

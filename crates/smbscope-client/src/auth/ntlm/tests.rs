@@ -160,7 +160,6 @@ mod published_logon {
         assert_eq!(server.sign(&published_mech_types()), array("010000003b453cdc3524164200000000"));
     }
 
-    /// Our answer to the published challenge describes another machine than the published one.
     #[test]
     fn published_challenge_is_answered_with_mic_and_target_name() {
         let session_key = array(SESSION_KEY);

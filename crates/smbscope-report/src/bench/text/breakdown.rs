@@ -25,7 +25,6 @@ pub(super) fn breakdown(page: &mut TextPage, run: &BenchRun) {
     slowest(page, counted, run.started_ns);
 }
 
-/// Tabulates the mean time of each phase. The phases add up to the response time.
 fn parts(page: &mut TextPage, counted: &LoadPointBreakdown) {
     let line = |group: &GroupEntry| {
         let row = &group.row;
@@ -101,7 +100,6 @@ fn slowest(page: &mut TextPage, counted: &LoadPointBreakdown, started: Timestamp
     of_paths(page, "Slowest commands", &columns, lines);
 }
 
-/// Renders a table with a path per row. Paths are shortened from the left if they don't fit.
 fn of_paths(page: &mut TextPage, heading: &str, columns: &[(&'static str, u8)], lines: Vec<TextTableLine>) {
     let table = TextTable::new(TextColumn::list(columns)).names(NAMES).section(heading, lines);
     table.with_shorter(page.width(), shorten_path).render(page);

@@ -1,4 +1,4 @@
-//! Terminal report of a ramp: warnings and headline, throughput and response time over users (figures 2 and 3 of Swartz,
+//! Terminal report of a ramp: warnings and headline, throughput and response time over users (figures 2 and 3 of Swartz
 //! 1997), then details of a load point. The report of launches has a table of launches instead.
 
 mod breakdown;
@@ -17,7 +17,7 @@ use smbscope_diagnose::next::quoted;
 pub enum RampDetailLevel {
     /// One screen: the load curve, and groups and at most ten commands of one load point.
     Brief,
-    /// The full report with details of one load point: at the capacity if there is one, otherwise the last.
+    /// The full report with details of one load point: at the capacity if known, otherwise the last.
     #[default]
     One,
     /// The full report with details of every load point.

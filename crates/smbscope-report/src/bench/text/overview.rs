@@ -34,8 +34,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, is_brief: bo
     facts(page, document, is_brief);
 }
 
-/// Formats the response times since the intended start at the fastest load point, and in the full report the mean of
-/// the ramp.
+/// Formats the response times since the intended start at the fastest load point and, unless brief, of the ramp.
 fn due(document: &BenchDocument, is_brief: bool) -> Option<String> {
     let fastest =
         document.runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a })?;

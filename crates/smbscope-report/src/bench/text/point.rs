@@ -40,7 +40,6 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchR
     errors(page, run);
 }
 
-/// Renders the answer, groups, and as many of the commands with the longest total wait as fit on the screen.
 pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRun) {
     match document.runs.len() {
         1 => page.blank(),
@@ -177,7 +176,6 @@ fn stalls(page: &mut TextPage, run: &BenchRun) {
     }
 }
 
-/// Tabulates the groups and at most `most` commands, longest total wait first.
 fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
     let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &DurationStatistics| {
         let errors: u64 = errors.values().sum();

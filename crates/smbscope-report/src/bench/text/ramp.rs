@@ -1,5 +1,4 @@
-//! Tables by load point: throughput and response time over users (or rates), in total and by group, jobs, and the loads
-//! tried in a capacity search.
+//! Tables by load point: throughput and response time over users or rates, by group; jobs; and capacity searches.
 
 use crate::bench::{BenchDocument, BenchRun, JobStatistics, load_name};
 use crate::format::{clean, counted, or_dash, percent, rate, thousands};
@@ -14,7 +13,6 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
         return;
     }
     let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
-    // A search tries loads out of order.
     if document.capacity.is_some() {
         runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     }

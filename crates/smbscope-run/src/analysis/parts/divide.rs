@@ -13,7 +13,6 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Facts about a capture file other than its segments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FilePart {
     info: CaptureInfo,
@@ -42,8 +41,7 @@ impl FilePart {
     }
 }
 
-/// Reads a file, writes the segments of each part of the host pairs to one of `pieces`, and the times of all packets to
-/// `times`. Reports call the file `name`.
+/// Writes the segments of each part of the host pairs to one of `pieces`, and the times of all packets to `times`.
 pub fn divide(
     input: &CaptureInput,
     name: &str,

@@ -1,9 +1,8 @@
 //! Follows the connections of some host pairs through the pieces of all files.
 //!
 //! Reports number packets over all files in order of time, although only some connections are read here ([`Ordinals`]).
-//! The position of a packet within its own file is known. Of the other files, those that end earlier count completely
-//! and those that start later don't count. For files that overlap, such as captures of two interfaces, the times of all
-//! packets are read along.
+//! Files that end earlier count completely, and those that start later don't count. For files that overlap, such as
+//! captures of two interfaces, the times of all packets are read along.
 
 use crate::analysis::parts::divide::piece_error;
 use crate::analysis::parts::{AnalysisPlan, HostPairPart, in_capture, refuse};
@@ -164,7 +163,6 @@ impl<'p> Merged<'p> {
         Merged { later, open: Vec::new(), heads: BinaryHeap::new(), taken: None }
     }
 
-    /// Returns the next segment and the index of its file in the plan.
     fn next_segment(&mut self) -> Result<Option<(usize, TcpSegment<'_>)>, AnalysisError> {
         let begins = |heads: &BinaryHeap<Reverse<(SegmentOrderKey, usize)>>, first: Timestamp| {
             heads.peek().is_none_or(|Reverse(((time, ..), _))| first <= *time)
@@ -225,7 +223,6 @@ impl<'p> Ordinals<'p> {
         Ordinals { later, now: Vec::new(), passed: 0 }
     }
 
-    /// Returns the overall number of the packet that is number `local` in its file.
     pub(super) fn ordinal(&mut self, file: usize, local: u64, time: Timestamp) -> Result<u64, AnalysisError> {
         while let Some(counter) = self.later.pop_if(|counter| counter.first <= time) {
             self.now.push(counter);

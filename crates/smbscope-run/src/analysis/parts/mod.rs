@@ -1,15 +1,12 @@
 //! One analysis by several processes, on one host or many.
 //!
 //! [`divide()`] reads one file and divides its TCP segments by host pairs into pieces, each in a file of its own.
-//! [`follow()`] takes the pieces of some host pairs of all files, so that a connection can span a rotated set, and
-//! returns a [`HostPairPart`]. [`merge`] combines all parts into the same [`CaptureSetAnalysis`] that a single process
-//! would return, regardless of the number of parts and their order. Intermediate results travel between processes as
-//! bytes ([`to_bytes`]).
+//! [`follow()`] takes the pieces of some host pairs of all files and returns a [`HostPairPart`]. [`merge`] combines all
+//! parts into the [`CaptureSetAnalysis`] of a single process, regardless of their number and order.
 //!
 //! Two limits apply to each part separately: the memory for connection state, and the number of connections listed one
-//! by one. A capture that exceeds them may get a more detailed report in parts. A datagram whose fragments are in two
-//! files counts as incomplete. Options that depend on the order of exchanges are refused: groups by fields, and the
-//! commands of an episode.
+//! by one. A datagram whose fragments are in two files counts as incomplete. Options that depend on the order of
+//! exchanges are refused: groups by fields, and the commands of an episode.
 
 mod divide;
 mod follow;
@@ -151,7 +148,7 @@ pub struct SerializedParts<'a> {
 
 impl SerializedParts<'_> {
     /// Merges all parts ([`merge`]) and passes the analysis to `make`. Values with a valid checksum may still
-    /// contradict each other; the panic that causes becomes an error that names the value.
+    /// contradict each other: the panic then becomes an error that names the value.
     pub fn merged<T>(
         &self,
         unread: &[String],
@@ -174,8 +171,7 @@ impl SerializedParts<'_> {
     }
 }
 
-/// Decodes values and passes them to `make`. `what` names them in errors. Handles panics like
-/// [`SerializedParts::merged`].
+/// Decodes values, which errors call `what`, for `make`. Handles panics like [`SerializedParts::merged`].
 pub fn received_all<T: DeserializeOwned, R>(
     bytes: &[Vec<u8>],
     what: &str,
@@ -188,8 +184,7 @@ pub fn received_all<T: DeserializeOwned, R>(
     blaming(bytes.len(), |place| numbered(what, place, bytes.len()), attempt)
 }
 
-/// Runs `attempt` on `count` values. If it fails, finds the value whose omission makes it succeed. `attempt` omits the
-/// value at the given position and returns `None` if it panics.
+/// If `attempt` panics (returns `None`) on `count` values, finds the value whose omission makes it succeed.
 fn blaming<R>(
     count: usize,
     name: impl Fn(usize) -> String,
