@@ -127,6 +127,7 @@ impl PeakWindowCount {
     }
 }
 
+/// Lock releases and oplock breaks per client.
 const EVENTS_MAX: usize = 64;
 
 /// Times of events on files. The earliest ones are kept.
