@@ -85,12 +85,13 @@ pub(crate) fn row(bound: &Constant, constants: &[Constant]) -> String {
     };
     let value = value(&bound.expression, &known);
     let value = value.unwrap_or_else(|| panic!("{file}: the value of {name} can't be read: {}", bound.expression));
-    let shown = match () {
-        () if bound.is_time => in_units(value, &TIMES),
-        () if reason.split(|c: char| !c.is_alphabetic()).any(|word| word.eq_ignore_ascii_case("bytes")) => {
-            in_units(value, &SIZES)
-        }
-        () => grouped(value),
+    let is_size = reason.split(|c: char| !c.is_alphabetic()).any(|word| word.eq_ignore_ascii_case("bytes"));
+    let shown = if bound.is_time {
+        in_units(value, &TIMES)
+    } else if is_size {
+        in_units(value, &SIZES)
+    } else {
+        grouped(value)
     };
     format!("|`{name}`|{shown}|{reason}|\n")
 }
