@@ -428,12 +428,12 @@ def counters(result: PartB, parent: Parent, variant: truth.Variant, analysis: An
 
 
 def random_damage(program: Path, options: list[str], places: list[Path]) -> tuple[str, bool]:
-    """Returns the damage tool's report, and True if it found no false pair."""
+    """Returns the section on random damage, and True if no pair was false."""
     run = subprocess.run([str(program), *options, *map(str, places)], stdout=subprocess.PIPE, text=True)
     if run.returncode not in (0, 1):
         raise SystemExit(f"accuracy: {program} ended with status {run.returncode}")
-    asked = f"`damage {' '.join(options)}`:\n\n" if options else ""
-    return f"{accuracy_page.PART_C}{asked}{run.stdout}", run.returncode == 0
+    section = accuracy_page.random_damage(" ".join(["damage", *options]), run.stdout)
+    return section, run.returncode == 0
 
 
 # --- Finding the captures ---------------------------------------------------------------------------------------

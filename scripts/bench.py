@@ -56,8 +56,6 @@ class Measured:
     case: Case
     size: int
     packets: int
-    arguments: str
-    """Arguments of the generator."""
     flows: int
     """Number of generated connections."""
     answered: int
@@ -118,7 +116,6 @@ class Bench:
             case,
             path.stat().st_size,
             int(truth["packets"]),
-            " ".join(arguments),
             flows=int(truth["flows"]),
             answered=int(truth["responses"]),
         )

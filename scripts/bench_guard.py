@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import bench_page
-
 if TYPE_CHECKING:
     from bench import Measured
 
@@ -74,26 +72,15 @@ def got_slower(measured: Sequence[Measured]) -> list[str]:
 
 def against(measured: Sequence[Measured], name: str) -> list[str]:
     """Returns the section that compares with the older commit."""
-    rows = []
+    ratios = []
     for one in measured:
-        now, before = one.runs["smbscope"], one.runs[AGAINST]
-        each = [new / old for new, old in zip(now.rounds, before.rounds, strict=True)]
-        rows.append(
-            [
-                one.case.name,
-                f"{before.wall:.3f} s",
-                f"{now.wall:.3f} s",
-                f"{before.cpu:.3f} s",
-                f"{now.cpu:.3f} s",
-                f"{statistics.median(each):.2f} ({min(each):.2f}–{max(each):.2f})",
-                f"{bench_page.megabytes(before.anonymous)} → {bench_page.megabytes(now.anonymous)}",
-            ]
-        )
+        rounds = zip(one.runs["smbscope"].rounds, one.runs[AGAINST].rounds, strict=True)
+        each = [new / old for new, old in rounds]
+        ratios.append(f"{one.case.name} {statistics.median(each):.2f} ({min(each):.2f}–{max(each):.2f})")
     slower = got_slower(measured)
     verdict = f"Slower: {', '.join(slower)}." if slower else "Nothing got slower."
-    head = ["capture", "time then", "now", "processor time then", "now", "ratio (rounds)", "anonymous memory"]
-    text = [f"## Against {name[:12]}", "", "Both binaries took turns on the same captures.", ""]
-    return [*text, *bench_page.table(head, rows), verdict, ""]
+    text = "Processor time, as a ratio to that commit's (range of the rounds): "
+    return [f"## Against {name[:12]}", "", f"{text}{', '.join(ratios)}. {verdict}", ""]
 
 
 def figures(measured: Sequence[Measured]) -> dict[str, dict[str, float]]:

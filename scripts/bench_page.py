@@ -1,4 +1,4 @@
-"""The page that bench.py writes: machine, method, targets, one table per capture, scaling."""
+"""The page that bench.py writes: machine, method, a row per capture, targets, scaling."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from measure import Run
 
 # Intended readers of the page.
-READERS = (
-    "For anyone who plans to analyse large captures: speed and memory, next to tshark and to a bare walk over the file."
-)
-# Targets. Notes below the tables explain what prevents those that are missed.
+READERS = "For anyone who plans to analyse large captures: speed and memory, next to tshark and a bare walk."
+# Targets.
 TIMES_TSHARK_FULL = 100
 TIMES_TSHARK_SNAPPED = 40
 TIMES_WALK_FULL = 2
@@ -81,24 +79,15 @@ def summary(all_measured: Sequence[Measured]) -> list[str]:
             [
                 measured.case.name,
                 f"{ours.wall:.2f} s",
+                f"{measured.packets / ours.wall / 1e6:.2f}M",
+                megabytes(ours.anonymous),
                 f"{theirs.wall:.1f} s" if theirs else "",
                 times(theirs.wall / ours.wall) if theirs else "",
                 times(theirs.cpu / ours.cpu) if theirs else "",
-                f"{walk.wall:.2f} s",
                 times(ours.wall / walk.wall),
-                megabytes(ours.anonymous),
             ]
         )
-    head = [
-        "capture",
-        "smbscope",
-        "tshark",
-        "times faster",
-        "less processor time",
-        "bare walk",
-        "times the walk",
-        "anonymous memory",
-    ]
+    head = ["capture", "smbscope", "packets/s", "memory", "tshark", "× faster", "× less CPU", "× the walk"]
     return table(head, rows)
 
 
@@ -153,83 +142,37 @@ def targets(all_measured: Sequence[Measured]) -> list[str]:
     return table(["target", "worst", ""], rows)
 
 
-def programs(measured: Measured) -> list[str]:
-    """Lists all programs on one capture."""
-    ours = fastest(measured)
-    rows = []
-    for name, run in measured.runs.items():
-        rows.append(
-            [
-                name,
-                f"{run.wall:.3f} s",
-                f"{run.cpu:.3f} s",
-                megabytes(run.rss),
-                megabytes(run.anonymous),
-                f"{measured.size / 1e6 / run.wall:,.0f}",
-                f"{measured.packets / run.wall:,.0f}",
-                f"{run.wall / ours.wall:.2f}",
-            ]
-        )
-    head = ["program", "time", "processor time", "peak resident", "peak anonymous", "MB/s", "packets/s", "ratio"]
-    text = [f"### {measured.case.name}", ""]
-    exchanges = f"{measured.answered:,} exchanges"
-    if measured.case.shows_every_exchange:
-        exchanges += ", all found"
-    text += [
-        f"{measured.size / 1e6:,.0f} MB, {measured.packets:,} packets, {exchanges}:",
-        f"`{measured.arguments}`",
-        "",
-    ]
-    return text + table(head, rows)
-
-
-def scaling(all_measured: Sequence[Measured], first: str) -> list[str]:
-    """Compares captures that differ in one respect."""
+def scaling(all_measured: Sequence[Measured]) -> list[str]:
+    """Compares captures that differ in size or connections."""
     rows = []
     for measured in all_measured:
-        names = [name for name in measured.runs if name.startswith("smbscope")]
-        rows += [scaling_row(measured, name, measured.runs[name]) for name in names]
-    return table([first, "program", "time", "processor time", "anonymous memory", "packets/s", "times the walk"], rows)
-
-
-def scaling_row(measured: Measured, name: str, run: Run) -> list[str]:
-    return [
-        f"{measured.size / 1e6:,.0f} MB, {measured.flows:,} flows",
-        name,
-        f"{run.wall:.3f} s",
-        f"{run.cpu:.3f} s",
-        megabytes(run.anonymous),
-        f"{measured.packets / run.wall:,.0f}",
-        times(run.wall / measured.runs["bare walk"].wall),
-    ]
+        ours = fastest(measured)
+        rows.append(
+            [
+                f"{measured.size / 1e6:,.0f} MB {measured.case.mix}",
+                f"{measured.flows:,}",
+                f"{ours.wall:.2f} s",
+                f"{measured.packets / ours.wall / 1e6:.2f}M",
+                megabytes(ours.anonymous),
+                times(ours.wall / measured.runs["bare walk"].wall),
+            ]
+        )
+    return table(["capture", "connections", "smbscope", "packets/s", "memory", "× the walk"], rows)
 
 
 def shares(measured: Sequence[Measured]) -> list[str]:
-    """Lists CPU time by thread for each number of workers."""
-    rows = []
+    """States the reading thread's share of the processor time, which limits what more threads gain."""
+    lines = []
     for one in measured:
-        for workers, seconds in one.by_thread.items():
-            reading, *working = seconds
-            total, busiest = sum(seconds), max(working, default=0.0)
-            rows.append(
-                [
-                    f"{one.case.name}, {workers} workers",
-                    f"{reading:.3f} s",
-                    f"{busiest:.3f} s",
-                    f"{total:.3f} s",
-                    f"{reading / total:.0%}",
-                    times(total / max(reading, busiest)),
-                ]
+        if one.by_thread:
+            read = [reading / (reading + sum(working)) for reading, *working in one.by_thread.values()]
+            most = max(sum(seconds) / max(seconds) for seconds in one.by_thread.values())
+            lines.append(
+                f"`{one.case.name}` with {min(one.by_thread)} to {max(one.by_thread)} workers: reading takes "
+                f"{min(read):.0%} to {max(read):.0%} of the processor time; with a core per thread, the busiest thread "
+                f"allows {times(most)} times the speed of one."
             )
-    if not rows:
-        return []
-    head = ["", "reading thread", "busiest worker", "all threads", "share of the reading thread", "speed-up at most"]
-    return [
-        "Processor time by thread. With a core for each, the busiest thread sets the pace: the last column is what",
-        "that allows over one thread, without the waits of threads for each other.",
-        "",
-        *table(head, rows),
-    ]
+    return [text for line in lines for text in (line, "")]
 
 
 def disturbance(measured: Sequence[Measured], load: float) -> list[str]:
@@ -259,32 +202,20 @@ def page(
         "",
         "Generated by `make bench`; do not edit.",
         "",
-    ]
-    text += [f"Measured on {datetime.date.today()}: {machine()}. {version(str(smbscope))}, {version('tshark')}.", ""]
-    text += ["```", "generate --mix MIX --flows N --bytes N [--snap N] -o FILE    # per capture, below"]
-    text += ["smbscope analyze --quiet FILE", "tshark -q -z smb2,srt -r FILE    # smb,srt for netbench"]
-    text += ["cat FILE > /dev/null", "walk FILE", "```", ""]
-    text += [
-        "The captures come from a seed (`cargo run --release -p smbscope-testkit --example generate`): `bulk` copies",
-        "large files over SMB 3.1.1, `office` is SMB 2.1 and 3.1.1, `netbench` SMB1, `site` many hosts with twelve",
-        "connections each, SMB 2.1 to 3.1.1, a quarter signed, some segments sent again; a number behind the name is",
-        "the snap length; `damaged` lacks a packet in a thousand, and has duplicates and reordered packets; `offload`",
-        "has large segments, as on a host with TSO. All are in the page cache.",
+        f"Measured on {datetime.date.today()}: {machine()}. {version(str(smbscope))}, {version('tshark')}.",
         "",
-        f"The programs take turns: {rounds} runs of each (median), one of tshark. The bare walk goes through a memory",
-        "map and touches each record header and the first 80 bytes of each packet: the least any reader must do.",
-        "Memory comes from `/proc/PID/status`, read some hundred times in a separate run: the resident set (`VmHWM`)",
-        "counts mapped pages of the capture, which the kernel may take back; anonymous memory (`RssAnon`) does not.",
+        "`smbscope analyze --quiet FILE`, `tshark -q -z smb2,srt -r FILE` (`smb,srt` for netbench) and a walk through",
+        "a memory map, which touches each record header and 80 bytes of each packet, take turns on generated captures",
+        f"in the page cache: {rounds} runs (median), one of tshark. Memory is anonymous memory; mapped pages of the",
+        "capture come on top, and the kernel takes them back. `bulk` copies large files over SMB 3.1.1, `office` is",
+        "SMB 2.1 and 3.1.1, `netbench` SMB1, `site` many hosts with twelve connections each; a number is the snap",
+        "length. `scripts/bench.py` has sizes and seeds.",
         "",
     ]
     text += disturbance(measured, load)
     if measured:
-        text += [*summary(measured), "## Targets", "", *targets(measured), "## Each capture", ""]
-        text += ["The ratio is to the time of `smbscope` without options, which uses all cores.", ""]
-        for one in measured:
-            text += programs(one)
+        text += [*summary(measured), "## Targets", "", *targets(measured)]
     if sizes or flows:
-        text += ["## Scaling", "", "Full payload: the office mix by size, the site mix by connections.", ""]
-        text += [*scaling(sizes, "size"), *scaling(flows, "flows")]
+        text += ["## Scaling", "", *scaling([*sizes, *flows])]
     text += shares(measured)
     return "\n".join(text).rstrip() + "\n"

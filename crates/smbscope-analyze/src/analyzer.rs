@@ -32,6 +32,7 @@ pub struct AnalyzerOptions {
     pub details: bool,
 }
 
+/// Bytes of names in a shard's connection summaries: `evicted_names`.
 const CONNECTION_NAMES_MAX: usize = 2 << 20;
 
 pub struct Analyzer<E: ExchangeSink> {

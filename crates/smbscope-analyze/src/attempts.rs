@@ -9,8 +9,7 @@ use smbscope_model::{ConnectAttempt, ConnectAttempts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// Maximum number of pairs of client and server, for SMB ports and others each. Keeps those with the smallest
-/// addresses.
+/// Client-server pairs with failed attempts. For SMB ports and others each. Keeps those with the smallest addresses.
 const MAX_ATTEMPT_PAIRS: usize = 1024;
 /// The NetBIOS session service may end a connection with a message of its own before any SMB message (RFC 1002 §4.3.4).
 const NETBIOS_PORT: u16 = 139;

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of sessions tracked. Beyond it, assume that sessions span parts.
+/// Sessions watched for channels; more: read again without shards.
 const MAX_WATCHED: usize = 1 << 18;
 
 /// Identifies a connection by its two sockets, so that a flow that continues after an eviction keeps its id.

@@ -4,10 +4,11 @@ use crate::names::is_kept_whole;
 use smbscope_model::command::Dialect;
 use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
 
-/// Maximum number of bytes copied from a frame that spans several segments. Members of a compound beyond it are not
-/// parsed.
+/// Bytes kept of a frame; later members are not parsed.
 pub(crate) const MAX_HEAD: usize = 64 * 1024;
+/// Bytes decompressed of a frame.
 pub(crate) const MAX_RECOVERED: usize = 64 * 1024;
+/// Members of a compound; the rest is not parsed.
 const MAX_COMPOUND: usize = 256;
 
 #[derive(Debug)]

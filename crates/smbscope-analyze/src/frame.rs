@@ -116,7 +116,7 @@ pub(crate) fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
-/// Maximum number of ranges. Older ones are merged, which only makes conclusions more careful.
+/// Gaps of a stream; older ones are merged. That only makes conclusions more careful.
 const MAX_RANGES: usize = 64;
 
 /// Ranges of a stream that may hide messages: gaps over frame boundaries, ranges without framing, truncated headers.

@@ -12,7 +12,7 @@ use smbscope_model::{PacketRef, Quality, STANDSTILL_LEAST, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
 const SEARCHED_SEGMENTS: u32 = 64;
-/// Longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
+/// Bytes of a frame without SMB header. It is 17 bits of NetBIOS length, more than raw commands can carry.
 const MAX_RAW: u32 = 0x1_ffff;
 
 #[derive(Debug)]

@@ -9,11 +9,13 @@ use smbscope_capture::batch::SegmentBatch;
 use smbscope_capture::reader::Backing;
 use std::sync::Arc;
 
-/// Minimum batch size in segments; passing on a batch has a cost.
+/// Segments of the smallest batch. Passing on a batch has a cost.
 const BATCH_LEAST: usize = 1024;
-/// Mean number of segments per connection in a batch that pays for loading the connection's state into the CPU cache.
+/// Segments per connection in a batch. Loading the connection's state into the CPU cache must pay off.
 const BATCH_OF_EACH: usize = 128;
+/// Segments of the largest batch.
 const BATCH_SEGMENTS: usize = 16384;
+/// Bytes of copied payload per batch.
 const BATCH_BYTES: usize = 2 << 20;
 const INTERVAL: usize = 512;
 

@@ -19,8 +19,9 @@ use smbscope_model::{
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Maximum number of users and shares in a connection summary, and of bytes in their names.
+/// Users, and shares, in a connection summary.
 const MAX_LISTED: usize = 16;
+/// Bytes of their names.
 const MAX_LISTED_BYTES: usize = 2048;
 
 /// Interval between reports: finished exchanges, and a fraction of the outstanding requests that a report inspects.

@@ -13,9 +13,13 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// SMB2 sessions of a shard: `evicted_names`.
 const MAX_SESSIONS: usize = 16_384;
+/// Shares of a session: `evicted_names`.
 const MAX_TREES: usize = 256;
+/// Open files of a session: `evicted_names`.
 const MAX_OPENS: usize = 16_384;
+/// Bytes of a name; longer ones are cut: `names_cut`.
 const MAX_NAME_BYTES: usize = 4096;
 
 impl HeapBytes for Arc<str> {

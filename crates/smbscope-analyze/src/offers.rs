@@ -10,8 +10,9 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Maximum number of distinct client offers, and of server offers, per shard. Real traffic has a few.
+/// Distinct offers of a shard: `evicted_names`. Clients and servers each; real traffic has a few.
 const MAX_OFFERS: usize = 256;
+/// Dialects named per client.
 const MAX_OFFERED_DIALECTS: usize = 24;
 
 #[derive(Debug, Default)]

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// Maximum number of skipped protocols listed; the packets of others are combined.
 pub const SKIPPED_LISTED: usize = 32;
 const PORTS_LISTED: usize = 5;
-/// Maximum time between the two captures of a connection before and after address translation.
+/// Time between two captures of a connection. One is before and one after address translation.
 const MAX_APART: Nanos = Nanos(10_000_000_000);
 
 #[derive(Debug, Default)]

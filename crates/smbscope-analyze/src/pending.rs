@@ -8,9 +8,11 @@ use smbscope_model::{
 use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
 
+/// Finished exchanges held for late retransmissions.
 const MAX_RECENT: usize = 16;
-/// Maximum age of a finished exchange held back: more than the first two retransmission timeouts of common systems.
+/// Time for which they are held. It is more than the first two retransmission timeouts of common systems.
 const MAX_RECENT_AGE: Nanos = Nanos(2_000_000_000);
+/// Retransmissions waiting for their frame to end.
 const MAX_UNASSIGNED: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,7 +242,7 @@ impl Unassigned {
     }
 }
 
-/// Up to this number, requests are searched linearly, as on nearly every connection.
+/// Requests that are searched linearly. Nearly every connection has fewer.
 const FEW_OUTSTANDING: usize = 64;
 
 /// Outstanding requests `R` of a connection, by the ids `K` that responses repeat and in the order of sending.

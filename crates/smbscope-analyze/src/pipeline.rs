@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 pub const SHARDS: usize = 16;
-/// Number of batches queued per worker, so that one can continue while another has more work.
+/// Batches queued per worker; then the reader waits. One worker can continue while another has more work.
 const BATCHES_AHEAD: usize = 8;
 const INTERVAL: usize = 1 << 12;
 

@@ -10,8 +10,9 @@ use smbscope_model::GrantedCaching;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Files of a session remembered as read.
 const MAX_READ_FILES: usize = 1024;
-/// Maximum number of tracked ranges per file. Adjacent reads share one range.
+/// Ranges remembered per file. Adjacent reads share one range.
 const MAX_STRETCHES_READ: usize = 3;
 
 #[derive(Debug, Clone)]

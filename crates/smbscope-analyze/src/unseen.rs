@@ -9,7 +9,7 @@ use smbscope_model::Quality;
 use smbscope_wire::smb2::Smb2Header;
 use std::collections::VecDeque;
 
-/// Maximum number of id ranges. When exceeded, the oldest gap is counted permanently.
+/// Ranges of message ids; the oldest hole then stays in `commands_unseen`.
 const MAX_ID_RANGES: usize = 64;
 /// Length of the smallest request with its frame header, one of SMB1 (MS-CIFS §2.2.3).
 const SMALLEST_MESSAGE: u64 = 4 + 32 + 3;

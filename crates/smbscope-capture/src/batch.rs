@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 const ARENA: u32 = u32::MAX;
-/// Longest payload that is copied because it seems to start a message.
+/// Bytes of a mapped payload copied because it may start a message.
 const COPIED_MAX: usize = 2048;
 
 /// Prefetch distance, in segments, when a batch is read out of order. The best of the values measured.

@@ -13,8 +13,7 @@ use std::marker::PhantomData;
 
 /// Block size in bytes at which a block is written; the last value may exceed it.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Maximum block size accepted from a (possibly damaged) piece. Each value, including the longest segment, is below 128
-/// KiB.
+/// Bytes of a block between processes; more is damage. Each value, including the longest segment, is below 128 KiB.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + (128 << 10);
 
 pub struct BlockWriter<W: Write> {

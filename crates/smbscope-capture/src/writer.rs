@@ -12,7 +12,7 @@ const SECTION_FIELDS: [u8; 16] = [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 
 const OPTION_COMMENT: u16 = 1;
 const OPTION_SHB_USERAPPL: u16 = 4;
 const OPTION_IF_TSRESOL: u16 = 9;
-/// Maximum number of interfaces per file; only damaged inputs need more.
+/// Interfaces of a written file; more is an error. Only damaged inputs need more.
 const MAX_WRITTEN_INTERFACES: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

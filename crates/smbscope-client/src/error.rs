@@ -95,7 +95,9 @@ fn in_words(time: Duration) -> String {
     format!("{number} {unit}")
 }
 
+/// Characters shown of another protocol's greeting.
 const GREETING_MAX: usize = 60;
+/// Bytes shown of an unknown greeting.
 const SHOWN_MAX: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,24 +3,27 @@
 use super::ClientError;
 use std::time::{Duration, Instant};
 
-/// Unsolicited messages (oplock and lease breaks) between two responses. A user of a workload has some dozens of files
-/// open.
+/// Oplock breaks between two responses; more: protocol violation. They include other unsolicited messages. A user of a
+/// workload has some dozens of files open.
 pub(super) const BREAKS_MAX: u32 = 4_096;
-/// Outstanding requests at which a further break ends the session.
+/// Outstanding requests at which a break ends the session.
 pub(super) const UNANSWERED_MAX: usize = 8_192;
-/// Interim responses per request. MS-SMB2 3.3.4.2 allows one.
+/// Interim responses per request; more: protocol violation. MS-SMB2 3.3.4.2 allows one.
 pub(super) const INTERIMS_MAX: u32 = 64;
-/// NetBIOS keep-alives between two messages: one every minute and a half for a day.
+/// NetBIOS keep-alives between messages; more: protocol violation. It is one every minute and a half for a day.
 pub(super) const KEEP_ALIVES_MAX: u32 = 1_024;
+/// Entries of a listing; more: protocol violation.
 pub(super) const LISTED_ENTRIES_MAX: usize = 1 << 20;
+/// Bytes of their names.
 pub(super) const LISTED_NAMES_MAX: usize = 64 << 20;
-/// SMB2: lowest acceptable MaxTransactSize, MaxReadSize and MaxWriteSize. Servers offer 64 KiB or more.
+/// Bytes per command that an SMB2 server must allow. MaxTransactSize, MaxReadSize and MaxWriteSize; servers offer 64
+/// KiB or more.
 pub(super) const TRANSFER_MIN: u32 = 4_096;
-/// SMB1: lowest acceptable MaxBufferSize (MS-CIFS 2.2.4.52.2).
+/// Bytes per message that an SMB1 server must allow. MaxBufferSize (MS-CIFS 2.2.4.52.2).
 pub(super) const SMB1_BUFFER_MIN: u32 = 1_024;
-/// Time limit for all commands of a connect, as a multiple of the command timeout.
+/// Command timeouts that a connect may take.
 pub(super) const CONNECT_TIMEOUTS: u32 = 4;
-/// Time limit for an operation, such as a listing or a large read, as a multiple of the command timeout.
+/// Command timeouts that an operation may take. An operation is a listing, or a large read or write.
 pub(super) const OPERATION_TIMEOUTS: u32 = 10;
 
 #[derive(Debug, Clone, Copy)]

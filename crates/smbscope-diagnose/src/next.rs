@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::prose::clean;
 use smbscope_model::{CaptureInfo, Nanos};
 
+/// Captures named in proposed commands.
 const NAMED_MAX: usize = 4;
 const BINS: i64 = 20;
 

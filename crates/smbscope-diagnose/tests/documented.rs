@@ -11,7 +11,7 @@ fn the_page_lists_the_causes_as_the_program_has_them() {
     let written = include_str!("../../../docs/causes.md");
     assert!(
         written == page::updated(written),
-        "docs/causes.md is stale; this rewrites it: make causes, or \
+        "docs/causes.md is stale; this rewrites it: make references, or \
          cargo run -p smbscope-diagnose --example causes -- docs/causes.md"
     );
 }

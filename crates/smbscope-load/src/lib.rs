@@ -17,10 +17,10 @@ pub mod bounded {
     use std::io::{self, Read};
     use std::path::Path;
 
-    /// Size limit of a workload or loadfile in bytes. dbench's `client.txt` has 26 million.
+    /// Bytes of a workload; more are refused. dbench's `client.txt` has 26 million.
     pub const WORKLOAD_MAX: u64 = 256 << 20;
 
-    /// Size limit of a TOML workload in bytes. The built-in ones have a few thousand.
+    /// Bytes of a TOML workload; more are refused. The built-in ones have a few thousand.
     pub const WORKLOAD_TABLE_MAX: usize = 1 << 20;
 
     /// Reads a whole file. Returns an error if it is larger than `most` bytes.

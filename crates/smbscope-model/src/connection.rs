@@ -65,7 +65,7 @@ pub struct ServerInterface {
 }
 
 impl ServerInterface {
-    /// Upper limit of interfaces kept for each connection.
+    /// Server interfaces kept per connection.
     pub const MAX_SERVER_INTERFACES: usize = 16;
 }
 
@@ -82,7 +82,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Upper limit of outages kept for each connection: the longest ones.
+    /// Outages listed per connection: the longest.
     pub const MAX_LISTED: usize = 8;
 }
 
@@ -179,7 +179,7 @@ pub enum SeenTwice {
 }
 
 impl SeenTwice {
-    /// Upper limit of connections that warnings name.
+    /// Connections captured twice that a warning names.
     pub const MAX_NAMED: usize = 8;
 }
 
@@ -206,7 +206,7 @@ pub struct ForeignReply {
 }
 
 impl ForeignReply {
-    /// Upper limit of servers that reports name.
+    /// Servers of other protocols that are listed.
     pub const MAX_LISTED: usize = 16;
 }
 
@@ -255,7 +255,7 @@ pub struct ConnectAttempt {
 }
 
 impl ConnectAttempt {
-    /// Upper limit of listed client-server pairs.
+    /// Client-server pairs listed with failed connection attempts.
     pub const MAX_LISTED: usize = 64;
 
     pub fn merge(&mut self, other: &ConnectAttempt) {

@@ -77,7 +77,7 @@ pub struct ClockStep {
 }
 
 impl ClockStep {
-    /// Upper limit of steps that reports list.
+    /// Clock steps listed; later ones are counted.
     pub const MAX_CLOCK_STEPS: usize = 16;
 
     /// Returns the size of the step; negative if the clock went back.

@@ -40,6 +40,8 @@ pub struct Provenance<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExchangeColumn {
     pub name: &'static str,
+    /// Markdown for `docs/exchange-table.md`. Empty if the column shares the last description of its data type.
+    pub about: &'static str,
     pub kind: ExchangeColumnKind,
 }
 
@@ -160,10 +162,15 @@ macro_rules! kind {
     };
 }
 
-/// Defines the columns: each with its name and the call that writes its value, which also determines the type.
+/// Defines the columns: each with its name, its description, and the call that writes its value, which also determines
+/// the type.
 macro_rules! columns {
-    ($row:ident, $exchange:ident: $($name:ident => $method:ident($value:expr);)*) => {
-        pub const COLUMNS: [ExchangeColumn; 46] = [$(ExchangeColumn { name: stringify!($name), kind: kind!($method) },)*];
+    ($row:ident, $exchange:ident: $($name:ident $(, $about:literal)? => $method:ident($value:expr);)*) => {
+        pub const COLUMNS: [ExchangeColumn; 46] = [$(ExchangeColumn {
+            name: stringify!($name),
+            about: concat!($($about)?),
+            kind: kind!($method),
+        },)*];
 
         impl ExchangeRow<'_> {
             pub(crate) fn fill(&self, cells: &mut impl Cells) {
@@ -176,48 +183,51 @@ macro_rules! columns {
 }
 
 columns! { row, exchange:
-    exchange_id => ordinal(Some(row.exchange_id));
+    exchange_id, "in the order in which exchanges ended; a flow is a TCP connection" => ordinal(Some(row.exchange_id));
     flow_id => ordinal(Some(exchange.flow.0));
-    client => name(Some(FormattedValue(exchange.endpoints.client.ip())));
-    client_port => port(exchange.endpoints.client.port());
+    client, "addresses" => name(Some(FormattedValue(exchange.endpoints.client.ip())));
+    client_port, "TCP ports" => port(exchange.endpoints.client.port());
     server => name(Some(FormattedValue(exchange.endpoints.server.ip())));
     server_port => port(exchange.endpoints.server.port());
-    protocol => name(Some(FormattedValue(row.protocol)));
+    protocol, "names of the specification; the subcommand is the use of the command" =>
+        name(Some(FormattedValue(row.protocol)));
     dialect => name(exchange.dialect.map(FormattedValue));
     command => name(Some(FormattedValue(exchange.command)));
     subcommand => name(exchange.subcommand.map(FormattedValue));
-    message_id => wide(exchange.message_id);
-    session_id => text(exchange.session_id.map(|id| FormattedValue(Hex { id, digits: row.id_digits(16) })));
-    user => name(exchange.user.as_deref());
+    message_id, "SMB2 MessageId, SMB1 MID" => wide(exchange.message_id);
+    session_id, "hexadecimal" =>
+        text(exchange.session_id.map(|id| FormattedValue(Hex { id, digits: row.id_digits(16) })));
+    user, "ends with `…` if it was cut: by the snap length, or at 4 KiB" => name(exchange.user.as_deref());
     tree_id => text(exchange.tree_id.map(|id| FormattedValue(Hex { id: id.into(), digits: row.id_digits(8) })));
     share => name(exchange.share.as_deref());
     file_id => text(exchange.file_id.map(FormattedValue::<FileId>));
-    path => text(exchange.path.as_deref());
-    status => name(exchange.status.map(FormattedValue));
-    capture => name(row.capture);
-    request_first_packet => ordinal(number(exchange.request.first));
+    path, "cut in the same way" => text(exchange.path.as_deref());
+    status, "of the final response" => name(exchange.status.map(FormattedValue));
+    capture, "file with the request" => name(row.capture);
+    request_first_packet, "packet numbers as in Wireshark, from 1" => ordinal(number(exchange.request.first));
     request_last_packet => ordinal(number(exchange.request.last));
     response_first_packet => ordinal(number(exchange.response.first));
     response_last_packet => ordinal(number(exchange.response.last));
-    request_first_ns => instant(time(exchange.request.first));
+    request_first_ns, "nanoseconds since 1970-01-01 00:00 UTC" => instant(time(exchange.request.first));
     request_last_ns => instant(time(exchange.request.last));
     interim_ns => instant(time(exchange.interim));
     response_first_ns => instant(time(exchange.response.first));
     response_last_ns => instant(time(exchange.response.last));
-    request_bytes => bytes(exchange.request.bytes);
+    request_bytes, "of the SMB messages" => bytes(exchange.request.bytes);
     response_bytes => bytes(exchange.response.bytes);
-    offset => wide(exchange.offset);
+    offset, "of reads, writes and locks; may use all 64 bits" => wide(exchange.offset);
     length => wide(exchange.length);
-    compounded => flag(exchange.compounded);
+    compounded, "true or false" => flag(exchange.compounded);
     signed => flag(exchange.signed);
     encrypted => flag(exchange.encrypted);
-    outcome => name(Some(exchange.outcome.name()));
-    request_packets => packets(exchange.request.packets);
+    outcome, "`complete`, or [the reason](definitions.md#what-counts) why the exchange has no times in the report" =>
+        name(Some(exchange.outcome.name()));
+    request_packets, "packets of each half, and retransmitted segments" => packets(exchange.request.packets);
     response_packets => packets(exchange.response.packets);
     retransmitted => packets(exchange.retransmitted);
-    group => name(Some(exchange.group.name()));
-    response_capture => name(row.response_capture);
-    response_time_ns => duration(row.duration(TimeKind::ResponseTime));
+    group, "the [group](definitions.md#groups); `Waiting` is an expected wait" => name(Some(exchange.group.name()));
+    response_capture, "file with the response, if it is another" => name(row.response_capture);
+    response_time_ns, "durations in nanoseconds" => duration(row.duration(TimeKind::ResponseTime));
     service_time_ns => duration(row.duration(TimeKind::ServiceTime));
     server_time_ns => duration(row.duration(TimeKind::ServerTime));
     retransmission_delay_ns => duration(row.duration(TimeKind::RetransmissionDelay));

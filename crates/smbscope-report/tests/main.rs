@@ -2,6 +2,7 @@
 
 mod bench;
 mod classic;
+mod columns;
 mod common;
 mod compare;
 mod csv;

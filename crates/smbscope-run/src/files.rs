@@ -16,10 +16,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const UNFINISHED: &str = ".partial";
 
-/// Longest file name that an unfinished file includes in its own; file systems limit names to 255 bytes.
+/// Bytes of a file's name in its temporary name. File systems limit names to 255.
 const NAME_MAX: usize = 200;
 
-/// Longest chain of symbolic links, as in Linux.
+/// Symbolic links followed; more are refused, as in Linux.
 const LINKS_MAX: usize = 40;
 
 /// Unfinished files of this process, removed when a signal ends it.

@@ -8,8 +8,11 @@ use smbscope_model::{CommandGroup, Exchange, GrantedCaching, groups};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+/// Files with repeated reads that are listed.
 const REREAD_FILES_MAX: usize = 1_000;
+/// Bytes of their names.
 const REREAD_NAMES_MAX: usize = 512 << 10;
+/// Clients with repeated reads that are listed.
 const REREAD_CLIENTS_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

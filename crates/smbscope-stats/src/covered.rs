@@ -2,7 +2,7 @@
 
 use smbscope_model::{Nanos, Timestamp};
 
-/// Number of separate stretches kept. Beyond it, the two with the smallest gap between them are joined.
+/// Waits kept apart per fact; the nearest two are joined.
 pub const STRETCHES_MAX: usize = 3;
 
 /// Length of a union of intervals, given in any order, in bounded memory. Exact unless one begins or ends in a joined

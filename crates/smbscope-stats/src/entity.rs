@@ -9,11 +9,10 @@ use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Maximum number of entries per table. Further keys share one entry.
+/// Shares, files, clients, servers, or users; others share one row.
 pub const ENTITIES_MAX: usize = 10_000;
 
-/// Limit for the total length of the names in a table of shares, files or users: 400 bytes for each of
-/// [`ENTITIES_MAX`].
+/// Bytes of names per such table: 400 each.
 const ENTITY_NAMES_MAX: usize = 4 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

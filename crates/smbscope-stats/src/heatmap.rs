@@ -11,6 +11,7 @@ use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+/// Intervals of the heat map; then they widen.
 pub const INTERVALS_MAX: usize = 512;
 /// Histogram buckets per factor of ten; each is 10% wide.
 pub const BUCKETS_A_DECADE: usize = 24;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, ExchangeOutcome, Nanos, ResponseStatus, TimeKind};
 use std::collections::BTreeMap;
 
-/// Maximum number of distinct error statuses per row. Beyond it, those with the largest codes are combined.
+/// Error statuses per row; the largest codes are combined.
 pub const STATUSES_MAX: usize = 128;
 
 #[derive(Debug, Clone, Copy)]

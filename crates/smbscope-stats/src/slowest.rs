@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Exchange, TimeKind};
 use std::cmp::Reverse;
 
+/// Slowest exchanges listed.
 pub const SLOWEST_MAX: usize = 100;
 
 /// Excludes expected waits.

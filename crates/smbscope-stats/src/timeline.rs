@@ -8,6 +8,7 @@ use crate::summary::{Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 
+/// Bins of the time line; then they widen.
 pub const BINS_MAX: usize = 4_096;
 
 const SECOND: Nanos = Nanos(1_000_000_000);

@@ -10,6 +10,7 @@ use crate::pending::PendingExchange;
 use smbscope_model::ExchangeOutcome;
 use std::collections::VecDeque;
 
+/// Recent encrypted requests whose sizes confirm pairs.
 const RECENT_REQUESTS: usize = 8;
 /// Number of additional requests assumed possible even if there was never more than one outstanding.
 const FEW: u64 = 2;
@@ -88,8 +89,9 @@ impl Doubt {
     }
 }
 
+/// Request sizes with known response sizes; the rarest is evicted.
 const MAX_HABITS: usize = 24;
-/// Maximum number of response sizes per request size. If there are more, the size is not predictive.
+/// Response sizes per request size; more confirm nothing.
 const MAX_ANSWERS: usize = 2;
 const LEAST_TIMES: u32 = 3;
 
@@ -150,6 +152,7 @@ impl Habits {
     }
 }
 
+/// Encrypted pairs with possibly interim responses; the oldest is timed.
 const MAX_SUSPECTS: usize = 64;
 
 /// Pairs whose response has the size of an interim response, held back in case another response follows.

@@ -25,9 +25,10 @@ use smbscope_wire::status::NtStatus;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
+/// Outstanding encrypted frames per connection: `evicted_requests`.
 const MAX_OUTSTANDING: usize = 512;
-/// Number of responses after which an apparently unanswered request is no longer assumed to be outstanding, since it
-/// may never be answered.
+/// Responses that may overtake a request. After them an apparently unanswered request is no longer assumed to be
+/// outstanding, since it may never be answered.
 const MAX_OVERTAKEN: u32 = 16;
 /// Pause of the client, as a multiple of the longest response time so far, that proves that nothing is outstanding.
 const PAUSE: i64 = 16;

@@ -8,6 +8,7 @@ use crate::frame::{Frame, Losses};
 use crate::unseen::SequenceTracker;
 use smbscope_wire::smb2::Nonce;
 
+/// Keys per connection whose nonces are followed.
 const MAX_KEYS: usize = 8;
 
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use crate::pending::PendingExchange;
 use smbscope_model::{ExchangeOutcome, Nanos, ResponseStatus, TimeKind};
 use smbscope_wire::status::NtStatus;
 
+/// Unconfirmed encrypted pairs; the oldest is not timed.
 const MAX_DOUBTFUL: usize = 64;
 
 impl Encrypted {

@@ -177,6 +177,7 @@ pub(super) fn may_be_breaks(bytes: u64) -> bool {
     })
 }
 
+/// Encrypted frames until ports decide roles: `sides_guessed`.
 const MAX_UNDECIDED: usize = 32;
 /// Decisive score. A size that is rare on the other side counts 1, an impossible one counts 2.
 const DECISIVE: i32 = 4;

@@ -27,7 +27,7 @@ const FOREIGN: u8 = u8::MAX;
 const ROUNDS_OF_SHORT: u8 = 10;
 const ROUNDS: u8 = 4;
 const SHORT: usize = 32;
-/// Limit for the size of cached names and pseudonyms, in bytes. The cache is cleared when it is full.
+/// Bytes of cached names and pseudonyms; then cleared.
 const REMEMBERED_BYTES_MAX: usize = 16 << 20;
 const PREFIXES: [&str; 2] = ["._", "~$"];
 const COMMON_NAMES: [&str; 33] = [
@@ -251,6 +251,7 @@ fn substitute(hash: [u8; 32], symbol: u8) -> u8 {
     ((factor * u32::from(symbol) + offset) % 49) as u8
 }
 
+/// Cached address pseudonyms; then cleared.
 const REMEMBERED_ADDRESSES_MAX: usize = 64 << 10;
 
 impl Disguise {

@@ -10,11 +10,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
+/// IP fragments waiting for their datagrams; then cut to headers.
 const MAX_FRAGMENTS: usize = 4096;
 
 const PRUNED_AT: usize = 4096;
+/// Packets for which a fragment waits.
 const MAX_FRAGMENT_AGE: u64 = 16 << 10;
-/// Maximum number of bytes before the payload of a fragmented segment: IP, tunnel and TCP headers.
+/// Header bytes of a fragmented segment: IP, tunnel and TCP.
 const MAX_FRAGMENT_HEADERS: usize = 256;
 /// Link type of raw IP of either version; the length of its headers without options.
 const RAW_IP: u32 = 101;
@@ -210,7 +212,9 @@ fn in_order((one, other): (SocketAddr, SocketAddr)) -> (SocketAddr, SocketAddr) 
     if one <= other { (one, other) } else { (other, one) }
 }
 
+/// Packets held until later ones decide what stays; then written and counted.
 const MAX_WAITING_PACKETS: usize = 256 << 10;
+/// Bytes of their headers, and at most 3/16 of `--memory`.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

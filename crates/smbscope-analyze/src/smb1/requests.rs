@@ -9,10 +9,11 @@ use smbscope_model::{Command, ResponseStatus};
 use smbscope_wire::smb1::{self, TransactionKind, TransactionProgress};
 use std::collections::VecDeque;
 
-/// Maximum number of outstanding requests per connection; servers allow about 50 (MaxMpxCount).
+/// Outstanding SMB1 requests per connection: `evicted_requests`. Servers allow about 50 (MaxMpxCount).
 const MAX_OUTSTANDING: usize = 4096;
 /// Length of the smallest SMB1 request with its frame header: the smallest gap that can hide one.
 const SMALLEST_REQUEST: u64 = 4 + 32 + 3;
+/// SMB1 responses without request kept per connection.
 const MAX_UNMATCHED: usize = 64;
 pub(super) const NO_ID: u16 = 0xffff;
 

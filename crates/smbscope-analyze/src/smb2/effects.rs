@@ -12,6 +12,7 @@ use smbscope_wire::smb2::{Created, FileReference, Smb2Response};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 
+/// Sessions of a connection: `evicted_names`.
 const MAX_JOINED: usize = 256;
 /// ShareType of a TREE_CONNECT response (MS-SMB2 §2.2.10).
 const SHARE_TYPE_PIPE: u8 = 2;

@@ -11,7 +11,7 @@ use smbscope_wire::smb2::messages::session_setup;
 use smbscope_wire::smb2::{self, Created, FileReference, Smb2Command, Smb2Request};
 use std::sync::Arc;
 
-/// Maximum number of outstanding requests per connection; servers grant no more than 8,192 credits.
+/// Outstanding SMB2 requests per connection: `evicted_requests`. Servers grant no more than 8,192 credits.
 const MAX_OUTSTANDING: usize = 8192;
 /// Message id of an unsolicited notification (MS-SMB2 §2.2.23).
 pub(super) const UNSOLICITED: u64 = u64::MAX;

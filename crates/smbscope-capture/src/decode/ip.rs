@@ -21,7 +21,7 @@ const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
-/// Maximum number of extension headers; a longer chain is damage.
+/// IPv6 extension headers; more: `malformed_packets`.
 const MAX_EXTENSION_HEADERS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,13 +208,15 @@ pub(super) fn upper_layer<F: Fields>(
     None
 }
 
+/// Unfinished IP datagrams; the oldest is dropped: `ip_datagrams_incomplete`.
 const MAX_DATAGRAMS: usize = 256;
+/// Bytes of an IP datagram.
 const MAX_LENGTH: u32 = 65_535;
-/// Maximum number of disjoint ranges in one datagram; no sender needs more.
+/// Disjoint ranges of a datagram; more: `ip_datagrams_incomplete`. No sender needs more.
 const MAX_STRETCHES: usize = 64;
 /// Maximum time between fragments of one datagram, because identifications are reused (RFC 791: 15 s; Linux: 30 s).
 const LIFETIME_NS: i64 = 30_000_000_000;
-/// Recently completed datagrams remembered, so that a duplicate fragment does not start a new one.
+/// Completed datagrams remembered. A duplicate fragment must not start a new one.
 const MAX_COMPLETED: usize = 64;
 const DUPLICATE_NS: i64 = 1_000_000_000;
 

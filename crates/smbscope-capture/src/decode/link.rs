@@ -3,7 +3,7 @@
 use super::fields::{Fields, Stays};
 use smbscope_model::SkippedProtocol;
 
-/// Maximum number of tags and labels before an IP header; deeper nesting is damage.
+/// Tags and labels before IP; more: `malformed_packets`.
 const MAX_TAGS: usize = 16;
 
 const IPV4: u16 = 0x0800;

@@ -21,6 +21,7 @@ use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp};
 use std::net::SocketAddr;
 use tcp::TcpHeader;
 
+/// Nested tunnels; deeper packets are skipped and counted.
 const MAX_TUNNELS: usize = 8;
 
 /// Decodes packets one by one. Keeps incomplete datagrams, and statistics that explain captures without SMB.
@@ -313,7 +314,7 @@ fn segment_of<'a>(
     }
 }
 
-/// Maximum number of protocols listed individually, not counting IP protocols and UDP ports, which all are.
+/// Other protocols counted one by one. IP protocols and UDP ports do not count towards it: all of them are listed.
 const MAX_SKIPPED_PROTOCOLS: usize = 128;
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use smbscope_model::SkippedProtocol;
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// Limit in bytes for headers other than TCP's; a single IPv6 extension header can take up to 2048.
+/// Header bytes of non-TCP packets in a slim copy. A single IPv6 extension header can take up to 2048.
 const MAX_HEADERS: usize = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,7 +31,7 @@ const ERSPAN_III: u16 = 0x22eb;
 const PPP: u16 = 0x880b;
 const ERSPAN_VERSION: u8 = 0xf0;
 
-/// Maximum number of GTP-U header extensions or TZSP tagged fields; a longer chain is damage.
+/// GTP-U extensions, or TZSP fields; more: `malformed_packets`.
 const MAX_OPTIONS: usize = 32;
 
 /// Returns true if a fragmented datagram must be reassembled to see its contents.

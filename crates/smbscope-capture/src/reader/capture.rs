@@ -29,7 +29,8 @@ pub(super) struct CaptureBudget {
     pub(super) window: u64,
 }
 
-/// Window size that a decompressor may always use: plain `zstd` needs 8 MiB, `xz -9` 64 MiB.
+/// Bytes that a decompression window may always have; larger ones share `--memory`. Plain `zstd` needs 8 MiB, `xz -9`
+/// 64 MiB.
 pub(super) const WINDOW_LEAST: u64 = 65 << 20;
 
 impl Default for CaptureBudget {

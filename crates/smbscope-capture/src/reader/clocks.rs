@@ -56,7 +56,7 @@ impl Looker {
 pub(super) const NEIGHBOURS: usize = 64;
 /// Smaller steps are reordering of neighbouring packets.
 const LEAST_STEP_NS: i64 = 50_000_000;
-/// Maximum number of bytes by which a stream may progress during the step.
+/// Bytes that a stream may progress during a clock step.
 const MAX_PROGRESS: i32 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +170,7 @@ const FIRST_LOOK: usize = 512;
 pub(super) const SAMPLE_BYTES: usize = 512 << 10;
 /// Disorder below this occurs within one capturing system.
 const LEAST_NS: i64 = 100_000;
-/// Evidence required: number of acknowledgments before their data, and their least share of a direction (one in four).
+/// Acknowledgments before their data that prove a second clock. They must also be one in four of a direction.
 const IMPOSSIBLE_MIN: usize = 3;
 const IMPOSSIBLE_SHARE: usize = 4;
 /// Round trip below which the capture point is so near to both ends that it does not matter which is nearer.

@@ -70,7 +70,7 @@ mod guard {
     use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-    /// Maximum number of guarded maps; truncating the file of any further one raises a plain SIGBUS.
+    /// Mapped files guarded against truncation; others raise SIGBUS.
     const MAX_GUARDED_MAPS: usize = 4096;
 
     /// Address range of a map and the flag to set if its file was truncated. `start` is zero for a free slot.

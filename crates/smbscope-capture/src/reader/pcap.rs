@@ -14,6 +14,7 @@ const MODIFIED: u8 = 24;
 const SUSE: u8 = 28;
 /// Plausibility checks that settle the header length: records examined, longest packet, largest time distance.
 const SETTLED_BY: usize = 4;
+/// Bytes of a packet that is plausible for a pcap variant.
 const MAX_SETTLED_LENGTH: u32 = 1 << 20;
 const YEAR_SECONDS: u32 = 366 * 86_400;
 /// Bytes after the file header that usually contain enough of them.

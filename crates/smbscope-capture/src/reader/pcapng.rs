@@ -20,10 +20,12 @@ const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_IF_TSOFFSET: u16 = 14;
 const BLOCK_OVERHEAD: usize = 12;
-/// Longest block accepted: the longest packet with room for options.
+/// Bytes of a block; more is damage. This is the longest packet with room for options.
 const MAX_BLOCK_LENGTH: u32 = MAX_CAPTURED_LENGTH + (1 << 20);
-/// Maximum number of interfaces per file, or per section for streams, which forget earlier sections.
+/// pcapng interfaces; packets of others: `unreadable_records`. Per file, or per section for streams, which forget
+/// earlier sections.
 const MAX_INTERFACES: usize = 1 << 20;
+/// Link types named.
 const MAX_LINK_TYPES: usize = 64;
 
 /// Timestamp unit of an interface (if_tsresol).

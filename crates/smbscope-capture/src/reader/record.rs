@@ -2,7 +2,7 @@
 //!
 //! Parsers are pure functions over a window of bytes, so that the same parser serves memory maps and pipes.
 
-/// Longest captured packet accepted: no capture tool writes longer ones, so the file is damaged.
+/// Bytes of a packet; more is damage. No capture tool writes longer ones.
 pub(super) const MAX_CAPTURED_LENGTH: u32 = 256 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,9 @@ use std::time::Duration;
 
 pub(super) const ENDS_INSIDE: &str = "the file ends in the middle of a record";
 
+/// Bytes decompressed at once.
 const CHUNK_LENGTH: usize = 256 << 10;
+/// Chunks decompressed ahead of the reader.
 const CHUNKS_AHEAD: usize = 4;
 /// Interval at which a blocked read checks the stop flag.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);

@@ -11,10 +11,11 @@ use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
 use crate::prefetch::Warmer;
 use smbscope_model::{ClockStep, Nanos};
 
-/// Capacity of a reorder window, in packets and in bytes of their records.
+/// Packets held to order a pipe; then: `packets_out_of_time_order`.
 pub(super) const WINDOW_PACKETS: usize = 4096;
+/// Bytes of these packets' records.
 pub(super) const WINDOW_BYTES: usize = 16 << 20;
-/// Up to this number of runs, merging them beats buffering packets in a window.
+/// Ascending runs that are merged; more are ordered in a window. Merging up to this number beats buffering packets.
 const FEW_RUNS: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,7 @@ pub(super) struct UnreadCapture<'a> {
     pub(super) start: usize,
 }
 
+/// Packets that show a coarse clock.
 const TICKS_MIN: u64 = 16;
 /// Smallest step of a clock that counts as coarse, in nanoseconds.
 const COARSE_NS: i64 = 100_000;

@@ -96,8 +96,7 @@ impl Sighting {
     }
 }
 
-/// Maximum number of fingerprints per direction. A copy that arrives after more packets than this counts as a
-/// retransmission.
+/// Packets compared per direction; later copies count as retransmissions.
 const MAX_FINGERPRINTS: usize = 3584;
 /// Fingerprints per set; a new one replaces the oldest.
 const WAYS: usize = 7;
@@ -217,7 +216,7 @@ const FIRST_LAG: Nanos = Nanos(100_000);
 const KNOWN_LAG: Nanos = Nanos(20_000_000);
 /// Maximum difference of the timestamp options by then, in ticks of 1 ms (RFC 7323 §5.4).
 const KNOWN_TICKS: u32 = 20;
-/// Packets at a second layer needed to establish it.
+/// Packets that establish a second layer of a host.
 const KNOWN_MIN: u32 = 16;
 
 #[derive(Debug, Default)]

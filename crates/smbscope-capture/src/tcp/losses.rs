@@ -11,6 +11,7 @@ use crate::segment::TcpSegment;
 use smbscope_model::{FlowDirection, Nanos, Outage, Timestamp};
 use std::collections::VecDeque;
 
+/// Late ranges remembered per direction.
 const RECENT_STALLS: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -140,9 +141,9 @@ impl Outages {
     }
 }
 
-/// Number of retransmissions that a D-SACK can still refer to.
+/// Retransmissions that a D-SACK can still name.
 const MAX_RESENT: usize = 64;
-/// Number of stalls that a later one can still overlap.
+/// Stalls that a later one can still overlap.
 const MAX_DELAYS: usize = 64;
 
 #[derive(Debug, Clone, Copy)]

@@ -13,10 +13,11 @@ use std::collections::VecDeque;
 const ORIGIN: u64 = 1 << 40;
 /// Packets without data remembered to recognise duplicates.
 const RECENT_PACKETS: usize = 8;
-/// Data segments remembered to date the first copy of a retransmission and to recognise duplicates.
+/// Segments remembered to recognise copies. They date the first copy of a retransmission.
 const RECENT_SEGMENTS: usize = 64;
-/// Gaps remembered to recognise packets that turn up late.
+/// Gaps remembered to recognise late packets.
 const RECENT_GAPS: usize = 32;
+/// Unacknowledged segments tracked; the oldest are forgotten.
 const MAX_UNACKNOWLEDGED: usize = 1024;
 /// Longest interval between two captures of one packet, for packets without an IP identification.
 const DUPLICATE_WINDOW: Nanos = Nanos(1_000_000);

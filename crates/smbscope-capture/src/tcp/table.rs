@@ -12,7 +12,7 @@ const PLACE_BYTES: usize = 2 * size_of::<(FlowKey, usize)>();
 /// Time for which an ended flow stays in the table, to recognise its late packets.
 const LINGER_NS: i64 = 10_000_000_000;
 
-/// Size of the direct-mapped cache in front of the hash table.
+/// Flows of a shard found without hashing. It is the size of the direct-mapped cache in front of the hash table.
 const AT_HAND: usize = 64;
 
 /// Both ends of a flow, the smaller one first, so that both directions have the same key.

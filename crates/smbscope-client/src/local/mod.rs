@@ -24,7 +24,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Largest read or write per call: the size that SMB 3 servers allow per command.
+/// Bytes per call on a local folder. SMB 3 servers allow this size per command.
 const TRANSFER_MAX: u32 = 8 << 20;
 
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
 use smbscope_wire::smb1::{self, Smb1Header};
 use smbscope_wire::status::NtStatus;
 
-/// Maximum number of outstanding commands in a queue. Servers allow 50 (Samba, Windows).
+/// Outstanding SMB1 commands of a queue. Servers allow 50 (Samba, Windows).
 pub(super) const OUTSTANDING_MAX: usize = 64;
 
 /// Discarded MIDs remembered, enough for an abandoned queue: they distinguish late responses from protocol errors.

@@ -109,7 +109,7 @@ impl Smb1ClientSession {
     }
 }
 
-/// Largest block: the range of a 16-bit count, in whole sectors.
+/// Bytes of a raw block: a 16-bit count, in whole sectors.
 const BLOCK_MAX: u32 = 0xfe00;
 
 /// Returns the largest block for a server with these capabilities and MaxRawSize, or `None` if raw mode is not wanted.

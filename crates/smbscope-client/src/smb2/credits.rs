@@ -3,7 +3,7 @@
 /// Bytes that one credit pays for (3.1.5.2).
 pub(super) const BYTES_PER_CREDIT: usize = 65_536;
 
-/// Maximum number of credits to request: the default limit of Windows and Samba.
+/// SMB2 credits requested. It is the default limit of Windows and Samba.
 const CREDITS_MAX: u32 = 8_192;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Writes the list of causes into docs/causes.md (`make causes`).
+//! Writes the list of causes into docs/causes.md (`make references`).
 
 mod page;
 

@@ -14,42 +14,76 @@ pub(crate) fn updated(page: &str) -> String {
     format!("{before}{FROM}{}{TO}{after}", list())
 }
 
-fn described(culprit: Culprit) -> &'static str {
-    match culprit {
-        Culprit::Server => "the server, its storage, or software on it",
-        Culprit::Network => "distance, bandwidth or loss",
-        Culprit::Client => "a client machine: its network stack, its processor, or a file or lock that it holds",
-        Culprit::Application => "the way a program uses the share",
-        Culprit::Capture => "the capture hides what would tell",
-        Culprit::Nothing => "nobody",
-    }
-}
-
 fn list() -> String {
     let catalogue = Catalogue::default();
-    let of = |culprit: Culprit| catalogue.entries().filter(move |(_, entry)| entry.culprit == culprit);
-    let mut text = String::from("\n| culprit | causes |\n|---|---|\n");
-    let groups = Culprit::ALL.into_iter().filter(|culprit| of(*culprit).next().is_some());
-    for culprit in groups.clone() {
-        let links: Vec<String> = of(culprit).map(|(id, _)| format!("[`{id}`](#{id})")).collect();
-        let _ = writeln!(text, "| `{}`: {} | {} |", culprit.key(), described(culprit), links.join(", "));
-    }
-    for culprit in groups {
-        for (id, entry) in of(culprit) {
+    let mut text = String::from("\nA word in `code` is a threshold, with its default. Reports explain the advice.\n");
+    for culprit in Culprit::ALL {
+        let of_culprit: Vec<_> = catalogue.entries().filter(|(_, entry)| entry.culprit == culprit).collect();
+        if !of_culprit.is_empty() {
+            let _ = write!(text, "\n### {}\n", heading(culprit));
+        }
+        for (id, entry) in of_culprit {
             text += &section(id, entry);
         }
     }
     text
 }
 
-fn section(id: &str, entry: &CauseDefinition) -> String {
-    let mut text = format!("\n### {id}\n\n**{}** (`{}`). {}\n\n", entry.title, entry.culprit.key(), entry.condition);
-    let thresholds: Vec<String> = entry.thresholds().map(|(name, value)| format!("`{name} = {value}`")).collect();
-    if !thresholds.is_empty() {
-        let _ = writeln!(text, "- Thresholds: {}", thresholds.join(", "));
+fn heading(culprit: Culprit) -> &'static str {
+    match culprit {
+        Culprit::Server => "Server: its hardware, or software on it",
+        Culprit::Network => "Network: distance, bandwidth or loss",
+        Culprit::Client => "Client: its network stack, processor, or a file or lock that it holds",
+        Culprit::Application => "Application: its use of the share",
+        Culprit::Capture => "Capture: it can't show the cause",
+        Culprit::Nothing => "Nothing",
     }
-    let _ = writeln!(text, "- What to do: {}\n- Source: {}", linked(entry.advice), linked(entry.source));
-    text
+}
+
+fn section(id: &str, entry: &CauseDefinition) -> String {
+    let mut condition = entry.condition.to_owned();
+    for (name, value) in entry.thresholds() {
+        let value = value.to_string();
+        condition = condition.replacen(&format!("`{name}`"), &format!("`{name}` ({})", value.trim_matches('"')), 1);
+    }
+    let source = source(entry.source).map_or_else(String::new, |source| format!(" ({})", linked(source)));
+    format!("\n#### {id}\n\n**{}.** {condition}\n\n{}{source}\n", entry.title, linked(&instructions(entry.advice)))
+}
+
+/// Returns a source without what it says there; `None` for a rule of this page.
+fn source(source: &str) -> Option<&str> {
+    let (name, _) = source.split_once(": ").unwrap_or((source, ""));
+    (name != "docs/causes.md").then_some(name)
+}
+
+/// First words of instructions.
+const INSTRUCTIONS: [&str; 29] = [
+    "allow", "capture", "check", "compare", "copy", "divide", "find", "give", "have", "keep", "let", "limit", "look",
+    "make", "measure", "move", "pack", "raise", "scan", "see", "serve", "set", "shorten", "start", "switch", "update",
+    "use", "wake", "watch",
+];
+/// Words that refer to the sentence before, and the length in words of an instruction that needs it anyway.
+const REFERENCES: [&str; 5] = ["it", "its", "such", "them", "they"];
+const SHORT: usize = 9;
+
+/// Returns the sentences of an advice that say what to do, without explanations, except one that the first instruction
+/// refers to. Returns the whole advice if it has no instruction.
+fn instructions(advice: &str) -> String {
+    let sentences: Vec<&str> = advice.split_inclusive(". ").collect();
+    let Some(first) = sentences.iter().position(|sentence| instructs(sentence)) else { return advice.to_owned() };
+    let mut words = sentences[first].split(|sign: char| !sign.is_alphabetic());
+    let refers = words.any(|word| REFERENCES.contains(&word)) || sentences[first].split(' ').count() <= SHORT;
+    let from = if refers { first.saturating_sub(1) } else { first };
+    let kept = sentences[from..].iter().enumerate().filter(|(at, sentence)| *at == 0 || instructs(sentence));
+    kept.map(|(_, sentence)| *sentence).collect::<String>().trim_end().to_owned()
+}
+
+/// Returns true if a sentence, or a part of it after a punctuation mark, begins with an instruction.
+fn instructs(sentence: &str) -> bool {
+    let is_verb = |word: &str| INSTRUCTIONS.contains(&word.trim_end_matches(','));
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    let follows = words.windows(2).any(|pair| pair[0].ends_with([':', ';', ',']) && is_verb(pair[1]));
+    follows || words.first().is_some_and(|first| is_verb(&first.to_lowercase()))
 }
 
 /// Turns file names of pages into links, and escapes Markdown syntax.
@@ -62,7 +96,6 @@ fn linked(text: &str) -> String {
 fn link(word: &str) -> String {
     let path = word.trim_matches(|sign: char| !sign.is_ascii_alphanumeric());
     let (folder, title) = match path.strip_prefix("docs/") {
-        Some("causes.md") => return word.replace(path, "own rule"),
         Some(page) => (page.to_owned(), page.trim_end_matches(".md").to_owned()),
         None if path.starts_with("studies/") && path.ends_with(".toml") => (format!("../{path}"), path.to_owned()),
         None => return word.to_owned(),

@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+/// Causes, and notes: the worst.
 const LISTED_MAX: usize = 100;
 /// A specific cause replaces a general one if it explains at least this fraction of its time.
 const EXPLAINS: f64 = 0.5;

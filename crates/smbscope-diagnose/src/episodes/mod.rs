@@ -19,7 +19,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 pub const GAP: Nanos = Nanos(2_000_000_000);
+/// Episodes per client; then pauses must be longer.
 pub const EPISODES_MAX: usize = 64;
+/// Clients with episodes.
 pub const EPISODE_CLIENTS_MAX: usize = 512;
 const COMMANDS_LEAST: u64 = 10;
 

@@ -8,11 +8,13 @@ use smbscope_wire::smb2;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Files of a kind that can name an episode.
 const NAMES_MAX: usize = 16;
 /// Minimum number of files in a copy of little data; each is opened about once.
 const COPY_FILES: u64 = 10;
 /// Minimum number of written documents in an upload; fewer are a save.
 const UPLOAD_DOCUMENTS: usize = 3;
+/// Renames of open files followed at once.
 const RENAMES_MAX: usize = 16;
 const PROFILE_FILES: u64 = 30;
 const COPY_BYTES: u64 = 10_000_000;

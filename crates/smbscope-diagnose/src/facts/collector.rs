@@ -22,11 +22,15 @@ use std::sync::Arc;
 /// Psychology of Human-Computer Interaction", 1983).
 const PERSON_LEAST: Nanos = Nanos(100_000_000);
 const USER_PAUSE: Nanos = Nanos(700_000_000);
+/// Client-server pairs searched for causes.
 pub(crate) const PAIRS_MAX: usize = 4_096;
-/// Maximum number of clients, and of client-server pairs, with a timeline.
+/// Clients, and client-server pairs, with a timeline.
 pub(crate) const TIMELINES_MAX: usize = 512;
+/// Servers with a timeline.
 pub(crate) const SERVERS_MAX: usize = 256;
+/// Paths opened again or listed.
 pub(crate) const PATHS_MAX: usize = 16_384;
+/// Bytes of their names.
 pub(crate) const PATH_NAMES_MAX: usize = 4 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

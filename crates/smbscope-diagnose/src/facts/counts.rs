@@ -124,6 +124,7 @@ impl PeakWindowCount {
     }
 }
 
+/// Lock releases and oplock breaks per client.
 const EVENTS_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

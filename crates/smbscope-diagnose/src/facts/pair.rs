@@ -18,7 +18,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+/// Characters of a path in evidence.
 const NAME_MAX: usize = 60;
+/// Users named per client and server.
 const USERS_MAX: usize = 8;
 
 #[derive(Debug, Clone, Copy)]

@@ -13,6 +13,7 @@ use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Paths of a connection that are followed.
 pub(crate) const RECENT_PATHS_MAX: usize = 32;
 /// Opens or listings of the same path within this time form one pattern.
 pub(crate) const REPEAT_WINDOW: Nanos = Nanos(10_000_000_000);

@@ -8,6 +8,7 @@ use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Longest waits per client and server.
 pub(crate) const WAITS_MAX: usize = 64;
 pub(crate) const WAIT_LEAST: Nanos = Nanos(100_000_000);
 
@@ -96,6 +97,7 @@ impl Waits {
     }
 }
 
+/// Files of a connection with refused opens.
 const OPEN_MAX: usize = 16;
 /// Pauses longer than this mean that the client abandoned the request.
 const GIVE_UP: Nanos = Nanos(10_000_000_000);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
+/// Slots of a write without pause; then merged.
 pub(crate) const SLOTS_MAX: usize = 32;
 const SLOT_BYTES: u64 = 1 << 20;
 /// A pause of this length ends the stream, as for episodes.

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Threads per client in a prediction.
 const LANES_MAX: usize = 64;
 /// Number of files that must move between connections before they are treated as one pool.
 const HANDED_LEAST: usize = 3;

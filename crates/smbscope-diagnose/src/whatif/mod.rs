@@ -23,6 +23,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use tcp::Behavior;
 
+/// Commands for `--what-if`; more are refused.
 pub const COMMANDS_MAX: usize = 200_000;
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -78,6 +78,7 @@ const MAJORITY: u32 = 2;
 /// Number of equal results, without a different one, that make it certain.
 const SURE: u32 = 3;
 
+/// Loads tried on each side of the capacity.
 const RANGE_STEPS_MAX: u32 = 4;
 
 pub(crate) fn search(engine: &mut Engine<'_>, criterion: &Criterion, search: Search) -> CapacityResult {

@@ -12,7 +12,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Maximum number of exchanges kept per load point over all workers, about 130 MB. Further ones are counted.
+/// Exchanges kept per load point; more: no `exchanges.parquet`. Over all workers, about 130 MB. Further ones are
+/// counted.
 pub const EXCHANGES_MAX: usize = 250_000;
 
 #[derive(Debug)]

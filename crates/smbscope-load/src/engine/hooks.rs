@@ -70,7 +70,7 @@ impl StopFlag {
 
 pub(crate) const PUBLISH: Duration = Duration::from_millis(250);
 
-/// Maximum number of error statuses listed between two looks. Others only count as errors.
+/// Error statuses per look at a run.
 const STATUSES_MAX: usize = 64;
 
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::{Summary, SummaryPrecision};
 use std::time::{Duration, Instant};
 
-/// Maximum number of jobs kept individually: the first ones of a load point.
+/// Jobs listed per load point: the first.
 pub const JOBS_KEPT_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

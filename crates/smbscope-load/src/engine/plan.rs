@@ -8,9 +8,10 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
+/// Intervals of a load point; more are refused.
 const INTERVALS_MAX: u128 = 100_000;
 
-/// Maximum number of connections per session, the same as in Windows.
+/// Connections per session, as in Windows; more are refused.
 const CONNECTIONS_MAX: u32 = 32;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -163,11 +164,12 @@ impl RampPlan {
     }
 }
 
-/// Maximum number of load points in a ramp. A range for a search may have more.
+/// Load points of a ramp; more are refused. A range for a search may have more.
 pub const LOAD_POINTS_MAX: usize = 1_000;
-/// Maximum number of users: each needs a connection, and so a local port.
+/// Users; more are refused. Each needs a connection, and so a local port.
 pub const USERS_MAX: u32 = 60_000;
 
+/// Operations a second; more are refused.
 pub const RATE_MAX: u32 = 10_000_000;
 
 /// Number of users of each load point, in the order of execution.

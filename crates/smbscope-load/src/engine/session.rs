@@ -98,6 +98,7 @@ const PAYLOAD: usize = 4 << 20;
 const WRITE_MAX: usize = PAYLOAD - SHIFT_MAX;
 /// Writes at different offsets start at different places in the payload, up to this many bytes in.
 const SHIFT_MAX: usize = 64 << 10;
+/// Directory levels removed; more is an error.
 const DEPTH_MAX: usize = 128;
 /// Every server supports this class, and SMB1 an equivalent (MS-FSCC 2.4.8).
 const LISTED: Info = Info::FILE_BOTH_DIRECTORY_INFORMATION;

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::Timestamp;
 use std::time::{Duration, Instant};
 
-/// Shorter gaps are not recorded.
+/// Shortest gap between responses that is recorded.
 const GAP_MIN: Duration = Duration::from_millis(50);
-/// Maximum number of gaps kept per worker: the first ones. Enough for one per second of a day.
+/// Gaps kept per worker: the first. Enough for one per second of a day.
 const GAPS_MAX: usize = 100_000;
-/// Minimum length of a stall. It must also be [`STALL_TIMES_MEDIAN`] times the median response time. This is noticeable
-/// to people, and far above a command that is merely slow.
+/// Shortest stall. It must also be [`STALL_TIMES_MEDIAN`] times the median response time. This is noticeable to people,
+/// and far above a command that is merely slow.
 pub const STALL_MIN: Duration = Duration::from_millis(200);
 /// See [`STALL_MIN`].
 pub const STALL_TIMES_MEDIAN: u32 = 100;
-/// Maximum number of stalls kept per load point: the longest.
+/// Stalls kept per load point: the longest.
 pub const STALLS_MAX: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum number of consecutive steps that send no command. They take no time, so the user would loop forever.
+/// Steps without command until a user yields. They take no time, so the user would loop forever.
 const STEPS_WITHOUT_COMMAND_MAX: u32 = 1_000;
 
 const LEFT_BEHIND: &str = ": another workload left it in this directory; remove it with bench clean";

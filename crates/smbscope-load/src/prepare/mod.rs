@@ -77,6 +77,7 @@ impl ForeignEntries {
     }
 }
 
+/// Names that `clean` lists as kept.
 const LEFT_NAMED_MAX: usize = 5;
 
 #[derive(Debug, thiserror::Error)]

@@ -69,7 +69,7 @@ pub struct WorkloadDefinition {
     pub text: Option<String>,
 }
 
-/// Maximum length of a definition that is kept, in bytes. TOML files fit; loadfiles mostly do not.
+/// Bytes of a definition kept; of longer ones, the SHA-256. TOML files fit; loadfiles mostly do not.
 pub const DEFINITION_MAX: usize = 64 << 10;
 
 impl WorkloadDefinition {

@@ -29,6 +29,7 @@ pub(crate) fn own_directory(directory: &str, number: u32) -> String {
     format!("{directory}\\user{:05}", u64::from(number) + 1)
 }
 
+/// Characters of a path in errors.
 const PATH_SHOWN_MAX: usize = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +144,7 @@ fn is_wildcard(c: char) -> bool {
     matches!(c, '"' | '<' | '>' | '*' | '?')
 }
 
-/// Limit for the total length of all names of a workload, in bytes.
+/// Bytes of names that a workload creates; more are refused.
 pub(crate) const NAMES_MAX: usize = 8 << 20;
 
 /// Names that a workload creates in a user's directory, apart from those of file sets.

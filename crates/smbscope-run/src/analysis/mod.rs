@@ -290,6 +290,7 @@ impl AnalysisPass {
     }
 }
 
+/// Bytes of a thresholds file; more are refused.
 const THRESHOLDS_MAX: u64 = 1 << 20;
 
 pub fn catalogue(thresholds: Option<&Path>) -> Result<Catalogue, AnalysisError> {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+/// Exchanges passed to the table's writer at once.
 const BATCH_EXCHANGES: usize = 256;
 const EXCHANGE_BATCHES_AHEAD: usize = 4;
 

@@ -23,7 +23,7 @@ use smbscope_report::bench::BenchDocument;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
-/// Maximum number of threads for the users of a local folder; more users share them.
+/// Threads on a local folder; more users share them.
 const FOLDER_THREADS_MAX: usize = 256;
 
 /// A run that is ready to start: the server has answered, and there is a place for the results.

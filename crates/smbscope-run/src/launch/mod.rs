@@ -36,6 +36,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use until::CompletionProbe;
 
+/// Launches of a series; more are refused.
 pub const LAUNCHES_MAX: u32 = 1_000;
 
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 /// Runs the program with a parent-death signal, so that it dies with this process (setpriv(1), util-linux).
 const SETPRIV: &str = "setpriv";
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longer output lines are split at this many bytes.
+/// Bytes of an output line; longer ones are split.
 const LINE_MAX: u64 = 64 << 10;
-/// Number of output lines kept; older ones are dropped.
+/// Output lines kept: the last.
 const LINES_MAX: usize = 1_000;
 
 type TimedOutputLines = Arc<Mutex<Vec<(Instant, String)>>>;

@@ -129,6 +129,7 @@ fn bare(until: &Until) -> String {
 
 /// Maximum depth of the search. Window managers wrap application windows in their own.
 const LEVELS: u32 = 4;
+/// Windows of a display that are searched.
 const WINDOWS_MAX: usize = 4_096;
 const TEXT_WORDS: u32 = 256;
 

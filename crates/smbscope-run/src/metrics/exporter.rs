@@ -10,6 +10,7 @@ use url::Url;
 
 /// Timeout of a request. A usable exporter answers within the sampling interval of one second.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Bytes of an exporter's response; more are refused.
 const ANSWER_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Maximum number of values kept: 24 metrics for a day.
+/// Server metrics kept: 24 for a day.
 const METRICS_MAX: usize = 24 * 86_400;
 
 /// Ports of a Samba server that is not private.

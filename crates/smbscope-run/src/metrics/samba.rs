@@ -18,6 +18,7 @@ pub(super) struct Samba {
     before: Option<(Instant, BTreeMap<SambaOperation, SambaCount>)>,
 }
 
+/// Failures of smbstatus in a row; then it is not asked again.
 const FAILURES_MAX: u32 = 3;
 
 #[derive(Debug, Clone)]

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-/// Maximum size of a created file: 1 TiB. Sizes in a capture may be anything.
+/// Bytes of a recorded file; longer ones are shortened. Sizes in a capture may be anything.
 const RECORDED_FILE_MAX: u64 = 1 << 40;
+/// Bytes of all recorded files.
 const RECORDED_BYTES_MAX: u64 = 16 << 40;
+/// Bytes of their paths; others are not created.
 const RECORDED_PATHS_MAX: usize = 32 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,8 @@ const OPEN_BY_FILE_ID: u32 = 0x0000_2000;
 const OPENED: u32 = 1;
 const CREATED: u32 = 2;
 
-/// Maximum depth of a path: 255 one-letter directories exceed the 260 characters that most clients and servers accept.
+/// Levels of a recorded path; deeper ones are not replayed. 255 one-letter directories exceed the 260 characters that
+/// most clients and servers accept.
 const RECORDED_LEVELS_MAX: usize = 255;
 
 pub(super) struct RecordingBuilder<'k> {

@@ -21,9 +21,9 @@ use smbscope_model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of commands in a recording. Larger captures need a filter.
+/// Commands of a recording; more are refused. Larger captures need a filter.
 pub const RECORDED_MAX: usize = 100_000;
-/// Maximum size of the paths in its opens.
+/// Bytes of the paths in its opens; more are refused.
 pub const RECORDED_NAMES_MAX: usize = 8 << 20;
 
 #[derive(Debug)]

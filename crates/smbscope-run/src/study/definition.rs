@@ -13,7 +13,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use toml::{Spanned, Table, Value};
 
+/// Variants of a study; more are refused.
 pub const VARIANTS_MAX: usize = 1_000;
+/// Repetitions of a variant; more are refused.
 pub const RUNS_OF_A_VARIANT_MAX: u32 = 1_000;
 /// Default repetitions: the fewest that allow a confidence interval.
 const REPETITIONS: u32 = 5;
@@ -495,7 +497,7 @@ fn lot(seed: u64, turn: VariantRepetition) -> Vec<u8> {
     Sha256::digest(numbers.map(u64::to_le_bytes).concat()).to_vec()
 }
 
-/// Bytes of a variant's name used for its folder; file systems limit names to 255.
+/// Bytes of a variant's name in its folder's name. File systems limit names to 255.
 const FOLDER_NAME_MAX: usize = 80;
 
 fn folder(name: &str) -> String {

@@ -17,6 +17,7 @@ pub const STUDY: &str = "study.json";
 
 pub const PAGE: &str = "study.html";
 
+/// Bytes of a study's document; more are refused.
 pub(super) const STUDY_MAX: u64 = 256 << 20;
 
 pub(super) struct Memory {

@@ -23,10 +23,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Maximum number of leaves. Real traffic has a few hundred; in a hostile capture, the excess is counted per group but
-/// not per command.
+/// Combinations of command, subcommand and group; others count per group. Real traffic has a few hundred.
 pub const LEAVES_MAX: usize = 2_048;
 
+/// Combinations found without hashing.
 const RECENT_LEAVES: usize = 8;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

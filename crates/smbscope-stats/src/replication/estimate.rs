@@ -122,6 +122,7 @@ fn normal() -> Normal {
     Normal::standard()
 }
 
+/// Repetitions that a comparison may propose.
 pub const REPETITIONS_MAX: u32 = 10_000;
 
 /// Confidence of the upper bound for the variance used in planning: five runs underestimate it in more than half of all

@@ -20,8 +20,9 @@ use crate::random::Random;
 use estimate::{LogRatioEstimate, RepetitionVariance};
 use serde::{Deserialize, Serialize};
 
-/// Minimum number of runs of each side, or blocks, for an interval.
+/// Runs of each side, or blocks, for a confidence interval.
 pub const REPETITIONS_MIN: usize = 5;
+/// Runs of each side for a range.
 const RANGE_MIN: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,7 +7,7 @@ use super::estimate::{LogRatioEstimate, sorted};
 use super::{BaselineRatio, ReplicationSettings, Scope, is_usable};
 use crate::random::Random;
 
-/// Minimum number of independent blocks of each side for an interval. With fewer, their variance is unknown.
+/// Independent blocks of each side for an interval. With fewer, their variance is unknown.
 const BLOCKS_MIN: f64 = 4.0;
 
 pub struct Course<'a> {

@@ -20,11 +20,12 @@ use smbscope_model::{Exchange, TimeKind};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Maximum number of slices. Up to here everything is exact.
+/// Slices of `--by`; then half of them are combined. Up to here everything is exact.
 pub const SLICES_MAX: usize = 20_000;
 
 pub const SLICES_KEPT: usize = 10_000;
 
+/// Bytes of their names.
 const SLICE_NAMES_MAX: usize = 32 << 20;
 
 #[derive(Debug, Clone)]

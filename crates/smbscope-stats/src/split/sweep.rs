@@ -8,13 +8,13 @@ use smbscope_model::{
     CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Standstill, Timestamp,
 };
 
-/// Maximum think time of a client. A longer pause is idle.
+/// Think time; a longer pause is idle.
 pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
 
-/// Maximum number of commands held until all earlier ones are known. A command outstanding while more than this many
-/// others end is counted only from then on.
+/// Commands held until all earlier ones are known. A command outstanding while more than this many others end is
+/// counted only from then on.
 pub(super) const HELD_MAX: usize = 256;
-/// Maximum number of expected waits and retransmissions that may lie in a pause; the oldest are dropped.
+/// Waits and retransmissions in a pause; the oldest are dropped.
 pub(super) const PAUSE_NOTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy)]

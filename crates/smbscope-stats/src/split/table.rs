@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
-/// Maximum number of connections listed individually. Further ones are in the sums only.
+/// Connections with a time split of their own.
 pub(super) const SPLITS_MAX: usize = 100_000;
 
 #[derive(Debug, Clone, PartialEq, Default)]

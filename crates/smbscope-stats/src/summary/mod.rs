@@ -64,6 +64,7 @@ struct Buffered {
     waiting: Vec<i64>,
 }
 
+/// Values buffered before a histogram.
 const BUFFERED_MAX: usize = 256;
 
 const RESIZES: &str = "an auto-resizing histogram takes every 64-bit value";

@@ -6,6 +6,7 @@ use crate::bytes;
 /// Symbols 0 to 255 are literals, 256 to 511 matches.
 const SYMBOLS: usize = 512;
 const TABLE_BYTES: usize = SYMBOLS / 2;
+/// Length of a code; a longer one is damage.
 const MAX_BITS: usize = 15;
 const BLOCK: usize = 0x1_0000;
 

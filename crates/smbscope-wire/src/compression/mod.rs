@@ -14,7 +14,7 @@ use algorithms::{DecompressionEnd, DecompressionWindow};
 #[cfg(test)]
 mod tests;
 
-/// Upper limit for the recovered bytes of a message, whatever the caller's limit.
+/// Bytes of a decompressed message, whatever the caller allows.
 pub const MAX_RECOVERED: usize = 1024 * 1024;
 
 /// Reason for recovering nothing from a compressed message.

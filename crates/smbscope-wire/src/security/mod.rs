@@ -55,7 +55,7 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 /// TOK_ID of an AP-REQ inside the Kerberos mechanism's InitialContextToken (RFC 4121 4.1).
 const TOK_ID_AP_REQ: &[u8] = &[0x01, 0x00];
 
-/// Limit for nested wrappers. Real tokens have at most four: GSS, SPNEGO, GSS, Kerberos.
+/// Nested ASN.1 wrappers; deeper tokens are damaged. Real tokens have at most four: GSS, SPNEGO, GSS, Kerberos.
 const MAX_DEPTH: usize = 6;
 
 /// Returns the NTLM message or Kerberos AP-REQ inside a token.

@@ -20,7 +20,7 @@ pub struct Block<'a> {
     next: Option<(Smb1Command, usize)>,
 }
 
-/// Limit for chained commands: the number of AndX commands.
+/// AndX commands of a message; the rest is ignored.
 pub(super) const MAX_CHAIN: usize = 8;
 
 /// Buffer format of a terminated string.

@@ -233,7 +233,7 @@ fn nt_create_name(header: &Smb1Header, block: &Block<'_>, message: &[u8]) -> Opt
     block.reaches(start + length).then(|| CapturedName::in_range(message, start..start + length, header.is_unicode()))
 }
 
-/// Limit for the data bytes of a request that are parsed: names, a security token.
+/// Bytes parsed of an SMB1 request's names and tokens.
 const MAX_DATA_BYTES: usize = 16 * 1024;
 
 /// Returns the number of bytes of a message that the analysis needs. `prefix` holds at least the header; the result

@@ -20,7 +20,7 @@ const LAST_WRITE: std::ops::Range<usize> = 88..96;
 const END_OF_FILE: usize = 112;
 const NEGOTIATE_CONTEXT: usize = 8;
 const CREATE_CONTEXT: usize = 16;
-/// Limit for the entries of a list.
+/// Contexts or interfaces of a message in a slim copy.
 const MAX_ENTRIES: usize = 64;
 const INTERFACE_FIELDS: usize = 28;
 const INTERFACE_IPV6: usize = 32;

@@ -5,10 +5,10 @@ use super::messages::negotiate::{Request, Response};
 use super::messages::negotiate_context::NegotiateContextList;
 use crate::codec::{Buffer, List};
 
-/// Limit for dialects and for algorithms of each kind. The specification has seven dialects and six compression
+/// Dialects, or algorithms of a kind, of a NEGOTIATE. The specification has seven dialects and six compression
 /// algorithms.
 const MAX_OFFERED: usize = 16;
-/// Number of bytes that are parsed. The contexts of a response follow a token of usually a few hundred bytes.
+/// Bytes parsed of a NEGOTIATE. The contexts of a response follow a token of usually a few hundred bytes.
 pub(super) const MAX_NEGOTIATE: usize = 8 * 1024;
 /// The only dialect with contexts.
 const SMB_3_1_1: u16 = 0x0311;

@@ -216,7 +216,7 @@ fn reach(place: Option<(usize, usize)>, fields: usize) -> usize {
     place.map_or(0, |(start, length)| start + length).max(fields)
 }
 
-/// Limit for a parsed CREATE response. Its contexts directly follow the fields and have less than 100 bytes each.
+/// Bytes parsed of a CREATE response. Its contexts directly follow the fields and have less than 100 bytes each.
 const MAX_CREATE_RESPONSE: usize = 4 * 1024;
 
 /// Returns offset and length of the contexts in a CREATE response.
@@ -225,7 +225,7 @@ pub(super) fn granted_contexts(message: &[u8]) -> Option<(usize, usize)> {
     (start.saturating_add(length) <= MAX_CREATE_RESPONSE).then_some((start, length))
 }
 
-/// Limit for a parsed list: 64 interfaces of 152 bytes (2.2.32.5.1).
+/// Bytes parsed of a server's interface list: 64 of 152 (2.2.32.5.1).
 const MAX_INTERFACE_LIST: usize = 10 * 1024;
 
 /// Returns offset and length of the interface list in an IOCTL response.
@@ -259,7 +259,7 @@ impl Created {
     }
 }
 
-/// Limit for a parsed FileRenameInformation. No name is longer.
+/// Bytes parsed of a FileRenameInformation. No name is longer.
 const MAX_RENAME_INFORMATION: usize = 64 * 1024;
 
 fn rename_buffer(message: &[u8]) -> Option<(usize, usize)> {

@@ -7,7 +7,8 @@ use crate::tcp::{GapCause, StreamGap, StreamSink};
 use limits::{GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS};
 use smbscope_model::{FlowDirection, Nanos};
 
-/// A retransmission has an IP identification newer than its successor's by at most one window of packets.
+/// Packets that IP identifications can order. A retransmission has an IP identification newer than its successor's by
+/// at most one window of packets.
 const MAX_ID_DISTANCE: u16 = 4096;
 
 /// Longest reordering by a network or a capture (Wireshark also uses 3 ms).

@@ -23,14 +23,15 @@ pub mod limits {
     /// Packets of the flow that may pass after an acknowledgment of missing bytes before these are skipped. Captures
     /// reorder neighbouring packets; one that is later than this counts as dropped.
     pub const GRACE_PACKETS: u32 = 16;
+    /// Segments waiting for a missing one; then lost: `reorder_buffer_overflows`.
     pub const MAX_HELD_SEGMENTS: usize = 2048;
+    /// Bytes of these segments.
     pub const MAX_HELD_BYTES: usize = 4 << 20;
-    /// A segment further from its stream than this belongs to another connection or to none.
+    /// Bytes between a segment and its stream. A segment further away belongs to another connection or to none.
     pub const MAX_JUMP: u64 = 256 << 20;
     /// A segment further than this from both streams, and before one of them, belongs to another connection.
     pub const FAR_JUMP: u64 = 1 << 20;
-    /// Longest time that data stays both unacknowledged and unretransmitted. A longer silence means that the clock was
-    /// stepped or the capture was paused.
+    /// Time without acknowledgment or retransmission; longer: the clock stepped. Or the capture was paused.
     pub const MAX_SILENCE: Nanos = Nanos(10_000_000_000);
 }
 

@@ -24,11 +24,11 @@ use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-/// Maximum number of distinct failure reasons. Further ones count as [`OTHER_REASONS`].
+/// Failure reasons; others count together. They count as [`OTHER_REASONS`].
 const REASONS_MAX: usize = 64;
 const OTHER_REASONS: &str = "other reasons";
 
-/// Size of a batch of commands to count. Counting in batches takes a third of the time because the tables stay in the
+/// Commands counted in one batch. Counting in batches takes a third of the time because the tables stay in the
 /// processor's caches. A batch holds up its worker for some microseconds.
 const WAITING_MAX: usize = 32;
 

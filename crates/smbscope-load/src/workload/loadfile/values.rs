@@ -58,6 +58,7 @@ fn passed_through(level: u32) -> Option<u8> {
     level.checked_sub(1000).and_then(|class| u8::try_from(class).ok()).filter(|class| *class != 0)
 }
 
+/// Queued ranges of a recording; more are refused.
 pub(super) const QUEUED_MAX: usize = 1_000_000;
 
 /// Parses up to `most` ranges. Returns the first malformed or excess part as the error.

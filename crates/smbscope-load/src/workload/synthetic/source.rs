@@ -389,6 +389,7 @@ pub(super) fn times(value: &Value) -> Result<Times, ProblemWithHint> {
     }
 }
 
+/// Time in a workload; more is refused.
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 
 pub(super) fn time(value: &Value) -> Result<Duration, ProblemWithHint> {

@@ -43,6 +43,7 @@ pub struct Negotiate<'a> {
 
 /// Buffer format of a dialect (MS-CIFS 2.2.4.52.1).
 const DIALECT: u8 = 0x02;
+/// Dialects of an SMB1 NEGOTIATE; the rest is ignored.
 const MAX_DIALECTS: usize = 64;
 
 /// Dialect of Windows NT and all later servers.

@@ -11,6 +11,7 @@ const NETNAME_NEGOTIATE_CONTEXT_ID: u16 = 0x0005;
 const SIGNING_CAPABILITIES: u16 = 0x0008;
 /// The only hash algorithm that the specification defines.
 const SHA_512: u16 = 0x0001;
+/// Contexts of a NEGOTIATE; the rest is ignored.
 const MAX_CONTEXTS: usize = 64;
 /// ContextType, DataLength, Reserved.
 const HEADER: usize = 8;

@@ -53,7 +53,7 @@ const OPERATIONS: [&str; 32] = [
     "WriteQueue",
 ];
 
-/// Maximum number of lines in a loadfile. dbench's client.txt has 458,344. Each takes 40 bytes.
+/// Lines of a loadfile; more are refused. dbench's client.txt has 458,344. Each takes 40 bytes.
 const LINES_MAX: u32 = 4_000_000;
 
 /// More fields than any operation has.

@@ -18,8 +18,10 @@ use toml::{Spanned, Value};
 
 /// Maximum number of steps in an operation, including repetitions.
 const MOST_STEPS: usize = 100_000;
+/// Repetitions of an operation; more are refused.
 const TIMES_MAX: i64 = 1_000_000_000;
 const MOST_FILES: i64 = 10_000_000;
+/// Directories in each directory; more are refused.
 const NESTED_MAX: i64 = 10_000;
 
 /// Default for the maximum delay of a scenario's start.

@@ -16,7 +16,7 @@ use toml::{Spanned, Value};
 const MOST_TRANSFER: u64 = 8 << 20;
 
 const MOST_IN_BLOCKS: u64 = 1 << 40;
-/// Maximum number of outstanding commands of a step.
+/// Outstanding commands of a step; more are refused.
 const QUEUE_MAX: i64 = 256;
 /// Values of `do`, each with its keys.
 const STEPS: [(&str, &[&str]); 24] = [
