@@ -3,8 +3,8 @@
 
 use crate::file::{FileHandle, Info, ListingEntry, SetInfo};
 use crate::limits::ListingGuard;
+use crate::sample::RequestDetails;
 use crate::smb1::connection::malformed;
-use crate::smb1::requests::Smb1RequestDetails;
 use crate::smb1::{MAX_TRANSACT, Smb1ClientSession, fid_of, rooted};
 use crate::{ClientError, FsctlProfile};
 use smbscope_model::Subcommand;
@@ -54,7 +54,7 @@ impl Smb1ClientSession {
             max_data_count: MAX_TRANSACT,
             file_name: rooted(&mut self.path, pattern),
         };
-        self.connection.transact(&find, Smb1RequestDetails::default()).await?;
+        self.connection.transact(&find, RequestDetails::default()).await?;
         let FindFirst2Response { sid, end_of_search, .. } =
             FindFirst2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
         let mut listed = ListingGuard::new(self.connection.timeout);
@@ -69,7 +69,7 @@ impl Smb1ClientSession {
                 max_data_count: MAX_TRANSACT,
                 raw_name: &self.resume,
             };
-            match self.connection.transact(&next, Smb1RequestDetails::default()).await {
+            match self.connection.transact(&next, RequestDetails::default()).await {
                 Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(found),
                 result => result?,
             }
@@ -78,7 +78,7 @@ impl Smb1ClientSession {
             found += self.take(information_level, most - found, entries.as_deref_mut(), &mut listed)?;
         }
         if !is_through {
-            self.connection.call(&FindClose2 { sid }, Smb1RequestDetails::default()).await?;
+            self.connection.call(&FindClose2 { sid }, RequestDetails::default()).await?;
         }
         Ok(found)
     }
@@ -118,8 +118,7 @@ impl Smb1ClientSession {
 
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&delete, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&delete, RequestDetails::default()).await.map(drop)
     }
 
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
@@ -128,26 +127,22 @@ impl Smb1ClientSession {
             old_file_name: rooted(&mut self.path, from).into(),
             new_file_name: rooted(&mut self.second_path, to).into(),
         };
-        self.connection.call(&rename, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&rename, RequestDetails::default()).await.map(drop)
     }
 
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let make = CreateDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&make, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&make, RequestDetails::default()).await.map(drop)
     }
 
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&remove, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&remove, RequestDetails::default()).await.map(drop)
     }
 
     pub async fn check_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&check, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&check, RequestDetails::default()).await.map(drop)
     }
 }
 
@@ -161,7 +156,7 @@ impl Smb1ClientSession {
         let information_level = self.file_level(info)?;
         let fid = fid_of(handle);
         let query = QueryFileInformation { fid, information_level, max_data_count: MAX_TRANSACT };
-        self.connection.transact(&query, Smb1RequestDetails::file(fid)).await?;
+        self.connection.transact(&query, RequestDetails::file(fid)).await?;
         Ok(&self.connection.assembly.data)
     }
 
@@ -170,7 +165,7 @@ impl Smb1ClientSession {
         let information_level = self.file_level(info)?;
         let file_name = rooted(&mut self.path, path);
         let query = QueryPathInformation { information_level, max_data_count: MAX_TRANSACT, file_name };
-        self.connection.transact(&query, Smb1RequestDetails::default()).await?;
+        self.connection.transact(&query, RequestDetails::default()).await?;
         Ok(&self.connection.assembly.data)
     }
 
@@ -180,20 +175,20 @@ impl Smb1ClientSession {
         };
         let information_level = self.allowed(query_fs_level(class), info)?;
         let query = QueryFsInformation { information_level, max_data_count: MAX_TRANSACT };
-        self.connection.transact(&query, Smb1RequestDetails::default()).await?;
+        self.connection.transact(&query, RequestDetails::default()).await?;
         Ok(&self.connection.assembly.data)
     }
 
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let fid = fid_of(handle);
-        self.connection.transact(&SetFileInformation { fid, information }, Smb1RequestDetails::file(fid)).await
+        self.connection.transact(&SetFileInformation { fid, information }, RequestDetails::file(fid)).await
     }
 
     pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let file_name = rooted(&mut self.path, path);
-        self.connection.transact(&SetPathInformation { information, file_name }, Smb1RequestDetails::default()).await
+        self.connection.transact(&SetPathInformation { information, file_name }, RequestDetails::default()).await
     }
 
     pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
@@ -204,9 +199,7 @@ impl Smb1ClientSession {
         let input = control.input(&self.options.host, &self.options.share);
         let max_data_count = control.max_output.min(MAX_TRANSACT.into());
         let ioctl = NtTransactIoctl { fid, code: control.code, input: &input, max_data_count };
-        let about =
-            Smb1RequestDetails { subcommand: Some(Subcommand::Fsctl(control.code)), ..Smb1RequestDetails::file(fid) };
-        self.connection.call(&ioctl, about).await?;
+        self.connection.call(&ioctl, RequestDetails::file(fid).with(Subcommand::Fsctl(control.code))).await?;
         NtTransactResponse::parse(self.connection.message()).map_err(malformed)?;
         Ok(())
     }

@@ -3,8 +3,9 @@
 
 use crate::file::{CreateDisposition, Info, ListingEntry, OpenParameters, access, options};
 use crate::limits::ListingGuard;
+use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
-use crate::smb2::connection::{ResponseConsumer, Smb2Connection, Smb2RequestDetails};
+use crate::smb2::connection::{ResponseConsumer, Smb2Connection};
 use crate::smb2::files::reference;
 use crate::{ClientError, FileHandle};
 use smbscope_model::{Command, Subcommand};
@@ -60,12 +61,7 @@ impl Smb2ClientSession {
         let output_buffer_length = LIST_BUFFER.min(self.facts.max_transact);
         let (file, pattern) = (reference(handle)?, pattern.into());
         let request = query_directory::Request { file, class, flags, pattern, output_buffer_length };
-        let about = Smb2RequestDetails {
-            subcommand: Some(Subcommand::Info(request.level())),
-            ..Smb2RequestDetails::file(file)
-        };
-        self.connection.call(&request, about).await?.ok()?;
-        Ok(())
+        self.connection.run(&request, RequestDetails::file(file).with(Subcommand::Info(request.level()))).await
     }
 }
 
@@ -76,10 +72,7 @@ async fn list(
     mut entries: Option<&mut Vec<ListingEntry>>,
 ) -> Result<usize, ClientError> {
     let most = if most == 0 { usize::MAX } else { most };
-    let about = Smb2RequestDetails {
-        subcommand: Some(Subcommand::Info(request.level())),
-        ..Smb2RequestDetails::file(request.file)
-    };
+    let about = RequestDetails::file(request.file).with(Subcommand::Info(request.level()));
     let mut count = 0;
     let mut listed = ListingGuard::new(connection.timeout);
     while count < most {
@@ -128,8 +121,8 @@ impl Smb2ClientSession {
         let output_buffer_length = CHANGES.min(self.facts.max_transact);
         let flags = if tree { change_notify::Request::WATCH_TREE } else { 0 };
         let request = change_notify::Request { flags, output_buffer_length, file, completion_filter };
-        let about = Smb2RequestDetails { consumer: ResponseConsumer::Later, ..Smb2RequestDetails::file(file) };
-        self.watch = Some(self.connection.post(&request, about).await?);
+        let about = RequestDetails::file(file);
+        self.watch = Some(self.connection.post_for(&request, about, ResponseConsumer::Later).await?);
         Ok(())
     }
 
