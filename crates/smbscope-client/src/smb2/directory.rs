@@ -2,7 +2,7 @@
 //! CHANGE_NOTIFY, which waits for changes while other commands go on (3.2.4.18).
 
 use crate::file::{CreateDisposition, Info, ListingEntry, OpenParameters, access, options};
-use crate::limits::ListingGuard;
+use crate::limits::Listing;
 use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
 use crate::smb2::connection::{ResponseConsumer, Smb2Connection};
@@ -23,11 +23,9 @@ impl Smb2ClientSession {
         pattern: &str,
         info: Info,
         most: usize,
-        mut entries: Option<&mut Vec<ListingEntry>>,
+        entries: Option<&mut Vec<ListingEntry>>,
     ) -> Result<usize, ClientError> {
-        if let Some(entries) = &mut entries {
-            entries.clear();
-        }
+        let listing = Listing::new(most, entries, self.connection.timeout);
         let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
         let open = OpenParameters {
             path,
@@ -45,7 +43,7 @@ impl Smb2ClientSession {
             pattern: pattern.into(),
             output_buffer_length: LIST_BUFFER.min(self.facts.max_transact),
         };
-        let result = list(&mut self.connection, request, most, entries).await;
+        let result = list(&mut self.connection, request, listing).await;
         self.close_after(handle, result).await
     }
 }
@@ -68,45 +66,24 @@ impl Smb2ClientSession {
 async fn list(
     connection: &mut Smb2Connection,
     request: query_directory::Request<'_>,
-    most: usize,
-    mut entries: Option<&mut Vec<ListingEntry>>,
+    mut listing: Listing<'_>,
 ) -> Result<usize, ClientError> {
-    let most = if most == 0 { usize::MAX } else { most };
     let about = RequestDetails::file(request.file).with(Subcommand::Info(request.level()));
-    let mut count = 0;
-    let mut listed = ListingGuard::new(connection.timeout);
-    while count < most {
+    while listing.wanted > 0 {
         let reply = connection.call(&request, about).await?.ok()?;
         if reply.status() == NtStatus::NO_MORE_FILES {
             break;
         }
         let response = query_directory::Response::parse(connection.message(&reply));
-        let some = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
-            ClientError::Unsupported(format!(
-                "{} is not a class of directory entries that can be read",
-                request.level()
-            ))
+        let entries = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
+            let level = request.level();
+            ClientError::Unsupported(format!("{level} is not a class of directory entries that can be read"))
         })?;
-        let before = count;
-        for entry in some.take(most - before) {
-            if count == before {
-                listed.answer(entry.name)?;
-            }
-            listed.entry(if entries.is_some() { entry.name.len() } else { 0 })?;
-            count += 1;
-            if let Some(entries) = &mut entries {
-                entries.push(ListingEntry {
-                    name: entry.name_text(),
-                    size: entry.end_of_file,
-                    attributes: entry.file_attributes,
-                });
-            }
-        }
-        if count == before {
+        if listing.take(entries)? == 0 {
             return Err(reply.malformed());
         }
     }
-    Ok(count)
+    Ok(listing.found)
 }
 
 /// Room for changes: as much as one credit pays for.
