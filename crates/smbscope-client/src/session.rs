@@ -84,8 +84,8 @@ impl ClientSession {
         either!(self, session => session.write(handle, offset, data).await)
     }
 
-    /// Reads or writes all ranges with up to `depth` commands outstanding, as far as credits allow. SMB1 performs them
-    /// one after the other.
+    /// Reads or writes all ranges with up to `depth` commands outstanding, as far as credits (SMB2) or MaxMpxCount
+    /// (SMB1) allow. SMB1's raw mode and local folders perform them one after the other.
     pub async fn transfer_many(
         &mut self,
         handle: FileHandle,

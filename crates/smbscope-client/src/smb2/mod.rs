@@ -1,7 +1,7 @@
 //! SMB2 and SMB3: dialects 2.0.2 to 3.1.1 (MS-SMB2), exactly as requested.
 //!
 //! [`Smb2ClientSession`] is a connection with a session and a tree connect. Its operations are in `files`, `paths`,
-//! `listing`, `server_side` and `watch`; they send requests of [`smbscope_wire::smb2::messages`] through `connection`,
+//! `directory` and `transfers`; they send requests of [`smbscope_wire::smb2::messages`] through `connection`,
 //! which numbers, signs, encrypts and times them.
 
 mod breaks;

@@ -171,7 +171,7 @@ impl Smb2Connection {
                 self.rest = rest.start + next..rest.end;
                 rest.start..rest.start + next
             }
-            next => return Err(ClientError::Protocol(format!("a compound consumer next message is {next} bytes on"))),
+            next => return Err(ClientError::Protocol(format!("a compound whose next message is {next} bytes on"))),
         };
         Ok((header, range))
     }

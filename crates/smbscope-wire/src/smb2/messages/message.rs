@@ -80,7 +80,7 @@ macro_rules! message {
             }
 
             $(
-                #[doc = concat!("`", stringify!($field), "` of a message that may be cut.")]
+                #[doc = concat!("Reads `", stringify!($field), "` of a possibly truncated message.")]
                 #[inline]
                 pub fn $field(message: &[u8]) -> Option<$type> {
                     $crate::codec::FixedSizeField::at(message, $crate::smb2::Smb2Header::LENGTH + $offset)
@@ -88,7 +88,7 @@ macro_rules! message {
             )*
 
             $($(
-                #[doc = concat!("Where `", stringify!($buffer), "` is in a message that may be cut.")]
+                #[doc = concat!("Returns offset and length of `", stringify!($buffer), "` in a possibly truncated message.")]
                 #[inline]
                 pub fn $buffer(message: &[u8]) -> Option<(usize, usize)> {
                     message!(@place message, $($place)*)
