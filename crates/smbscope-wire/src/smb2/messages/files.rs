@@ -105,11 +105,11 @@ pub mod create {
     }
 
     /// Limit for a parsed response. Its contexts directly follow the fields and have less than 100 bytes each.
-    const MAX_RESPONSE: usize = 4 * 1024;
+    const MAX_CREATE_RESPONSE: usize = 4 * 1024;
 
     /// Returns offset and length of the contexts in a response.
     fn granted_contexts(m: &[u8]) -> Option<(usize, usize)> {
-        Response::contexts(m).filter(|(start, length)| start.saturating_add(*length) <= MAX_RESPONSE)
+        Response::contexts(m).filter(|(start, length)| start.saturating_add(*length) <= MAX_CREATE_RESPONSE)
     }
 
     fn granted_lease(m: &[u8]) -> Option<GrantedLease> {
