@@ -1,6 +1,7 @@
 //! Limits that protect the client from a hostile server. Each is far above what real servers do.
 
-use super::ClientError;
+use super::{ClientError, ListingEntry};
+use smbscope_wire::fscc::DirectoryEntry;
 use std::time::{Duration, Instant};
 
 /// Oplock breaks between two responses; more: protocol violation. They include other unsolicited messages. A user of a
@@ -48,23 +49,54 @@ impl Allowance {
     }
 }
 
-/// Limits a listing, so that an endless or circular one is aborted.
+/// A listing, which is aborted if it is endless or circular.
 #[derive(Debug)]
-pub(super) struct ListingGuard {
-    entries: usize,
+pub(super) struct Listing<'e> {
+    /// Number of entries still wanted.
+    pub(super) wanted: usize,
+    pub(super) found: usize,
+    entries: Option<&'e mut Vec<ListingEntry>>,
     name_bytes: usize,
     first: Option<u64>,
     allowance: Allowance,
 }
 
-impl ListingGuard {
-    pub(super) fn new(timeout: Duration) -> ListingGuard {
+impl<'e> Listing<'e> {
+    /// Starts a listing of at most `most` entries, or of all if it is 0, into `entries`.
+    pub(super) fn new(most: usize, mut entries: Option<&'e mut Vec<ListingEntry>>, timeout: Duration) -> Listing<'e> {
+        if let Some(entries) = &mut entries {
+            entries.clear();
+        }
+        let wanted = if most == 0 { usize::MAX } else { most };
         let allowance = Allowance::of_operation("a listing", timeout);
-        ListingGuard { entries: 0, name_bytes: 0, first: None, allowance }
+        Listing { wanted, found: 0, entries, name_bytes: 0, first: None, allowance }
     }
 
-    /// Checks the first name of a response: the listing's first entry must not start another response.
-    pub(super) fn answer(&mut self, first_name: &[u8]) -> Result<(), ClientError> {
+    /// Takes the wanted entries of a response. Returns their number.
+    pub(super) fn take<'a>(
+        &mut self,
+        response: impl Iterator<Item = DirectoryEntry<'a>>,
+    ) -> Result<usize, ClientError> {
+        let before = self.found;
+        for entry in response.take(self.wanted) {
+            if self.found == before {
+                self.start_response(entry.name)?;
+            }
+            self.entry(if self.entries.is_some() { entry.name.len() } else { 0 })?;
+            if let Some(entries) = &mut self.entries {
+                entries.push(ListingEntry {
+                    name: entry.name_text(),
+                    size: entry.end_of_file,
+                    attributes: entry.file_attributes,
+                });
+            }
+        }
+        self.wanted -= self.found - before;
+        Ok(self.found - before)
+    }
+
+    /// Checks the first name of a response, which must not be the first name of the listing again.
+    fn start_response(&mut self, first_name: &[u8]) -> Result<(), ClientError> {
         let hash = ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(first_name);
         if self.first.is_some_and(|first| first == hash) {
             return Err(ClientError::Protocol("a listing that keeps restarting".to_owned()));
@@ -73,11 +105,12 @@ impl ListingGuard {
         self.allowance.check()
     }
 
+    /// Counts an entry and the bytes that are kept of its name.
     pub(super) fn entry(&mut self, kept_bytes: usize) -> Result<(), ClientError> {
-        self.entries += 1;
+        self.found += 1;
         self.name_bytes += kept_bytes;
-        if self.entries > LISTED_ENTRIES_MAX || self.name_bytes > LISTED_NAMES_MAX {
-            let text = format!("a listing of more than {} entries, or names that are too long", LISTED_ENTRIES_MAX);
+        if self.found > LISTED_ENTRIES_MAX || self.name_bytes > LISTED_NAMES_MAX {
+            let text = format!("a listing of more than {LISTED_ENTRIES_MAX} entries, or names that are too long");
             return Err(ClientError::Protocol(text));
         }
         Ok(())

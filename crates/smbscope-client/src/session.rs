@@ -82,7 +82,8 @@ impl ClientSession {
         either!(self, session => session.write(handle, offset, data).await)
     }
 
-    /// Keeps up to `depth` commands outstanding, as far as credits allow; SMB1 and local folders only one.
+    /// Reads or writes all ranges with up to `depth` commands outstanding, as far as credits (SMB2) or MaxMpxCount
+    /// (SMB1) allow. SMB1's raw mode and local folders perform them one after the other.
     pub async fn transfer_many(
         &mut self,
         handle: FileHandle,

@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+/// Limit for the parsed entries of a list.
+pub(crate) const MAX_ENTRIES: usize = 64;
+
 /// Byte ranges of a message, counted from its header. They may extend beyond the captured bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RetainedRanges {
@@ -47,6 +50,11 @@ impl RetainedRanges {
         if !range.is_empty() {
             self.names.push(NamePlace { range, unicode, of });
         }
+    }
+
+    /// Adds a UTF-16 name at an offset with a length.
+    pub(crate) fn utf16(&mut self, of: NameOf, (start, length): (usize, usize)) {
+        self.name(of, true, start..start.saturating_add(length));
     }
 
     /// Adds the ranges of a nested structure that begins at `start`.

@@ -3,7 +3,7 @@
 use super::LocalSession;
 use super::files::local;
 use crate::file::{CreateDisposition, FileHandle, Info, ListingEntry, OpenParameters, SetInfo, access, options};
-use crate::limits::ListingGuard;
+use crate::limits::Listing;
 use crate::local::{LocalCallDetails, LocalRefusal};
 use crate::{ClientError, create_options};
 use cap_std::fs::DirEntry;
@@ -100,7 +100,7 @@ impl LocalSession {
             }
         });
         let listed = listed.await;
-        let mut limit = ListingGuard::new(self.timeout);
+        let mut limit = Listing::new(0, None, self.timeout);
         let listed = listed.and_then(|count| {
             found.iter().try_for_each(|entry| limit.entry(entry.name.len()))?;
             if let Some(entries) = entries {

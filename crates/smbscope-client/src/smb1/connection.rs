@@ -3,9 +3,10 @@
 
 use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
-use super::super::transport::{FramedConnection, ReceiveTimes, SendTimes};
-use super::super::{ClientError, Sample, Samples, SessionOptions};
-use crate::smb1::requests::{Mids, Smb1ChangeNotify, Smb1OutstandingRequest, Smb1RequestDetails, u32_of};
+use super::super::transport::{FramedConnection, ReceiveTimes};
+use super::super::{ClientError, FileHandle, Sample, Samples, SessionOptions};
+use crate::sample::{MessageIds, RequestDetails};
+use crate::smb1::requests::{Mids, Smb1ChangeNotify, Smb1OutstandingRequest};
 use smbscope_model::{Command, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
@@ -76,7 +77,7 @@ impl Smb1Connection {
     pub(super) async fn call<R: Smb1Message>(
         &mut self,
         request: &R,
-        about: Smb1RequestDetails,
+        about: RequestDetails,
     ) -> Result<Smb1Header, ClientError> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
@@ -91,7 +92,7 @@ impl Smb1Connection {
         request: &R,
     ) -> Result<Smb1Header, ClientError> {
         let own = std::mem::replace(&mut self.header.tid, tid);
-        let sent = self.send(request, Smb1RequestDetails::default()).await;
+        let sent = self.send(request, RequestDetails::default()).await;
         self.header.tid = own;
         let pending = sent?;
         let header = self.answer(&pending, &[pending.command]).await?;
@@ -116,10 +117,9 @@ impl Smb1Connection {
     pub(super) async fn transact<R: Trans2Request>(
         &mut self,
         request: &R,
-        about: Smb1RequestDetails,
+        about: RequestDetails,
     ) -> Result<(), ClientError> {
-        let about = Smb1RequestDetails { subcommand: Some(Subcommand::Trans2(const { R::SUBCOMMAND })), ..about };
-        let pending = self.send(request, about).await?;
+        let pending = self.send(request, about.with(Subcommand::Trans2(const { R::SUBCOMMAND }))).await?;
         self.assembly.begin(MOST_OF_A_TRANSACTION);
         self.receive_parts(&pending).await
     }
@@ -137,7 +137,7 @@ impl Smb1Connection {
             };
             if matches!(part, Ok(false)) {
                 self.under_way = Some(*pending);
-                if self.link.is_past(pending.sent.last.checked_add(self.timeout)) {
+                if self.link.is_past(pending.deadline(self.timeout)) {
                     return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
                 }
                 continue;
@@ -151,7 +151,7 @@ impl Smb1Connection {
     pub(super) async fn send<R: Smb1Message>(
         &mut self,
         request: &R,
-        about: Smb1RequestDetails,
+        about: RequestDetails,
     ) -> Result<Smb1OutstandingRequest, ClientError> {
         self.forget_abandoned();
         self.send_beside(request, about).await
@@ -160,7 +160,7 @@ impl Smb1Connection {
     pub(super) async fn post<R: Smb1Message>(
         &mut self,
         request: &R,
-        about: Smb1RequestDetails,
+        about: RequestDetails,
     ) -> Result<u16, ClientError> {
         let pending = self.send_beside(request, about).await?;
         self.under_way = None;
@@ -172,33 +172,38 @@ impl Smb1Connection {
     async fn send_beside<R: Smb1Message>(
         &mut self,
         request: &R,
-        about: Smb1RequestDetails,
+        about: RequestDetails,
     ) -> Result<Smb1OutstandingRequest, ClientError> {
         let mid = self.next_mid();
         let header = Smb1Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
-        let command = R::COMMAND;
         let sequence = match &mut self.signer {
             Some(signer) => Some(signer.sign(&mut self.link.outgoing()[FramedConnection::START..])),
             None => None,
         };
-        let bytes = u32_of(self.link.outgoing().len() - FramedConnection::START);
-        let now = Instant::now();
-        let (tid, uid) = (header.tid, header.uid);
-        let mut pending = Smb1OutstandingRequest {
-            command,
-            about,
-            mid,
-            tid,
-            uid,
-            sequence,
-            sent: SendTimes { first: now, last: now },
-            bytes,
-        };
+        let sample = self.sample(R::COMMAND, &header, about);
+        self.transmit(Smb1OutstandingRequest { command: R::COMMAND, mid, sequence, sample }, "sending a request").await
+    }
+
+    /// Returns the sample of the message in the outgoing frame.
+    fn sample(&mut self, command: smb1::Smb1Command, header: &Smb1Header, about: RequestDetails) -> Sample {
+        Sample {
+            request_bytes: (self.link.outgoing().len() - FramedConnection::START) as u32,
+            signed: self.signer.is_some(),
+            ..Sample::new(Command::Smb1(command), about, ids(header), Instant::now())
+        }
+    }
+
+    /// Sends the outgoing frame, which is outstanding from then on.
+    async fn transmit(
+        &mut self,
+        mut pending: Smb1OutstandingRequest,
+        what: &'static str,
+    ) -> Result<Smb1OutstandingRequest, ClientError> {
         self.under_way = Some(pending);
         match self.link.send(self.timeout).await {
-            Ok(sent) => pending.sent = sent,
-            Err(error) => return Err(self.broken(error, "sending a request")),
+            Ok(sent) => (pending.sample.request_first, pending.sample.request_last) = (sent.first, sent.last),
+            Err(error) => return Err(self.broken(error, what)),
         }
         self.under_way = Some(pending);
         Ok(pending)
@@ -233,55 +238,36 @@ impl Smb1Connection {
                 signer.sign(message);
             }
         }
-        let bytes = u32_of(self.link.outgoing().len() - FramedConnection::START);
-        let sent = match self.link.send(self.timeout).await {
-            Ok(sent) => sent,
+        let waits = R::COMMAND == smb1::Smb1Command::LOCKING_ANDX;
+        let sample = self.sample(R::COMMAND, &header, RequestDetails { waits, ..RequestDetails::default() });
+        match self.link.send(self.timeout).await {
+            Ok(sent) => self.samples.push(Sample {
+                request_first: sent.first,
+                request_last: sent.last,
+                outcome: ExchangeOutcome::NoResponseByDesign,
+                ..sample.abandoned(sent.last)
+            }),
             Err(error) => return Err(self.broken(error, "sending a request")),
-        };
-        let about = Smb1RequestDetails {
-            waits: R::COMMAND == smb1::Smb1Command::LOCKING_ANDX,
-            ..Smb1RequestDetails::default()
-        };
-        let (tid, uid) = (header.tid, header.uid);
-        let pending = Smb1OutstandingRequest { command: R::COMMAND, about, mid, tid, uid, sequence: None, sent, bytes };
-        self.samples.push(Sample {
-            signed: self.signer.is_some(),
-            ..pending.sample(
-                ExchangeOutcome::NoResponseByDesign,
-                None,
-                ReceiveTimes { first: sent.last, last: sent.last },
-                0,
-            )
-        });
+        }
         Ok(())
     }
 
     pub(super) async fn send_raw(
         &mut self,
         pending: &Smb1OutstandingRequest,
-        about: Smb1RequestDetails,
+        about: RequestDetails,
         data: &[u8],
     ) -> Result<Smb1OutstandingRequest, ClientError> {
         self.link.begin().extend_from_slice(data);
-        let now = Instant::now();
-        let mut pending = Smb1OutstandingRequest {
-            about,
-            sent: SendTimes { first: now, last: now },
-            bytes: u32_of(data.len()),
-            ..*pending
-        };
-        self.under_way = Some(pending);
-        match self.link.send(self.timeout).await {
-            Ok(sent) => pending.sent = sent,
-            Err(error) => return Err(self.broken(error, "sending data")),
-        }
-        self.under_way = Some(pending);
-        Ok(pending)
+        let Sample { command, message_id: message, session_id: session, tree_id: tree, signed, .. } = pending.sample;
+        let sample = Sample::new(command, about, MessageIds { message, session, tree }, Instant::now());
+        let sample = Sample { request_bytes: data.len() as u32, signed, ..sample };
+        self.transmit(Smb1OutstandingRequest { sample, ..*pending }, "sending data").await
     }
 
     /// Waits for a frame without a header. It is the next one, because nothing else is outstanding.
     pub(super) async fn receive_raw(&mut self, pending: &Smb1OutstandingRequest) -> Result<ReceiveTimes, ClientError> {
-        match self.link.receive(pending.sent.last.checked_add(self.timeout)).await {
+        match self.link.receive(pending.deadline(self.timeout)).await {
             Ok(arrived) => {
                 self.under_way = None;
                 Ok(arrived)
@@ -303,7 +289,7 @@ impl Smb1Connection {
         pending: &Smb1OutstandingRequest,
         commands: &[smb1::Smb1Command],
     ) -> Result<(Smb1Header, ReceiveTimes), ClientError> {
-        let deadline = if pending.about.waits { None } else { pending.sent.last.checked_add(self.timeout) };
+        let deadline = pending.deadline(self.timeout);
         loop {
             let arrived = match self.link.receive(deadline).await {
                 Ok(arrived) => arrived,
@@ -328,7 +314,7 @@ impl Smb1Connection {
     pub(super) async fn any_answer(
         &mut self,
     ) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), ClientError> {
-        let deadline = self.queued.first().and_then(|oldest| oldest.sent.last.checked_add(self.timeout));
+        let deadline = self.queued.first().and_then(|oldest| oldest.deadline(self.timeout));
         loop {
             let arrived = match self.link.receive(deadline).await {
                 Ok(arrived) => arrived,
@@ -403,17 +389,8 @@ impl Smb1Connection {
         header: &Smb1Header,
         arrived: ReceiveTimes,
     ) -> Result<(), ClientError> {
-        let sent = SendTimes { first: arrived.first, last: arrived.last };
-        let about = Smb1RequestDetails {
-            subcommand: Some(Subcommand::ServerInitiated),
-            fid: Some(broken.fid),
-            waits: true,
-            ..Smb1RequestDetails::default()
-        };
-        let (command, mid, tid, uid) = (header.command, header.mid, header.tid, header.uid);
-        let pending = Smb1OutstandingRequest { command, about, mid, tid, uid, sequence: None, sent, bytes: 0 };
-        let bytes = self.link.frame().len();
-        self.samples.push(pending.sample(ExchangeOutcome::ServerInitiated, None, arrived, bytes));
+        let (command, file) = (Command::Smb1(header.command), FileHandle::from(broken.fid).0);
+        self.samples.push(Sample::of_break(command, Some(file), ids(header), arrived, self.link.frame().len()));
         let release = LockingAndx {
             fid: broken.fid,
             type_of_lock: lock_type::OPLOCK_RELEASE,
@@ -445,12 +422,11 @@ impl Smb1Connection {
         arrived: ReceiveTimes,
         bytes: usize,
     ) {
-        self.samples.push(pending.sample(ExchangeOutcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
+        self.samples.push(Sample { status: Some(NtStatus(header.status)), ..pending.sample.completed(arrived, bytes) });
     }
 
     fn unanswered(&mut self, pending: &Smb1OutstandingRequest) {
-        let now = Instant::now();
-        self.samples.push(pending.sample(ExchangeOutcome::Unanswered, None, ReceiveTimes { first: now, last: now }, 0));
+        self.samples.push(pending.sample.abandoned(Instant::now()));
     }
 
     pub(super) fn accept(&self, pending: &Smb1OutstandingRequest, header: &Smb1Header) -> Result<(), ClientError> {
@@ -493,6 +469,10 @@ impl Smb1Connection {
     pub(super) fn leave_waiting(&mut self) {
         self.under_way = None;
     }
+}
+
+fn ids(header: &Smb1Header) -> MessageIds {
+    MessageIds { message: header.mid.into(), session: header.uid.into(), tree: header.tid.into() }
 }
 
 /// Returns true if the wait ended by the client's own time limit. Errors of the system have a number.

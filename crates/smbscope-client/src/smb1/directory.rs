@@ -2,9 +2,9 @@
 //! information on files, paths and the file system (3.2.4.9 to 3.2.4.14).
 
 use crate::file::{FileHandle, Info, ListingEntry, SetInfo};
-use crate::limits::ListingGuard;
+use crate::limits::Listing;
+use crate::sample::RequestDetails;
 use crate::smb1::connection::malformed;
-use crate::smb1::requests::Smb1RequestDetails;
 use crate::smb1::{MAX_TRANSACT, Smb1ClientSession, fid_of, rooted};
 use crate::{ClientError, FsctlProfile};
 use smbscope_model::Subcommand;
@@ -33,7 +33,7 @@ impl Smb1ClientSession {
         pattern: &str,
         info: Info,
         most: usize,
-        mut entries: Option<&mut Vec<ListingEntry>>,
+        entries: Option<&mut Vec<ListingEntry>>,
     ) -> Result<usize, ClientError> {
         let level = match info {
             InfoLevel::File(class) => find_level(class),
@@ -42,84 +42,60 @@ impl Smb1ClientSession {
         let Some(information_level) = level else {
             return Err(ClientError::Unsupported(format!("{info}: SMB1 has no level that lists with it")));
         };
-        if let Some(entries) = entries.as_deref_mut() {
-            entries.clear();
-        }
-        let most = if most == 0 { usize::MAX } else { most };
+        let mut listing = Listing::new(most, entries, self.connection.timeout);
         let find = FindFirst2 {
             search_attributes: ALL,
-            search_count: count(most),
+            search_count: count(listing.wanted),
             flags: find_flags::CLOSE_AT_EOS,
             information_level,
             max_data_count: MAX_TRANSACT,
             file_name: rooted(&mut self.path, pattern),
         };
-        self.connection.transact(&find, Smb1RequestDetails::default()).await?;
+        self.connection.transact(&find, RequestDetails::default()).await?;
         let FindFirst2Response { sid, end_of_search, .. } =
             FindFirst2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
-        let mut listed = ListingGuard::new(self.connection.timeout);
-        let mut found = self.take(information_level, most, entries.as_deref_mut(), &mut listed)?;
+        self.take(information_level, &mut listing)?;
         let mut is_through = end_of_search;
-        while !is_through && found < most && !self.resume.is_empty() {
+        while !is_through && listing.wanted > 0 && !self.resume.is_empty() {
             let next = FindNext2 {
                 sid,
-                search_count: count(most - found),
+                search_count: count(listing.wanted),
                 information_level,
                 flags: find_flags::CLOSE_AT_EOS | find_flags::CONTINUE_FROM_LAST,
                 max_data_count: MAX_TRANSACT,
                 raw_name: &self.resume,
             };
-            match self.connection.transact(&next, Smb1RequestDetails::default()).await {
-                Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(found),
+            match self.connection.transact(&next, RequestDetails::default()).await {
+                Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(listing.found),
                 result => result?,
             }
             let answer = FindNext2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
             is_through = answer.end_of_search;
-            found += self.take(information_level, most - found, entries.as_deref_mut(), &mut listed)?;
+            self.take(information_level, &mut listing)?;
         }
         if !is_through {
-            self.connection.call(&FindClose2 { sid }, Smb1RequestDetails::default()).await?;
+            self.connection.call(&FindClose2 { sid }, RequestDetails::default()).await?;
         }
-        Ok(found)
+        Ok(listing.found)
     }
 
-    fn take(
-        &mut self,
-        level: InformationLevel,
-        most: usize,
-        mut into: Option<&mut Vec<ListingEntry>>,
-        listed: &mut ListingGuard,
-    ) -> Result<usize, ClientError> {
+    /// Takes the entries of a response, and keeps the last name to resume from.
+    fn take(&mut self, level: InformationLevel, listing: &mut Listing<'_>) -> Result<(), ClientError> {
         let unicode = self.connection.header.flags2 & flags2::UNICODE != 0;
         self.resume.clear();
-        let mut found = 0;
         let entries = find_class(level).and_then(|class| DirectoryEntries::new(&self.connection.assembly.data, class));
-        for entry in entries.map(|entries| if unicode { entries } else { entries.in_oem() }).into_iter().flatten() {
-            self.resume.clear();
-            self.resume.extend_from_slice(entry.name);
-            if found == most {
-                break;
-            }
-            if found == 0 {
-                listed.answer(&self.resume)?;
-            }
-            listed.entry(if into.is_some() { self.resume.len() } else { 0 })?;
-            found += 1;
-            if let Some(entries) = into.as_deref_mut() {
-                entries.push(ListingEntry {
-                    name: entry.name_text(),
-                    size: entry.end_of_file,
-                    attributes: entry.file_attributes,
-                });
-            }
-        }
-        Ok(found)
+        let entries = entries.map(|entries| if unicode { entries } else { entries.in_oem() }).into_iter().flatten();
+        listing
+            .take(entries.inspect(|entry| {
+                self.resume.clear();
+                self.resume.extend_from_slice(entry.name);
+            }))
+            .map(drop)
     }
 
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&delete, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&delete, RequestDetails::default()).await.map(drop)
     }
 
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
@@ -128,26 +104,22 @@ impl Smb1ClientSession {
             old_file_name: rooted(&mut self.path, from).into(),
             new_file_name: rooted(&mut self.second_path, to).into(),
         };
-        self.connection.call(&rename, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&rename, RequestDetails::default()).await.map(drop)
     }
 
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let make = CreateDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&make, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&make, RequestDetails::default()).await.map(drop)
     }
 
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&remove, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&remove, RequestDetails::default()).await.map(drop)
     }
 
     pub async fn check_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&check, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&check, RequestDetails::default()).await.map(drop)
     }
 }
 
@@ -160,7 +132,7 @@ impl Smb1ClientSession {
         let information_level = self.file_level(info)?;
         let fid = fid_of(handle);
         let query = QueryFileInformation { fid, information_level, max_data_count: MAX_TRANSACT };
-        self.connection.transact(&query, Smb1RequestDetails::file(fid)).await?;
+        self.connection.transact(&query, RequestDetails::file(fid)).await?;
         Ok(&self.connection.assembly.data)
     }
 
@@ -169,7 +141,7 @@ impl Smb1ClientSession {
         let information_level = self.file_level(info)?;
         let file_name = rooted(&mut self.path, path);
         let query = QueryPathInformation { information_level, max_data_count: MAX_TRANSACT, file_name };
-        self.connection.transact(&query, Smb1RequestDetails::default()).await?;
+        self.connection.transact(&query, RequestDetails::default()).await?;
         Ok(&self.connection.assembly.data)
     }
 
@@ -179,20 +151,20 @@ impl Smb1ClientSession {
         };
         let information_level = self.allowed(query_fs_level(class), info)?;
         let query = QueryFsInformation { information_level, max_data_count: MAX_TRANSACT };
-        self.connection.transact(&query, Smb1RequestDetails::default()).await?;
+        self.connection.transact(&query, RequestDetails::default()).await?;
         Ok(&self.connection.assembly.data)
     }
 
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let fid = fid_of(handle);
-        self.connection.transact(&SetFileInformation { fid, information }, Smb1RequestDetails::file(fid)).await
+        self.connection.transact(&SetFileInformation { fid, information }, RequestDetails::file(fid)).await
     }
 
     pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let file_name = rooted(&mut self.path, path);
-        self.connection.transact(&SetPathInformation { information, file_name }, Smb1RequestDetails::default()).await
+        self.connection.transact(&SetPathInformation { information, file_name }, RequestDetails::default()).await
     }
 
     pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
@@ -203,9 +175,7 @@ impl Smb1ClientSession {
         let input = control.input(&self.options.host, &self.options.share);
         let max_data_count = control.max_output.min(MAX_TRANSACT.into());
         let ioctl = NtTransactIoctl { fid, code: control.code, input: &input, max_data_count };
-        let about =
-            Smb1RequestDetails { subcommand: Some(Subcommand::Fsctl(control.code)), ..Smb1RequestDetails::file(fid) };
-        self.connection.call(&ioctl, about).await?;
+        self.connection.call(&ioctl, RequestDetails::file(fid).with(Subcommand::Fsctl(control.code))).await?;
         NtTransactResponse::parse(self.connection.message()).map_err(malformed)?;
         Ok(())
     }

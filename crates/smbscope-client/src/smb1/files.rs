@@ -8,8 +8,8 @@ use super::super::limits::Allowance;
 use super::super::{ClientError, CreateDisposition};
 use super::connection::{PID, malformed};
 use super::{Smb1ClientSession, fid_of, rooted};
-use crate::smb1::requests::Smb1RequestDetails;
-use smbscope_model::{Command, FileId};
+use crate::sample::RequestDetails;
+use smbscope_model::Command;
 use smbscope_wire::smb1;
 use smbscope_wire::smb1::messages::{
     self, Close, Flush, LockingAndx, NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse, ReadAndx,
@@ -34,7 +34,7 @@ impl Smb1ClientSession {
             impersonation_level: messages::IMPERSONATE,
             name: rooted(&mut self.path, open.path).into(),
         };
-        self.connection.call(&create, Smb1RequestDetails::default()).await?;
+        self.connection.call(&create, RequestDetails::default()).await?;
         let opened = NtCreateAndxResponse::parse(self.connection.message()).map_err(malformed)?;
         Ok(OpenResult {
             handle: self.opened(opened.fid),
@@ -55,7 +55,7 @@ impl Smb1ClientSession {
             allocation_size: 0,
             name: rooted(&mut self.path, path).into(),
         };
-        self.connection.call(&open, Smb1RequestDetails::default()).await?;
+        self.connection.call(&open, RequestDetails::default()).await?;
         let opened = OpenAndxResponse::parse(self.connection.message()).map_err(malformed)?;
         Ok(OpenResult {
             handle: self.opened(opened.fid),
@@ -66,17 +66,16 @@ impl Smb1ClientSession {
     }
 
     fn opened(&mut self, fid: u16) -> FileHandle {
-        let file_id = FileId::Smb1(fid);
+        let handle = FileHandle::from(fid);
         if let Some(sample) = self.connection.samples.last_mut() {
-            sample.file_id = Some(file_id);
+            sample.file_id = Some(handle.0);
         }
-        FileHandle(file_id)
+        handle
     }
 
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
-        self.connection.call(&Close::new(fid), Smb1RequestDetails::file(fid)).await?;
-        Ok(())
+        self.connection.call(&Close::new(fid), RequestDetails::file(fid)).await.map(drop)
     }
 
     /// Reads. At and past the end of the file, SMB1 succeeds with no bytes: this returns STATUS_END_OF_FILE, like SMB2,
@@ -136,7 +135,7 @@ impl Smb1ClientSession {
             self.raw_answer = false;
         }
         let read = ReadAndx::new(fid, offset, max_count);
-        self.connection.call(&read, Smb1RequestDetails::range(fid, offset, max_count)).await?;
+        self.connection.call(&read, RequestDetails::range(fid, offset, max_count)).await?;
         let length = u32::try_from(self.data()?.len()).unwrap_or(u32::MAX);
         if length > max_count {
             return Err(ClientError::Protocol("READ_ANDX returned more than requested".to_owned()));
@@ -206,15 +205,14 @@ impl Smb1ClientSession {
         if self.raw_is_possible() && !data.is_empty() {
             return self.connection.write_raw(fid, offset, data).await;
         }
-        let about = Smb1RequestDetails::range(fid, offset, data.len() as u32);
+        let about = RequestDetails::range(fid, offset, data.len() as u32);
         self.connection.call(&WriteAndx { fid, offset, write_mode: 0, padding: 1, data }, about).await?;
         Ok(WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total())
     }
 
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
-        self.connection.call(&Flush { fid }, Smb1RequestDetails::file(fid)).await?;
-        Ok(())
+        self.connection.call(&Flush { fid }, RequestDetails::file(fid)).await.map(drop)
     }
 
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
@@ -228,9 +226,8 @@ impl Smb1ClientSession {
             unlocks: &[],
             locks: &[messages::LockingAndxRange { pid: PID, offset: range.offset, length: range.length }],
         };
-        let about = Smb1RequestDetails { waits: range.wait, ..about_lock(fid, range.offset, range.length) };
-        self.connection.call(&lock, about).await?;
-        Ok(())
+        let about = RequestDetails { waits: range.wait, ..about_lock(fid, range.offset, range.length) };
+        self.connection.call(&lock, about).await.map(drop)
     }
 
     pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
@@ -243,8 +240,7 @@ impl Smb1ClientSession {
             unlocks: &[messages::LockingAndxRange { pid: PID, offset, length }],
             locks: &[],
         };
-        self.connection.call(&unlock, about_lock(fid, offset, length)).await?;
-        Ok(())
+        self.connection.call(&unlock, about_lock(fid, offset, length)).await.map(drop)
     }
 
     pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
@@ -265,6 +261,6 @@ impl Smb1ClientSession {
     }
 }
 
-fn about_lock(fid: u16, offset: u64, length: u64) -> Smb1RequestDetails {
-    Smb1RequestDetails::range(fid, offset, u32::try_from(length).unwrap_or(u32::MAX))
+fn about_lock(fid: u16, offset: u64, length: u64) -> RequestDetails {
+    RequestDetails::range(fid, offset, u32::try_from(length).unwrap_or(u32::MAX))
 }

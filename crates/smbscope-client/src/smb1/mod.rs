@@ -12,8 +12,8 @@ mod setup;
 mod transfers;
 
 use crate::options::SessionOptions;
-use crate::sample::{Samples, SessionParameters};
-use crate::smb1::requests::{Smb1ChangeNotify, Smb1RequestDetails};
+use crate::sample::{RequestDetails, Samples, SessionParameters};
+use crate::smb1::requests::Smb1ChangeNotify;
 use crate::{ClientError, FileHandle};
 use connection::{Smb1Connection, malformed};
 use setup::Smb1ServerParameters;
@@ -84,16 +84,15 @@ impl Smb1ClientSession {
 
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         const DATA: &[u8] = b"smbscope";
-        self.connection.call(&Echo { echo_count: 1, data: DATA }, Smb1RequestDetails::default()).await?;
+        self.connection.call(&Echo { echo_count: 1, data: DATA }, RequestDetails::default()).await?;
         let answer = EchoResponse::parse(self.connection.message()).map_err(malformed)?;
         if answer.data == DATA { Ok(()) } else { Err(ClientError::Protocol("an echo of something else".to_owned())) }
     }
 
     /// Disconnects from the share and logs off. Dropping the session closes the connection.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
-        self.connection.call(&TreeDisconnect {}, Smb1RequestDetails::default()).await?;
-        self.connection.call(&LogoffAndx {}, Smb1RequestDetails::default()).await?;
-        Ok(())
+        self.connection.call(&TreeDisconnect {}, RequestDetails::default()).await?;
+        self.connection.call(&LogoffAndx {}, RequestDetails::default()).await.map(drop)
     }
 }
 
@@ -127,11 +126,8 @@ impl Smb1ClientSession {
         }
         let fid = fid_of(handle);
         let request = NtTransactNotifyChange { fid, completion_filter, watch_tree: tree, max_parameter_count: MOST };
-        let about = Smb1RequestDetails {
-            subcommand: Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)),
-            waits: true,
-            ..Smb1RequestDetails::file(fid)
-        };
+        let subcommand = Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE);
+        let about = RequestDetails { waits: true, ..RequestDetails::file(fid).with(subcommand) };
         let pending = self.connection.send(&request, about).await?;
         self.connection.leave_waiting();
         self.connection.watch = Some(Smb1ChangeNotify { pending, answer: None });

@@ -1,10 +1,10 @@
 //! Outstanding requests and their multiplex IDs (MS-CIFS 3.2.4.1.5).
 
 use crate::Sample;
-use crate::transport::{ReceiveTimes, SendTimes};
-use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
+use crate::transport::ReceiveTimes;
+use smbscope_model::CommandGroup;
 use smbscope_wire::smb1::{self, Smb1Header};
-use smbscope_wire::status::NtStatus;
+use std::time::{Duration, Instant};
 
 /// Outstanding SMB1 commands of a queue. Servers allow 50 (Samba, Windows).
 pub(super) const OUTSTANDING_MAX: usize = 64;
@@ -47,74 +47,21 @@ impl Mids {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Smb1RequestDetails {
-    pub(super) subcommand: Option<Subcommand>,
-    pub(super) fid: Option<u16>,
-    pub(super) offset: Option<u64>,
-    pub(super) length: Option<u32>,
-    /// True for expected waits, which have no time limit and are counted separately.
-    pub(super) waits: bool,
-}
-
-impl Smb1RequestDetails {
-    pub(super) fn file(fid: u16) -> Smb1RequestDetails {
-        Smb1RequestDetails { fid: Some(fid), ..Smb1RequestDetails::default() }
-    }
-
-    pub(super) fn range(fid: u16, offset: u64, length: u32) -> Smb1RequestDetails {
-        Smb1RequestDetails {
-            fid: Some(fid),
-            offset: Some(offset),
-            length: Some(length),
-            ..Smb1RequestDetails::default()
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Smb1OutstandingRequest {
     pub(super) command: smb1::Smb1Command,
-    pub(super) about: Smb1RequestDetails,
     pub(super) mid: u16,
-    pub(super) tid: u16,
-    pub(super) uid: u16,
+    /// Sequence number of the response's signature.
     pub(super) sequence: Option<u32>,
-    pub(super) sent: SendTimes,
-    pub(super) bytes: u32,
+    pub(super) sample: Sample,
 }
 
 impl Smb1OutstandingRequest {
-    pub(super) fn sample(
-        &self,
-        outcome: ExchangeOutcome,
-        status: Option<NtStatus>,
-        arrived: ReceiveTimes,
-        response_bytes: usize,
-    ) -> Sample {
-        let Smb1RequestDetails { subcommand, fid, offset, length, waits } = self.about;
-        Sample {
-            command: Command::Smb1(self.command),
-            subcommand,
-            group: groups::smb1(self.command, subcommand, waits),
-            message_id: self.mid.into(),
-            session_id: self.uid.into(),
-            tree_id: self.tid.into(),
-            file_id: fid.map(FileId::Smb1),
-            status,
-            request_first: self.sent.first,
-            request_last: self.sent.last,
-            interim: None,
-            response_first: arrived.first,
-            response_last: arrived.last,
-            request_bytes: self.bytes,
-            response_bytes: u32_of(response_bytes),
-            offset,
-            length,
-            compounded: false,
-            signed: self.sequence.is_some(),
-            encrypted: false,
-            outcome,
+    /// Returns the end of the wait for a response. `None` for an expected wait.
+    pub(super) fn deadline(&self, timeout: Duration) -> Option<Instant> {
+        match self.sample.group {
+            CommandGroup::Waiting => None,
+            _ => self.sample.request_last.checked_add(timeout),
         }
     }
 }
@@ -133,11 +80,6 @@ impl Smb1ChangeNotify {
     pub(super) fn is_answered(&self) -> bool {
         self.answer.is_some()
     }
-}
-
-/// Messages have less than 16 MiB, so this never saturates.
-pub(super) fn u32_of(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

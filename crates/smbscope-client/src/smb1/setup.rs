@@ -10,7 +10,7 @@ use super::super::{
 };
 use super::connection::{NO_TREE, Smb1Connection, malformed};
 use super::{MAX_TRANSACT, Smb1ClientSession};
-use crate::smb1::requests::Smb1RequestDetails;
+use crate::sample::RequestDetails;
 use crate::smb1::transfers;
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
@@ -126,7 +126,7 @@ async fn negotiate(
 }
 
 async fn offer_dialect(connection: &mut Smb1Connection) -> Result<(), ClientError> {
-    let said = connection.call(&Negotiate { dialects: &[NT_LM_0_12] }, Smb1RequestDetails::default()).await;
+    let said = connection.call(&Negotiate { dialects: &[NT_LM_0_12] }, RequestDetails::default()).await;
     said.map(drop).map_err(|error| match error {
         ClientError::Connection { error, .. } => ClientError::Connection {
             what: "negotiating NT LM 0.12 (a server with SMB1 switched off may hang up here)",
@@ -228,7 +228,7 @@ async fn authenticate(
             native_os: NATIVE_OS.into(),
             native_lan_man: NATIVE_LAN_MAN.into(),
         };
-        let said = connection.call(&setup, Smb1RequestDetails::default()).await;
+        let said = connection.call(&setup, RequestDetails::default()).await;
         let header = said.map_err(|error| refused_logon(error, options))?;
         connection.header.uid = header.uid;
         let answer = SessionSetupAndxResponse::parse(connection.message()).map_err(malformed)?;
@@ -296,7 +296,7 @@ async fn log_on_plainly(
         native_os: NATIVE_OS.into(),
         native_lan_man: NATIVE_LAN_MAN.into(),
     };
-    let said = connection.call(&setup, Smb1RequestDetails::default()).await;
+    let said = connection.call(&setup, RequestDetails::default()).await;
     connection.header.uid = said.map_err(|error| refused_logon(error, options))?.uid;
     let action = SessionSetupAndxPlainResponse::parse(connection.message()).map_err(malformed)?.action;
     start_signing(connection, server, None, options)?;
@@ -329,7 +329,7 @@ fn refused_logon(error: ClientError, options: &SessionOptions) -> ClientError {
 async fn connect_tree(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<(), ClientError> {
     let path = TreeConnectTarget::Own.path(&options.host, &options.share);
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
-    let said = connection.call(&connect, Smb1RequestDetails::default()).await;
+    let said = connection.call(&connect, RequestDetails::default()).await;
     let header = said.map_err(|error| refused_tree(error, options))?;
     TreeConnectAndxResponse::parse(connection.message()).map_err(malformed)?;
     connection.header.tid = header.tid;

@@ -4,11 +4,12 @@
 //! to a request. So nothing else may be outstanding, not even an oplock break.
 
 use crate::limits::Allowance;
+use crate::sample::RequestDetails;
 use crate::smb1::connection::{Smb1Connection, malformed};
-use crate::smb1::requests::{OUTSTANDING_MAX, Smb1RequestDetails};
+use crate::smb1::requests::OUTSTANDING_MAX;
 use crate::smb1::{Smb1ClientSession, fid_of};
 use crate::{ClientError, FileHandle, FileRange, Moved, SessionOptions, TransferDirection};
-use smbscope_model::{Command, ExchangeOutcome, Subcommand};
+use smbscope_model::{Command, Subcommand};
 use smbscope_wire::smb1::messages::{
     ReadAndx, ReadAndxResponse, ReadRaw, WriteAndx, WriteAndxResponse, WriteComplete, WriteRaw, capabilities,
 };
@@ -76,7 +77,7 @@ impl Smb1ClientSession {
         direction: TransferDirection<'_>,
     ) -> Result<u16, ClientError> {
         let FileRange { offset, length } = range;
-        let about = Smb1RequestDetails::range(fid, offset, length);
+        let about = RequestDetails::range(fid, offset, length);
         match direction {
             TransferDirection::Read => self.connection.post(&ReadAndx::new(fid, offset, length), about).await,
             TransferDirection::Write(data) => {
@@ -137,7 +138,7 @@ impl Smb1Connection {
     /// Reads data into [`Smb1Connection::message`]. Empty at the end of the file and after an error.
     pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, ClientError> {
         let request = ReadRaw::new(fid, offset, max_count);
-        let pending = self.send(&request, Smb1RequestDetails::range(fid, offset, max_count.into())).await?;
+        let pending = self.send(&request, RequestDetails::range(fid, offset, max_count.into())).await?;
         let arrived = self.receive_raw(&pending).await?;
         let refused = Smb1Header::parse(self.message()).filter(|header| {
             header.is_reply() && header.command == smb1::Smb1Command::READ_RAW && header.mid == pending.mid
@@ -150,14 +151,14 @@ impl Smb1Connection {
         if bytes > usize::from(max_count) {
             return Err(ClientError::Protocol("READ_RAW returned more than requested".to_owned()));
         }
-        self.samples.push(pending.sample(ExchangeOutcome::Complete, None, arrived, bytes));
+        self.samples.push(pending.sample.completed(arrived, bytes));
         Ok(bytes as u32)
     }
 
     /// Writes a block and returns the number of bytes written. Keeps two samples, like the two parts in a capture: up
     /// to the server's "go ahead", and from the data to the final response.
     pub(super) async fn write_raw(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, ClientError> {
-        let about = Smb1RequestDetails::range(fid, offset, data.len() as u32);
+        let about = RequestDetails::range(fid, offset, data.len() as u32);
         let request = WriteRaw::new(fid, offset, data.len() as u16);
         let pending = self.send(&request, about).await?;
         let ready = [smb1::Smb1Command::WRITE_RAW, smb1::Smb1Command::WRITE_COMPLETE];
@@ -165,8 +166,7 @@ impl Smb1Connection {
         if header.command != smb1::Smb1Command::WRITE_RAW {
             return Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into());
         }
-        let block = Smb1RequestDetails { subcommand: Some(Subcommand::AsyncPortion), ..about };
-        let pending = self.send_raw(&pending, block, data).await?;
+        let pending = self.send_raw(&pending, about.with(Subcommand::AsyncPortion), data).await?;
         let header = self.answer(&pending, &ready).await?;
         Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into())
     }

@@ -5,35 +5,21 @@
 //! responses, oplock and lease breaks, and responses to requests that nothing waits for.
 
 use crate::crypto::{Sealer, Signer};
+use crate::sample::{MessageIds, RequestDetails};
 use crate::smb2::breaks::Breaks;
 use crate::smb2::credits::ClientCredits;
 use crate::transport::{FramedConnection, ReceiveTimes};
 use crate::{ClientError, Sample, SessionOptions};
-use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
+use smbscope_model::{Command, ExchangeOutcome};
 use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
-use smbscope_wire::smb2::{self, FileReference, Smb2Header, TransformHeader, flags};
+use smbscope_wire::smb2::{self, Smb2Header, TransformHeader, flags};
 use smbscope_wire::status::NtStatus;
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Smb2RequestDetails {
-    pub(super) subcommand: Option<Subcommand>,
-    pub(super) file: Option<FileReference>,
-    pub(super) offset: Option<u64>,
-    pub(super) length: Option<u32>,
-    pub(super) waits: bool,
-    pub(super) consumer: ResponseConsumer,
-}
-
-impl Smb2RequestDetails {
-    pub(super) fn file(file: FileReference) -> Smb2RequestDetails {
-        Smb2RequestDetails { file: Some(file), ..Smb2RequestDetails::default() }
-    }
-}
-
+/// Consumer of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ResponseConsumer {
     #[default]
@@ -106,13 +92,9 @@ impl Smb2Connection {
     pub(super) async fn call<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
-        about: Smb2RequestDetails,
+        about: RequestDetails,
     ) -> Result<ReceivedResponse, ClientError> {
-        let charge = self.credits.charge(body.payload().max(body.expected()));
-        self.afford(charge.into()).await?;
-        self.begin();
-        let id = self.add(body, about, Chain::Own);
-        self.flush().await?;
+        let id = self.post(body, about).await?;
         self.reply(id).await
     }
 
@@ -125,7 +107,7 @@ impl Smb2Connection {
         self.afford(self.credits.charge(body.payload().max(body.expected())).into()).await?;
         self.begin();
         let own = std::mem::replace(&mut self.tree_id, tree_id);
-        let id = self.add(body, Smb2RequestDetails::default(), Chain::Own);
+        let id = self.add(body, RequestDetails::default(), Chain::Own);
         self.tree_id = own;
         self.flush().await?;
         self.reply(id).await
@@ -134,14 +116,40 @@ impl Smb2Connection {
     pub(super) async fn post<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
-        about: Smb2RequestDetails,
+        about: RequestDetails,
+    ) -> Result<u64, ClientError> {
+        self.post_for(body, about, ResponseConsumer::Caller).await
+    }
+
+    pub(super) async fn post_for<B: Smb2RequestMessage>(
+        &mut self,
+        body: &B,
+        about: RequestDetails,
+        consumer: ResponseConsumer,
     ) -> Result<u64, ClientError> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
         let id = self.add(body, about, Chain::Own);
+        self.answer_to(consumer);
         self.flush().await?;
         Ok(id)
+    }
+
+    /// Sends a request and returns when its response, if successful, has arrived.
+    pub(super) async fn run<B: Smb2RequestMessage>(
+        &mut self,
+        body: &B,
+        about: RequestDetails,
+    ) -> Result<(), ClientError> {
+        self.call(body, about).await?.ok().map(drop)
+    }
+
+    /// Sets the consumer of the response to the last request.
+    pub(super) fn answer_to(&mut self, consumer: ResponseConsumer) {
+        if let Some(last) = self.pending.last_mut() {
+            last.consumer = consumer;
+        }
     }
 
     pub(super) async fn afford(&mut self, charge: u32) -> Result<(), ClientError> {
@@ -172,7 +180,7 @@ impl Smb2Connection {
         }
     }
 
-    pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails, chain: Chain) -> u64 {
+    pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: RequestDetails, chain: Chain) -> u64 {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         let (message_id, credits_asked) = self.credits.spend(charge);
         let header = Smb2Header {
@@ -228,7 +236,7 @@ impl Smb2Connection {
             header.async_id = Some(async_id);
             header.flags = flags::ASYNC_COMMAND;
         }
-        self.append(header, &plain::Cancel {}, Smb2RequestDetails::default(), 0);
+        self.append(header, &plain::Cancel {}, RequestDetails::default(), 0);
         let sent = self.flush().await;
         // CANCEL itself has no response.
         if let Some(mut cancel) = self.pending.pop() {
@@ -246,7 +254,7 @@ impl Smb2Connection {
         &mut self,
         mut header: Smb2Header,
         body: &B,
-        about: Smb2RequestDetails,
+        about: RequestDetails,
         credits_asked: u16,
     ) {
         let unknown = self.link.sent_from();
@@ -275,41 +283,22 @@ impl Smb2Connection {
         header.emit(out);
         body.emit(out);
         self.last = Some(start);
+        let ids = MessageIds { message: header.message_id, session: self.session_id, tree: self.tree_id };
         let sample = Sample {
-            command: Command::Smb2(header.command),
-            subcommand: about.subcommand,
-            group: groups::smb2(header.command, about.subcommand, about.waits),
-            message_id: header.message_id,
-            session_id: self.session_id,
-            tree_id: self.tree_id,
-            file_id: about.file.map(file_id),
-            status: None,
-            request_first: unknown,
-            request_last: unknown,
-            interim: None,
-            response_first: unknown,
-            response_last: unknown,
             request_bytes: (out.len() - start) as u32,
-            response_bytes: 0,
-            offset: about.offset,
-            length: about.length,
             compounded,
             signed: mode == ProtectionLevel::Signed,
             encrypted: mode == ProtectionLevel::Sealed,
-            outcome: ExchangeOutcome::Unanswered,
+            ..Sample::new(Command::Smb2(header.command), about, ids, unknown)
         };
         self.pending.push(Smb2OutstandingRequest {
             sample,
-            consumer: about.consumer,
+            consumer: ResponseConsumer::Caller,
             credits_asked,
             async_id: None,
             interims: 0,
         });
     }
-}
-
-pub(super) fn file_id(file: FileReference) -> FileId {
-    FileId::Smb2 { persistent: file.persistent, volatile: file.volatile }
 }
 
 fn finish_message(out: &mut [u8], start: Option<usize>, protection: &Protection) {

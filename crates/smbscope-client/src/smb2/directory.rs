@@ -1,9 +1,10 @@
 //! Directories: listings (MS-SMB2 3.2.4.17), and CHANGE_NOTIFY, which waits while other commands proceed (3.2.4.18).
 
 use crate::file::{CreateDisposition, Info, ListingEntry, OpenParameters, access, options};
-use crate::limits::ListingGuard;
+use crate::limits::Listing;
+use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
-use crate::smb2::connection::{ResponseConsumer, Smb2Connection, Smb2RequestDetails};
+use crate::smb2::connection::{ResponseConsumer, Smb2Connection};
 use crate::smb2::files::reference;
 use crate::{ClientError, FileHandle};
 use smbscope_model::{Command, Subcommand};
@@ -20,11 +21,9 @@ impl Smb2ClientSession {
         pattern: &str,
         info: Info,
         most: usize,
-        mut entries: Option<&mut Vec<ListingEntry>>,
+        entries: Option<&mut Vec<ListingEntry>>,
     ) -> Result<usize, ClientError> {
-        if let Some(entries) = &mut entries {
-            entries.clear();
-        }
+        let listing = Listing::new(most, entries, self.connection.timeout);
         let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
         let open = OpenParameters {
             path,
@@ -42,7 +41,7 @@ impl Smb2ClientSession {
             pattern: pattern.into(),
             output_buffer_length: LIST_BUFFER.min(self.facts.max_transact),
         };
-        let result = list(&mut self.connection, request, most, entries).await;
+        let result = list(&mut self.connection, request, listing).await;
         self.close_after(handle, result).await
     }
 }
@@ -58,60 +57,31 @@ impl Smb2ClientSession {
         let output_buffer_length = LIST_BUFFER.min(self.facts.max_transact);
         let (file, pattern) = (reference(handle)?, pattern.into());
         let request = query_directory::Request { file, class, flags, pattern, output_buffer_length };
-        let about = Smb2RequestDetails {
-            subcommand: Some(Subcommand::Info(request.level())),
-            ..Smb2RequestDetails::file(file)
-        };
-        self.connection.call(&request, about).await?.ok()?;
-        Ok(())
+        self.connection.run(&request, RequestDetails::file(file).with(Subcommand::Info(request.level()))).await
     }
 }
 
 async fn list(
     connection: &mut Smb2Connection,
     request: query_directory::Request<'_>,
-    most: usize,
-    mut entries: Option<&mut Vec<ListingEntry>>,
+    mut listing: Listing<'_>,
 ) -> Result<usize, ClientError> {
-    let most = if most == 0 { usize::MAX } else { most };
-    let about = Smb2RequestDetails {
-        subcommand: Some(Subcommand::Info(request.level())),
-        ..Smb2RequestDetails::file(request.file)
-    };
-    let mut count = 0;
-    let mut listed = ListingGuard::new(connection.timeout);
-    while count < most {
+    let about = RequestDetails::file(request.file).with(Subcommand::Info(request.level()));
+    while listing.wanted > 0 {
         let reply = connection.call(&request, about).await?.ok()?;
         if reply.status() == NtStatus::NO_MORE_FILES {
             break;
         }
         let response = query_directory::Response::parse(connection.message(&reply));
-        let some = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
-            ClientError::Unsupported(format!(
-                "{} is not a class of directory entries that can be read",
-                request.level()
-            ))
+        let entries = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
+            let level = request.level();
+            ClientError::Unsupported(format!("{level} is not a class of directory entries that can be read"))
         })?;
-        let before = count;
-        for entry in some.take(most - before) {
-            if count == before {
-                listed.answer(entry.name)?;
-            }
-            listed.entry(if entries.is_some() { entry.name.len() } else { 0 })?;
-            count += 1;
-            if let Some(entries) = &mut entries {
-                entries.push(ListingEntry {
-                    name: entry.name_text(),
-                    size: entry.end_of_file,
-                    attributes: entry.file_attributes,
-                });
-            }
-        }
-        if count == before {
+        if listing.take(entries)? == 0 {
             return Err(reply.malformed());
         }
     }
-    Ok(count)
+    Ok(listing.found)
 }
 
 const CHANGES: u32 = 64 * 1024;
@@ -125,8 +95,8 @@ impl Smb2ClientSession {
         let output_buffer_length = CHANGES.min(self.facts.max_transact);
         let flags = if tree { change_notify::Request::WATCH_TREE } else { 0 };
         let request = change_notify::Request { flags, output_buffer_length, file, completion_filter };
-        let about = Smb2RequestDetails { consumer: ResponseConsumer::Later, ..Smb2RequestDetails::file(file) };
-        self.watch = Some(self.connection.post(&request, about).await?);
+        let about = RequestDetails::file(file);
+        self.watch = Some(self.connection.post_for(&request, about, ResponseConsumer::Later).await?);
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 
 use crate::file::{ByteRangeLock, Info, OpenParameters, OpenResult, ReadRetention, SetInfo, options};
 use crate::limits::Allowance;
-use crate::smb2::connection::{ReceivedResponse, Smb2Connection, Smb2RequestDetails};
+use crate::sample::RequestDetails;
+use crate::smb2::connection::{ReceivedResponse, Smb2Connection};
 use crate::smb2::credits::BYTES_PER_CREDIT;
 use crate::smb2::{SessionOrigin, Smb2ClientSession, negotiate};
 use crate::{ClientError, FileHandle, FsctlProfile, access};
@@ -25,15 +26,14 @@ impl Smb2ClientSession {
     pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         let lease = self.caching(open).context(open.path);
         let request = self.create_request(open, lease.as_slice());
-        let reply = self.connection.call(&request, Smb2RequestDetails::default()).await?.ok()?;
+        let reply = self.connection.call(&request, RequestDetails::default()).await?.ok()?;
         self.opened(&reply)
     }
 
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
         self.connection.breaks.closed(file);
-        self.connection.call(&close::Request { flags: 0, file }, Smb2RequestDetails::file(file)).await?.ok()?;
-        Ok(())
+        self.connection.run(&close::Request { flags: 0, file }, RequestDetails::file(file)).await
     }
 
     /// A read larger than the server allows takes several commands, outstanding together as far as credits allow.
@@ -56,7 +56,7 @@ impl Smb2ClientSession {
 
     async fn read_in_one(&mut self, file: FileReference, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         let request = read::Request::new(file, offset, length);
-        let reply = self.connection.call(&request, io(file, offset, length)).await?.ok()?;
+        let reply = self.connection.call(&request, RequestDetails::range(file, offset, length)).await?.ok()?;
         data_of(&self.connection, &reply, length)
     }
 
@@ -64,7 +64,8 @@ impl Smb2ClientSession {
         let file = reference(handle)?;
         if data.len() <= self.largest(self.facts.max_write) as usize {
             let request = write::Request { file, offset, data };
-            let reply = self.connection.call(&request, io(file, offset, data.len() as u32)).await?.ok()?;
+            let reply =
+                self.connection.call(&request, RequestDetails::range(file, offset, data.len() as u32)).await?.ok()?;
             return self.written(&reply, data.len());
         }
         let part = self.part(self.facts.max_write) as usize;
@@ -82,7 +83,7 @@ impl Smb2ClientSession {
             allowance.check()?;
             while ids.len() < parts && failed.is_none() && self.has_room(part, ids.len() - answered) {
                 let request = request(ids.len());
-                let about = io(file, request.offset, request.data.len() as u32);
+                let about = RequestDetails::range(file, request.offset, request.data.len() as u32);
                 ids.push(self.connection.post(&request, about).await?);
             }
             if failed.is_some() && answered == ids.len() {
@@ -100,8 +101,7 @@ impl Smb2ClientSession {
 
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
-        self.connection.call(&flush::Request { file }, Smb2RequestDetails::file(file)).await?.ok()?;
-        Ok(())
+        self.connection.run(&flush::Request { file }, RequestDetails::file(file)).await
     }
 
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
@@ -122,15 +122,13 @@ impl Smb2ClientSession {
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let file = reference(handle)?;
         let data = Data::from(set);
-        let about =
-            Smb2RequestDetails { subcommand: Some(Subcommand::Info(data.level())), ..Smb2RequestDetails::file(file) };
-        self.connection.call(&set_info::Request::new(file, data), about).await?.ok()?;
-        Ok(())
+        let about = RequestDetails::file(file).with(Subcommand::Info(data.level()));
+        self.connection.run(&set_info::Request::new(file, data), about).await
     }
 
     pub(super) async fn query(&mut self, file: FileReference, info: Info) -> Result<&[u8], ClientError> {
         let request = self.query_request(file, info);
-        let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::file(file) };
+        let about = RequestDetails { subcommand: Some(Subcommand::Info(info)), ..RequestDetails::file(file) };
         let reply = self.connection.call(&request, about).await?.ok()?;
         let response = query_info::Response::parse(self.connection.message(&reply)).ok_or_else(|| reply.malformed())?;
         Ok(response.output)
@@ -174,9 +172,8 @@ impl Smb2ClientSession {
     pub(super) fn opened(&mut self, reply: &ReceivedResponse) -> Result<OpenResult, ClientError> {
         let message = self.connection.message(reply);
         let response = create::Response::parse(message).ok_or_else(|| reply.malformed())?;
-        let FileReference { persistent, volatile } = response.file;
         let opened = OpenResult {
-            handle: FileHandle(FileId::Smb2 { persistent, volatile }),
+            handle: response.file.into(),
             size: response.end_of_file,
             attributes: response.file_attributes,
             action: response.create_action,
@@ -188,14 +185,13 @@ impl Smb2ClientSession {
 
     async fn lock_element(&mut self, handle: FileHandle, element: LockElement) -> Result<(), ClientError> {
         let file = reference(handle)?;
-        let about = Smb2RequestDetails {
+        let about = RequestDetails {
             offset: Some(element.offset),
             length: u32::try_from(element.length).ok(),
             waits: element.waits(),
-            ..Smb2RequestDetails::file(file)
+            ..RequestDetails::file(file)
         };
-        self.connection.call(&lock::Request { file, locks: List::Values(&[element]) }, about).await?.ok()?;
-        Ok(())
+        self.connection.run(&lock::Request { file, locks: List::Values(&[element]) }, about).await
     }
 
     /// Joins several READs in `data` unless discarded. Returns the number of bytes up to the end of the file.
@@ -225,7 +221,9 @@ impl Smb2ClientSession {
             allowance.check()?;
             while ids.len() < parts && failed.is_none() && self.has_room(part as usize, ids.len() - answered) {
                 let request = request(ids.len());
-                ids.push(self.connection.post(&request, io(file, request.offset, request.length)).await?);
+                ids.push(
+                    self.connection.post(&request, RequestDetails::range(file, request.offset, request.length)).await?,
+                );
             }
             if failed.is_some() && answered == ids.len() {
                 break;
@@ -315,10 +313,6 @@ pub(super) fn reference(handle: FileHandle) -> Result<FileReference, ClientError
     }
 }
 
-pub(super) fn io(file: FileReference, offset: u64, length: u32) -> Smb2RequestDetails {
-    Smb2RequestDetails { offset: Some(offset), length: Some(length), ..Smb2RequestDetails::file(file) }
-}
-
 /// Room for the server's interfaces, of 152 bytes each.
 const INTERFACES: u32 = 64 * 1024;
 
@@ -378,11 +372,8 @@ impl Smb2ClientSession {
         input: &[u8],
         max_output: u32,
     ) -> Result<ReceivedResponse, ClientError> {
-        let about = Smb2RequestDetails {
-            subcommand: Some(Subcommand::Fsctl(code)),
-            file: Some(file).filter(|file| *file != FileReference::NONE),
-            ..Smb2RequestDetails::default()
-        };
+        let about = if file == FileReference::NONE { RequestDetails::default() } else { RequestDetails::file(file) };
+        let about = about.with(Subcommand::Fsctl(code));
         self.connection.call(&ioctl::Request::new(code, file, input, max_output), about).await?.ok()
     }
 

@@ -1,7 +1,8 @@
 //! SMB2 and SMB3: dialects 2.0.2 to 3.1.1 (MS-SMB2), exactly as requested.
 //!
 //! [`Smb2ClientSession`] is a connection with a session and a tree connect. Its operations are in `files`, `paths`,
-//! `directory` and `transfers`; they send [`smbscope_wire::smb2::messages`] through `connection`.
+//! `directory` and `transfers`; they send requests of [`smbscope_wire::smb2::messages`] through `connection`,
+//! which numbers, signs, encrypts and times them.
 
 mod breaks;
 mod connection;
@@ -18,13 +19,13 @@ use super::ClientError;
 use super::control::TreeConnectTarget;
 use super::options::{SessionOptions, SigningAlgorithm};
 use super::sample::Samples;
-use crate::sample::SessionParameters;
+use crate::sample::{RequestDetails, SessionParameters};
 use crate::smb2::connection::ProtectionLevel;
 use crate::smb2::setup::SessionBinding;
 use breaks::RequestedCaching;
-use connection::{Smb2Connection, Smb2RequestDetails};
+use connection::Smb2Connection;
 use negotiate::Smb2NegotiateResult;
-use smbscope_model::{Dialect, FileId};
+use smbscope_model::Dialect;
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::negotiate::capabilities;
 use smbscope_wire::smb2::messages::plain;
@@ -94,8 +95,7 @@ impl Smb2ClientSession {
     }
 
     pub async fn echo(&mut self) -> Result<(), ClientError> {
-        self.connection.call(&plain::Echo {}, Smb2RequestDetails::default()).await?.ok()?;
-        Ok(())
+        self.connection.run(&plain::Echo {}, RequestDetails::default()).await
     }
 
     pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
@@ -117,12 +117,12 @@ impl Smb2ClientSession {
             self.connection.link.close().await;
             return Ok(());
         }
-        if let Some(FileReference { persistent, volatile }) = self.root.take() {
-            self.close(super::FileHandle(FileId::Smb2 { persistent, volatile })).await?;
+        if let Some(root) = self.root.take() {
+            self.close(root.into()).await?;
         }
-        self.connection.call(&plain::TreeDisconnect {}, Smb2RequestDetails::default()).await?.ok()?;
+        self.connection.run(&plain::TreeDisconnect {}, RequestDetails::default()).await?;
         self.connection.tree_id = 0;
-        self.connection.call(&plain::Logoff {}, Smb2RequestDetails::default()).await?.ok()?;
+        self.connection.run(&plain::Logoff {}, RequestDetails::default()).await?;
         self.connection.session_id = 0;
         self.connection.link.close().await;
         Ok(())

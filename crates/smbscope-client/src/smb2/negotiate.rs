@@ -1,8 +1,9 @@
 //! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once there are keys (3.2.5.5).
 
-use super::connection::{ReceivedResponse, Smb2Connection, Smb2RequestDetails};
+use super::connection::{ReceivedResponse, Smb2Connection};
 use crate::crypto::PreauthHash;
 use crate::limits::TRANSFER_MIN;
+use crate::sample::RequestDetails;
 use crate::smb2::connection::ProtectionLevel;
 use crate::{Cipher, ClientError, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
 use smbscope_model::{Command, Dialect, Subcommand};
@@ -138,7 +139,7 @@ async fn send(
         dialects: List::Values(&[client.dialect]),
         contexts: if is_3_1_1 { NegotiateContextList::Offer(offer) } else { NegotiateContextList::default() },
     };
-    connection.call(&request, Smb2RequestDetails::default()).await
+    connection.call(&request, RequestDetails::default()).await
 }
 
 fn accept(
@@ -260,7 +261,7 @@ pub(super) async fn validate(
     let code = Fsctl::VALIDATE_NEGOTIATE_INFO;
     let max_output = validate_negotiate::ValidateNegotiateResponse::LENGTH;
     let ioctl = ioctl::Request::new(code, FileReference::NONE, &input, max_output);
-    let about = Smb2RequestDetails { subcommand: Some(Subcommand::Fsctl(code)), ..Smb2RequestDetails::default() };
+    let about = RequestDetails::subcommand(Subcommand::Fsctl(code));
     // 3.2.5.5: signed even if nothing else is.
     let mode = connection.protection.mode;
     if mode == ProtectionLevel::Plain {

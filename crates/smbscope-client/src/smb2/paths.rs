@@ -1,9 +1,10 @@
 //! Operations on paths: each is an open, the operation and a close, as a compound or not (MS-SMB2 3.2.4.1.4).
 
 use super::Smb2ClientSession;
-use super::connection::{Chain, Smb2RequestDetails};
+use super::connection::Chain;
 use super::files::{data_of, reference};
 use crate::file::{CreateDisposition, FileHandle, Info, OpenParameters, SetInfo, access, options};
+use crate::sample::RequestDetails;
 use crate::smb2::connection::ReceivedResponse;
 use crate::{ClientError, create_options};
 use smbscope_model::Subcommand;
@@ -20,7 +21,7 @@ fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
 impl Smb2ClientSession {
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         let open = existing(path, access::READ_ATTRIBUTES, 0);
-        let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::default() };
+        let about = RequestDetails::subcommand(Subcommand::Info(info));
         let query = self.query_request(FileReference::RELATED, info);
         if self.compounds(&query) {
             self.in_compound(&open, &query, about, |session, reply| {
@@ -93,8 +94,7 @@ impl Smb2ClientSession {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
         let request = read::Request::new(FileReference::RELATED, offset, length);
         if length <= self.facts.max_read && self.compounds(&request) {
-            let about =
-                Smb2RequestDetails { offset: Some(offset), length: Some(length), ..Smb2RequestDetails::default() };
+            let about = RequestDetails { offset: Some(offset), length: Some(length), ..RequestDetails::default() };
             return self
                 .in_compound(&open, &request, about, |session, reply| {
                     data_of(&session.connection, reply, length).map(|data| data.len() as u64)
@@ -131,16 +131,16 @@ impl Smb2ClientSession {
         &mut self,
         open: &OpenParameters<'_>,
         request: &B,
-        about: Smb2RequestDetails,
+        about: RequestDetails,
         take: impl FnOnce(&mut Smb2ClientSession, &ReceivedResponse) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
         let lease = self.caching(open).context(open.path);
         let create = self.create_request(open, lease.as_slice());
         self.connection.begin();
-        let first = self.connection.add(&create, Smb2RequestDetails::default(), Chain::Own);
+        let first = self.connection.add(&create, RequestDetails::default(), Chain::Own);
         let second = self.connection.add(request, about, Chain::Related);
         let close = close::Request { flags: 0, file: FileReference::RELATED };
-        let third = self.connection.add(&close, Smb2RequestDetails::default(), Chain::Related);
+        let third = self.connection.add(&close, RequestDetails::default(), Chain::Related);
         self.connection.flush().await?;
         let opened = self.connection.reply(first).await?;
         let answer = self.connection.reply(second).await?;
@@ -155,9 +155,9 @@ impl Smb2ClientSession {
     async fn open_close(&mut self, open: &OpenParameters<'_>) -> Result<(), ClientError> {
         let request = self.create_request(open, &[]);
         self.connection.begin();
-        let first = self.connection.add(&request, Smb2RequestDetails::default(), Chain::Own);
+        let first = self.connection.add(&request, RequestDetails::default(), Chain::Own);
         let close = close::Request { flags: 0, file: FileReference::RELATED };
-        let second = self.connection.add(&close, Smb2RequestDetails::default(), Chain::Related);
+        let second = self.connection.add(&close, RequestDetails::default(), Chain::Related);
         self.connection.flush().await?;
         let opened = self.connection.reply(first).await?;
         let closed = self.connection.reply(second).await?;

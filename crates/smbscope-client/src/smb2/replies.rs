@@ -1,12 +1,11 @@
 //! Receiving (MS-SMB2 3.2.5.1): decrypts, splits and verifies responses, matches them with requests, records breaks.
 
-use super::connection::{
-    Chain, ReceivedResponse, ResponseConsumer, Smb2Connection, Smb2OutstandingRequest, Smb2RequestDetails, file_id,
-};
+use super::connection::{Chain, ReceivedResponse, ResponseConsumer, Smb2Connection, Smb2OutstandingRequest};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
+use crate::sample::{MessageIds, RequestDetails};
 use crate::transport::ReceiveTimes;
-use crate::{ClientError, Sample};
-use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FileId, Subcommand, groups};
+use crate::{ClientError, FileHandle, Sample};
+use smbscope_model::{Command, CommandGroup, FileId};
 use smbscope_wire::bytes::{u16_at, u64_at};
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, COMPRESSION_ID, Smb2Header, TRANSFORM_ID};
@@ -169,7 +168,7 @@ impl Smb2Connection {
                 self.rest = rest.start + next..rest.end;
                 rest.start..rest.start + next
             }
-            next => return Err(ClientError::Protocol(format!("a compound consumer next message is {next} bytes on"))),
+            next => return Err(ClientError::Protocol(format!("a compound whose next message is {next} bytes on"))),
         };
         Ok((header, range))
     }
@@ -188,7 +187,17 @@ impl Smb2Connection {
             let text = format!("more than {BREAKS_MAX} oplock or lease breaks without a response in between");
             return Err(ClientError::Protocol(text));
         }
-        self.samples.push(break_sample(header, &notification, arrived, message.len(), self.sealed));
+        let file = match notification {
+            Notification::Oplock(oplock) => Some(FileHandle::from(oplock.file).0),
+            Notification::Lease(_) => None,
+        };
+        let (session, tree) = (header.session_id.unwrap_or(0), header.tree_id.unwrap_or(0));
+        let ids = MessageIds { message: header.message_id, session, tree };
+        self.samples.push(Sample {
+            signed: header.is_signed(),
+            encrypted: self.sealed,
+            ..Sample::of_break(Command::Smb2(header.command), file, ids, arrived, message.len())
+        });
         self.breaks.take(notification);
         Ok(())
     }
@@ -238,8 +247,8 @@ impl Smb2Connection {
                 )));
             }
             self.begin();
-            let about = Smb2RequestDetails { consumer: ResponseConsumer::Discarded, ..Smb2RequestDetails::default() };
-            self.add(&acknowledgement, about, Chain::Own);
+            self.add(&acknowledgement, RequestDetails::default(), Chain::Own);
+            self.answer_to(ResponseConsumer::Discarded);
             self.flush().await?;
         }
         Ok(())
@@ -284,11 +293,7 @@ impl Smb2Connection {
 
     fn abandon(&mut self) {
         let now = Instant::now();
-        self.samples.extend(self.pending.drain(..).map(|pending| Sample {
-            response_first: now,
-            response_last: now,
-            ..pending.sample
-        }));
+        self.samples.extend(self.pending.drain(..).map(|pending| pending.sample.abandoned(now)));
         self.rest = 0..0;
     }
 }
@@ -309,11 +314,7 @@ fn note_interim(
 }
 
 fn complete_sample(sample: &mut Sample, header: &Smb2Header, message: &[u8], arrived: ReceiveTimes) {
-    sample.status = Some(header.status);
-    sample.response_first = arrived.first;
-    sample.response_last = arrived.last;
-    sample.response_bytes = message.len() as u32;
-    sample.outcome = ExchangeOutcome::Complete;
+    *sample = Sample { status: Some(header.status), ..sample.completed(arrived, message.len()) };
     if header.command == smb2::Smb2Command::CREATE && header.status == NtStatus::SUCCESS {
         sample.file_id = u64_at(message, 128)
             .zip(u64_at(message, 136))
@@ -335,41 +336,4 @@ fn has_its_body(command: smb2::Smb2Command, message: &[u8]) -> bool {
     };
     message.len() >= Smb2Header::LENGTH + usize::from(structure_size)
         && u16_at(message, Smb2Header::LENGTH) == Some(structure_size)
-}
-
-/// Returns the sample of a break. It is the server's own message, so there is no request and no response time.
-fn break_sample(
-    header: &Smb2Header,
-    notification: &Notification,
-    arrived: ReceiveTimes,
-    bytes: usize,
-    sealed: bool,
-) -> Sample {
-    let file = match notification {
-        Notification::Oplock(oplock) => Some(file_id(oplock.file)),
-        Notification::Lease(_) => None,
-    };
-    Sample {
-        command: Command::Smb2(header.command),
-        subcommand: Some(Subcommand::ServerInitiated),
-        group: groups::smb2(header.command, Some(Subcommand::ServerInitiated), false),
-        message_id: header.message_id,
-        session_id: header.session_id.unwrap_or(0),
-        tree_id: header.tree_id.unwrap_or(0),
-        file_id: file,
-        status: None,
-        request_first: arrived.first,
-        request_last: arrived.last,
-        interim: None,
-        response_first: arrived.first,
-        response_last: arrived.last,
-        request_bytes: 0,
-        response_bytes: bytes as u32,
-        offset: None,
-        length: None,
-        compounded: false,
-        signed: header.is_signed(),
-        encrypted: sealed,
-        outcome: ExchangeOutcome::ServerInitiated,
-    }
 }

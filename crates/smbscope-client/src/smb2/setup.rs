@@ -4,7 +4,8 @@
 use crate::auth::Authenticator;
 use crate::control::TreeConnectTarget;
 use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
-use crate::smb2::connection::{Protection, ProtectionLevel, ReceivedResponse, Smb2Connection, Smb2RequestDetails};
+use crate::sample::RequestDetails;
+use crate::smb2::connection::{Protection, ProtectionLevel, ReceivedResponse, Smb2Connection};
 use crate::smb2::negotiate::{self, Smb2NegotiateResult};
 use crate::smb2::{SessionOrigin, Smb2ClientSession, setup};
 use crate::{Cipher, ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions};
@@ -130,7 +131,7 @@ async fn authenticate(
             previous_session_id: 0,
             token: &token,
         };
-        let reply = connection.call(&request, Smb2RequestDetails::default()).await?;
+        let reply = connection.call(&request, RequestDetails::default()).await?;
         preauth.update(connection.sent());
         connection.session_id = known.or(reply.header.session_id).unwrap_or(0);
         match reply.status() {

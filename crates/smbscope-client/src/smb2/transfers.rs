@@ -1,9 +1,10 @@
 //! Bulk transfers, limited by credits (MS-SMB2 3.2.4.1.2): several commands per file, or several files with one each.
 
 use crate::limits::Allowance;
+use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
-use crate::smb2::connection::{ReceivedResponse, Smb2RequestDetails};
-use crate::smb2::files::{data_of, io, reference};
+use crate::smb2::connection::ReceivedResponse;
+use crate::smb2::files::{data_of, reference};
 use crate::{ClientError, FileHandle, FileRange, Moved, TransferDirection, WholeFile};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{close, read, write};
@@ -68,7 +69,7 @@ impl Smb2ClientSession {
         direction: TransferDirection<'_>,
     ) -> Result<u64, ClientError> {
         let FileRange { offset, length } = range;
-        let about = io(file, offset, length);
+        let about = RequestDetails::range(file, offset, length);
         match direction {
             TransferDirection::Read => self.connection.post(&read::Request::new(file, offset, length), about).await,
             TransferDirection::Write(data) => {
@@ -170,14 +171,16 @@ impl Smb2ClientSession {
                 let open = file.open();
                 let lease = self.caching(&open).context(open.path);
                 let request = self.create_request(&open, lease.as_slice());
-                self.connection.post(&request, Smb2RequestDetails::default()).await
+                self.connection.post(&request, RequestDetails::default()).await
             }
             WholeFileStep::Read { file, offset, length } => {
-                self.connection.post(&read::Request::new(file, offset, length), io(file, offset, length)).await
+                self.connection
+                    .post(&read::Request::new(file, offset, length), RequestDetails::range(file, offset, length))
+                    .await
             }
             WholeFileStep::Close(file) => {
                 self.connection.breaks.closed(file);
-                self.connection.post(&close::Request { flags: 0, file }, Smb2RequestDetails::file(file)).await
+                self.connection.post(&close::Request { flags: 0, file }, RequestDetails::file(file)).await
             }
         }
     }

@@ -59,7 +59,7 @@ pub(crate) struct FramedConnection {
 
 impl fmt::Debug for FramedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("local", &self.local).field("peer", &self.peer).finish_non_exhaustive()
+        f.debug_struct("FramedConnection").field("local", &self.local).field("peer", &self.peer).finish_non_exhaustive()
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) const MAX_CHAIN: usize = 8;
 
 /// Buffer format of a terminated string.
 pub(super) const STRING: u8 = 0x04;
+
 /// Iterates over the blocks of a message that begins with `header`. A chain that points backwards ends there.
 pub fn blocks<'a>(header: &Smb1Header, message: &'a [u8]) -> impl Iterator<Item = Block<'a>> + use<'a> {
     let unicode = header.is_unicode();

@@ -1,8 +1,8 @@
 //! Parts of an SMB1 message that a slim copy of a capture retains.
 
-use super::messages::{
-    NtCreateAndx, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, Transaction2Fields, TreeConnectAndx,
-};
+use super::messages::{NtCreateAndx, SessionSetupAndx, Transaction2Fields, TreeConnectAndx};
+use super::request::{begins_with_path, credentials_length};
+use super::transaction::trans2_name;
 use super::{Block, Smb1Command, Smb1Header, TransactionKind, blocks};
 use crate::bytes::{before_terminator, u8_at, u32_at};
 use crate::kept::{NameOf, RetainedRanges};
@@ -51,20 +51,9 @@ fn of_request(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Optio
         Smb1Command::TREE_CONNECT => formatted(b, NameOf::Unc, kept),
         Smb1Command::NT_CREATE_ANDX => nt_create(b, kept)?,
         Smb1Command::OPEN_ANDX => kept.name(NameOf::Path, unicode, b.text_place(0).0),
-        Smb1Command::OPEN
-        | Smb1Command::CREATE
-        | Smb1Command::CREATE_NEW
-        | Smb1Command::CREATE_TEMPORARY
-        | Smb1Command::CREATE_DIRECTORY
-        | Smb1Command::DELETE_DIRECTORY
-        | Smb1Command::CHECK_DIRECTORY
-        | Smb1Command::DELETE
-        | Smb1Command::NT_RENAME
-        | Smb1Command::QUERY_INFORMATION
-        | Smb1Command::SET_INFORMATION
-        | Smb1Command::SEARCH
-        | Smb1Command::FIND
-        | Smb1Command::FIND_UNIQUE => formatted(b, NameOf::Path, kept),
+        Smb1Command::OPEN | Smb1Command::CREATE | Smb1Command::CREATE_NEW | Smb1Command::CREATE_TEMPORARY => {
+            formatted(b, NameOf::Path, kept);
+        }
         Smb1Command::RENAME => {
             formatted(b, NameOf::Path, kept);
             let (_, end) = b.text_place(1);
@@ -76,6 +65,7 @@ fn of_request(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Optio
         Smb1Command::TRANSACTION => kept.name(NameOf::Path, unicode, b.text_place(0).0),
         Smb1Command::TRANSACTION2 => transaction2(b, message, kept)?,
         Smb1Command::NT_TRANSACT => nt_transact(b, message, kept)?,
+        command if begins_with_path(command) => formatted(b, NameOf::Path, kept),
         _ => {}
     }
     Some(())
@@ -89,21 +79,12 @@ fn formatted(b: &Block<'_>, of: NameOf, kept: &mut RetainedRanges) {
 
 /// Retains user and domain, but no passwords.
 fn logon(b: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
-    let w = b.words;
-    let passwords = match b.word_count() {
-        SessionSetupAndx::WORDS => {
-            let length = usize::from(SessionSetupAndx::blob(w)?).min(b.data.len());
-            kept.absorb(security::kept(&b.data[..length]), b.data_offset());
-            return Some(());
-        }
-        SessionSetupAndxPlain::WORDS => {
-            usize::from(SessionSetupAndxPlain::oem_password(w)?)
-                + usize::from(SessionSetupAndxPlain::unicode_password(w)?)
-        }
-        SessionSetupAndxLanMan::WORDS => SessionSetupAndxLanMan::password(w)?.into(),
-        _ => return None,
-    };
-    let (user, next) = b.text_place(passwords);
+    let length = credentials_length(b)?;
+    if b.word_count() == SessionSetupAndx::WORDS {
+        kept.absorb(security::kept(&b.data[..length.min(b.data.len())]), b.data_offset());
+        return Some(());
+    }
+    let (user, next) = b.text_place(length);
     let (domain, _) = b.text_place(next);
     kept.name(NameOf::User, b.unicode, user);
     kept.name(NameOf::Domain, b.unicode, domain);
@@ -126,17 +107,10 @@ fn nt_create(b: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
 fn transaction2(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let parameters = parameters(TransactionKind::Trans2, b, message)?;
     let subcommand = Trans2(Transaction2Fields::subcommand(b.words)?);
-    let (fixed, of) = match subcommand {
-        Trans2::FIND_FIRST2 => (12, Some(NameOf::Path)),
-        Trans2::QUERY_PATH_INFORMATION | Trans2::SET_PATH_INFORMATION => (6, Some(NameOf::Path)),
-        Trans2::OPEN2 => (28, Some(NameOf::Path)),
-        Trans2::CREATE_DIRECTORY => (4, Some(NameOf::Path)),
-        Trans2::GET_DFS_REFERRAL => (2, Some(NameOf::Unc)),
-        _ => (6, None),
-    };
-    let fixed = parameters.start.checked_add(fixed)?;
+    let name = trans2_name(subcommand);
+    let fixed = parameters.start.checked_add(name.map_or(6, |(offset, _)| offset))?;
     kept.field(parameters.start..fixed.min(parameters.end));
-    if let Some(of) = of {
+    if let Some((_, of)) = name {
         kept.name(of, b.unicode, terminated(message, fixed..parameters.end, b.unicode));
     }
     if subcommand == Trans2::SET_FILE_INFORMATION {

@@ -75,17 +75,6 @@ impl Smb1Request {
             Smb1Command::OPEN | Smb1Command::CREATE | Smb1Command::CREATE_NEW | Smb1Command::CREATE_TEMPORARY => {
                 Smb1Request::Open { name: b.formatted_name(), asks_for_oplock: None }
             }
-            Smb1Command::CREATE_DIRECTORY
-            | Smb1Command::DELETE_DIRECTORY
-            | Smb1Command::CHECK_DIRECTORY
-            | Smb1Command::DELETE
-            | Smb1Command::RENAME
-            | Smb1Command::NT_RENAME
-            | Smb1Command::QUERY_INFORMATION
-            | Smb1Command::SET_INFORMATION
-            | Smb1Command::SEARCH
-            | Smb1Command::FIND
-            | Smb1Command::FIND_UNIQUE => Smb1Request::Path(b.formatted_name()),
             // All of these begin with the same fields as CLOSE.
             Smb1Command::CLOSE
             | Smb1Command::FLUSH
@@ -111,9 +100,29 @@ impl Smb1Request {
                 Smb1Request::Transaction(TransactionRequest::parse(kind, b, message, header.is_unicode())?)
             }
             Smb1Command::ECHO => Smb1Request::Echo(Echo::echo_count(w)?),
+            command if begins_with_path(command) => Smb1Request::Path(b.formatted_name()),
             _ => Smb1Request::Other,
         })
     }
+}
+
+/// Returns true for a command other than an open whose data begin with a path after a buffer format byte.
+#[inline]
+pub(super) fn begins_with_path(command: Smb1Command) -> bool {
+    matches!(
+        command,
+        Smb1Command::CREATE_DIRECTORY
+            | Smb1Command::DELETE_DIRECTORY
+            | Smb1Command::CHECK_DIRECTORY
+            | Smb1Command::DELETE
+            | Smb1Command::RENAME
+            | Smb1Command::NT_RENAME
+            | Smb1Command::QUERY_INFORMATION
+            | Smb1Command::SET_INFORMATION
+            | Smb1Command::SEARCH
+            | Smb1Command::FIND
+            | Smb1Command::FIND_UNIQUE
+    )
 }
 
 #[inline]
@@ -200,23 +209,28 @@ fn range(fid: u16, low: u32, high: u32, length: u64) -> Smb1Request {
     Smb1Request::Range { fid, offset: wide(low, high), length }
 }
 
-/// Returns the identity in a GSS token, or account and domain sent in plain text; both are empty for an anonymous
-/// logon. The outer `None` means truncated.
-fn logon(block: &Block<'_>) -> Option<Option<SecurityToken>> {
+/// Returns the length of the GSS token, or of the passwords before account and domain.
+pub(super) fn credentials_length(block: &Block<'_>) -> Option<usize> {
     let w = block.words;
-    let passwords = match block.word_count() {
-        SessionSetupAndx::WORDS => {
-            let length = usize::from(SessionSetupAndx::blob(w)?).min(block.data.len());
-            return Some(identify(&block.data[..length]));
-        }
+    Some(match block.word_count() {
+        SessionSetupAndx::WORDS => SessionSetupAndx::blob(w)?.into(),
         SessionSetupAndxPlain::WORDS => {
             usize::from(SessionSetupAndxPlain::oem_password(w)?)
                 + usize::from(SessionSetupAndxPlain::unicode_password(w)?)
         }
         SessionSetupAndxLanMan::WORDS => SessionSetupAndxLanMan::password(w)?.into(),
         _ => return None,
-    };
-    let (user, next) = block.string(passwords)?;
+    })
+}
+
+/// Returns the identity in a GSS token, or account and domain sent in plain text; both are empty for an anonymous
+/// logon. The outer `None` means truncated.
+fn logon(block: &Block<'_>) -> Option<Option<SecurityToken>> {
+    let length = credentials_length(block)?;
+    if block.word_count() == SessionSetupAndx::WORDS {
+        return Some(identify(&block.data[..length.min(block.data.len())]));
+    }
+    let (user, next) = block.string(length)?;
     let domain = block.string(next).map_or(String::new(), |(domain, _)| domain);
     let anonymous = user.is_empty();
     Some(Some(SecurityToken::NtlmAuthenticate { domain, user, workstation: String::new(), anonymous }))

@@ -7,6 +7,7 @@ use super::messages::{
 use super::{Block, Smb1Command};
 use crate::bytes::CapturedName;
 use crate::bytes::{before_terminator, text, u8_at, u16_at, u32_at};
+use crate::kept::NameOf;
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
 
 /// Reads a request field whose offset and width depend on the kind.
@@ -151,19 +152,11 @@ impl TransactionRequest {
 
     fn trans2(&mut self, subcommand: Trans2, parameters: &Parameters<'_>) {
         self.trans2 = Some(subcommand);
-        let name_at = match subcommand {
-            Trans2::FIND_FIRST2 => 12,
-            Trans2::QUERY_PATH_INFORMATION | Trans2::SET_PATH_INFORMATION => 6,
-            Trans2::OPEN2 => 28,
-            Trans2::CREATE_DIRECTORY => 4,
-            Trans2::GET_DFS_REFERRAL => 2,
-            Trans2::QUERY_FILE_INFORMATION | Trans2::SET_FILE_INFORMATION => {
-                self.fid = u16_at(parameters.bytes, 0);
-                return;
-            }
-            _ => return,
-        };
-        self.path = parameters.name(name_at);
+        if let Some((offset, _)) = trans2_name(subcommand) {
+            self.path = parameters.name(offset);
+        } else if matches!(subcommand, Trans2::QUERY_FILE_INFORMATION | Trans2::SET_FILE_INFORMATION) {
+            self.fid = u16_at(parameters.bytes, 0);
+        }
     }
 
     fn nt(&mut self, function: NtTransact, words: &[u8], parameters: &Parameters<'_>) {
@@ -184,6 +177,19 @@ impl TransactionRequest {
             _ => {}
         }
     }
+}
+
+/// Returns offset and kind of the name in the parameters of a TRANSACTION2 request.
+#[inline]
+pub(super) fn trans2_name(subcommand: Trans2) -> Option<(usize, NameOf)> {
+    Some(match subcommand {
+        Trans2::FIND_FIRST2 => (12, NameOf::Path),
+        Trans2::QUERY_PATH_INFORMATION | Trans2::SET_PATH_INFORMATION => (6, NameOf::Path),
+        Trans2::OPEN2 => (28, NameOf::Path),
+        Trans2::CREATE_DIRECTORY => (4, NameOf::Path),
+        Trans2::GET_DFS_REFERRAL => (2, NameOf::Unc),
+        _ => return None,
+    })
 }
 
 struct Parameters<'a> {

@@ -1,12 +1,10 @@
-//! Headers and identifiers of SMB2: packet header and command codes (MS-SMB2 2.2.1), SMB2_FILEID (2.2.14.1), and the
-//! TRANSFORM_HEADER of an encrypted message (2.2.41).
+//! Headers and identifiers of SMB2: packet header (MS-SMB2 2.2.1), SMB2_FILEID (2.2.14.1), and the TRANSFORM_HEADER of
+//! an encrypted message (2.2.41).
 
-use super::{PROTOCOL_ID, TRANSFORM_ID};
+use super::{PROTOCOL_ID, Smb2Command, TRANSFORM_ID};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::codec::FixedSizeField;
-use crate::names::open_enum;
 use crate::status::NtStatus;
-use serde::{Deserialize, Serialize};
 
 pub mod flags {
     pub const SERVER_TO_REDIR: u32 = 0x0000_0001;
@@ -128,7 +126,7 @@ impl Smb2Header {
     pub fn is_plausible(message: &[u8], length: usize) -> bool {
         let Some(header) = Smb2Header::parse(message) else { return false };
         let next = header.next_command as usize;
-        header.command.0 <= 0x0013
+        header.command.name().is_some()
             && header.flags & !flags::DEFINED == 0
             && (next == 0 || (next >= Smb2Header::LENGTH && next.is_multiple_of(8) && next < length))
     }
@@ -141,33 +139,6 @@ fn message_id(message: &[u8]) -> Option<(u64, u64)> {
         .or_else(|| u32_at(message, 24).map(|id| (id.into(), u32::MAX.into())))
         .or_else(|| u16_at(message, 24).map(|id| (id.into(), u16::MAX.into())))
 }
-
-/// Command code, printed as the specification's name without prefix (`QUERY_DIRECTORY`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Smb2Command(pub u16);
-
-open_enum!(Smb2Command, "", "0x{:04x}" {
-    NEGOTIATE = 0x0000;
-    SESSION_SETUP = 0x0001;
-    LOGOFF = 0x0002;
-    TREE_CONNECT = 0x0003;
-    TREE_DISCONNECT = 0x0004;
-    CREATE = 0x0005;
-    CLOSE = 0x0006;
-    FLUSH = 0x0007;
-    READ = 0x0008;
-    WRITE = 0x0009;
-    LOCK = 0x000a;
-    IOCTL = 0x000b;
-    CANCEL = 0x000c;
-    ECHO = 0x000d;
-    QUERY_DIRECTORY = 0x000e;
-    CHANGE_NOTIFY = 0x000f;
-    QUERY_INFO = 0x0010;
-    SET_INFO = 0x0011;
-    OPLOCK_BREAK = 0x0012;
-    SERVER_TO_CLIENT_NOTIFICATION = 0x0013;
-});
 
 /// Handle of an open: a part that survives a reconnect, and one that is unique on the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -3,17 +3,17 @@
 //! [`Smb2Header`] parses the packet header, [`Smb2Request`] and [`Smb2Response`] the parts of possibly truncated
 //! messages that the analysis needs; [`messages`] holds complete messages in both directions.
 
+mod command;
 mod header;
-mod kept;
 pub mod messages;
 mod offers;
 mod view;
 
-pub use header::{FileReference, Nonce, Smb2Command, Smb2Header, TransformHeader, flags};
-pub use kept::kept;
+pub use command::{Smb2Command, detail, detail_needed, kept};
+pub use header::{FileReference, Nonce, Smb2Header, TransformHeader, flags};
 pub use messages::lock::LockElement;
 pub use offers::{Smb2AlgorithmIds, Smb2ClientOffer, Smb2ServerOffer};
-pub use view::{Created, GrantedLease, Smb2Request, Smb2Response, detail, detail_needed};
+pub use view::{Created, GrantedLease, Smb2Request, Smb2Response};
 
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];
 pub const TRANSFORM_ID: [u8; 4] = [0xfd, b'S', b'M', b'B'];

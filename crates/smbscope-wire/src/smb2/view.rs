@@ -2,17 +2,12 @@
 //!
 //! Offsets are relative to the message's header, like the specification's own offset fields.
 
-use super::messages::create_context::{CreateContext, CreateContextList};
-use super::messages::network_interface::{NetworkInterfaceInfo, interfaces};
-use super::messages::*;
-use super::offers::{MAX_NEGOTIATE, Smb2ClientOffer, Smb2ServerOffer};
-use super::{FileReference, LockElement, Smb2Command, Smb2Header};
-use crate::RequestDetail;
-use crate::bytes::{CapturedName, utf16_text};
-use crate::codec::{Buffer, FixedSizeField};
-use crate::fscc::Data;
+use super::messages::network_interface::NetworkInterfaceInfo;
+use super::messages::oplock_break;
+use super::{FileReference, LockElement, Smb2ClientOffer, Smb2Header, Smb2ServerOffer};
+use crate::bytes::CapturedName;
 use crate::names::{Fsctl, InfoLevel};
-use crate::security::{SecurityToken, identify};
+use crate::security::SecurityToken;
 
 /// Result of a CREATE: the open and the caching granted to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,245 +87,26 @@ pub enum Smb2Response {
     Other,
 }
 
-impl Smb2Request {
-    pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Request {
-        Self::parse_body(command, message).unwrap_or(Smb2Request::Other)
-    }
+/// End of the bytes that are parsed of commands unknown or with large requests: the file id at any usual offset.
+pub(super) const HEAD: usize = Smb2Header::LENGTH + 32;
 
-    fn parse_body(command: Smb2Command, m: &[u8]) -> Option<Smb2Request> {
-        Some(match command {
-            Smb2Command::NEGOTIATE => Smb2Request::Negotiate(Box::new(Smb2ClientOffer::parse(m)?)),
-            Smb2Command::SESSION_SETUP => {
-                let (start, length) = session_setup::Request::token(m)?;
-                let token = &m[start.min(m.len())..(start + length).min(m.len())];
-                let binding = session_setup::Request::flags(m)? & session_setup::Request::BINDING != 0;
-                Smb2Request::SessionSetup { binding, identity: identify(token) }
-            }
-            Smb2Command::TREE_CONNECT => Smb2Request::TreeConnect(text(m, tree_connect::Request::path(m)?)),
-            Smb2Command::CREATE => Smb2Request::Create {
-                name: text(m, create::Request::name(m)?),
-                oplock_level: create::Request::oplock_level(m),
-            },
-            Smb2Command::READ => Smb2Request::ReadWrite {
-                file: read::Request::file(m)?,
-                offset: read::Request::offset(m)?,
-                length: read::Request::length(m)?,
-            },
-            Smb2Command::WRITE => Smb2Request::ReadWrite {
-                file: write::Request::file(m)?,
-                offset: write::Request::offset(m)?,
-                length: write::Request::length(m)?,
-            },
-            Smb2Command::LOCK => {
-                Smb2Request::Lock { file: lock::Request::file(m)?, element: LockElement::at(m, lock::Request::END) }
-            }
-            Smb2Command::IOCTL => Smb2Request::Ioctl { file: ioctl::Request::file(m)?, code: ioctl::Request::code(m)? },
-            Smb2Command::QUERY_DIRECTORY => {
-                let level = InfoLevel::File(query_directory::Request::class(m)?);
-                Smb2Request::Info { file: query_directory::Request::file(m)?, level, new_name: None }
-            }
-            Smb2Command::QUERY_INFO => {
-                let level = query_info::Request::level(m)?;
-                Smb2Request::Info { file: query_info::Request::file(m)?, level, new_name: None }
-            }
-            Smb2Command::SET_INFO => {
-                let level = set_info::Request::level(m)?;
-                Smb2Request::Info { file: set_info::Request::file(m)?, level, new_name: new_name(m, level) }
-            }
-            Smb2Command::CLOSE => Smb2Request::File(close::Request::file(m)?),
-            Smb2Command::FLUSH => Smb2Request::File(flush::Request::file(m)?),
-            Smb2Command::CHANGE_NOTIFY => Smb2Request::File(change_notify::Request::file(m)?),
-            Smb2Command::OPLOCK_BREAK => Smb2Request::File(oplock_break::Oplock::file(m)?),
-            _ => Smb2Request::Other,
-        })
-    }
-
-    /// Returns the number of bytes that [`Smb2Request::parse`] needs. `prefix` holds at least the header; the result
-    /// may grow with it.
-    pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
-        match command {
-            Smb2Command::SESSION_SETUP => reach(session_setup::Request::token(prefix), session_setup::Request::END),
-            Smb2Command::TREE_CONNECT => reach(tree_connect::Request::path(prefix), tree_connect::Request::END),
-            Smb2Command::CREATE => reach(create::Request::name(prefix), create::Request::END),
-            Smb2Command::SET_INFO => match set_info::Request::level(prefix) {
-                Some(InfoLevel::FILE_RENAME_INFORMATION) => reach(rename_buffer(prefix), set_info::Request::END),
-                _ => set_info::Request::END,
-            },
-            Smb2Command::LOCK => lock::Request::END + LockElement::LENGTH,
-            Smb2Command::READ => read::Request::END,
-            Smb2Command::WRITE => write::Request::END,
-            Smb2Command::QUERY_INFO => query_info::Request::END,
-            Smb2Command::NEGOTIATE => MAX_NEGOTIATE,
-            Smb2Command::LOGOFF | Smb2Command::TREE_DISCONNECT | Smb2Command::ECHO | Smb2Command::CANCEL => {
-                Smb2Header::LENGTH
-            }
-            _ => query_directory::Request::END,
-        }
-    }
-}
-
-impl Smb2Response {
-    pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Response {
-        Self::parse_body(command, message).unwrap_or(Smb2Response::Other)
-    }
-
-    fn parse_body(command: Smb2Command, m: &[u8]) -> Option<Smb2Response> {
-        // An error response is of no interest. It is recognised by a StructureSize that SESSION_SETUP responses have,
-        // too (2.2.2).
-        if error::Smb2ErrorResponse::is_error_response(m)? && command != Smb2Command::SESSION_SETUP {
-            return Some(Smb2Response::Other);
-        }
-        Some(match command {
-            Smb2Command::NEGOTIATE => Smb2Response::Negotiate(Box::new(Smb2ServerOffer::parse(m)?)),
-            Smb2Command::SESSION_SETUP => Smb2Response::SessionSetup(session_setup::Response::session_flags(m)?),
-            Smb2Command::TREE_CONNECT => Smb2Response::TreeConnect(tree_connect::Response::share_type(m)?),
-            Smb2Command::CREATE => Smb2Response::Create(Created::parse(m)?),
-            Smb2Command::OPLOCK_BREAK => Smb2Response::Break(oplock_break::Notification::parse(m)?),
-            Smb2Command::IOCTL => {
-                let (start, length) = listed_interfaces(m)?;
-                let output = &m[start.min(m.len())..start.saturating_add(length).min(m.len())];
-                Smb2Response::Interfaces(interfaces(output).collect())
-            }
-            _ => Smb2Response::Other,
-        })
-    }
-
-    /// Returns the number of bytes that [`Smb2Response::parse`] needs. `prefix` holds at least the header; the result
-    /// may grow with it.
-    pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
-        match command {
-            Smb2Command::NEGOTIATE => MAX_NEGOTIATE,
-            Smb2Command::CREATE => match create::Response::oplock_level(prefix) {
-                Some(create::oplock::LEASE) => reach(granted_contexts(prefix), create::Response::END),
-                _ => create::Response::END - 8,
-            },
-            Smb2Command::OPLOCK_BREAK => oplock_break::LeaseBreak::END,
-            Smb2Command::IOCTL => reach(listed_interfaces(prefix), ioctl::Response::END),
-            _ => Smb2Header::LENGTH + 8,
-        }
-    }
-}
+/// End of StructureSize and the fields next to it.
+pub(super) const RESPONSE_HEAD: usize = Smb2Header::LENGTH + 8;
 
 /// Returns the end of a buffer, but at least the end of the fields.
-fn reach(place: Option<(usize, usize)>, fields: usize) -> usize {
-    place.map_or(0, |(start, length)| start + length).max(fields)
+pub(super) fn reach(place: Option<(usize, usize)>, fields: usize) -> usize {
+    place.map_or(0, |(start, length)| start.saturating_add(length)).max(fields)
 }
 
-/// Bytes parsed of a CREATE response. Its contexts directly follow the fields and have less than 100 bytes each.
-const MAX_CREATE_RESPONSE: usize = 4 * 1024;
-
-/// Returns offset and length of the contexts in a CREATE response.
-pub(super) fn granted_contexts(message: &[u8]) -> Option<(usize, usize)> {
-    let (start, length) = create::Response::contexts(message)?;
-    (start.saturating_add(length) <= MAX_CREATE_RESPONSE).then_some((start, length))
-}
-
-/// Bytes parsed of a server's interface list: 64 of 152 (2.2.32.5.1).
-const MAX_INTERFACE_LIST: usize = 10 * 1024;
-
-/// Returns offset and length of the interface list in an IOCTL response.
-pub(super) fn listed_interfaces(message: &[u8]) -> Option<(usize, usize)> {
-    if ioctl::Response::code(message)? != Fsctl::QUERY_NETWORK_INTERFACE_INFO {
-        return None;
-    }
-    let (start, length) = ioctl::Response::output(message)?;
-    (start.saturating_add(length) <= MAX_INTERFACE_LIST).then_some((start, length))
-}
-
-impl Created {
-    /// Parses a response from its header on; its contexts may be truncated.
-    fn parse(m: &[u8]) -> Option<Created> {
-        use create::Response;
-        let contexts = || granted_contexts(m).and_then(|(start, length)| CreateContextList::parse(m, start, length));
-        let oplock_level = Response::oplock_level(m)?;
-        let lease = match oplock_level {
-            create::oplock::LEASE => contexts().and_then(CreateContextList::lease).and_then(|context| match context {
-                CreateContext::LeaseV1(lease) | CreateContext::LeaseV2(lease) => {
-                    Some(GrantedLease { key: lease.key, state: lease.state })
-                }
-                _ => None,
-            }),
-            _ => None,
-        };
-        let [_, _, last_write, _] = Response::times(m)?;
-        let (file, end_of_file) = (Response::file(m)?, Response::end_of_file(m)?);
-        let (create_action, file_attributes) = (Response::create_action(m)?, Response::file_attributes(m)?);
-        Some(Created { file, oplock_level, lease, create_action, file_attributes, last_write, end_of_file })
-    }
-}
-
-/// Bytes parsed of a FileRenameInformation. No name is longer.
-const MAX_RENAME_INFORMATION: usize = 64 * 1024;
-
-fn rename_buffer(message: &[u8]) -> Option<(usize, usize)> {
-    let (start, length) = set_info::Request::information(message)?;
-    Some((start, length.min(MAX_RENAME_INFORMATION)))
-}
-
-fn new_name(message: &[u8], level: InfoLevel) -> Option<CapturedName> {
-    if level != InfoLevel::FILE_RENAME_INFORMATION {
-        return None;
-    }
-    let (start, length) = rename_buffer(message)?;
-    Data::new_name(message, start..start + length).map(|range| CapturedName::in_range(message, range, true))
-}
-
-fn text(message: &[u8], (start, length): (usize, usize)) -> CapturedName {
+pub(super) fn text(message: &[u8], (start, length): (usize, usize)) -> CapturedName {
     CapturedName::in_range(message, start..start + length, true)
-}
-
-/// Parses a request from its header on. Returns `None` if the command has no parameters or they are truncated.
-pub fn detail(command: Smb2Command, m: &[u8]) -> Option<RequestDetail> {
-    Some(match command {
-        Smb2Command::CREATE => RequestDetail::Create {
-            desired_access: create::Request::desired_access(m)?,
-            share_access: create::Request::share_access(m)?,
-            create_disposition: create::Request::create_disposition(m)?,
-            create_options: create::Request::create_options(m)?,
-            file_attributes: create::Request::file_attributes(m)?,
-        },
-        Smb2Command::QUERY_DIRECTORY => {
-            let (start, length) = query_directory::Request::pattern(m)?;
-            let pattern = utf16_text(m.get(start..start.checked_add(length)?)?);
-            RequestDetail::QueryDirectory { pattern, flags: query_directory::Request::flags(m)? }
-        }
-        Smb2Command::SET_INFO => {
-            let (start, length) = set_info::Request::information(m)?;
-            match set_info::Request::level(m)? {
-                InfoLevel::FILE_END_OF_FILE_INFORMATION => RequestDetail::EndOfFile(u64::at(m, start)?),
-                InfoLevel::FILE_DISPOSITION_INFORMATION => RequestDetail::Delete(u8::at(m, start)? != 0),
-                InfoLevel::FILE_RENAME_INFORMATION => {
-                    let name = Data::new_name(m, start..start.checked_add(length)?)?;
-                    RequestDetail::Rename { path: utf16_text(m.get(name)?), replace: u8::at(m, start)? != 0 }
-                }
-                _ => return None,
-            }
-        }
-        Smb2Command::LOCK => {
-            let count = u16::at(m, Smb2Header::LENGTH + 2)?;
-            RequestDetail::Lock { count, flags: LockElement::at(m, lock::Request::END)?.flags }
-        }
-        Smb2Command::QUERY_INFO => {
-            RequestDetail::QueryInfo { additional_information: query_info::Request::additional_information(m)? }
-        }
-        _ => return None,
-    })
-}
-
-/// Returns the number of bytes that [`detail`] needs. `prefix` holds at least the fixed fields.
-pub fn detail_needed(command: Smb2Command, prefix: &[u8]) -> usize {
-    let reach = |place: Option<(usize, usize)>| place.map_or(0, |(start, length)| start.saturating_add(length));
-    match command {
-        Smb2Command::QUERY_DIRECTORY => reach(query_directory::Request::pattern(prefix)),
-        Smb2Command::SET_INFO => reach(set_info::Request::information(prefix)),
-        Smb2Command::QUERY_INFO => query_info::Request::END,
-        _ => 0,
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Smb2Command;
     use super::super::header::tests::header;
+    use super::super::messages::create;
     use super::*;
 
     fn with_body(command: u16, flags: u32, at: usize, bytes: &[u8]) -> Vec<u8> {

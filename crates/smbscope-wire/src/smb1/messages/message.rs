@@ -68,7 +68,7 @@ macro_rules! message {
             }
 
             $(
-                #[doc = concat!("`", stringify!($field), "` of words that may be cut.")]
+                #[doc = concat!("Reads `", stringify!($field), "` of possibly truncated words.")]
                 #[inline]
                 pub fn $field(words: &[u8]) -> Option<$type> {
                     $crate::codec::FixedSizeField::at(words, $offset)
@@ -76,7 +76,7 @@ macro_rules! message {
             )*
 
             $($($(
-                #[doc = concat!("The length of `", stringify!($data), "`, of words that may be cut.")]
+                #[doc = concat!("Reads the length of `", stringify!($data), "` of possibly truncated words.")]
                 #[inline]
                 pub fn $data(words: &[u8]) -> Option<u16> {
                     $crate::codec::FixedSizeField::at(words, $length)

@@ -3,9 +3,11 @@
 /// NEGOTIATE (MS-SMB2 2.2.3, 2.2.4).
 pub mod negotiate {
     use crate::codec::List;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
-    use crate::smb2::messages::negotiate_context::NegotiateContextList;
+    use crate::kept::RetainedRanges;
+    use crate::smb2::messages::negotiate_context::{self, NegotiateContextList};
+    use crate::smb2::offers::{MAX_NEGOTIATE, Smb2ClientOffer, Smb2ServerOffer};
+    use crate::smb2::{Smb2Header, Smb2Request, Smb2Response};
+    use std::ops::Range;
 
     /// Bits of SecurityMode (SMB2_NEGOTIATE_*).
     pub mod security_mode {
@@ -24,6 +26,11 @@ pub mod negotiate {
         pub const ENCRYPTION: u32 = 0x0000_0040;
     }
 
+    const CLIENT_GUID: Range<usize> = 76..92;
+    const SERVER_GUID: Range<usize> = 72..88;
+    /// SystemTime and ServerStartTime.
+    const SERVER_TIMES: Range<usize> = 104..120;
+
     message! {
         request Request<'a>: NEGOTIATE, 36 {
             security_mode: u16 = 4,
@@ -36,9 +43,25 @@ pub mod negotiate {
             /// Contexts of dialect 3.1.1.
             contexts: NegotiateContextList<'a> = [u32 @ 28, u16 @ 32, optional],
         }
-    }
+        impl {
+            fn view(m: &[u8]) -> Option<Smb2Request> {
+                Some(Smb2Request::Negotiate(Box::new(Smb2ClientOffer::parse(m)?)))
+            }
 
-    impl Smb2RequestMessage for Request<'_> {}
+            fn needed(_prefix: &[u8]) -> usize {
+                MAX_NEGOTIATE
+            }
+
+            fn retain(m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+                kept.field(Smb2Header::LENGTH..CLIENT_GUID.start);
+                kept.field(CLIENT_GUID.end..Self::END);
+                let (start, count) = Self::dialects(m)?;
+                kept.field(start..start.saturating_add(2 * count));
+                negotiate_context::retain(Self::contexts(m)?, m, kept);
+                Some(())
+            }
+        }
+    }
 
     message! {
         response Response<'a>: NEGOTIATE, 65 {
@@ -58,6 +81,22 @@ pub mod negotiate {
             security_buffer: &'a [u8] = [u16 @ 56, u16 @ 58, optional],
             /// Contexts of dialect 3.1.1; undefined in other dialects.
             contexts: NegotiateContextList<'a> = [u32 @ 60, u16 @ 6, optional],
+        }
+        impl {
+            fn view(m: &[u8]) -> Option<Smb2Response> {
+                Some(Smb2Response::Negotiate(Box::new(Smb2ServerOffer::parse(m)?)))
+            }
+
+            fn needed(_prefix: &[u8]) -> usize {
+                MAX_NEGOTIATE
+            }
+
+            fn retain(m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+                kept.field(SERVER_GUID.end..SERVER_TIMES.start);
+                kept.field(SERVER_TIMES.end..Self::END);
+                negotiate_context::retain(Self::contexts(m)?, m, kept);
+                Some(())
+            }
         }
     }
 
@@ -126,8 +165,10 @@ pub mod negotiate {
 
 /// SESSION_SETUP (MS-SMB2 2.2.5, 2.2.6).
 pub mod session_setup {
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
+    use crate::kept::RetainedRanges;
+    use crate::security;
+    use crate::smb2::Smb2Request;
+    use crate::smb2::view::reach;
 
     message! {
         request Request<'a>: SESSION_SETUP, 25 {
@@ -140,6 +181,27 @@ pub mod session_setup {
         } with {
             token: &'a [u8] = [u16 @ 12, u16 @ 14],
         }
+        impl {
+            const PARSED: usize = Self::END;
+
+            fn view(m: &[u8]) -> Option<Smb2Request> {
+                let (start, length) = Self::token(m)?;
+                let token = &m[start.min(m.len())..(start + length).min(m.len())];
+                let binding = Self::flags(m)? & Self::BINDING != 0;
+                Some(Smb2Request::SessionSetup { binding, identity: security::identify(token) })
+            }
+
+            fn needed(prefix: &[u8]) -> usize {
+                reach(Self::token(prefix), Self::END)
+            }
+
+            fn retain_buffers(m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+                let (start, length) = Self::token(m)?;
+                let token = m.get(start..start.saturating_add(length).min(m.len()))?;
+                kept.absorb(security::kept(token), start);
+                Some(())
+            }
+        }
     }
 
     impl Request<'_> {
@@ -147,14 +209,13 @@ pub mod session_setup {
         pub const BINDING: u8 = 0x01;
     }
 
-    impl Smb2RequestMessage for Request<'_> {}
-
     message! {
         response Response<'a>: SESSION_SETUP, 9 {
             session_flags: u16 = 2,
         } with {
             token: &'a [u8] = [u16 @ 4, u16 @ 6],
         }
+        target SessionSetup(session_flags)
     }
 
     impl Response<'_> {
@@ -199,17 +260,23 @@ pub mod session_setup {
 /// TREE_CONNECT (MS-SMB2 2.2.9, 2.2.10).
 pub mod tree_connect {
     use crate::codec::WireText;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
+    use crate::smb2::Smb2Request;
+    use crate::smb2::view::text;
 
     message! {
         request Request<'a>: TREE_CONNECT, 9 {} with {
             /// `\\server\share`.
             path: WireText<'a> = [u16 @ 4, u16 @ 6],
         }
-    }
+        names Unc in path
+        impl {
+            const PARSED: usize = Self::END;
 
-    impl Smb2RequestMessage for Request<'_> {}
+            fn view(m: &[u8]) -> Option<Smb2Request> {
+                Some(Smb2Request::TreeConnect(text(m, Self::path(m)?)))
+            }
+        }
+    }
 
     message! {
         response Response: TREE_CONNECT, 16 {
@@ -219,6 +286,7 @@ pub mod tree_connect {
             capabilities: u32 = 8,
             maximal_access: u32 = 12,
         }
+        target TreeConnect(share_type)
     }
 
     impl Response {
@@ -257,9 +325,6 @@ pub mod tree_connect {
 /// Messages without content: LOGOFF, TREE_DISCONNECT, ECHO and CANCEL (MS-SMB2 2.2.7, 2.2.11, 2.2.28, 2.2.30).
 /// Responses have the same two fields.
 pub mod plain {
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
-
     message! {
         request Logoff: LOGOFF, 4 {}
     }
@@ -276,11 +341,6 @@ pub mod plain {
         /// Cancels the request with the same MessageId or AsyncId. Never answered itself.
         request Cancel: CANCEL, 4 {}
     }
-
-    impl Smb2RequestMessage for Logoff {}
-    impl Smb2RequestMessage for TreeDisconnect {}
-    impl Smb2RequestMessage for Echo {}
-    impl Smb2RequestMessage for Cancel {}
 
     #[cfg(test)]
     mod tests {

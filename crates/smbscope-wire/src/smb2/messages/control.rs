@@ -3,10 +3,11 @@
 /// IOCTL (MS-SMB2 2.2.31, 2.2.32). Inputs and outputs of control codes are in `copy_chunk`, `network_interface` and
 /// `validate_negotiate`.
 pub mod ioctl {
+    use crate::kept::RetainedRanges;
     use crate::names::Fsctl;
-    use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
+    use crate::smb2::messages::network_interface::{self, interfaces};
+    use crate::smb2::view::{HEAD, reach};
+    use crate::smb2::{FileReference, Smb2Header, Smb2Response};
 
     message! {
         request Request<'a>: IOCTL, 57 {
@@ -18,6 +19,9 @@ pub mod ioctl {
         } with {
             input: &'a [u8] = [u32 @ 24, u32 @ 28, optional],
         }
+        target Ioctl { file, code } within HEAD
+        sends input
+        expects max_output
     }
 
     impl<'a> Request<'a> {
@@ -30,16 +34,6 @@ pub mod ioctl {
         }
     }
 
-    impl Smb2RequestMessage for Request<'_> {
-        fn payload(&self) -> usize {
-            self.input.len()
-        }
-
-        fn expected(&self) -> usize {
-            self.max_output as usize
-        }
-    }
-
     message! {
         response Response<'a>: IOCTL, 49 {
             code: Fsctl = 4,
@@ -49,6 +43,33 @@ pub mod ioctl {
             input: &'a [u8] = [u32 @ 24, u32 @ 28],
             output: &'a [u8] = [u32 @ 32, u32 @ 36],
         }
+        impl {
+            fn view(m: &[u8]) -> Option<Smb2Response> {
+                let (start, length) = listed_interfaces(m)?;
+                let output = &m[start.min(m.len())..start.saturating_add(length).min(m.len())];
+                Some(Smb2Response::Interfaces(interfaces(output).collect()))
+            }
+
+            fn needed(prefix: &[u8]) -> usize {
+                reach(listed_interfaces(prefix), Self::END)
+            }
+
+            fn retain(m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+                kept.field(Smb2Header::LENGTH..Self::END);
+                network_interface::retain(listed_interfaces(m)?, m, kept)
+            }
+        }
+    }
+
+    /// Limit for a parsed list: 64 interfaces of 152 bytes (2.2.32.5.1).
+    const MAX_INTERFACE_LIST: usize = 10 * 1024;
+
+    /// Returns offset and length of the interface list in a response.
+    fn listed_interfaces(message: &[u8]) -> Option<(usize, usize)> {
+        if Response::code(message)? != Fsctl::QUERY_NETWORK_INTERFACE_INFO {
+            return None;
+        }
+        Response::output(message).filter(|(start, length)| start.saturating_add(*length) <= MAX_INTERFACE_LIST)
     }
 
     #[cfg(test)]
@@ -173,10 +194,14 @@ pub mod validate_negotiate {
 /// FSCTL_QUERY_NETWORK_INTERFACE_INFO (MS-SMB2 2.2.32.5): addresses at which a server can be reached, for multichannel.
 pub mod network_interface {
     use crate::bytes::{array_at, u16_at, u32_at, u64_at};
+    use crate::kept::{MAX_ENTRIES, RetainedRanges};
     use std::net::IpAddr;
 
     const FAMILY_IPV4: u16 = 0x0002;
     const FAMILY_IPV6: u16 = 0x0017;
+    /// Offsets of an address of either family in an entry.
+    const IPV4: usize = 28;
+    const IPV6: usize = 32;
 
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct NetworkInterfaceInfo {
@@ -202,8 +227,8 @@ pub mod network_interface {
     fn parse(entry: &[u8]) -> Option<NetworkInterfaceInfo> {
         // SOCKADDR_STORAGE: family, port, and the address at an offset that depends on the family.
         let address = match u16_at(entry, 24)? {
-            FAMILY_IPV4 => IpAddr::from(array_at::<4>(entry, 28)?),
-            FAMILY_IPV6 => IpAddr::from(array_at::<16>(entry, 32)?),
+            FAMILY_IPV4 => IpAddr::from(array_at::<4>(entry, IPV4)?),
+            FAMILY_IPV6 => IpAddr::from(array_at::<16>(entry, IPV6)?),
             _ => return None,
         };
         Some(NetworkInterfaceInfo {
@@ -212,6 +237,28 @@ pub mod network_interface {
             link_speed: u64_at(entry, 16)?,
             address,
         })
+    }
+
+    /// Retains the entries of a list at this offset and length, and marks their addresses.
+    pub(super) fn retain((start, length): (usize, usize), m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+        let end = start.saturating_add(length).min(m.len());
+        let mut at = start;
+        for _ in 0..MAX_ENTRIES {
+            let fields = at.checked_add(IPV4)?;
+            kept.field(at..fields.min(end));
+            let address = match u16_at(m, at + 24)? {
+                FAMILY_IPV6 => at + IPV6..at + IPV6 + 16,
+                _ => fields..fields + 4,
+            };
+            if address.end <= end {
+                kept.addresses.push(address);
+            }
+            match u32_at(m, at)? as usize {
+                0 => return Some(()),
+                next => at = at.checked_add(next).filter(|at| *at < end)?,
+            }
+        }
+        Some(())
     }
 
     #[cfg(test)]

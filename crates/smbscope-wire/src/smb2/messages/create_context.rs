@@ -2,6 +2,7 @@
 
 use crate::bytes::{u16_at, u32_at};
 use crate::codec::{Buffer, FixedSizeField, Put, buffer};
+use crate::kept::{MAX_ENTRIES, RetainedRanges};
 
 /// Right to cache reads, writes and handles of a file (2.2.13.2.8, 2.2.13.2.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,9 +37,11 @@ pub enum CreateContext {
     },
 }
 
-pub(crate) const LEASE: &[u8; 4] = b"RqLs";
+const LEASE: &[u8; 4] = b"RqLs";
 const DURABLE: &[u8; 4] = b"DHnQ";
 const DURABLE_V2: &[u8; 4] = b"DH2Q";
+/// Size of a context's fields before its name.
+const FIELDS: usize = 16;
 /// Size of a version 1 lease: key, state, flags, duration.
 const LEASE_V1: usize = 32;
 /// Size of a version 2 lease, which adds parent key, epoch and two reserved bytes.
@@ -165,6 +168,30 @@ impl<'a> Buffer<'a> for CreateContextList<'a> {
     fn is_empty(&self) -> bool {
         matches!(self, CreateContextList::List([]) | CreateContextList::Bytes([]))
     }
+}
+
+/// Retains the lease among the contexts at this offset and length, and the presence of other contexts.
+pub(super) fn retain((start, length): (usize, usize), m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+    let end = start.saturating_add(length);
+    let mut at = start;
+    for _ in 0..MAX_ENTRIES {
+        let field = |offset: usize| u16_at(m, at.checked_add(offset)?).map(usize::from);
+        kept.field(at..at.checked_add(FIELDS)?.min(end));
+        let name = at.checked_add(field(4)?)?;
+        let name = name..name.checked_add(field(6)?)?.min(end);
+        let data = at.checked_add(field(10)?)?;
+        let data = data..data.checked_add(u32_at(m, at + 12)? as usize)?.min(end);
+        // Context names are not longer; a longer one is invalid.
+        kept.field(name.start..name.end.min(name.start + FIELDS));
+        if m.get(name) == Some(LEASE) {
+            kept.field(data);
+        }
+        match u32_at(m, at)? as usize {
+            0 => return Some(()),
+            next => at = at.checked_add(next).filter(|at| *at < end)?,
+        }
+    }
+    Some(())
 }
 
 #[cfg(test)]

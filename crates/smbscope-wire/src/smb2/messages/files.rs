@@ -2,11 +2,13 @@
 
 /// CREATE (MS-SMB2 2.2.13, 2.2.14).
 pub mod create {
-    use crate::codec::WireText;
-    use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::create_context::CreateContextList;
-    use crate::smb2::messages::message::message;
+    use crate::RequestDetail;
+    use crate::codec::{Buffer, WireText};
+    use crate::kept::RetainedRanges;
+    use crate::smb2::messages::create_context::{self, CreateContext, CreateContextList};
+    use crate::smb2::view::{Created, GrantedLease, reach, text};
+    use crate::smb2::{FileReference, Smb2Request, Smb2Response};
+    use std::ops::Range;
 
     /// Values of RequestedOplockLevel and OplockLevel (SMB2_OPLOCK_LEVEL_*).
     pub mod oplock {
@@ -21,6 +23,9 @@ pub mod create {
     pub const IMPERSONATION: u32 = 2;
     /// Value of CreateOptions: open only a directory.
     pub const DIRECTORY_FILE: u32 = 1;
+    /// Offsets of LastWriteTime and EndOfFile in a response.
+    const LAST_WRITE: Range<usize> = 88..96;
+    const END_OF_FILE: usize = 112;
 
     message! {
         request Request<'a>: CREATE, 57 {
@@ -36,9 +41,25 @@ pub mod create {
             name: WireText<'a> = [u16 @ 44, u16 @ 46],
             contexts: CreateContextList<'a> = [u32 @ 48, u32 @ 52, optional],
         }
-    }
+        names Path in name
+        impl {
+            const PARSED: usize = Self::END;
 
-    impl Smb2RequestMessage for Request<'_> {}
+            fn view(m: &[u8]) -> Option<Smb2Request> {
+                Some(Smb2Request::Create { name: text(m, Self::name(m)?), oplock_level: Self::oplock_level(m) })
+            }
+
+            fn detail(m: &[u8]) -> Option<RequestDetail> {
+                Some(RequestDetail::Create {
+                    desired_access: Self::desired_access(m)?,
+                    share_access: Self::share_access(m)?,
+                    create_disposition: Self::create_disposition(m)?,
+                    create_options: Self::create_options(m)?,
+                    file_attributes: Self::file_attributes(m)?,
+                })
+            }
+        }
+    }
 
     message! {
         response Response<'a>: CREATE, 89 {
@@ -52,6 +73,52 @@ pub mod create {
             file: FileReference = 64,
         } with {
             contexts: CreateContextList<'a> = [u32 @ 80, u32 @ 84, optional],
+        }
+        impl {
+            fn view(m: &[u8]) -> Option<Smb2Response> {
+                let [_, _, last_write, _] = Self::times(m)?;
+                let oplock_level = Self::oplock_level(m)?;
+                Some(Smb2Response::Create(Created {
+                    file: Self::file(m)?,
+                    oplock_level,
+                    lease: if oplock_level == oplock::LEASE { granted_lease(m) } else { None },
+                    create_action: Self::create_action(m)?,
+                    file_attributes: Self::file_attributes(m)?,
+                    last_write,
+                    end_of_file: Self::end_of_file(m)?,
+                }))
+            }
+
+            fn needed(prefix: &[u8]) -> usize {
+                match Self::oplock_level(prefix) {
+                    Some(oplock::LEASE) => reach(granted_contexts(prefix), Self::END),
+                    _ => Self::END - 8,
+                }
+            }
+
+            fn retain(m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+                kept.field(LAST_WRITE);
+                kept.field(END_OF_FILE..Self::END);
+                create_context::retain(granted_contexts(m)?, m, kept)
+            }
+        }
+    }
+
+    /// Limit for a parsed response. Its contexts directly follow the fields and have less than 100 bytes each.
+    const MAX_CREATE_RESPONSE: usize = 4 * 1024;
+
+    /// Returns offset and length of the contexts in a response.
+    fn granted_contexts(m: &[u8]) -> Option<(usize, usize)> {
+        Response::contexts(m).filter(|(start, length)| start.saturating_add(*length) <= MAX_CREATE_RESPONSE)
+    }
+
+    fn granted_lease(m: &[u8]) -> Option<GrantedLease> {
+        let (start, length) = granted_contexts(m)?;
+        match CreateContextList::parse(m, start, length)?.lease()? {
+            CreateContext::LeaseV1(lease) | CreateContext::LeaseV2(lease) => {
+                Some(GrantedLease { key: lease.key, state: lease.state })
+            }
+            _ => None,
         }
     }
 
@@ -120,8 +187,6 @@ pub mod create {
 /// CLOSE (MS-SMB2 2.2.15, 2.2.16).
 pub mod close {
     use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
 
     /// SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB: the response includes times and sizes.
     pub const POSTQUERY_ATTRIB: u16 = 0x0001;
@@ -131,9 +196,8 @@ pub mod close {
             flags: u16 = 2,
             file: FileReference = 8,
         }
+        target File(file)
     }
-
-    impl Smb2RequestMessage for Request {}
 
     message! {
         response Response: CLOSE, 60 {
@@ -161,16 +225,13 @@ pub mod close {
 /// FLUSH (MS-SMB2 2.2.17, 2.2.18).
 pub mod flush {
     use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
 
     message! {
         request Request: FLUSH, 24 {
             file: FileReference = 8,
         }
+        target File(file)
     }
-
-    impl Smb2RequestMessage for Request {}
 
     message! {
         response Response: FLUSH, 4 {}
@@ -193,8 +254,6 @@ pub mod flush {
 /// READ (MS-SMB2 2.2.19, 2.2.20).
 pub mod read {
     use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
 
     message! {
         request Request: READ, 49 {
@@ -204,18 +263,14 @@ pub mod read {
             offset: u64 = 8,
             file: FileReference = 16,
         }
+        target ReadWrite { file, offset, length }
+        expects length
     }
 
     impl Request {
         /// Creates a request that places the data of the response directly after its fields.
         pub fn new(file: FileReference, offset: u64, length: u32) -> Request {
             Request { padding: Response::END as u8, length, offset, file }
-        }
-    }
-
-    impl Smb2RequestMessage for Request {
-        fn expected(&self) -> usize {
-            self.length as usize
         }
     }
 
@@ -253,8 +308,6 @@ pub mod read {
 /// WRITE (MS-SMB2 2.2.21, 2.2.22).
 pub mod write {
     use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
 
     message! {
         request Request<'a>: WRITE, 49 {
@@ -263,18 +316,14 @@ pub mod write {
         } with {
             data: &'a [u8] = [u16 @ 2, u32 @ 4],
         }
+        target ReadWrite { file, offset, length }
+        sends data
     }
 
     impl Request<'_> {
         /// Returns the number of bytes to write, of a possibly truncated message.
         pub fn length(message: &[u8]) -> Option<u32> {
             Self::data(message).map(|(_, length)| length as u32)
-        }
-    }
-
-    impl Smb2RequestMessage for Request<'_> {
-        fn payload(&self) -> usize {
-            self.data.len()
         }
     }
 
@@ -310,11 +359,10 @@ pub mod write {
 
 /// LOCK (MS-SMB2 2.2.26, 2.2.27).
 pub mod lock {
+    use crate::RequestDetail;
     use crate::bytes::{u32_at, u64_at};
     use crate::codec::{FixedSizeField, List};
-    use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
+    use crate::smb2::{FileReference, Smb2Request};
 
     /// Flags of a [`LockElement`] (SMB2_LOCKFLAG_*).
     pub mod flags {
@@ -364,9 +412,20 @@ pub mod lock {
         } with {
             locks: List<'a, LockElement> = [u16 @ 2],
         }
-    }
+        impl {
+            const PARSED: usize = Self::END + LockElement::LENGTH;
 
-    impl Smb2RequestMessage for Request<'_> {}
+            fn view(m: &[u8]) -> Option<Smb2Request> {
+                Some(Smb2Request::Lock { file: Self::file(m)?, element: LockElement::at(m, Self::END) })
+            }
+
+            fn detail(m: &[u8]) -> Option<RequestDetail> {
+                let (_, count) = Self::locks(m)?;
+                let flags = LockElement::at(m, Self::END)?.flags;
+                Some(RequestDetail::Lock { count: u16::try_from(count).ok()?, flags })
+            }
+        }
+    }
 
     message! {
         response Response: LOCK, 4 {}
@@ -393,9 +452,10 @@ pub mod lock {
 
 /// OPLOCK_BREAK (MS-SMB2 2.2.23 to 2.2.25): the server revokes an oplock or lease, and the client acknowledges.
 pub mod oplock_break {
-    use crate::smb2::messages::message::message;
-    use crate::smb2::messages::{Smb2Message, Smb2RequestMessage};
-    use crate::smb2::{FileReference, Smb2Command};
+    use crate::kept::RetainedRanges;
+    use crate::smb2::messages::{Smb2Message, Smb2RequestMessage, Smb2ResponseMessage};
+    use crate::smb2::view::HEAD;
+    use crate::smb2::{FileReference, Smb2Command, Smb2Header, Smb2Request, Smb2Response};
 
     message! {
         /// Oplock break, acknowledgment and response (2.2.23.1, 2.2.24.1, 2.2.25.1).
@@ -429,7 +489,7 @@ pub mod oplock_break {
 
     message! {
         /// Lease break acknowledgment and response (2.2.24.2, 2.2.25.2).
-        request Lease: OPLOCK_BREAK, 36 {
+        response Lease: OPLOCK_BREAK, 36 {
             key: [u8; 16] = 8,
             state: u32 = 24,
         }
@@ -445,6 +505,21 @@ pub mod oplock_break {
         pub fn parse(message: &[u8]) -> Option<Notification> {
             let oplock = Oplock::parse(message).map(Notification::Oplock);
             oplock.or_else(|| LeaseBreak::parse(message).map(Notification::Lease))
+        }
+    }
+
+    impl Smb2ResponseMessage for Notification {
+        fn view(m: &[u8]) -> Option<Smb2Response> {
+            Notification::parse(m).map(Smb2Response::Break)
+        }
+
+        fn needed(_prefix: &[u8]) -> usize {
+            LeaseBreak::END
+        }
+
+        fn retain(_message: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+            kept.field(Smb2Header::LENGTH..LeaseBreak::END);
+            Some(())
         }
     }
 
@@ -473,7 +548,13 @@ pub mod oplock_break {
         }
     }
 
-    impl Smb2RequestMessage for Acknowledgement {}
+    impl Smb2RequestMessage for Acknowledgement {
+        const PARSED: usize = HEAD;
+
+        fn view(m: &[u8]) -> Option<Smb2Request> {
+            Oplock::file(m).map(Smb2Request::File)
+        }
+    }
 
     #[cfg(test)]
     mod tests {

@@ -2,12 +2,12 @@
 
 /// QUERY_DIRECTORY (MS-SMB2 2.2.33, 2.2.34).
 pub mod query_directory {
+    use crate::RequestDetail;
+    use crate::bytes::utf16_text;
     use crate::codec::WireText;
     use crate::fscc::DirectoryEntries;
     use crate::names::InfoLevel;
-    use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
+    use crate::smb2::{FileReference, Smb2Request};
 
     pub mod flags {
         pub const RESTART_SCANS: u8 = 0x01;
@@ -25,17 +25,27 @@ pub mod query_directory {
             /// Search pattern, evaluated only by the first request of a scan.
             pattern: WireText<'a> = [u16 @ 24, u16 @ 26],
         }
+        names Path in pattern
+        expects output_buffer_length
+        impl {
+            const PARSED: usize = Self::END;
+
+            fn view(m: &[u8]) -> Option<Smb2Request> {
+                let level = InfoLevel::File(Self::class(m)?);
+                Some(Smb2Request::Info { file: Self::file(m)?, level, new_name: None })
+            }
+
+            fn detail(m: &[u8]) -> Option<RequestDetail> {
+                let (start, length) = Self::pattern(m)?;
+                let pattern = utf16_text(m.get(start..start.checked_add(length)?)?);
+                Some(RequestDetail::QueryDirectory { pattern, flags: Self::flags(m)? })
+            }
+        }
     }
 
     impl Request<'_> {
         pub fn level(&self) -> InfoLevel {
             InfoLevel::File(self.class)
-        }
-    }
-
-    impl Smb2RequestMessage for Request<'_> {
-        fn expected(&self) -> usize {
-            self.output_buffer_length as usize
         }
     }
 
@@ -85,10 +95,9 @@ pub mod query_directory {
 
 /// QUERY_INFO (MS-SMB2 2.2.37, 2.2.38).
 pub mod query_info {
+    use crate::RequestDetail;
     use crate::names::InfoLevel;
-    use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
+    use crate::smb2::{FileReference, Smb2Request};
 
     message! {
         request Request: QUERY_INFO, 41 {
@@ -98,11 +107,17 @@ pub mod query_info {
             additional_information: u32 = 16,
             file: FileReference = 24,
         }
-    }
+        expects output_buffer_length
+        impl {
+            const PARSED: usize = Self::END;
 
-    impl Smb2RequestMessage for Request {
-        fn expected(&self) -> usize {
-            self.output_buffer_length as usize
+            fn view(m: &[u8]) -> Option<Smb2Request> {
+                Some(Smb2Request::Info { file: Self::file(m)?, level: Self::level(m)?, new_name: None })
+            }
+
+            fn detail(m: &[u8]) -> Option<RequestDetail> {
+                Some(RequestDetail::QueryInfo { additional_information: Self::additional_information(m)? })
+            }
         }
     }
 
@@ -144,12 +159,14 @@ pub mod query_info {
 
 /// SET_INFO (MS-SMB2 2.2.39, 2.2.40) with the classes of MS-FSCC 2.4 that the client needs.
 pub mod set_info {
-    use crate::codec::{Buffer, Put};
+    use crate::RequestDetail;
+    use crate::bytes::{CapturedName, utf16_text};
+    use crate::codec::{Buffer, FixedSizeField, Put};
     pub use crate::fscc::Data;
+    use crate::kept::{NameOf, RetainedRanges};
     use crate::names::InfoLevel;
-    use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
+    use crate::smb2::view::reach;
+    use crate::smb2::{FileReference, Smb2Request};
 
     message! {
         request Request<'a>: SET_INFO, 33 {
@@ -158,6 +175,72 @@ pub mod set_info {
         } with {
             information: Information<'a> = [u16 @ 8, u32 @ 4],
         }
+        impl {
+            const PARSED: usize = Self::END;
+
+            fn view(m: &[u8]) -> Option<Smb2Request> {
+                let level = Self::level(m)?;
+                Some(Smb2Request::Info { file: Self::file(m)?, level, new_name: new_name(m, level) })
+            }
+
+            fn needed(prefix: &[u8]) -> usize {
+                match Self::level(prefix) {
+                    Some(InfoLevel::FILE_RENAME_INFORMATION) => reach(rename_buffer(prefix), Self::END),
+                    _ => Self::END,
+                }
+            }
+
+            fn detail(m: &[u8]) -> Option<RequestDetail> {
+                let (start, length) = Self::information(m)?;
+                Some(match Self::level(m)? {
+                    InfoLevel::FILE_END_OF_FILE_INFORMATION => RequestDetail::EndOfFile(u64::at(m, start)?),
+                    InfoLevel::FILE_DISPOSITION_INFORMATION => RequestDetail::Delete(u8::at(m, start)? != 0),
+                    InfoLevel::FILE_RENAME_INFORMATION => {
+                        let name = Data::new_name(m, start..start.checked_add(length)?)?;
+                        RequestDetail::Rename { path: utf16_text(m.get(name)?), replace: u8::at(m, start)? != 0 }
+                    }
+                    _ => return None,
+                })
+            }
+
+            fn detail_needed(prefix: &[u8]) -> usize {
+                reach(Self::information(prefix), 0)
+            }
+
+            /// Retains a new name, a new size and the deletion mark, but no other information.
+            fn retain_buffers(m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+                let (start, length) = Self::information(m)?;
+                let end = |most: usize| start.checked_add(length.min(most));
+                match Self::level(m)? {
+                    InfoLevel::FILE_RENAME_INFORMATION => {
+                        kept.field(start..end(Data::NAME)?);
+                        if let Some(range) = Data::new_name(m, start..end(usize::MAX)?) {
+                            kept.name(NameOf::Path, true, range);
+                        }
+                    }
+                    InfoLevel::FILE_END_OF_FILE_INFORMATION => kept.field(start..end(8)?),
+                    InfoLevel::FILE_DISPOSITION_INFORMATION => kept.field(start..end(1)?),
+                    _ => {}
+                }
+                Some(())
+            }
+        }
+    }
+
+    /// Limit for a parsed FileRenameInformation. No name is longer.
+    const MAX_RENAME_INFORMATION: usize = 64 * 1024;
+
+    fn rename_buffer(message: &[u8]) -> Option<(usize, usize)> {
+        let (start, length) = Request::information(message)?;
+        Some((start, length.min(MAX_RENAME_INFORMATION)))
+    }
+
+    fn new_name(message: &[u8], level: InfoLevel) -> Option<CapturedName> {
+        if level != InfoLevel::FILE_RENAME_INFORMATION {
+            return None;
+        }
+        let (start, length) = rename_buffer(message)?;
+        Data::new_name(message, start..start + length).map(|range| CapturedName::in_range(message, range, true))
     }
 
     impl<'a> Request<'a> {
@@ -165,8 +248,6 @@ pub mod set_info {
             Request { level: data.level(), file, information: Information::Data(data) }
         }
     }
-
-    impl Smb2RequestMessage for Request<'_> {}
 
     message! {
         response Response: SET_INFO, 2 {}
@@ -243,8 +324,7 @@ pub mod set_info {
 pub mod change_notify {
     use crate::fscc::{FileNotifyInformation, changes};
     use crate::smb2::FileReference;
-    use crate::smb2::messages::Smb2RequestMessage;
-    use crate::smb2::messages::message::message;
+    use crate::smb2::view::HEAD;
 
     message! {
         request Request: CHANGE_NOTIFY, 32 {
@@ -253,17 +333,13 @@ pub mod change_notify {
             file: FileReference = 8,
             completion_filter: u32 = 24,
         }
+        target File(file) within HEAD
+        expects output_buffer_length
     }
 
     impl Request {
         /// SMB2_WATCH_TREE: includes the whole subtree.
         pub const WATCH_TREE: u16 = 0x0001;
-    }
-
-    impl Smb2RequestMessage for Request {
-        fn expected(&self) -> usize {
-            self.output_buffer_length as usize
-        }
     }
 
     message! {

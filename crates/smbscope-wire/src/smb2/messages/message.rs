@@ -18,6 +18,12 @@ pub trait Smb2Message {
 ///
 /// Each field gets a function of the same name that reads it from a possibly truncated message; a buffer's function
 /// returns its offset and length.
+///
+/// `target File(file)` names the variant of [`Smb2Request`](crate::smb2::Smb2Request) or
+/// [`Smb2Response`](crate::smb2::Smb2Response) that the analysis makes of these fields, the last of which ends
+/// at `within`. `names Path in name` is a buffer with a name, which an anonymous copy replaces. `sends data` and
+/// `expects length` are the buffer and the size that a credit charge counts. `impl` adds items to the
+/// message's [`Smb2RequestMessage`](super::Smb2RequestMessage) or [`Smb2ResponseMessage`](super::Smb2ResponseMessage).
 macro_rules! message {
     ($(#[$meta:meta])* $kind:ident $name:ident<$life:lifetime>: $($rest:tt)*) => {
         message!(@define [$(#[$meta])*] $kind $name [<$life>] [&$life [u8]] $($rest)*);
@@ -33,7 +39,17 @@ macro_rules! message {
         $(with {
             $( $(#[$buffer_meta:meta])* $buffer:ident: $buffer_type:ty = [$($place:tt)*], )*
         })?
+        $(target $variant:ident $parts:tt $(within $head:ident)?)?
+        $(names $named:ident in $text:ident)?
+        $(sends $sent:ident)?
+        $(expects $expected:ident)?
+        $(impl { $($items:tt)* })?
     ) => {
+        message!(
+            @facts $kind $name [$($generics)*] [$($variant $parts [$($head)?])?] [$($named $text)?]
+            [$($sent)?] [$($expected)?] $($($items)*)?
+        );
+
         $($meta)*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct $name $($generics)* {
@@ -64,7 +80,7 @@ macro_rules! message {
             }
 
             $(
-                #[doc = concat!("`", stringify!($field), "` of a message that may be cut.")]
+                #[doc = concat!("Reads `", stringify!($field), "` of a possibly truncated message.")]
                 #[inline]
                 pub fn $field(message: &[u8]) -> Option<$type> {
                     $crate::codec::FixedSizeField::at(message, $crate::smb2::Smb2Header::LENGTH + $offset)
@@ -72,7 +88,7 @@ macro_rules! message {
             )*
 
             $($(
-                #[doc = concat!("Where `", stringify!($buffer), "` is in a message that may be cut.")]
+                #[doc = concat!("Returns offset and length of `", stringify!($buffer), "` in a possibly truncated message.")]
                 #[inline]
                 pub fn $buffer(message: &[u8]) -> Option<(usize, usize)> {
                     message!(@place message, $($place)*)
@@ -104,6 +120,59 @@ macro_rules! message {
                 }
             }
         }
+    };
+    (
+        @facts request $name:ident [$($generics:tt)*] [$($variant:ident $parts:tt [$($head:ident)?])?]
+        [$($named:ident $text:ident)?] [$($sent:ident)?] [$($expected:ident)?] $($items:tt)*
+    ) => {
+        impl $($generics)* $crate::smb2::messages::Smb2RequestMessage for $name $($generics)* {
+            $(
+                const PARSED: usize = message!(@parsed $($head)?);
+
+                fn view(message: &[u8]) -> Option<$crate::smb2::Smb2Request> {
+                    message!(@view message Smb2Request $variant $parts)
+                }
+            )?
+            $(
+                fn needed(prefix: &[u8]) -> usize {
+                    $crate::smb2::view::reach(Self::$text(prefix), Self::END)
+                }
+
+                fn retain_buffers(message: &[u8], kept: &mut $crate::kept::RetainedRanges) -> Option<()> {
+                    kept.utf16($crate::kept::NameOf::$named, Self::$text(message)?);
+                    Some(())
+                }
+            )?
+            $(
+                fn payload(&self) -> usize {
+                    self.$sent.len()
+                }
+            )?
+            $(
+                fn expected(&self) -> usize {
+                    self.$expected as usize
+                }
+            )?
+            $($items)*
+        }
+    };
+    (@facts response $name:ident [$($generics:tt)*] [$($variant:ident $parts:tt [])?] [] [] [] $($items:tt)*) => {
+        impl $($generics)* $crate::smb2::messages::Smb2ResponseMessage for $name $($generics)* {
+            $(
+                fn view(message: &[u8]) -> Option<$crate::smb2::Smb2Response> {
+                    message!(@view message Smb2Response $variant $parts)
+                }
+            )?
+            $($items)*
+        }
+    };
+    (@parsed) => { Self::END };
+    (@parsed $head:ident) => { $head };
+    (@view $message:ident $view:ident $variant:ident ($part:ident)) => {
+        Self::$part($message).map($crate::smb2::$view::$variant)
+    };
+    (@view $message:ident $view:ident $variant:ident { $($part:ident),* }) => {
+        Some($crate::smb2::$view::$variant { $( $part: Self::$part($message)?, )* })
     };
     (@fields $size:literal) => { $size & !1 };
     (@fields $size:literal $fixed:literal) => { $fixed };
@@ -142,8 +211,6 @@ macro_rules! message {
         $crate::codec::FixedSizeField::set(<$count as $crate::codec::LengthField>::from_usize(count), $out, $body + $at);
     };
 }
-
-pub(super) use message;
 
 /// Appends a buffer and sets its offset and length fields. An optional buffer is aligned to 8 bytes.
 pub(super) fn append<'a, O: LengthField, L: LengthField>(

@@ -3,6 +3,7 @@
 
 use crate::bytes::u16_at;
 use crate::codec::{Buffer, FixedSizeField, List, Put, counted, put_counted};
+use crate::kept::{MAX_ENTRIES, RetainedRanges};
 
 const PREAUTH_INTEGRITY_CAPABILITIES: u16 = 0x0001;
 const ENCRYPTION_CAPABILITIES: u16 = 0x0002;
@@ -16,9 +17,22 @@ const MAX_CONTEXTS: usize = 64;
 /// ContextType, DataLength, Reserved.
 const HEADER: usize = 8;
 
-/// Returns true if the analysis reads contexts of this type.
-pub(crate) fn is_read(kind: u16) -> bool {
-    matches!(kind, ENCRYPTION_CAPABILITIES | COMPRESSION_CAPABILITIES | SIGNING_CAPABILITIES)
+/// Retains the lists of algorithms in the contexts at this offset, but no salts, hashes or server names.
+pub(super) fn retain((start, count): (usize, usize), m: &[u8], kept: &mut RetainedRanges) {
+    let mut at = start;
+    for _ in 0..count.min(MAX_ENTRIES) {
+        let Some((kind, length)) = at.checked_add(2).and_then(|behind| Some((u16_at(m, at)?, u16_at(m, behind)?)))
+        else {
+            return;
+        };
+        let data = at + HEADER;
+        let end = data + usize::from(length);
+        kept.field(at..data);
+        if matches!(kind, ENCRYPTION_CAPABILITIES | COMPRESSION_CAPABILITIES | SIGNING_CAPABILITIES) {
+            kept.field(data..end);
+        }
+        at = end.next_multiple_of(8);
+    }
 }
 
 /// Contexts that a 3.1.1 client offers or a server chooses.

@@ -5,6 +5,7 @@ use super::*;
 use crate::codec::{List, Put};
 use crate::names::{Fsctl, InfoLevel};
 use crate::smb2::Smb2Header;
+use crate::smb2::command::with_commands;
 use crate::smb2::{self, FileReference, LockElement, flags};
 use crate::status::NtStatus;
 use proptest::prelude::*;
@@ -31,6 +32,29 @@ fn files() -> impl Strategy<Value = FileReference> {
     (any::<u64>(), any::<u64>()).prop_map(|(persistent, volatile)| FileReference { persistent, volatile })
 }
 
+impl oplock_break::Acknowledgement {
+    fn any(fields: &[u8], buffers: &[u8]) -> oplock_break::Acknowledgement {
+        oplock_break::Acknowledgement::Oplock(oplock_break::Oplock::any(fields, buffers))
+    }
+}
+
+impl oplock_break::Notification {
+    fn any(fields: &[u8], buffers: &[u8]) -> oplock_break::Notification {
+        oplock_break::Notification::Oplock(oplock_break::Oplock::any(fields, buffers))
+    }
+}
+
+impl Smb2Message for oplock_break::Notification {
+    const COMMAND: Smb2Command = Smb2Command::OPLOCK_BREAK;
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        match self {
+            oplock_break::Notification::Oplock(oplock) => oplock.emit(out),
+            oplock_break::Notification::Lease(lease) => lease.emit(out),
+        }
+    }
+}
+
 /// Checks for each type that a message with arbitrary contents parses as emitted.
 macro_rules! round_trips {
     ($fields:ident, $buffers:ident: $($type:path),* $(,)?) => {$({
@@ -48,15 +72,13 @@ proptest! {
     fn every_message_is_read_as_it_was_emitted(
         fields in prop::collection::vec(any::<u8>(), 128), buffers in prop::collection::vec(any::<u8>(), 0..100),
     ) {
-        round_trips!(
-            fields, buffers: negotiate::Request, negotiate::Response, session_setup::Request, session_setup::Response,
-            plain::Logoff, tree_connect::Request, tree_connect::Response, plain::TreeDisconnect, create::Request,
-            create::Response, close::Request, close::Response, flush::Request, flush::Response, read::Request,
-            read::Response, write::Request, write::Response, lock::Request, lock::Response, ioctl::Request,
-            ioctl::Response, plain::Cancel, plain::Echo, query_directory::Request, query_directory::Response,
-            change_notify::Request, change_notify::Response, query_info::Request, query_info::Response,
-            set_info::Request, set_info::Response, oplock_break::Oplock, oplock_break::LeaseBreak, oplock_break::Lease,
-        );
+        macro_rules! of_all_commands {
+            ($($name:ident = $value:literal $(, $request:path $(, $response:path)?)?;)*) => {
+                round_trips!(fields, buffers: $($($request, $($response,)?)?)*);
+            };
+        }
+        with_commands!(of_all_commands);
+        round_trips!(fields, buffers: oplock_break::LeaseBreak, oplock_break::Lease);
         let mut bytes = response(Smb2Command::CREATE);
         error::Smb2ErrorResponse { data: &buffers }.emit(&mut bytes);
         prop_assert_eq!(error::Smb2ErrorResponse::parse(&bytes), Some(error::Smb2ErrorResponse { data: &buffers }));
