@@ -6,7 +6,7 @@ use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
 use crate::format::{average_packets, or_dash, thousands, unbroken};
 use crate::names;
-use smbscope_model::{Command, Nanos, Protocol, TimeKind};
+use smbscope_model::{Command, Nanos, Protocol};
 use smbscope_stats::{CommandRow, CommandStatistics, SubcommandRow};
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -40,14 +40,14 @@ pub(super) fn in_order(report: &Report) -> Vec<&CommandRow> {
     let mut rows: Vec<&CommandRow> = report.aggregate.commands.iter().collect();
     rows.sort_by_key(|row| {
         let headline = row.groups.iter().any(|group| group.in_headline());
-        (!headline, Reverse(row.row.time(TimeKind::ResponseTime).sum_ns), Reverse(row.row.count))
+        (!headline, Reverse(row.row.response_time.sum_ns), Reverse(row.row.count))
     });
     rows
 }
 
 fn parts_in_order(parts: &[SubcommandRow]) -> Vec<&SubcommandRow> {
     let mut parts: Vec<&SubcommandRow> = parts.iter().collect();
-    parts.sort_by_key(|part| (Reverse(part.row.time(TimeKind::ResponseTime).sum_ns), Reverse(part.row.count)));
+    parts.sort_by_key(|part| (Reverse(part.row.response_time.sum_ns), Reverse(part.row.count)));
     parts
 }
 
@@ -96,18 +96,18 @@ fn columns() -> Vec<TextColumn> {
 }
 
 fn cells(row: &CommandStatistics, whole: u64) -> Vec<String> {
-    let time = row.time(TimeKind::ResponseTime);
+    let time = &row.response_time;
     let if_any = |n: u64| if n > 0 { thousands(n) } else { String::new() };
     let mut cells = vec![
         thousands(row.count),
         percent_sign(row.count, whole),
-        if_any(row.errors),
+        if_any(row.errors()),
         if_any(row.untimed()),
         packets(row),
     ];
     if row.timed > 0 {
         cells.push(or_dash(Some(Nanos::saturating(time.sum_ns.max(0)))));
-        let service = row.time(TimeKind::ServiceTime).p50;
+        let service = row.service_time.p50;
         let times = [time.min, time.p50, time.mean, time.p95, time.p99, time.max, time.stddev, service];
         cells.extend(times.map(or_dash));
     }
@@ -167,14 +167,11 @@ fn note(page: &mut TextPage, report: &Report, left_out: &[Cow<'_, str>]) {
 pub(super) fn errors(page: &mut TextPage, report: &Report) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &report.aggregate.commands {
-        let mut add = |status: String, count: u64| {
+        let mut add = |status: &str, count: u64| {
             let share = percent_sign(count, command.row.count);
             found.push((count, format!("{status}  ({share} of {})", row_name(command, report))));
         };
-        command.row.statuses.iter().for_each(|(status, count)| add(status.to_string(), *count));
-        if command.row.other_statuses > 0 {
-            add("(other)".to_owned(), command.row.other_statuses);
-        }
+        command.row.errors.iter().for_each(|(status, count)| add(status, *count));
     }
     page.counts("Errors", found);
 }

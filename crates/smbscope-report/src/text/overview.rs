@@ -11,7 +11,7 @@ use crate::totals::LoadTotals;
 use crate::totals::{PacketCounts, control};
 use crate::warnings::is_alarming;
 use crate::{Filtered, Report, dialects, names};
-use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts, TimeKind};
+use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts};
 use smbscope_stats::{CommandStatistics, Entities};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -76,14 +76,14 @@ fn summary(report: &Report, is_brief: bool) -> String {
         commands += &format!(" in {}", unbroken(span(elapsed)));
     }
     let total = &aggregate.total;
-    let Some(slowest) = total.time(TimeKind::ResponseTime).max else {
+    let Some(slowest) = total.response_time.max else {
         return text + &format!("{commands}, none with a response time.");
     };
     let slowest_of = aggregate
         .commands
         .iter()
         .filter(|row| row.groups.iter().all(|group| group.in_headline()))
-        .find(|row| row.row.time(TimeKind::ResponseTime).max == Some(slowest))
+        .find(|row| row.row.response_time.max == Some(slowest))
         .map_or_else(String::new, |row| format!(" ({})", names::command(row.command)));
     text + &match total.timed {
         1 if in_clear == 1 => format!("{}; it took {}{slowest_of}.", counted(1, whom, ""), unbroken(slowest)),
@@ -100,7 +100,7 @@ fn summary(report: &Report, is_brief: bool) -> String {
 
 /// Formats `median 224 µs, p95 732 µs`.
 fn figures(row: &CommandStatistics) -> String {
-    median_and_p95(row.time(TimeKind::ResponseTime)).unwrap_or_default()
+    median_and_p95(&row.response_time).unwrap_or_default()
 }
 
 /// Renders one fact per line. The brief report only has dialects and hosts.

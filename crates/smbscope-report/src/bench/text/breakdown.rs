@@ -5,13 +5,12 @@ use crate::bench::{
     BenchDocument, BenchRun, ClientWireTimes, InsideSamba, LoadHostEntry, LoadPointBreakdown, RunCapture,
 };
 use crate::format::{bytes, clean, counted, or_dash, rate, shorten_path, span, thousands, unbroken};
-use crate::json::FileName;
 use crate::json::entries::{EntityEntry, GroupEntry};
 use crate::json::waits::SlowExchange;
 use crate::text::page::{Paint, TextPage};
 use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::DurationStatistics;
+use smbscope_stats::{DurationStatistics, FileKey};
 use std::ops::RangeInclusive;
 
 const SHOWN: usize = 5;
@@ -61,15 +60,15 @@ fn parts(page: &mut TextPage, counted: &LoadPointBreakdown) {
 }
 
 fn files(page: &mut TextPage, counted: &LoadPointBreakdown) {
-    let line = |file: &EntityEntry<FileName>| {
+    let line = |file: &EntityEntry<FileKey>| {
         let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
         let mut cells = vec![
-            thousands(file.count),
-            if_any(file.errors, thousands),
-            if_any(file.bytes_read, bytes),
-            if_any(file.bytes_written, bytes),
+            thousands(file.figures.count),
+            if_any(file.figures.errors, thousands),
+            if_any(file.figures.bytes_read, bytes),
+            if_any(file.figures.bytes_written, bytes),
         ];
-        let times = &file.response_time;
+        let times = &file.figures.response_time;
         cells.extend([times.p50, times.mean, times.p95, times.max].map(or_dash));
         TextTableLine::new(clean(&file.name.path), cells)
     };
