@@ -1,11 +1,11 @@
 //! Protocol features: offers of both sides in negotiation with the outcome and its reason, oplocks and leases, and data
 //! that clients read again.
 
+use super::columns::{Row, Table, Value};
 use super::page::{Paint, TextPage};
 use super::percent_sign;
-use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
-use crate::format::{bytes, counted, shorten_path, thousands, unbroken};
+use crate::format::{bytes, counted, thousands, unbroken};
 use crate::offers::{Feature, Negotiation, negotiations};
 use smbscope_stats::{CachingFigures, FileRereads, RereadCounts};
 
@@ -96,21 +96,20 @@ fn rereads(page: &mut TextPage, figures: &CachingFigures) {
         thousands(repeated.cacheable_reads),
     );
     page.paragraph(Paint::Plain, &text);
-    let cells = |row: &RereadCounts| {
-        vec![thousands(row.reads), bytes(row.bytes), thousands(row.cacheable_reads), bytes(row.cacheable_bytes)]
-    };
-    let clients = figures
-        .clients
-        .iter()
-        .take(REREADS_LISTED)
-        .map(|of| TextTableLine::new(of.client.to_string(), cells(&of.repeated)));
-    let files = figures.files.iter().take(REREADS_LISTED).map(|FileRereads { client, file, repeated }| {
+    let clients = figures.clients.iter().map(|of| Row::new(of.client.to_string(), of.repeated));
+    let files = figures.files.iter().map(|FileRereads { client, file, repeated }| {
         let share = file.share.as_ref().map_or_else(String::new, |share| format!("{share}\\"));
-        TextTableLine::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), cells(repeated))
+        Row::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), *repeated)
     });
-    let columns = TextColumn::list(&[("Reads", 0), ("Bytes", 0), ("with oplock or lease", 1), ("Bytes", 2)]);
-    let table = TextTable::new(columns).names(24..=80).section("by client", clients).section("by file", files);
-    let left_out = table.with_shorter(page.width(), shorten_path).render(page);
+    let left_out = Table::new()
+        .names(24..=80)
+        .column("Reads", |row: &RereadCounts| row.reads)
+        .column("Bytes", |row| Value::Bytes(row.bytes))
+        .column(("with oplock or lease", 1), |row| row.cacheable_reads)
+        .column(("Bytes", 2), |row| Value::Bytes(row.cacheable_bytes))
+        .section("by client", clients.take(REREADS_LISTED))
+        .section("by file", files.take(REREADS_LISTED))
+        .render_paths(page);
     let more = figures.files.len().saturating_sub(REREADS_LISTED);
     if more > 0 || !left_out.is_empty() {
         let text = match more {
