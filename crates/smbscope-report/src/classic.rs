@@ -9,7 +9,7 @@ use crate::format::{average_packets, clean, clock, percent, seconds};
 use crate::text::filter_note;
 use crate::totals::{PacketCounts, control};
 use crate::{names, warnings};
-use smbscope_model::{DirectionCounts, Subcommand, TimeKind};
+use smbscope_model::{DirectionCounts, Subcommand};
 use smbscope_stats::{CommandRow, CommandStatistics, Distribution};
 use std::fmt::Write;
 
@@ -150,7 +150,7 @@ fn table_line(name: &str, row: &CommandStatistics, whole: u64) -> String {
     let count = row.packet_exchanges;
     let packets = average_packets(row.packets, count);
     let mut line = format!("{name:<26}{count:>7}{:>7}%{packets:>6}", percent(count, whole));
-    let time = row.time(TimeKind::ResponseTime);
+    let time = &row.response_time;
     for time in [time.min, time.max, time.p50, time.mean].into_iter().flatten() {
         let _ = write!(line, "{:>10}", seconds(time, 5));
     }

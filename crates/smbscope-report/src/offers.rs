@@ -2,6 +2,7 @@
 
 use crate::Report;
 use crate::format::{counted, visible_percent};
+use serde::Serialize;
 use smbscope_model::offers::{capabilities, cipher_name, compression_name, signing_algorithm_name};
 use smbscope_model::{ClientOffer, ConnectionSummary, Dialect, Offers, Protocol, ServerOffer, SigningOffer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,10 +32,14 @@ struct Used {
     compressing: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Outcome of a feature, with the reason if it is not used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Feature {
     pub(crate) feature: &'static str,
+    /// Client's position.
     pub(crate) client: String,
+    /// Server's position.
     pub(crate) server: String,
     pub(crate) outcome: String,
 }

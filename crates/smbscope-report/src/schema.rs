@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use smbscope_model::{ExchangeOutcome, SkippedProtocol};
+use smbscope_model::SkippedProtocol;
 use smbscope_stats::{Dimension, SliceSortKey};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,14 +148,6 @@ pub(crate) fn group(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn part_of(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": [crate::bench::OTHER, null] })
-}
-
-pub(crate) fn outcomes(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "object",
-        "propertyNames": one_of(ExchangeOutcome::ALL.into_iter().map(ExchangeOutcome::name)),
-        "additionalProperties": { "type": "integer", "minimum": 1 },
-    })
 }
 
 pub(crate) fn ends(_: &mut SchemaGenerator) -> Schema {

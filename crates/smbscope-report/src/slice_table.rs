@@ -3,57 +3,38 @@
 //! Unknown values and statistics of too few values are empty. The root of a share is `\`, and a missing extension
 //! `(none)`. The row with the sum of evicted slices has no key and `true` in `is_other`.
 
+use crate::Report;
 use crate::csv::CellStyle;
-use crate::{Report, json};
-use smbscope_model::Nanos;
-use smbscope_stats::{DurationStatistics, Field, SliceFieldValue, SliceStatistics};
+use crate::json::slices::{SliceEntryValue, SliceListing};
+use crate::text::slices::{SliceRow, table};
+use smbscope_stats::Field;
 use std::io::{self, Write};
-
-const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999"];
 
 pub fn write(report: &Report, style: CellStyle, out: impl Write) -> io::Result<()> {
     let Some(slices) = &report.aggregate.slices else { return Ok(()) };
-    let mut table = ::csv::Writer::from_writer(out);
-    let mut header: Vec<String> = slices.fields.iter().map(|field| field.name().to_owned()).collect();
-    let counts = ["count", "timed", "errors", "bytes_read", "bytes_written", "response_time_sum_ns"];
-    header.extend(counts.map(str::to_owned));
-    for time in ["response_time", "service_time"] {
-        header.extend(STATISTICS.map(|statistic| format!("{time}_{statistic}_ns")));
+    let fields = &slices.fields;
+    let slices = SliceListing::new(slices);
+    let table = table(&slices.sort, 0);
+    let mut out = ::csv::Writer::from_writer(out);
+    out.write_record(fields.iter().map(|field| field.name()).chain(table.keys()))?;
+    for entry in &slices.entries {
+        let key = entry.key.0.iter().map(|(field, value)| cell(*field, value, style));
+        out.write_record(key.chain(table.plain_cells(&SliceRow::new(entry))))?;
     }
-    header.extend(["missed_at_most_ns", "is_other"].map(str::to_owned));
-    table.write_record(&header)?;
-    let named = slices.entries.iter().map(|slice| (slice, false));
-    for (slice, is_other) in named.chain(slices.other.iter().map(|slice| (slice, true))) {
-        let mut row: Vec<String> = (0..slices.fields.len())
-            .map(|i| slice.key.get(i).map_or_else(String::new, |part| cell(slices.fields[i], part, style)))
-            .collect();
-        row.extend(figures(slice));
-        row.push(is_other.to_string());
-        table.write_record(&row)?;
+    if let Some(other) = &slices.other {
+        let key = fields.iter().map(|_| String::new());
+        out.write_record(key.chain(table.plain_cells(&SliceRow::other(other))))?;
     }
-    table.flush()
+    out.flush()
 }
 
-fn cell(field: Field, part: &SliceFieldValue, style: CellStyle) -> String {
-    let name = match (field, part) {
-        (Field::Extension, SliceFieldValue::Text(text)) if text.is_empty() => "(none)".to_owned(),
-        (Field::File | Field::Directory, SliceFieldValue::Text(text)) if text.is_empty() => "\\".to_owned(),
-        (_, part) => json::slices::text(part),
+fn cell(field: Field, value: &SliceEntryValue, style: CellStyle) -> String {
+    let name = match (field, value) {
+        (Field::Extension, SliceEntryValue::Text(text)) if text.is_empty() => "(none)".to_owned(),
+        (Field::File | Field::Directory, SliceEntryValue::Text(text)) if text.is_empty() => "\\".to_owned(),
+        (_, SliceEntryValue::Text(text)) => text.clone(),
+        (_, SliceEntryValue::Number(number)) => number.to_string(),
+        (_, SliceEntryValue::Unknown) => String::new(),
     };
     style.cell(&name, &mut String::new()).to_owned()
-}
-
-fn figures(slice: &SliceStatistics) -> Vec<String> {
-    let SliceStatistics { figures, service_time, missed_at_most_ns, .. } = slice;
-    let counts = [figures.count, figures.timed, figures.errors, figures.bytes_read, figures.bytes_written];
-    let mut cells: Vec<String> = counts.map(|count| count.to_string()).into();
-    cells.push(figures.response_time.sum_ns.to_string());
-    for DurationStatistics { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } in
-        [&figures.response_time, service_time]
-    {
-        let times = [min, max, mean, stddev, p50, p90, p95, p99, p999];
-        cells.extend(times.map(|time| time.map_or_else(String::new, |Nanos(ns)| ns.to_string())));
-    }
-    cells.push(missed_at_most_ns.to_string());
-    cells
 }

@@ -8,7 +8,7 @@ use crate::slices::DimensionBreakdown;
 use crate::split::Splits;
 use crate::summary::DurationStatistics;
 use crate::timeline::BinnedTimeline;
-use smbscope_model::{Command, CommandGroup, Exchange, ExchangeOutcome, Nanos, Subcommand, TimeKind, Timestamp};
+use smbscope_model::{Command, CommandGroup, Exchange, ExchangeOutcome, Nanos, Subcommand, Timestamp};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ fn forget(time: &mut Option<Nanos>, step: Nanos) {
 }
 
 fn forget_in_row(row: &mut CommandStatistics, step: Nanos) {
-    TimeKind::ALL.iter().for_each(|kind| row.time_mut(*kind).forget_below(step));
+    row.times_mut().into_iter().for_each(|times| times.forget_below(step));
 }
 
 fn forget_in_entity(entity: &mut EntityStatistics, step: Nanos) {

@@ -15,42 +15,28 @@ const REREAD_NAMES_MAX: usize = 512 << 10;
 /// Clients with repeated reads that are listed.
 const REREAD_CLIENTS_MAX: usize = 1_000;
 
+/// Repeated reads: of bytes that the session had already read and that did not change as far as the capture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Reads {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RepeatedReads"))]
+pub struct RereadCounts {
     pub reads: u64,
     pub bytes: u64,
-}
-
-impl Reads {
-    fn add(&mut self, bytes: u64) {
-        self.reads += 1;
-        self.bytes += bytes;
-    }
-
-    fn merge(&mut self, other: &Reads) {
-        self.reads += other.reads;
-        self.bytes += other.bytes;
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct RereadCounts {
-    pub all: Reads,
-    /// Rereads through an open with an oplock or lease that allowed the client to cache the data.
-    pub cacheable: Reads,
+    /// Part of the repeated reads through an open whose oplock or lease allowed the client to cache the bytes.
+    pub cacheable_reads: u64,
+    pub cacheable_bytes: u64,
 }
 
 impl RereadCounts {
     fn add(&mut self, bytes: u64, cacheable: bool) {
-        self.all.add(bytes);
-        if cacheable {
-            self.cacheable.add(bytes);
-        }
+        let cacheable = u64::from(cacheable);
+        self.merge(&RereadCounts { reads: 1, bytes, cacheable_reads: cacheable, cacheable_bytes: cacheable * bytes });
     }
 
     fn merge(&mut self, other: &RereadCounts) {
-        self.all.merge(&other.all);
-        self.cacheable.merge(&other.cacheable);
+        self.reads += other.reads;
+        self.bytes += other.bytes;
+        self.cacheable_reads += other.cacheable_reads;
+        self.cacheable_bytes += other.cacheable_bytes;
     }
 }
 
@@ -58,7 +44,8 @@ impl RereadCounts {
 pub(crate) struct CachingTable {
     opens: [u64; GrantedCaching::ALL.len()],
     unknown_opens: u64,
-    reads: Reads,
+    reads: u64,
+    bytes_read: u64,
     repeated: RereadCounts,
     #[serde(deserialize_with = "clients")]
     clients: BottomKTable<IpAddr, RereadCounts>,
@@ -82,16 +69,55 @@ fn no_files() -> BottomKTable<(IpAddr, FileKey), RereadCounts> {
     BottomKTable::weighing(REREAD_FILES_MAX, |(_, file)| file.path.len(), REREAD_NAMES_MAX)
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+/// Opportunistic caching: oplocks and leases granted to opens, and repeated reads, which fetched bytes that the session
+/// had already read and that did not change as far as the capture shows. docs/definitions.md describes the detection.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CachingEntry"))]
 pub struct CachingFigures {
-    pub opens: Vec<(GrantedCaching, u64)>,
+    /// Successful opens by oplock or lease granted. Only values that occur.
+    pub opens: Vec<GrantedOpens>,
+    /// Successful opens whose grant the capture does not show.
     pub unknown_opens: u64,
-    pub reads: Reads,
+    /// Reads that returned data.
+    pub reads: u64,
+    pub bytes_read: u64,
+    /// Repeated reads.
     pub repeated: RereadCounts,
-    /// By client, most bytes first; at most 1,000.
-    pub clients: Vec<(IpAddr, RereadCounts)>,
-    /// By client and file, most bytes first; at most 1,000.
-    pub files: Vec<((IpAddr, FileKey), RereadCounts)>,
+    /// Repeated reads by client, most bytes first, at most 1,000.
+    pub clients: Vec<ClientRereads>,
+    /// Repeated reads by client and file, most bytes first, at most 1,000.
+    pub files: Vec<FileRereads>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Opens"))]
+pub struct GrantedOpens {
+    /// `not requested`, `not granted`, the oplock level, or the lease states.
+    pub granted: &'static str,
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub count: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClientRereads {
+    /// IP address.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub client: IpAddr,
+    #[serde(flatten)]
+    pub repeated: RereadCounts,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FileRereads {
+    /// IP address.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub client: IpAddr,
+    #[serde(flatten)]
+    pub file: FileKey,
+    #[serde(flatten)]
+    pub repeated: RereadCounts,
 }
 
 impl CachingTable {
@@ -99,7 +125,8 @@ impl CachingTable {
         CachingTable {
             opens: Default::default(),
             unknown_opens: 0,
-            reads: Reads::default(),
+            reads: 0,
+            bytes_read: 0,
             repeated: RereadCounts::default(),
             clients: no_clients(),
             files: no_files(),
@@ -123,7 +150,8 @@ impl CachingTable {
 
     fn record_read(&mut self, exchange: &Exchange) {
         let bytes = derived::size(exchange);
-        self.reads.add(bytes);
+        self.reads += 1;
+        self.bytes_read += bytes;
         if !exchange.repeated {
             return;
         }
@@ -149,27 +177,36 @@ impl CachingTable {
     pub(crate) fn merge(&mut self, other: CachingTable) {
         self.opens.iter_mut().zip(other.opens).for_each(|(mine, theirs)| *mine += theirs);
         self.unknown_opens += other.unknown_opens;
-        self.reads.merge(&other.reads);
+        self.reads += other.reads;
+        self.bytes_read += other.bytes_read;
         self.repeated.merge(&other.repeated);
         self.clients.merge(other.clients, RereadCounts::merge, |_, _| {});
         self.files.merge(other.files, RereadCounts::merge, |_, _| {});
     }
 
     pub(crate) fn finish(&self) -> CachingFigures {
-        fn ranked<K: Clone>(rows: impl Iterator<Item = (K, RereadCounts)>) -> Vec<(K, RereadCounts)> {
-            let mut rows: Vec<(K, RereadCounts)> = rows.collect();
+        fn ranked<'a, K: 'a, E>(
+            rows: impl Iterator<Item = (&'a K, &'a RereadCounts)>,
+            entry: impl Fn(&K, RereadCounts) -> E,
+        ) -> Vec<E> {
+            let mut rows: Vec<(&K, &RereadCounts)> = rows.collect();
             // The sort is stable: equal rows stay in the order of their keys.
-            rows.sort_by_key(|(_, row)| std::cmp::Reverse((row.all.bytes, row.all.reads)));
-            rows
+            rows.sort_by_key(|(_, row)| std::cmp::Reverse((row.bytes, row.reads)));
+            rows.into_iter().map(|(key, row)| entry(key, *row)).collect()
         }
         let opens = GrantedCaching::ALL.into_iter().zip(self.opens).filter(|(_, count)| *count > 0);
         CachingFigures {
-            opens: opens.collect(),
+            opens: opens.map(|(caching, count)| GrantedOpens { granted: caching.name(), count }).collect(),
             unknown_opens: self.unknown_opens,
             reads: self.reads,
+            bytes_read: self.bytes_read,
             repeated: self.repeated,
-            clients: ranked(self.clients.iter().map(|(client, row)| (*client, *row))),
-            files: ranked(self.files.iter().map(|(file, row)| (file.clone(), *row))),
+            clients: ranked(self.clients.iter(), |client, repeated| ClientRereads { client: *client, repeated }),
+            files: ranked(self.files.iter(), |(client, file), repeated| FileRereads {
+                client: *client,
+                file: file.clone(),
+                repeated,
+            }),
         }
     }
 }
@@ -206,8 +243,10 @@ mod tests {
         let lease = open(Some(GrantedCaching::LeaseReadHandle));
         let found =
             figures(&[lease.clone(), lease, open(Some(GrantedCaching::NotRequested)), open(None), close, failed]);
-        assert_eq!(found.opens, [(GrantedCaching::NotRequested, 1), (GrantedCaching::LeaseReadHandle, 2)]);
-        assert_eq!((found.unknown_opens, found.reads), (1, Reads::default()));
+        let opens: Vec<_> = found.opens.iter().map(|opens| (opens.granted, opens.count)).collect();
+        let expected = [(GrantedCaching::NotRequested, 1), (GrantedCaching::LeaseReadHandle, 2)];
+        assert_eq!(opens, expected.map(|(caching, count)| (caching.name(), count)));
+        assert_eq!((found.unknown_opens, found.reads, found.bytes_read), (1, 0, 0));
     }
 
     #[test]
@@ -222,14 +261,16 @@ mod tests {
             lost,
         ]);
         // The messages have 100 bytes, which caps the data of each read.
-        assert_eq!(found.reads, Reads { reads: 4, bytes: 400 });
+        assert_eq!((found.reads, found.bytes_read), (4, 400));
         let repeated = |all, cacheable| RereadCounts {
-            all: Reads { reads: all, bytes: 100 * all },
-            cacheable: Reads { reads: cacheable, bytes: 100 * cacheable },
+            reads: all,
+            bytes: 100 * all,
+            cacheable_reads: cacheable,
+            cacheable_bytes: 100 * cacheable,
         };
         assert_eq!(found.repeated, repeated(3, 1));
-        assert_eq!(found.clients, [(IpAddr::from([10, 0, 0, 1]), repeated(3, 1))]);
-        let files: Vec<_> = found.files.iter().map(|((_, file), row)| (&*file.path, *row)).collect();
+        assert_eq!(found.clients, [ClientRereads { client: IpAddr::from([10, 0, 0, 1]), repeated: repeated(3, 1) }]);
+        let files: Vec<_> = found.files.iter().map(|of| (&*of.file.path, of.repeated)).collect();
         assert_eq!(files, [("file2", repeated(2, 0)), ("file1", repeated(1, 1))]);
     }
 

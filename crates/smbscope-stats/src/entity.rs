@@ -16,8 +16,10 @@ pub const ENTITIES_MAX: usize = 10_000;
 const ENTITY_NAMES_MAX: usize = 4 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "File"))]
 pub struct FileKey {
     pub share: Option<Arc<str>>,
+    /// Path below the share. A final ellipsis (…) stands for a part missing in the capture.
     pub path: Arc<str>,
 }
 
@@ -43,18 +45,25 @@ impl EntityKey for FileKey {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EntityStatistics {
+    /// Number of commands.
     pub count: u64,
+    /// Commands with a response time: complete ones of the headline groups.
     pub timed: u64,
+    /// Error responses.
     pub errors: u64,
     /// Bytes read: the requested length of complete reads without error, capped at the size of the response.
     pub bytes_read: u64,
     /// Bytes written: the given length of complete writes without error.
     pub bytes_written: u64,
-    /// Percentiles: exact up to the number of values in [`SummaryPrecision`](crate::SummaryPrecision), or within 1.6%.
+    /// Response times of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64)
+    /// and within 1.6% above.
     pub response_time: DurationStatistics,
-    /// Response time, for clients and servers only, in the order of [`CommandGroup::ALL`].
+    /// Response time by group, for clients and servers only, in the order of [`CommandGroup::ALL`]. Empty
+    /// groups are omitted.
+    #[serde(skip)]
     pub groups: Vec<(CommandGroup, DurationStatistics)>,
 }
 

@@ -31,14 +31,16 @@ pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 pub use aggregator::{Aggregator, CommandRowKey, LEAVES_MAX, is_apart};
 pub use beside::{beside, each_beside};
 pub use bounded::BottomKTable;
-pub use caching::{CachingFigures, Reads, RereadCounts};
+pub use caching::{CachingFigures, ClientRereads, FileRereads, GrantedOpens, RereadCounts};
 pub use census::Census;
 pub use covered::{Covered, STRETCHES_MAX};
 pub use entity::{ENTITIES_MAX, Entities, EntityStatistics, FileKey};
 pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
 pub use measure::{Measure, ServerFigure, TimeFigure};
 pub use random::Random;
-pub use row::{CommandStatistics, CommandTallyView, Decade, Distribution, STATUSES_MAX};
+#[cfg(feature = "schema")]
+pub use row::outcomes;
+pub use row::{CommandStatistics, CommandTallyView, Decade, Distribution, OTHER, STATUSES_MAX};
 pub use slices::{
     Dimension, DimensionBreakdown, Field, SLICES_KEPT, SLICES_MAX, SharedSubstring, SliceFieldValue, SliceSortKey,
     SliceStatistics, Slicer,

@@ -14,57 +14,98 @@ pub struct CommandTallyView<'a> {
     pub errors: &'a BTreeMap<ResponseStatus, u64>,
 }
 
-/// Times and the distribution cover complete exchanges; all other fields cover all exchanges of the row.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// Name of the sum of everything that is not listed.
+pub const OTHER: &str = "(other)";
+
+/// Counts and times of a set of exchanges.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StatisticsEntry"))]
 pub struct CommandStatistics {
+    /// Number of exchanges, timed or not.
     pub count: u64,
+    /// Exchanges with a response time.
     pub timed: u64,
-    pub errors: u64,
-    pub statuses: Vec<(ResponseStatus, u64)>,
-    pub other_statuses: u64,
-    pub outcomes: Vec<(ExchangeOutcome, u64)>,
+    /// Error responses by status. `(other)` is the sum of the statuses not listed.
+    pub errors: BTreeMap<String, u64>,
+    /// Exchanges by outcome. Only values that occur.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "outcomes"))]
+    pub outcomes: BTreeMap<String, u64>,
+    /// Mean number of packets per exchange, request and response, over exchanges whose packets are all known.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub average_packets: Option<f64>,
     /// Packets of both halves of the exchanges in `packet_exchanges`.
+    #[serde(skip)]
     pub packets: u64,
+    #[serde(skip)]
     pub request_packets: u64,
     /// Exchanges whose packets are all known: complete ones, and messages without a response by design.
+    #[serde(skip)]
     pub packet_exchanges: u64,
+    /// Bytes of SMB requests.
     pub request_bytes: u64,
+    /// Bytes of final SMB responses.
     pub response_bytes: u64,
+    /// Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and longer. Lower
+    /// bounds are inclusive.
     pub distribution: Distribution,
-    times: [DurationStatistics; TimeKind::ALL.len()],
+    /// First packet of the request to last packet of the response.
+    pub response_time: DurationStatistics,
+    /// Last packet of the request to first packet of the response.
+    pub service_time: DurationStatistics,
+    /// Service time minus the round-trip time between capture point and server. Not measured if that is unknown.
+    pub server_time: DurationStatistics,
+    /// First to last packet of the request.
+    pub request_transfer: DurationStatistics,
+    /// First to last packet of the response.
+    pub response_transfer: DurationStatistics,
+    /// Last packet of the request to last packet of the response: Wireshark's service response time.
+    pub srt: DurationStatistics,
+    /// First to last copy of a retransmitted segment.
+    pub retransmission_delay: DurationStatistics,
+    /// Last packet of the previous response to first packet of the request, with nothing outstanding.
+    pub think_time: DurationStatistics,
 }
 
 impl CommandStatistics {
-    pub fn time(&self, kind: TimeKind) -> &DurationStatistics {
-        &self.times[kind as usize]
-    }
-
-    pub(crate) fn time_mut(&mut self, kind: TimeKind) -> &mut DurationStatistics {
-        &mut self.times[kind as usize]
-    }
-
-    pub fn average_packets(&self) -> Option<f64> {
-        (self.packet_exchanges > 0).then(|| self.packets as f64 / self.packet_exchanges as f64)
+    /// Returns the number of error responses.
+    pub fn errors(&self) -> u64 {
+        self.errors.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     pub fn untimed(&self) -> u64 {
-        let by_design: u64 = self
-            .outcomes
-            .iter()
-            .filter(|(outcome, _)| {
-                matches!(outcome, ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated)
-            })
-            .map(|(_, count)| count)
-            .sum();
-        self.count - self.timed - by_design
+        let by_design = [ExchangeOutcome::NoResponseByDesign, ExchangeOutcome::ServerInitiated];
+        let by_design = by_design.iter().filter_map(|outcome| self.outcomes.get(outcome.name()));
+        self.count - self.timed - by_design.sum::<u64>()
     }
+
+    pub(crate) fn times_mut(&mut self) -> [&mut DurationStatistics; TimeKind::ALL.len()] {
+        [
+            &mut self.response_time,
+            &mut self.service_time,
+            &mut self.server_time,
+            &mut self.request_transfer,
+            &mut self.response_transfer,
+            &mut self.srt,
+            &mut self.retransmission_delay,
+            &mut self.think_time,
+        ]
+    }
+}
+
+/// Returns the schema of counts by outcome.
+#[cfg(feature = "schema")]
+pub fn outcomes(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "object",
+        "propertyNames": { "enum": ExchangeOutcome::ALL.map(ExchangeOutcome::name) },
+        "additionalProperties": { "type": "integer", "minimum": 1 },
+    })
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CommandTally {
     count: u64,
     timed: u64,
-    errors: u64,
     statuses: BTreeMap<ResponseStatus, u64>,
     other_statuses: u64,
     outcomes: [u64; ExchangeOutcome::ALL.len()],
@@ -82,7 +123,6 @@ impl Default for CommandTally {
         CommandTally {
             count: 0,
             timed: 0,
-            errors: 0,
             statuses: BTreeMap::new(),
             other_statuses: 0,
             outcomes: Default::default(),
@@ -124,7 +164,6 @@ impl CommandTally {
         self.request_bytes += exchange.request.bytes;
         self.response_bytes += exchange.response.bytes;
         if let Some(status) = exchange.status.filter(|status| status.is_error()) {
-            self.errors += 1;
             self.add_status(status, 1);
         }
         let whole = matches!(
@@ -153,7 +192,6 @@ impl CommandTally {
     pub(crate) fn merge(&mut self, other: &CommandTally) {
         self.count += other.count;
         self.timed += other.timed;
-        self.errors += other.errors;
         self.other_statuses += other.other_statuses;
         for (status, count) in &other.statuses {
             self.add_status(*status, *count);
@@ -182,27 +220,42 @@ impl CommandTally {
         }
     }
 
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (ExchangeOutcome, u64)> {
+        ExchangeOutcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0)
+    }
+
     pub(crate) fn finish(&self) -> CommandStatistics {
-        CommandStatistics {
+        let mut errors: BTreeMap<String, u64> = BTreeMap::new();
+        for (status, count) in &self.statuses {
+            *errors.entry(status.to_string()).or_default() += count;
+        }
+        if self.other_statuses > 0 {
+            errors.insert(OTHER.to_owned(), self.other_statuses);
+        }
+        let exchanges = self.packet_exchanges;
+        let mut row = CommandStatistics {
             count: self.count,
             timed: self.timed,
-            errors: self.errors,
-            statuses: self.statuses.iter().map(|(status, count)| (*status, *count)).collect(),
-            other_statuses: self.other_statuses,
-            outcomes: ExchangeOutcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0).collect(),
+            errors,
+            outcomes: self.outcomes().map(|(outcome, count)| (outcome.name().to_owned(), count)).collect(),
+            average_packets: (exchanges > 0).then(|| self.packets as f64 / exchanges as f64),
             packets: self.packets,
             request_packets: self.request_packets,
-            packet_exchanges: self.packet_exchanges,
+            packet_exchanges: exchanges,
             request_bytes: self.request_bytes,
             response_bytes: self.response_bytes,
             distribution: self.distribution,
-            times: std::array::from_fn(|i| self.times[i].figures()),
-        }
+            ..CommandStatistics::default()
+        };
+        row.times_mut().into_iter().zip(&self.times).for_each(|(figures, summary)| *figures = summary.figures());
+        row
     }
 }
 
 /// Counts of durations by decade, as in Swartz (1997), appendix A: below 1 µs, below 10 µs … below 100 s, and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(transparent)]
 pub struct Distribution {
     counts: [u64; 10],
 }
@@ -237,7 +290,7 @@ impl Distribution {
 
     pub fn merge(&mut self, other: &Distribution) {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
-            *mine += theirs;
+            *mine = mine.saturating_add(theirs);
         }
     }
 
@@ -293,8 +346,8 @@ mod tests {
         tally.record(&lost);
         let row = tally.finish();
         assert_eq!((row.count, row.timed, row.untimed()), (2, 1, 1));
-        assert_eq!(row.time(TimeKind::ResponseTime).max, Some(Nanos(700_000)));
-        assert_eq!(row.outcomes, [(ExchangeOutcome::Complete, 1), (ExchangeOutcome::ResponseEndMissing, 1)]);
+        assert_eq!(row.response_time.max, Some(Nanos(700_000)));
+        assert_eq!(row.outcomes, [("complete".to_owned(), 1), ("response_end_missing".to_owned(), 1)].into());
         assert_eq!(row.distribution.total(), 1);
     }
 
@@ -307,8 +360,8 @@ mod tests {
         tally.record(&cancel);
         let row = tally.finish();
         assert_eq!((row.count, row.timed, row.untimed()), (1, 0, 0));
-        assert_eq!(row.average_packets(), Some(3.0));
-        assert_eq!(row.time(TimeKind::ResponseTime).count, 0);
+        assert_eq!(row.average_packets, Some(3.0));
+        assert_eq!(row.response_time.count, 0);
     }
 
     #[test]
@@ -321,7 +374,7 @@ mod tests {
         }
         let row = tally.finish();
         // 0xc0000016 (MORE_PROCESSING_REQUIRED) is among the codes and is not an error: 135 − 1 errors, 128 listed.
-        assert_eq!((row.errors, row.statuses.len() as u64, row.other_statuses), (134, 128, 6));
+        assert_eq!((row.errors(), row.errors.len() - 1, row.errors[OTHER]), (134, 128, 6));
     }
 
     fn distribution(values: &[i64]) -> Distribution {

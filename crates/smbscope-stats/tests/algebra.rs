@@ -141,7 +141,7 @@ fn parts_merge_to_the_whole_where_every_table_is_full() {
     // Without full tables this test would prove nothing.
     assert!(whole.folded > 0 && whole.slowest.len() == SLOWEST_MAX && whole.timeline.bins.len() > BINS_MAX / 2);
     assert!(whole.files.other.is_some() && whole.users.other.is_some() && whole.files.entries.len() < ENTITIES_MAX);
-    assert!(whole.total.other_statuses > 0 && whole.total.time(smbscope_model::TimeKind::ResponseTime).approximate);
+    assert!(whole.total.errors.contains_key("(other)") && whole.total.response_time.approximate);
     let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
     for count in [2, 3] {
         assert!(merged(parts(&exchanges, count), &mut rng) == whole, "{count} parts");

@@ -1140,14 +1140,20 @@ export interface FileEntity {
    */
   count: number;
   /**
-   * Commands with a response time.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
    * Error responses.
    */
   errors: number;
+  /**
+   * Bytes read: the requested length of complete reads without error, capped at the size of the response.
+   */
   bytes_read: number;
+  /**
+   * Bytes written: the given length of complete writes without error.
+   */
   bytes_written: number;
   response_time: Times;
 }
@@ -1165,14 +1171,20 @@ export interface UserEntity {
    */
   count: number;
   /**
-   * Commands with a response time.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
    * Error responses.
    */
   errors: number;
+  /**
+   * Bytes read: the requested length of complete reads without error, capped at the size of the response.
+   */
   bytes_read: number;
+  /**
+   * Bytes written: the given length of complete writes without error.
+   */
   bytes_written: number;
   response_time: Times;
 }

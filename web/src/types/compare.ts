@@ -654,14 +654,20 @@ export interface FileEntity {
    */
   count: number;
   /**
-   * Commands with a response time.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
    * Error responses.
    */
   errors: number;
+  /**
+   * Bytes read: the requested length of complete reads without error, capped at the size of the response.
+   */
   bytes_read: number;
+  /**
+   * Bytes written: the given length of complete writes without error.
+   */
   bytes_written: number;
   response_time: Times;
 }

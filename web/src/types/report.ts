@@ -1483,14 +1483,20 @@ export interface ShareEntity {
    */
   count: number;
   /**
-   * Commands with a response time.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
    * Error responses.
    */
   errors: number;
+  /**
+   * Bytes read: the requested length of complete reads without error, capped at the size of the response.
+   */
   bytes_read: number;
+  /**
+   * Bytes written: the given length of complete writes without error.
+   */
   bytes_written: number;
   response_time: Times;
 }
@@ -1512,14 +1518,20 @@ export interface FileEntity {
    */
   count: number;
   /**
-   * Commands with a response time.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
    * Error responses.
    */
   errors: number;
+  /**
+   * Bytes read: the requested length of complete reads without error, capped at the size of the response.
+   */
   bytes_read: number;
+  /**
+   * Bytes written: the given length of complete writes without error.
+   */
   bytes_written: number;
   response_time: Times;
 }
@@ -1544,14 +1556,20 @@ export interface ClientEntity {
    */
   count: number;
   /**
-   * Commands with a response time.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
    * Error responses.
    */
   errors: number;
+  /**
+   * Bytes read: the requested length of complete reads without error, capped at the size of the response.
+   */
   bytes_read: number;
+  /**
+   * Bytes written: the given length of complete writes without error.
+   */
   bytes_written: number;
   response_time: Times;
 }
@@ -1577,14 +1595,20 @@ export interface ServerEntity {
    */
   count: number;
   /**
-   * Commands with a response time.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
    * Error responses.
    */
   errors: number;
+  /**
+   * Bytes read: the requested length of complete reads without error, capped at the size of the response.
+   */
   bytes_read: number;
+  /**
+   * Bytes written: the given length of complete writes without error.
+   */
   bytes_written: number;
   response_time: Times;
 }
@@ -1602,14 +1626,20 @@ export interface UserEntity {
    */
   count: number;
   /**
-   * Commands with a response time.
+   * Commands with a response time: complete ones of the headline groups.
    */
   timed: number;
   /**
    * Error responses.
    */
   errors: number;
+  /**
+   * Bytes read: the requested length of complete reads without error, capped at the size of the response.
+   */
   bytes_read: number;
+  /**
+   * Bytes written: the given length of complete writes without error.
+   */
   bytes_written: number;
   response_time: Times;
 }
@@ -1647,6 +1677,9 @@ export interface Opens {
   granted: string;
   count: number;
 }
+/**
+ * Repeated reads: of bytes that the session had already read and that did not change as far as the capture shows.
+ */
 export interface RepeatedReads {
   reads: number;
   bytes: number;
@@ -1656,6 +1689,9 @@ export interface RepeatedReads {
   cacheable_reads: number;
   cacheable_bytes: number;
 }
+/**
+ * Repeated reads: of bytes that the session had already read and that did not change as far as the capture shows.
+ */
 export interface ClientRereads {
   /**
    * IP address.
@@ -1669,6 +1705,9 @@ export interface ClientRereads {
   cacheable_reads: number;
   cacheable_bytes: number;
 }
+/**
+ * Repeated reads: of bytes that the session had already read and that did not change as far as the capture shows.
+ */
 export interface FileRereads {
   /**
    * IP address.
@@ -1676,7 +1715,7 @@ export interface FileRereads {
   client: string;
   share: string | null;
   /**
-   * Path below the share.
+   * Path below the share. A final ellipsis (…) stands for a part missing in the capture.
    */
   path: string;
   reads: number;

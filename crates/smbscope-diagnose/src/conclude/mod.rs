@@ -8,7 +8,7 @@ use crate::next::{SuggestedCommand, interval};
 use crate::slow::Slow;
 use crate::{Collector, DiagnosisContext};
 use smbscope_model::prose::{capital, counted, prose_percent, span, thousands, unbroken};
-use smbscope_model::{CommandGroup, Nanos, TimeKind};
+use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::{DurationStatistics, TimePart};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -356,7 +356,7 @@ fn nothing(facts: &DiagnosisFacts<'_>) -> String {
         Some(row) => (row, "encrypted request", "encrypted requests"),
         None => (&aggregate.total, "command", "commands"),
     };
-    let times = total.time(TimeKind::ResponseTime);
+    let times = &total.response_time;
     let (Some(median), Some(longest)) = (times.p50, times.max) else {
         return match facts.context.filter {
             Some(_) if facts.context.aggregate.count == 0 => "No command matches the filter.".to_owned(),

@@ -15,6 +15,7 @@ mod waits;
 
 use crate::classify::{Fact, facts_of, is_close, is_open};
 use graph::Graph;
+use serde::{Serialize, Serializer};
 use simulate::{Assumptions, Conditions};
 use smbscope_model::{CommandGroup, ConnectionSummary, Exchange, FileId, FlowId, Nanos, Timestamp, units};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -66,6 +67,12 @@ impl FromStr for Scenario {
     }
 }
 
+impl Serialize for Scenario {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
@@ -77,15 +84,30 @@ impl fmt::Display for Scenario {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+/// Prediction of the episode's duration under other conditions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WhatIf"))]
 pub struct Prediction {
+    /// Scenario, in the syntax of --what-if.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub scenario: Scenario,
+    /// Captured duration, from the first request to the last response.
+    #[serde(rename = "now_ns")]
     pub now: Nanos,
+    /// Lower bound of the predicted duration.
+    #[serde(rename = "then_low_ns")]
     pub low: Nanos,
+    /// Best estimate of the predicted duration.
+    #[serde(rename = "then_ns")]
     pub then: Nanos,
+    /// Upper bound of the predicted duration.
+    #[serde(rename = "then_high_ns")]
     pub high: Nanos,
+    /// Longest captured round-trip time of the episode's connections.
+    #[serde(rename = "round_trip_ns")]
     pub round_trip: Option<Nanos>,
     pub commands: u64,
+    /// Commands that would be saved.
     pub saved: u64,
 }
 

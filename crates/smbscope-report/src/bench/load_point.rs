@@ -5,10 +5,10 @@ use crate::Answer;
 use crate::format::clean;
 use crate::json::entries::{EntityEntry, GroupEntry};
 use crate::json::slices::SliceListing;
-use crate::json::{FileName, UserName, waits};
+use crate::json::{UserName, other_files, waits};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Nanos, Timestamp};
-use smbscope_stats::{Aggregate, Concurrency, DurationStatistics, HeatMap};
+use smbscope_stats::{Aggregate, Concurrency, DurationStatistics, FileKey, HeatMap};
 use std::collections::BTreeMap;
 
 /// One measured load point.
@@ -517,7 +517,7 @@ pub struct LoadPointBreakdown {
     /// The slowest commands, slowest first, at most 20.
     pub(crate) slowest: Vec<waits::SlowExchange>,
     /// Files with the longest response times in total, at most 100. The rest is not summed up.
-    pub(crate) files: Vec<EntityEntry<FileName>>,
+    pub(crate) files: Vec<EntityEntry<FileKey>>,
     /// Users with the longest response times in total, at most 100. The rest is not summed up.
     pub(crate) users: Vec<EntityEntry<UserName>>,
     /// Commands grouped by `--by`. Null without it.
@@ -532,7 +532,7 @@ impl LoadPointBreakdown {
             heatmap: aggregate.heat_map.clone(),
             concurrency: aggregate.concurrency.clone(),
             slowest: slowest.map(|exchange| waits::SlowExchange::new(exchange, &[])).collect(),
-            files: EntityEntry::table(&aggregate.files, ENTRIES_LISTED, FileName::new, FileName::other),
+            files: EntityEntry::table(&aggregate.files, ENTRIES_LISTED, FileKey::clone, other_files),
             users: EntityEntry::table(&aggregate.users, ENTRIES_LISTED, UserName::new, UserName::other),
             slices: aggregate.slices.as_ref().map(|slices| SliceListing::new(slices).listed()),
         }

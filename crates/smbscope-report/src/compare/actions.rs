@@ -2,9 +2,11 @@
 //!
 //! A row is paired only if each of its commands occurs in some columns, but no column has commands of both protocols.
 
+use super::saved::together;
 use super::{ComparedCommand, ComparisonInput, row_of};
-use crate::json::entries::{self, StatisticsEntry};
+use crate::json::entries;
 use smbscope_model::Protocol;
+use smbscope_stats::CommandStatistics;
 use std::collections::BTreeMap;
 
 /// SMB2 commands and their SMB1 equivalents without the prefix `SMB_COM_`. Actions that take several commands in one
@@ -84,7 +86,7 @@ pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
             for (taken, members) in taken.iter_mut().zip(&members) {
                 members.counted().for_each(|(key, count)| *taken.entry(key).or_default() += count);
             }
-            let merged: Vec<Option<StatisticsEntry>> = members.iter().map(Members::row).collect();
+            let merged: Vec<Option<CommandStatistics>> = members.iter().map(Members::row).collect();
             paired.push(ComparedCommand {
                 protocol: Protocol::Smb2,
                 command: name.to_owned(),
@@ -94,7 +96,7 @@ pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
             });
         }
     }
-    let mut keys: BTreeMap<ComparedCommandKey<'_>, Vec<Option<&StatisticsEntry>>> = BTreeMap::new();
+    let mut keys: BTreeMap<ComparedCommandKey<'_>, Vec<Option<&CommandStatistics>>> = BTreeMap::new();
     for (at, column) in columns.iter().enumerate() {
         for (key, command) in column {
             // A transaction may be paired completely or in part. The rest gets a row of its own.
@@ -120,8 +122,9 @@ fn by_key(input: &ComparisonInput) -> BTreeMap<ComparedCommandKey<'_>, &entries:
 }
 
 struct Members<'a> {
-    smb1: Vec<(ComparedCommandKey<'a>, &'a str, &'a StatisticsEntry)>,
-    smb2: Option<(ComparedCommandKey<'a>, &'a StatisticsEntry)>,
+    /// Commands and subcommands of SMB1: parent command, name and figures.
+    smb1: Vec<(ComparedCommandKey<'a>, &'a str, &'a CommandStatistics)>,
+    smb2: Option<(ComparedCommandKey<'a>, &'a CommandStatistics)>,
 }
 
 impl<'a> Members<'a> {
@@ -157,13 +160,13 @@ impl<'a> Members<'a> {
         self.smb1.iter().map(|(_, name, _)| (*name).to_owned()).chain(smb2).collect()
     }
 
-    fn row(&self) -> Option<StatisticsEntry> {
-        let rows: Vec<&StatisticsEntry> =
+    fn row(&self) -> Option<CommandStatistics> {
+        let rows: Vec<&CommandStatistics> =
             self.smb1.iter().map(|(_, _, row)| *row).chain(self.smb2.iter().map(|(_, row)| *row)).collect();
         match rows.as_slice() {
             [] => None,
             [only] => Some((*only).clone()),
-            several => Some(StatisticsEntry::together(several)),
+            several => Some(together(several)),
         }
     }
 }

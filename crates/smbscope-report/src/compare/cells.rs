@@ -1,12 +1,11 @@
 //! Figures of a group or command in a column, and their ratios to the baseline.
 
 use crate::format::ratio;
-use crate::json::entries::StatisticsEntry;
 use crate::json::slices::SliceFigures;
 use serde::Serialize;
 use smbscope_model::Nanos;
-use smbscope_stats::DurationStatistics;
 use smbscope_stats::replication::{DifferenceVerdict, Scope};
+use smbscope_stats::{CommandStatistics, DurationStatistics};
 use std::fmt;
 
 /// Figures of a group or command in a column.
@@ -184,7 +183,7 @@ impl ResponseTime {
 }
 
 impl ComparisonCell {
-    fn new(row: &StatisticsEntry) -> ComparisonCell {
+    fn new(row: &CommandStatistics) -> ComparisonCell {
         let times = &row.response_time;
         let sum = |mean: Nanos| Nanos::saturating(i128::from(mean.0) * i128::from(row.timed)).0;
         ComparisonCell {
@@ -192,7 +191,7 @@ impl ComparisonCell {
             timed: row.timed,
             errors: row.errors(),
             response_time: ResponseTime::new(times, times.mean.map(sum).map(Nanos)),
-            distribution: row.distribution,
+            distribution: row.distribution.counts(),
             ratios: None,
         }
     }
@@ -210,7 +209,8 @@ impl ComparisonCell {
     }
 }
 
-pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a StatisticsEntry>>) -> Vec<Option<ComparisonCell>> {
+/// Returns a cell per column, the baseline first. Columns without the row have None.
+pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a CommandStatistics>>) -> Vec<Option<ComparisonCell>> {
     with_ratios(rows.map(|row| row.map(ComparisonCell::new)))
 }
 
@@ -227,10 +227,10 @@ pub(super) fn with_ratios(cells: impl Iterator<Item = Option<ComparisonCell>>) -
 mod tests {
     use super::*;
 
-    fn row(timed: u64, mean: i64, p95: Option<i64>) -> StatisticsEntry {
+    fn row(timed: u64, mean: i64, p95: Option<i64>) -> CommandStatistics {
         let (mean, p50, p95, max) = (Some(Nanos(mean)), Some(Nanos(0)), p95.map(Nanos), Some(Nanos(9)));
         let response_time = DurationStatistics { count: timed, mean, p50, p95, max, ..DurationStatistics::default() };
-        StatisticsEntry { count: timed + 1, timed, response_time, ..StatisticsEntry::default() }
+        CommandStatistics { count: timed + 1, timed, response_time, ..CommandStatistics::default() }
     }
 
     #[test]

@@ -10,12 +10,11 @@ use super::saved::ComparableReport;
 use super::{ComparableDocument, Comparison, Given, Ratio, significance};
 use crate::bench::BenchRun;
 use crate::format::clean;
-use crate::json::entries::StatisticsEntry;
 use smbscope_model::Nanos;
-use smbscope_stats::Measure;
 use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
 use smbscope_stats::replication::Scope;
+use smbscope_stats::{CommandStatistics, Measure};
 use std::fmt;
 use std::str::FromStr;
 
@@ -172,7 +171,7 @@ impl ComparableReport {
     }
 
     /// Looks up a row by name, as `BenchRun::value` does: total, groups, commands.
-    fn row(&self, of: &str) -> Option<&StatisticsEntry> {
+    fn row(&self, of: &str) -> Option<&CommandStatistics> {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         if is("total") {
             return Some(&self.headline);

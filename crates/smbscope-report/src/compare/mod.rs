@@ -28,7 +28,6 @@ pub use text::render;
 
 use crate::Answer;
 use crate::document::Generator;
-use crate::json::FileName;
 use crate::json::entries::EntityEntry;
 use crate::json::escaped::write_indented;
 use crate::json::slices::{SliceEntryKey, SliceFigures};
@@ -38,7 +37,7 @@ use ramps::Single;
 use repetitions::ColumnRuns;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
-use smbscope_stats::HeatMap;
+use smbscope_stats::{FileKey, HeatMap};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -107,7 +106,7 @@ pub struct ComparisonColumn {
     /// The slowest commands, slowest first, at most 20.
     pub(crate) slowest: Vec<SlowExchange>,
     /// Files with the longest total response time, at most 20. The rest is not summed up.
-    pub(crate) files: Vec<EntityEntry<FileName>>,
+    pub(crate) files: Vec<EntityEntry<FileKey>>,
     /// Diagnosis of the column. Causes that differ from the baseline are reported in `answers`.
     #[serde(skip)]
     pub(crate) answer: Answer,

@@ -3,14 +3,14 @@
 //! The rest of a comparison treats a ramp as a capture of one load point, the highest that all ramps have.
 
 use super::cells::row_of;
-use super::saved::{ComparableReport, LISTED_MAX};
+use super::saved::{ComparableReport, LISTED_MAX, together};
 use super::{ComparisonCell, ComparisonColumn, ComparisonInput, Overview, Ratio};
 use crate::bench::{self, BenchDocument, BenchRun, LoopModel};
 use crate::format::counted;
-use crate::json::entries::{self, StatisticsEntry};
+use crate::json::entries;
 use serde::Serialize;
 use smbscope_model::{CommandGroup, Nanos, Protocol, Timestamp};
-use smbscope_stats::DurationStatistics;
+use smbscope_stats::{CommandStatistics, DurationStatistics};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone)]
@@ -169,8 +169,8 @@ pub(super) fn schedule(document: &BenchDocument) -> String {
     }
 }
 
-fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationStatistics) -> StatisticsEntry {
-    StatisticsEntry { count, timed: times.count, errors, response_time: *times, ..StatisticsEntry::default() }
+fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationStatistics) -> CommandStatistics {
+    CommandStatistics { count, timed: times.count, errors, response_time: *times, ..CommandStatistics::default() }
 }
 
 fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableReport {
@@ -206,8 +206,9 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
         encrypted_frames: 0,
         overview: overview.completed(dialects.into_iter().collect()),
         answer: run.and_then(|run| run.answer.clone()).unwrap_or_default(),
-        headline: run
-            .map_or_else(StatisticsEntry::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
+        headline: run.map_or_else(CommandStatistics::default, |run| {
+            row(run.headline().count, run.errors.clone(), run.headline())
+        }),
         groups,
         commands: runs().flat_map(commands).collect(),
         heatmap: found.and_then(|counted| counted.heatmap.clone().if_any()),
@@ -219,7 +220,7 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
 }
 
 /// Returns the figures of a group, with the errors of its commands and of the commands in its parts.
-fn row_of_group(run: &BenchRun, group: &bench::MeasuredGroup) -> StatisticsEntry {
+fn row_of_group(run: &BenchRun, group: &bench::MeasuredGroup) -> CommandStatistics {
     let is_part = |name: &str| run.group(name).is_some_and(|part| part.part_of.as_ref() == Some(&group.group));
     let members = run.commands.iter().filter(|command| command.group == group.group || is_part(&command.group));
     row(group.operations, add_up(members.map(|command| &command.errors)), &group.times.client)
@@ -250,9 +251,9 @@ fn commands(run: &BenchRun) -> Vec<entries::CommandEntry> {
         kinds.entry(key).or_default().push(command);
     }
     let merged = kinds.into_iter().map(|((protocol, name, _), parts)| {
-        let rows: Vec<StatisticsEntry> =
+        let rows: Vec<CommandStatistics> =
             parts.iter().map(|part| row(part.count, part.errors.clone(), &part.times.client)).collect();
-        let all = StatisticsEntry::together(&rows.iter().collect::<Vec<_>>());
+        let all = together(&rows.iter().collect::<Vec<_>>());
         let subcommands = parts.iter().zip(rows).filter_map(|(part, row)| {
             let subcommand = part.subcommand.clone()?;
             Some(entries::SubcommandEntry { subcommand, row })
@@ -401,10 +402,10 @@ fn points(ramps: &[Option<&BenchDocument>]) -> Vec<ComparedLoadPoint> {
             .iter()
             .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
             .collect();
-        let cells = |of: &dyn Fn(&BenchRun) -> Option<StatisticsEntry>,
+        let cells = |of: &dyn Fn(&BenchRun) -> Option<CommandStatistics>,
                      bytes: &dyn Fn(&BenchRun) -> Option<u64>|
          -> Vec<Option<PointCell>> {
-            let rows: Vec<Option<StatisticsEntry>> = runs.iter().map(|run| run.and_then(of)).collect();
+            let rows: Vec<Option<CommandStatistics>> = runs.iter().map(|run| run.and_then(of)).collect();
             with_rates(row_of(rows.iter().map(Option::as_ref)), &runs, bytes)
         };
         let groups = crate::names::groups().map(|(name, part_of, _)| PointGroup {

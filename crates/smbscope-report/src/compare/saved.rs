@@ -2,13 +2,13 @@
 
 use super::{DialectCount, Overview};
 use crate::document::{self, ParseError};
-use crate::json::entries::{CommandEntry, EntityEntry, GroupEntry, StatisticsEntry};
+use crate::json::entries::{CommandEntry, EntityEntry, GroupEntry};
 use crate::json::slices::SliceListing;
 use crate::json::waits::SlowExchange;
-use crate::json::{FileName, KIND, ReportDocument};
+use crate::json::{KIND, ReportDocument};
 use crate::{Answer, Report};
 use smbscope_model::{CaptureInfo, Nanos};
-use smbscope_stats::HeatMap;
+use smbscope_stats::{CommandStatistics, FileKey, HeatMap};
 use std::collections::BTreeMap;
 
 pub(super) const LISTED_MAX: usize = 20;
@@ -22,12 +22,12 @@ pub struct ComparableReport {
     pub(super) quality: String,
     pub(super) encrypted_frames: u64,
     pub(super) overview: Overview,
-    pub(super) headline: StatisticsEntry,
+    pub(super) headline: CommandStatistics,
     pub(super) groups: Vec<GroupEntry>,
     pub(super) commands: Vec<CommandEntry>,
     pub(super) heatmap: Option<HeatMap>,
     pub(super) slowest: Vec<SlowExchange>,
-    pub(super) files: Vec<EntityEntry<FileName>>,
+    pub(super) files: Vec<EntityEntry<FileKey>>,
     pub(super) slices: Option<SliceListing>,
     pub(super) warnings: Vec<String>,
     pub(super) answer: Answer,
@@ -56,8 +56,8 @@ impl ComparableReport {
             untimed: totals.untimed,
             errors: super::sum(report.groups.iter().map(|group| group.row.errors())),
             // Every command has one client, so the clients add up to the total.
-            bytes_read: super::sum(report.clients.iter().map(|client| client.bytes_read)),
-            bytes_written: super::sum(report.clients.iter().map(|client| client.bytes_written)),
+            bytes_read: super::sum(report.clients.iter().map(|client| client.figures.bytes_read)),
+            bytes_written: super::sum(report.clients.iter().map(|client| client.figures.bytes_written)),
             ..Overview::default()
         };
         ComparableReport {
@@ -102,38 +102,26 @@ impl Overview {
     }
 }
 
-impl StatisticsEntry {
-    pub(super) fn errors(&self) -> u64 {
-        super::sum(self.errors.values().copied())
-    }
-
-    /// Combines rows. Percentiles can't be combined, so they stay None unless only one row has times.
-    pub(super) fn together(rows: &[&StatisticsEntry]) -> StatisticsEntry {
-        if let [only] = rows.iter().filter(|row| row.timed > 0).collect::<Vec<_>>().as_slice() {
-            return StatisticsEntry { response_time: only.response_time, ..StatisticsEntry::added_up(rows) };
+/// Combines rows. Percentiles can't be combined, so they stay None unless only one row has times.
+pub(super) fn together(rows: &[&CommandStatistics]) -> CommandStatistics {
+    let mut all = CommandStatistics::default();
+    let mut sum = 0i128;
+    for row in rows {
+        all.count = all.count.saturating_add(row.count);
+        all.timed = all.timed.saturating_add(row.timed);
+        for (status, count) in &row.errors {
+            let errors = all.errors.entry(status.clone()).or_default();
+            *errors = errors.saturating_add(*count);
         }
-        StatisticsEntry::added_up(rows)
+        all.distribution.merge(&row.distribution);
+        all.response_time.max = all.response_time.max.max(row.response_time.max);
+        sum += row.response_time.mean.map_or(0, |mean| i128::from(mean.0) * i128::from(row.timed));
     }
-
-    fn added_up(rows: &[&StatisticsEntry]) -> StatisticsEntry {
-        let mut all = StatisticsEntry::default();
-        let mut sum = 0i128;
-        for row in rows {
-            all.count = all.count.saturating_add(row.count);
-            all.timed = all.timed.saturating_add(row.timed);
-            for (status, count) in &row.errors {
-                let errors = all.errors.entry(status.clone()).or_default();
-                *errors = errors.saturating_add(*count);
-            }
-            for (all, band) in all.distribution.iter_mut().zip(row.distribution) {
-                *all = all.saturating_add(band);
-            }
-            all.response_time.max = all.response_time.max.max(row.response_time.max);
-            sum += row.response_time.mean.map_or(0, |mean| i128::from(mean.0) * i128::from(row.timed));
-        }
-        all.response_time.mean = (all.timed > 0).then(|| Nanos((sum / i128::from(all.timed)) as i64));
-        all
+    all.response_time.mean = (all.timed > 0).then(|| Nanos((sum / i128::from(all.timed)) as i64));
+    if let [only] = rows.iter().filter(|row| row.timed > 0).collect::<Vec<_>>().as_slice() {
+        all.response_time = only.response_time;
     }
+    all
 }
 
 impl CommandEntry {

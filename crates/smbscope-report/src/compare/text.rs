@@ -2,13 +2,14 @@
 
 use super::{
     Compared, ComparedCommand, ComparedGroup, Comparison, ComparisonCell, ComparisonColumn, ComparisonNote,
-    DialectCount, NoteKind, PointCell, Ratio, ResponseTime,
+    DialectCount, NoteKind, PointCell, Ratio, Ratios, ResponseTime,
 };
 use crate::bench::server_text;
-use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
+use crate::format::{bytes, clean, counted, rate, shorten, span, thousands, unbroken};
 use crate::names;
+use crate::text::columns::{Row, Table, Value, nonzero};
 use crate::text::page::{Paint, TextPage};
-use crate::text::table::{self, TextTable, TextTableLine};
+use crate::text::table::TextColumn;
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
@@ -82,12 +83,12 @@ fn overview(page: &mut TextPage, comparison: &Comparison) {
     let widest = cells.chain(names.iter().map(|name| name.chars().count())).max().unwrap_or(0).min(FACT_MAX);
     let fitting = ((page.width() - LABEL) / (widest + 2)).max(1);
     for (names, facts) in names.chunks(fitting).zip(facts.chunks(fitting)) {
-        let column = |name: &String| table::TextColumn::new(shorten(name, widest)).at_least(widest).set_off();
-        let lines = facts[0].iter().enumerate().map(|(at, (label, _))| {
-            TextTableLine::new(*label, facts.iter().map(|facts| shorten(&facts[at].1, widest)).collect())
+        let lines = facts[0].iter().enumerate().map(|(at, (label, _))| Row::new(*label, at));
+        let table = names.iter().zip(facts).fold(Table::new(), |table, (name, facts)| {
+            let head = TextColumn::new(shorten(name, widest)).at_least(widest).set_off();
+            table.column(head, move |at: &usize| shorten(&facts[*at].1, widest))
         });
-        let columns = names.iter().map(column).collect();
-        TextTable::new(columns).section(" ".repeat(LABEL), lines).render(page);
+        table.section(" ".repeat(LABEL), lines).render(page);
     }
 }
 
@@ -180,32 +181,12 @@ fn ramps(page: &mut TextPage, comparison: &Comparison) {
         hanging(page, &names[at], &text, Paint::Plain);
     }
     let repeated = is_repeated(comparison);
-    let columns = of_runs(
-        repeated,
-        &[
-            ("/s", 0),
-            (TIMES, 0),
-            (INTERVAL, 1),
-            ("Data", 0),
-            (TIMES, 4),
-            ("Median", 0),
-            (TIMES, 0),
-            ("p95", 0),
-            (TIMES, 0),
-            (INTERVAL, 0),
-            ("p99", 2),
-            (TIMES, 2),
-            ("Average", 1),
-            (TIMES, 1),
-            ("Errors", 3),
-        ],
-    );
-    let all = ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total, repeated));
-    let mut table = TextTable::new(columns).section("All groups", all);
+    let all = ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total));
+    let mut table = point_table(repeated).section("All groups", all);
     for found in comparison.groups.iter().filter(|group| group.headline) {
         let lines = ramps.points.iter().flat_map(|point| {
             let group = point.groups.iter().find(|group| group.group == found.group);
-            group.map_or_else(Vec::new, |group| point_lines(point.users, &names, &group.cells, repeated))
+            group.map_or_else(Vec::new, |group| point_lines(point.users, &names, &group.cells))
         });
         table = table.section(whole_name(found), lines);
     }
@@ -222,20 +203,20 @@ fn servers(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let lines = ramps.points.iter().filter(|point| !point.server.is_empty()).flat_map(|point| {
-        let metric = |column: usize, name: &str| {
-            let found = point.server.iter().find(|metric| metric.metric == name)?.cells[column]?;
-            Some((found.mean, found.max))
+        let metrics = |column: usize| -> server_text::Metrics<'_> {
+            Box::new(move |name: &str| {
+                let found = point.server.iter().find(|metric| metric.metric == name)?.cells[column]?;
+                Some((found.mean, found.max))
+            })
         };
         let known = |column: &usize| point.server.iter().any(|metric| metric.cells[*column].is_some());
-        let part = |column: usize| {
-            TextTableLine::part(names[column].clone(), server_text::cells(&|name| metric(column, name)))
-        };
-        let heading = TextTableLine::new(counted(point.users.into(), "user", "users"), Vec::new());
+        let part = |column: usize| Row::part(names[column].clone(), metrics(column));
+        let heading = Row::heading(counted(point.users.into(), "user", "users"));
         std::iter::once(heading).chain((0..names.len()).filter(known).map(part)).collect::<Vec<_>>()
     });
-    let lines: Vec<TextTableLine> = lines.collect();
-    if !lines.is_empty() {
-        let left_out = TextTable::new(server_text::columns()).section("Servers", lines).render(page);
+    let table = server_text::table().section("Servers", lines);
+    if !table.is_empty() {
+        let left_out = table.render(page);
         page.note(&format!("Means of a sample a second. {}", server_text::MEANINGS), &left_out);
     }
 }
@@ -245,10 +226,9 @@ fn slices(page: &mut TextPage, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let repeated = is_repeated(comparison);
     let listed = slices.entries.iter().take(SLICES_SHOWN);
-    let lines = listed.flat_map(|slice| lines(&crate::text::slices::name(&slice.key), &names, &slice.cells, repeated));
-    let table =
-        TextTable::new(columns(repeated)).names(SLICE_NAMES).section(crate::text::slices::heading(&slices.by), lines);
-    let left_out = table.with_shorter(page.width(), shorten_path).render(page);
+    let lines = listed.flat_map(|slice| lines(&crate::text::slices::name(&slice.key), &names, &slice.cells));
+    let table = table(repeated).names(SLICE_NAMES).section(crate::text::slices::heading(&slices.by), lines);
+    let left_out = table.render_paths(page);
     let more = slices.entries.len().saturating_sub(SLICES_SHOWN) as u64 + slices.left_out;
     let more = match more {
         0 => String::new(),
@@ -261,55 +241,72 @@ fn whole_name(group: &ComparedGroup) -> String {
     group.part_of.as_ref().map_or_else(|| group.group.clone(), |whole| format!("{whole}: {}", group.group))
 }
 
-fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeated: bool) -> Vec<TextTableLine> {
-    let heading = counted(users.into(), "user", "users");
-    let mut lines = vec![TextTableLine::new(heading, Vec::new())];
-    for (name, point) in names.iter().zip(cells) {
-        let Some(PointCell { per_second, per_second_ratio, bytes_per_second, cell, .. }) = point else { continue };
-        let ratio = |ratio: Option<Ratio>| ratio.map_or_else(String::new, |ratio| ratio.to_string());
-        let mut shown = vec![per_second.map_or_else(String::new, rate), ratio(*per_second_ratio)];
-        shown.extend(repeated.then(|| interval(*per_second_ratio)));
-        shown.push(bytes_per_second.map_or_else(String::new, |data| format!("{}/s", bytes(data.round() as u64))));
-        shown.push(ratio(point.as_ref().and_then(|point| point.bytes_per_second_ratio)));
-        if cell.timed > 0 {
-            let (times, ratios) = (cell.response_time, cell.ratios.as_ref());
-            let p95 = ratios.and_then(|ratios| ratios.p95);
-            let pair = |time, found| [or_dash(time), ratio(found)];
-            shown.extend(pair(times.p50, ratios.and_then(|ratios| ratios.p50)));
-            shown.extend(pair(times.p95, p95));
-            shown.extend(repeated.then(|| interval(p95)));
-            shown.extend(pair(times.p99, ratios.and_then(|ratios| ratios.p99)));
-            shown.extend(pair(times.mean, ratios.and_then(|ratios| ratios.mean)));
-            shown.push(if cell.errors > 0 { thousands(cell.errors) } else { String::new() });
-        }
-        lines.push(TextTableLine::part(name.clone(), shown));
-    }
+fn point_lines<'a>(users: u32, names: &[String], cells: &'a [Option<PointCell>]) -> Vec<Row<&'a PointCell>> {
+    let mut lines = vec![Row::heading(counted(users.into(), "user", "users"))];
+    let known = names.iter().zip(cells).filter_map(|(name, point)| Some((name, point.as_ref()?)));
+    lines.extend(known.map(|(name, point)| Row::part(name.clone(), point)));
     if lines.len() > 1 { lines } else { Vec::new() }
+}
+
+fn point_table<'a>(repeated: bool) -> Table<'a, &'a PointCell> {
+    let cell: for<'p> fn(&'p &'a PointCell) -> &'p ComparisonCell = |point| &point.cell;
+    let mut table = Table::new()
+        .column("/s", |point: &&PointCell| point.per_second.map(rate))
+        .column(TIMES, |point| point.per_second_ratio.map(|ratio| ratio.to_string()));
+    if repeated {
+        table = table.column((INTERVAL, 1), |point| interval(point.per_second_ratio));
+    }
+    table = table
+        .column("Data", |point| point.bytes_per_second.map(|data| format!("{}/s", bytes(data.round() as u64))))
+        .column((TIMES, 4), |point| point.bytes_per_second_ratio.map(|ratio| ratio.to_string()));
+    table = compared(table, ("Median", 0), cell, |times| times.p50, |ratios| ratios.p50, false);
+    table = compared(table, ("p95", 0), cell, |times| times.p95, |ratios| ratios.p95, repeated);
+    table = compared(table, ("p99", 2), cell, |times| times.p99, |ratios| ratios.p99, false);
+    table = compared(table, ("Average", 1), cell, |times| times.mean, |ratios| ratios.mean, false);
+    table.column(("Errors", 3), |point| nonzero(point.cell.errors).shown_if(point.cell.timed > 0))
+}
+
+/// Adds a response time and its ratio to the baseline, and with `repeated` the interval of the ratio.
+fn compared<'a, T: 'a>(
+    table: Table<'a, T>,
+    (title, expendable): (&'static str, u8),
+    cell: fn(&T) -> &ComparisonCell,
+    time: fn(&ResponseTime) -> Option<Nanos>,
+    ratio: fn(&Ratios) -> Option<Ratio>,
+    repeated: bool,
+) -> Table<'a, T> {
+    let ratio = move |row: &T| Some(cell(row)).filter(|cell| cell.timed > 0)?.ratios.as_ref().and_then(ratio);
+    let table = table
+        .column((title, expendable), move |row| {
+            Value::from(time(&cell(row).response_time)).shown_if(cell(row).timed > 0)
+        })
+        .column((TIMES, expendable), move |row| ratio(row).map(|ratio| ratio.to_string()));
+    if repeated { table.column((INTERVAL, expendable), move |row| interval(ratio(row))) } else { table }
 }
 
 fn tables(page: &mut TextPage, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let repeated = is_repeated(comparison);
-    let mut groups: Vec<TextTableLine> = Vec::new();
+    let mut groups = Vec::new();
     let mut all_above = Some(&comparison.headline.cells);
     for group in &comparison.groups {
         if !group.headline
             && let Some(cells) = all_above.take()
         {
-            groups.extend(lines("Total", &names, cells, repeated));
+            groups.extend(lines("Total", &names, cells));
         }
-        groups.extend(lines(&whole_name(group), &names, &group.cells, repeated));
+        groups.extend(lines(&whole_name(group), &names, &group.cells));
     }
     if let Some(cells) = all_above {
-        groups.extend(lines("Total", &names, cells, repeated));
+        groups.extend(lines("Total", &names, cells));
     }
     let both = comparison.commands.iter().filter(|command| command.members.is_some());
-    let both = both.flat_map(|command| lines(&paired_name(command), &names, &command.cells, repeated));
-    let mut table = TextTable::new(columns(repeated)).section("Groups", groups).section("SMB2 and SMB1 commands", both);
+    let both = both.flat_map(|command| lines(&paired_name(command), &names, &command.cells));
+    let mut table = table(repeated).section("Groups", groups).section("SMB2 and SMB1 commands", both);
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
         let commands = comparison.commands.iter().filter(|command| command.members.is_none());
         let commands = commands.filter(|command| section_of(command, comparison) == protocol);
-        let lines = commands.flat_map(|command| lines(&name_of(command, protocol), &names, &command.cells, repeated));
+        let lines = commands.flat_map(|command| lines(&name_of(command, protocol), &names, &command.cells));
         table = table.section(format!("{} commands", names::protocol(protocol)), lines);
     }
     table.render(page);
@@ -372,73 +369,22 @@ fn interval(ratio: Option<Ratio>) -> String {
     if certainty.shown { format!("{low}–{high}") } else { format!("({low}–{high})") }
 }
 
-/// Returns the columns of a table, without intervals if each column of the comparison is a single run.
-fn of_runs(repeated: bool, columns: &[(&'static str, u8)]) -> Vec<table::TextColumn> {
-    let kept: Vec<_> = columns.iter().copied().filter(|(head, _)| repeated || *head != INTERVAL).collect();
-    table::TextColumn::list(&kept)
+fn table<'a>(repeated: bool) -> Table<'a, &'a ComparisonCell> {
+    let cell: for<'c> fn(&'c &'a ComparisonCell) -> &'c ComparisonCell = |cell| cell;
+    let mut table = Table::new()
+        .column("Count", |cell: &&ComparisonCell| cell.count)
+        .column(("Errors", 5), |cell| nonzero(cell.errors));
+    table = compared(table, ("Median", 0), cell, |times| times.p50, |ratios| ratios.p50, false);
+    table = compared(table, ("p95", 0), cell, |times| times.p95, |ratios| ratios.p95, repeated);
+    table = compared(table, ("p99", 2), cell, |times| times.p99, |ratios| ratios.p99, false);
+    table = compared(table, ("Average", 3), cell, |times| times.mean, |ratios| ratios.mean, repeated);
+    table = table.column(("Slowest", 4), |cell| Value::from(cell.response_time.max).shown_if(cell.timed > 0));
+    compared(table, ("Total wait", 1), cell, |times| times.sum, |ratios| ratios.sum, false)
 }
 
-fn columns(repeated: bool) -> Vec<table::TextColumn> {
-    of_runs(
-        repeated,
-        &[
-            ("Count", 0),
-            ("Errors", 5),
-            ("Median", 0),
-            (TIMES, 0),
-            ("p95", 0),
-            (TIMES, 0),
-            (INTERVAL, 0),
-            ("p99", 2),
-            (TIMES, 2),
-            ("Average", 3),
-            (TIMES, 3),
-            (INTERVAL, 3),
-            ("Slowest", 4),
-            ("Total wait", 1),
-            (TIMES, 1),
-        ],
-    )
-}
-
-fn lines(name: &str, names: &[String], cells: &[Option<ComparisonCell>], repeated: bool) -> Vec<TextTableLine> {
-    let mut lines = vec![TextTableLine::new(clean(name), Vec::new())];
-    lines.extend(
-        names
-            .iter()
-            .zip(cells)
-            .filter_map(|(name, cell)| Some(TextTableLine::part(name.clone(), self::cells(cell.as_ref()?, repeated)))),
-    );
-    lines
-}
-
-fn cells(cell: &ComparisonCell, repeated: bool) -> Vec<String> {
-    let ResponseTime { mean, p50, p95, p99, max, sum } = cell.response_time;
-    let errors = if cell.errors > 0 { thousands(cell.errors) } else { String::new() };
-    let mut cells = vec![thousands(cell.count), errors];
-    if cell.timed == 0 {
-        return cells;
-    }
-    let ratios = cell.ratios.as_ref();
-    let mut add = |time: Option<Nanos>, ratio: Option<Ratio>| {
-        cells.push(or_dash(time));
-        cells.push(ratio.map_or_else(String::new, |ratio| ratio.to_string()));
-    };
-    let [of_p95, of_mean] = [ratios.and_then(|ratios| ratios.p95), ratios.and_then(|ratios| ratios.mean)];
-    add(p50, ratios.and_then(|ratios| ratios.p50));
-    add(p95, of_p95);
-    cells.extend(repeated.then(|| interval(of_p95)));
-    let mut add = |time: Option<Nanos>, ratio: Option<Ratio>| {
-        cells.push(or_dash(time));
-        cells.push(ratio.map_or_else(String::new, |ratio| ratio.to_string()));
-    };
-    add(p99, ratios.and_then(|ratios| ratios.p99));
-    add(mean, of_mean);
-    cells.extend(repeated.then(|| interval(of_mean)));
-    cells.push(or_dash(max));
-    cells.push(or_dash(sum));
-    cells.push(ratios.and_then(|ratios| ratios.sum).map_or_else(String::new, |ratio| ratio.to_string()));
-    cells
+fn lines<'a>(name: &str, names: &[String], cells: &'a [Option<ComparisonCell>]) -> Vec<Row<&'a ComparisonCell>> {
+    let known = names.iter().zip(cells).filter_map(|(name, cell)| Some(Row::part(name.clone(), cell.as_ref()?)));
+    std::iter::once(Row::heading(clean(name))).chain(known).collect()
 }
 
 fn notes(page: &mut TextPage, comparison: &Comparison) {

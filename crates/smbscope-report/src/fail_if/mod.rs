@@ -18,7 +18,7 @@ use crate::format::{clean, rate, thousands};
 use crate::{Culprit, Report, names};
 use smbscope_diagnose::Catalogue;
 use smbscope_model::prose::NO_BREAK;
-use smbscope_model::{Command, Nanos, TimeKind, units};
+use smbscope_model::{Command, Nanos, units};
 use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
 use smbscope_stats::filter::{FilterError, Problem, did_you_mean};
 use smbscope_stats::{CommandStatistics, Measure};
@@ -274,14 +274,14 @@ impl Number {
             }
             Number::Measure(Measure::Time(figure, of)) => {
                 let row = row(report, of).ok_or_else(|| absent(report, of))?;
-                let times = row.time(TimeKind::ResponseTime);
+                let times = &row.response_time;
                 figure.value_in(times).map(|time| time.0 as f64).ok_or_else(|| match times.count {
                     0 => format!("no {of} was timed"),
                     few => format!("{} timed {of} are too few for {}", thousands(few), figure.name()),
                 })
             }
             Number::Measure(Measure::Count(of)) => Ok(row(report, of).map_or(0, |row| row.count) as f64),
-            Number::Measure(Measure::ErrorsOf(of)) => Ok(row(report, of).map_or(0, |row| row.errors) as f64),
+            Number::Measure(Measure::ErrorsOf(of)) => Ok(row(report, of).map_or(0, CommandStatistics::errors) as f64),
             Number::Measure(Measure::Errors) => Ok(report.aggregate.errors as f64),
             // `commands` and `throughput`, which comparisons compute.
             Number::Measure(measure) => ComparableReport::from_report(report)

@@ -5,11 +5,13 @@ use super::waits::TimeSplitEntry;
 use crate::Report;
 use crate::totals::LoadTotals;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{DirectionCounts, ExchangeOutcome, Nanos, Protocol, TimeKind, Timestamp};
-use smbscope_stats::{Aggregate, CachingFigures, CommandRow, DurationStatistics, Entities, Splits, SubcommandRow};
+use smbscope_model::{DirectionCounts, ExchangeOutcome, Nanos, Protocol, Timestamp};
+use smbscope_stats::{
+    Aggregate, CachingFigures, CommandRow, CommandStatistics, Entities, EntityStatistics, Splits, SubcommandRow,
+};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -19,7 +21,7 @@ pub(crate) struct Totals {
     /// Commands that should have a response time but couldn't be timed.
     pub(crate) untimed: u64,
     /// Exchanges by outcome. Only values that occur.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "smbscope_stats::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
     pub(crate) first_ns: Option<Timestamp>,
     pub(crate) last_ns: Option<Timestamp>,
@@ -28,7 +30,7 @@ pub(crate) struct Totals {
     /// Load on the servers.
     pub(crate) load: LoadTotals,
     /// All groups without expected waits and encrypted frames.
-    pub(crate) headline: StatisticsEntry,
+    pub(crate) headline: CommandStatistics,
 }
 
 impl Totals {
@@ -42,7 +44,7 @@ impl Totals {
             last_ns: report.last,
             elapsed_ns: report.first.zip(report.last).map(|(first, last)| last - first),
             load: LoadTotals::from_report(report),
-            headline: StatisticsEntry::new(&aggregate.total),
+            headline: aggregate.total.clone(),
         }
     }
 }
@@ -145,7 +147,7 @@ pub(crate) struct CommandEntry {
     pub(crate) command: String,
     pub(crate) groups: Vec<smbscope_model::CommandGroup>,
     #[serde(flatten)]
-    pub(crate) row: StatisticsEntry,
+    pub(crate) row: CommandStatistics,
     /// Exchanges by subcommand.
     pub(crate) subcommands: Vec<SubcommandEntry>,
     /// Messages that are not separate commands and not included in the counts of this entry: the second part of
@@ -159,7 +161,7 @@ impl CommandEntry {
             protocol: command.command.protocol(),
             command: command.command.to_string(),
             groups: command.groups.clone(),
-            row: StatisticsEntry::new(&command.row),
+            row: command.row.clone(),
             subcommands: command.subcommands.iter().map(SubcommandEntry::new).collect(),
             apart: command.apart.iter().map(SubcommandEntry::new).collect(),
         }
@@ -172,12 +174,12 @@ impl CommandEntry {
 pub(crate) struct SubcommandEntry {
     pub(crate) subcommand: String,
     #[serde(flatten)]
-    pub(crate) row: StatisticsEntry,
+    pub(crate) row: CommandStatistics,
 }
 
 impl SubcommandEntry {
     fn new(part: &SubcommandRow) -> SubcommandEntry {
-        SubcommandEntry { subcommand: part.subcommand.to_string(), row: StatisticsEntry::new(&part.row) }
+        SubcommandEntry { subcommand: part.subcommand.to_string(), row: part.row.clone() }
     }
 }
 
@@ -188,7 +190,7 @@ pub(crate) struct GroupEntry {
     pub(crate) group: String,
     pub(crate) headline: bool,
     #[serde(flatten)]
-    pub(crate) row: StatisticsEntry,
+    pub(crate) row: CommandStatistics,
     /// Cumulative distribution of response times: pairs of nanoseconds and the fraction of commands answered within
     /// them, ascending, at most 128.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulative"))]
@@ -209,7 +211,7 @@ impl GroupEntry {
             let group = GroupEntry {
                 group: found.group.name().to_owned(),
                 headline: found.group.in_headline(),
-                row: StatisticsEntry::new(&found.row),
+                row: found.row.clone(),
                 cumulative: found.cumulative.clone(),
                 parts: Vec::new(),
             };
@@ -217,85 +219,13 @@ impl GroupEntry {
         }
         if let Some(other) = &aggregate.other {
             let at = usize::from(result.first().is_some_and(|group| group.group == "Open/Close"));
-            let (row, cumulative) = (StatisticsEntry::new(&other.row), other.cumulative.clone());
+            let (row, cumulative) = (other.row.clone(), other.cumulative.clone());
             result.insert(
                 at,
                 GroupEntry { group: crate::names::OTHER.to_owned(), headline: true, row, cumulative, parts },
             );
         }
         result
-    }
-}
-
-/// Counts and times of a set of exchanges.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct StatisticsEntry {
-    /// Number of exchanges, timed or not.
-    pub(crate) count: u64,
-    /// Exchanges with a response time.
-    pub(crate) timed: u64,
-    /// Error responses by status. `(other)` is the sum of the statuses not listed.
-    pub(crate) errors: BTreeMap<String, u64>,
-    /// Exchanges by outcome. Only values that occur.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
-    pub(crate) outcomes: BTreeMap<String, u64>,
-    /// Mean number of packets per exchange, request and response, over exchanges whose packets are all known.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
-    pub(crate) average_packets: Option<f64>,
-    /// Bytes of SMB requests.
-    pub(crate) request_bytes: u64,
-    /// Bytes of final SMB responses.
-    pub(crate) response_bytes: u64,
-    /// Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and longer. Lower
-    /// bounds are inclusive.
-    pub(crate) distribution: [u64; 10],
-    /// First packet of the request to last packet of the response.
-    pub(crate) response_time: DurationStatistics,
-    /// Last packet of the request to first packet of the response.
-    pub(crate) service_time: DurationStatistics,
-    /// Service time minus the round-trip time between capture point and server. Not measured if that is unknown.
-    pub(crate) server_time: DurationStatistics,
-    /// First to last packet of the request.
-    pub(crate) request_transfer: DurationStatistics,
-    /// First to last packet of the response.
-    pub(crate) response_transfer: DurationStatistics,
-    /// Last packet of the request to last packet of the response: Wireshark's service response time.
-    pub(crate) srt: DurationStatistics,
-    /// First to last copy of a retransmitted segment.
-    pub(crate) retransmission_delay: DurationStatistics,
-    /// Last packet of the previous response to first packet of the request, with nothing outstanding.
-    pub(crate) think_time: DurationStatistics,
-}
-
-impl StatisticsEntry {
-    pub(crate) fn new(row: &smbscope_stats::CommandStatistics) -> StatisticsEntry {
-        let mut errors: BTreeMap<String, u64> = BTreeMap::new();
-        for (status, count) in &row.statuses {
-            *errors.entry(status.to_string()).or_default() += count;
-        }
-        if row.other_statuses > 0 {
-            errors.insert(super::OTHER.to_owned(), row.other_statuses);
-        }
-        let time = |kind| *row.time(kind);
-        StatisticsEntry {
-            count: row.count,
-            timed: row.timed,
-            errors,
-            outcomes: outcomes(&row.outcomes),
-            average_packets: row.average_packets(),
-            request_bytes: row.request_bytes,
-            response_bytes: row.response_bytes,
-            distribution: row.distribution.counts(),
-            response_time: time(TimeKind::ResponseTime),
-            service_time: time(TimeKind::ServiceTime),
-            server_time: time(TimeKind::ServerTime),
-            request_transfer: time(TimeKind::RequestTransfer),
-            response_transfer: time(TimeKind::ResponseTransfer),
-            srt: time(TimeKind::Srt),
-            retransmission_delay: time(TimeKind::RetransmissionDelay),
-            think_time: time(TimeKind::ThinkTime),
-        }
     }
 }
 
@@ -311,17 +241,8 @@ pub(crate) struct EntityEntry<N> {
     pub(crate) name: N,
     /// The entry is the sum of all names that are not listed.
     pub(crate) is_other: bool,
-    /// Number of commands.
-    pub(crate) count: u64,
-    /// Commands with a response time.
-    timed: u64,
-    /// Error responses.
-    pub(crate) errors: u64,
-    pub(crate) bytes_read: u64,
-    pub(crate) bytes_written: u64,
-    /// Response times of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64)
-    /// and within 1.6% above.
-    pub(crate) response_time: DurationStatistics,
+    #[serde(flatten)]
+    pub(crate) figures: EntityStatistics,
 }
 
 impl<N> EntityEntry<N> {
@@ -331,21 +252,13 @@ impl<N> EntityEntry<N> {
         name: impl Fn(&'a K) -> N,
         other: impl Fn() -> N,
     ) -> Vec<EntityEntry<N>> {
-        let kept = entities.entries.iter().take(listed).map(|(key, entity)| EntityEntry::new(name(key), false, entity));
-        kept.chain(entities.other.iter().map(|entity| EntityEntry::new(other(), true, entity))).collect()
-    }
-
-    fn new(name: N, is_other: bool, entity: &smbscope_stats::EntityStatistics) -> EntityEntry<N> {
-        EntityEntry {
+        let entry = |name, is_other, figures: &EntityStatistics| EntityEntry {
             name,
             is_other,
-            count: entity.count,
-            timed: entity.timed,
-            errors: entity.errors,
-            bytes_read: entity.bytes_read,
-            bytes_written: entity.bytes_written,
-            response_time: entity.response_time,
-        }
+            figures: EntityStatistics { groups: Vec::new(), ..*figures },
+        };
+        let kept = entities.entries.iter().take(listed).map(|(key, figures)| entry(name(key), false, figures));
+        kept.chain(entities.other.iter().map(|figures| entry(other(), true, figures))).collect()
     }
 }
 
@@ -401,105 +314,13 @@ impl ReportTimeline {
     }
 }
 
-/// Opportunistic caching: oplocks and leases granted to opens, and repeated reads, which fetched bytes that the session
-/// had already read and that did not change as far as the capture shows. docs/definitions.md describes the detection.
-#[derive(Serialize, Default)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct CachingEntry {
-    /// Successful opens by oplock or lease granted. Only values that occur.
-    opens: Vec<Opens>,
-    /// Successful opens whose grant the capture does not show.
-    unknown_opens: u64,
-    /// Reads that returned data.
-    reads: u64,
-    bytes_read: u64,
-    /// Repeated reads.
-    repeated: RepeatedReadsEntry,
-    /// Repeated reads by client, most bytes first, at most 1,000.
-    clients: Vec<ClientRereads>,
-    /// Repeated reads by client and file, most bytes first, at most 1,000.
-    files: Vec<FileRereads>,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Opens {
-    /// `not requested`, `not granted`, the oplock level, or the lease states.
-    granted: &'static str,
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    count: u64,
-}
-
-#[derive(Serialize, Default)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RepeatedReads"))]
-struct RepeatedReadsEntry {
-    reads: u64,
-    bytes: u64,
-    /// Part of the repeated reads through an open whose oplock or lease allowed the client to cache the bytes.
-    cacheable_reads: u64,
-    cacheable_bytes: u64,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct ClientRereads {
-    /// IP address.
-    client: String,
-    #[serde(flatten)]
-    repeated: RepeatedReadsEntry,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct FileRereads {
-    /// IP address.
-    client: String,
-    share: Option<Arc<str>>,
-    /// Path below the share.
-    path: Arc<str>,
-    #[serde(flatten)]
-    repeated: RepeatedReadsEntry,
-}
-
-impl CachingEntry {
-    pub(super) fn new(figures: &CachingFigures, listed: usize) -> CachingEntry {
-        let clients = figures.clients.iter().take(listed);
-        let files = figures.files.iter().take(listed);
-        CachingEntry {
-            opens: figures
-                .opens
-                .iter()
-                .map(|(caching, count)| Opens { granted: caching.name(), count: *count })
-                .collect(),
-            unknown_opens: figures.unknown_opens,
-            reads: figures.reads.reads,
-            bytes_read: figures.reads.bytes,
-            repeated: RepeatedReadsEntry::new(&figures.repeated),
-            clients: clients
-                .map(|(client, row)| ClientRereads {
-                    client: client.to_string(),
-                    repeated: RepeatedReadsEntry::new(row),
-                })
-                .collect(),
-            files: files
-                .map(|((client, file), row)| FileRereads {
-                    client: client.to_string(),
-                    share: file.share.clone(),
-                    path: file.path.clone(),
-                    repeated: RepeatedReadsEntry::new(row),
-                })
-                .collect(),
-        }
+/// Returns the figures with at most `listed` clients and files.
+pub(super) fn caching(figures: &CachingFigures, listed: usize) -> Cow<'_, CachingFigures> {
+    let mut figures = Cow::Borrowed(figures);
+    if figures.clients.len().max(figures.files.len()) > listed {
+        let CachingFigures { clients, files, .. } = figures.to_mut();
+        clients.truncate(listed);
+        files.truncate(listed);
     }
-}
-
-impl RepeatedReadsEntry {
-    fn new(row: &smbscope_stats::RereadCounts) -> RepeatedReadsEntry {
-        RepeatedReadsEntry {
-            reads: row.all.reads,
-            bytes: row.all.bytes,
-            cacheable_reads: row.cacheable.reads,
-            cacheable_bytes: row.cacheable.bytes,
-        }
-    }
+    figures
 }

@@ -11,18 +11,19 @@ pub(crate) mod waits;
 
 use crate::Report;
 use crate::document::{DocumentKind, Generator};
-use entries::{CachingEntry, CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
+use entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
 pub use escaped::line;
 use offers::{NegotiationEntry, NegotiationIndex, Smb1Usage};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
+use smbscope_diagnose::whatif::Prediction;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, UntimedShare};
-use smbscope_stats::{Concurrency, FileKey, HeatMap};
+use smbscope_stats::{CachingFigures, Concurrency, FileKey, HeatMap, OTHER};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use waits::{BARS_MAX, EpisodeEntry, SlowExchange, TimeSplitEntry, WhatIf};
+use waits::{BARS_MAX, EpisodeEntry, SlowExchange, TimeSplitEntry};
 
 pub const SCHEMA: &str = "smbscope.report/1";
 
@@ -74,7 +75,7 @@ pub(crate) struct ReportDocument<'a> {
     waterfall: Vec<SlowExchange>,
     /// Predictions of --what-if for the selected episode.
     #[serde(skip_deserializing)]
-    what_if: Vec<WhatIf>,
+    what_if: &'a [Prediction],
     /// Time by phase, summed over all connections.
     #[serde(skip_deserializing)]
     time_split: TimeSplitEntry,
@@ -89,14 +90,14 @@ pub(crate) struct ReportDocument<'a> {
     pub(crate) groups: Vec<GroupEntry>,
     #[serde(skip_deserializing)]
     shares: Vec<EntityEntry<ShareName<'a>>>,
-    pub(crate) files: Vec<EntityEntry<FileName>>,
+    pub(crate) files: Vec<EntityEntry<FileKey>>,
     pub(crate) clients: Vec<EntityEntry<ClientName>>,
     #[serde(skip_deserializing)]
     servers: Vec<EntityEntry<ServerName>>,
     #[serde(skip_deserializing)]
     users: Vec<EntityEntry<UserName>>,
     #[serde(skip_deserializing)]
-    caching: CachingEntry,
+    caching: Cow<'a, CachingFigures>,
     /// Commands grouped by --by. Null without it.
     pub(crate) slices: Option<slices::SliceListing>,
     #[serde(skip_deserializing)]
@@ -207,30 +208,15 @@ impl QualityEntry<'_> {
     }
 }
 
-const OTHER: &str = "(other)";
-
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Share"))]
 struct ShareName<'a> {
     share: &'a str,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "File"))]
-pub(crate) struct FileName {
-    share: Option<Arc<str>>,
-    /// Path below the share. A final ellipsis (…) stands for a part missing in the capture.
-    pub(crate) path: Arc<str>,
-}
-
-impl FileName {
-    pub(crate) fn new(FileKey { share, path }: &FileKey) -> FileName {
-        FileName { share: share.clone(), path: path.clone() }
-    }
-
-    pub(crate) fn other() -> FileName {
-        FileName { share: None, path: OTHER.into() }
-    }
+/// Returns the name of the sum of all files that are not listed.
+pub(crate) fn other_files() -> FileKey {
+    FileKey { share: None, path: OTHER.into() }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -298,7 +284,7 @@ impl<'a> ReportDocument<'a> {
                 .take(BARS_MAX)
                 .map(|exchange| SlowExchange::new(exchange, &capture_names))
                 .collect(),
-            what_if: report.explanation.what_if.iter().map(WhatIf::new).collect(),
+            what_if: &report.explanation.what_if,
             time_split: TimeSplitEntry::new(&splits.whole),
             connections: busiest(report, listed).map(connection).collect(),
             negotiations: negotiated.entries,
@@ -310,7 +296,7 @@ impl<'a> ReportDocument<'a> {
                 |share| ShareName { share },
                 || ShareName { share: OTHER },
             ),
-            files: EntityEntry::table(&aggregate.files, listed, FileName::new, FileName::other),
+            files: EntityEntry::table(&aggregate.files, listed, FileKey::clone, other_files),
             clients: EntityEntry::table(
                 &aggregate.clients,
                 listed,
@@ -331,7 +317,7 @@ impl<'a> ReportDocument<'a> {
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
             users: EntityEntry::table(&aggregate.users, listed, UserName::new, UserName::other),
-            caching: CachingEntry::new(&aggregate.caching, listed),
+            caching: entries::caching(&aggregate.caching, listed),
             slices: report.aggregate.slices.as_ref().map(slices::SliceListing::new),
             timeline: ReportTimeline::new(&aggregate.timeline),
             heatmap: Cow::Borrowed(&aggregate.heat_map),

@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::dialects::{SMB1_LISTED, Smb1InUse};
-use crate::offers::{Negotiation, negotiations};
+use crate::offers::{Feature, Negotiation, negotiations};
 use serde::Serialize;
 use smbscope_model::offers::{AlgorithmOffer, cipher_name, compression_name, signing_algorithm_name};
 use smbscope_model::{Capabilities, ClientOffer, Dialect, Offers, ServerOffer};
@@ -55,7 +55,7 @@ pub(super) struct NegotiationEntry {
     /// Server's answer. Null if the response was not captured.
     server: Option<ServerEntry>,
     /// Features with their outcome. Empty if neither side was captured.
-    features: Vec<FeatureEntry>,
+    features: Vec<Feature>,
 }
 
 /// Client's offer.
@@ -102,18 +102,6 @@ struct AlgorithmsEntry {
     compression_algorithms: Option<Vec<String>>,
 }
 
-/// Outcome of a feature, with the reason if it is not used.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Feature"))]
-struct FeatureEntry {
-    feature: &'static str,
-    /// Client's position.
-    client: String,
-    /// Server's position.
-    server: String,
-    outcome: String,
-}
-
 pub(super) struct NegotiationIndex<'r> {
     pub(super) entries: Vec<NegotiationEntry>,
     places: HashMap<&'r Offers, usize>,
@@ -136,19 +124,13 @@ impl<'r> NegotiationIndex<'r> {
 impl NegotiationEntry {
     fn new(negotiation: &Negotiation<'_>) -> NegotiationEntry {
         let Offers { client, server } = negotiation.offers;
-        let features = negotiation.features().into_iter().map(|feature| FeatureEntry {
-            feature: feature.feature,
-            client: feature.client,
-            server: feature.server,
-            outcome: feature.outcome,
-        });
         NegotiationEntry {
             connections: negotiation.connections,
             clients: negotiation.clients.iter().take(LISTED).map(ToString::to_string).collect(),
             servers: negotiation.servers.iter().take(LISTED).map(ToString::to_string).collect(),
             client: client.as_deref().map(ClientEntry::new),
             server: server.as_deref().map(ServerEntry::new),
-            features: features.collect(),
+            features: negotiation.features(),
         }
     }
 }

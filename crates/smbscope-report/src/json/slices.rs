@@ -178,7 +178,7 @@ impl SliceFigures {
 }
 
 /// Formats a value for programs. Unknown is empty.
-pub(crate) fn text(part: &SliceFieldValue) -> String {
+fn text(part: &SliceFieldValue) -> String {
     match part {
         SliceFieldValue::Address(address) => address.to_string(),
         SliceFieldValue::Socket(address) => address.to_string(),

@@ -2,7 +2,6 @@
 
 use crate::format::{bytes, clean, counted, shorten_path};
 use serde::{Deserialize, Serialize};
-use smbscope_diagnose::whatif::Prediction;
 use smbscope_diagnose::{Episode, EpisodeKind};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use smbscope_stats::{TimePart, TimeSplit as Split};
@@ -150,43 +149,6 @@ impl SlowExchange {
 }
 
 pub(super) const BARS_MAX: usize = 5_000;
-
-/// Prediction of the episode's duration under other conditions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct WhatIf {
-    /// Scenario, in the syntax of --what-if.
-    scenario: String,
-    /// Captured duration, from the first request to the last response.
-    now_ns: Nanos,
-    /// Lower bound of the predicted duration.
-    then_low_ns: Nanos,
-    /// Best estimate of the predicted duration.
-    then_ns: Nanos,
-    /// Upper bound of the predicted duration.
-    then_high_ns: Nanos,
-    /// Longest captured round-trip time of the episode's connections.
-    round_trip_ns: Option<Nanos>,
-    commands: u64,
-    /// Commands that would be saved.
-    saved: u64,
-}
-
-impl WhatIf {
-    pub(super) fn new(prediction: &Prediction) -> WhatIf {
-        let Prediction { scenario, now, low, then, high, round_trip, commands, saved } = prediction;
-        WhatIf {
-            scenario: scenario.to_string(),
-            now_ns: *now,
-            then_low_ns: *low,
-            then_ns: *then,
-            then_high_ns: *high,
-            round_trip_ns: *round_trip,
-            commands: *commands,
-            saved: *saved,
-        }
-    }
-}
 
 /// Burst of work of one client. Its commands are less than 2 s apart, or further if the client has more than 64 bursts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

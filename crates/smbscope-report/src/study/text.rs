@@ -3,8 +3,9 @@
 use super::{StudyDocument, StudyRow};
 use crate::bench::load_name;
 use crate::format::{bytes, clean, counted, rate, ratio};
+use crate::text::columns::{Row, Table};
 use crate::text::page::{Paint, TextPage};
-use crate::text::table::{TextColumn, TextTable, TextTableLine};
+use crate::text::table::TextColumn;
 use smbscope_model::Nanos;
 use smbscope_stats::replication::BaselineRatio;
 
@@ -85,40 +86,27 @@ fn sha(document: &StudyDocument) -> &str {
     document.definition.sha256.get(..12).unwrap_or(&document.definition.sha256)
 }
 
-fn results(document: &StudyDocument) -> TextTable {
-    let columns = vec![
-        TextColumn::new("Mean"),
-        TextColumn::new("Spread"),
-        TextColumn::new("×"),
-        TextColumn::new("95% interval").set_off(),
-        TextColumn::new("Answer").left_aligned().set_off(),
-    ];
-    let line = |row: &StudyRow| {
-        let factor = row.factor.as_ref();
-        let spread = row.stddev.filter(|_| row.mean > 0.0);
-        let cells = vec![
-            value(row.mean, &row.unit),
-            spread.map_or_else(String::new, |stddev| format!("{:.1}%", 100.0 * stddev / row.mean)),
-            factor.and_then(|factor| factor.ratio).map_or_else(String::new, ratio),
-            factor.and_then(interval).unwrap_or_default(),
-            row.answer(),
-        ];
-        TextTableLine::part(document.name_of(row.variant), cells)
-    };
+fn results(document: &StudyDocument) -> Table<'_, &StudyRow> {
     let mut lines = Vec::new();
     let mut block = None;
     for row in &document.results {
         let load = Some((&row.measure, row.users, row.rate));
         if block != load {
-            lines.push(TextTableLine::across(
-                Paint::Heading,
-                format!("{}, {}", row.measure, load_name(row.users, row.rate)),
-            ));
+            lines.push(Row::across(Paint::Heading, format!("{}, {}", row.measure, load_name(row.users, row.rate))));
             block = load;
         }
-        lines.push(line(row));
+        lines.push(Row::part(document.name_of(row.variant), row));
     }
-    TextTable::new(columns).section("", lines)
+    Table::new()
+        .column("Mean", |row: &&StudyRow| value(row.mean, &row.unit))
+        .column("Spread", |row| {
+            let spread = row.stddev.filter(|_| row.mean > 0.0);
+            spread.map(|stddev| format!("{:.1}%", 100.0 * stddev / row.mean))
+        })
+        .column("×", |row| row.factor.as_ref().and_then(|factor| factor.ratio).map(ratio))
+        .column(TextColumn::new("95% interval").set_off(), |row| row.factor.as_ref().and_then(interval))
+        .column(TextColumn::new("Answer").left_aligned().set_off(), |row| row.answer())
+        .section("", lines)
 }
 
 /// Formats the confidence interval of a ratio, or in brackets the range of three or four repetitions.

@@ -2,13 +2,14 @@
 //!
 //! Bands state both bounds, since "below 1 ms" would include all faster bands.
 
+use super::columns::{Row, Table, nonzero};
 use super::commands::{in_order, row_name};
 use super::page::{Paint, TextPage, bar, level};
-use super::table::{TextColumn, TextTable, TextTableLine};
-use crate::format::{date, or_dash, rate, span, thousands, time_of_day, visible_percent};
+use super::table::TextColumn;
+use crate::format::{date, rate, span, time_of_day, visible_percent};
 use crate::{Report, names};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::{CommandStatistics, Distribution, TimelineCounts};
+use smbscope_stats::{CommandStatistics, Decade, Distribution, TimelineCounts};
 
 /// Heading of the bands, as wide as the widest band, so that the tables of all reports look alike.
 const BANDS: &str = "    Band         ";
@@ -34,25 +35,19 @@ fn groups(page: &mut TextPage, report: &Report) {
     let mut lines = Vec::new();
     for (name, part_of, row) in names::group_rows(&report.aggregate).filter(|(.., row)| row.timed > 0) {
         let name = part_of.map_or_else(|| name.to_owned(), |whole| format!("{whole}: {name}"));
-        lines.push(TextTableLine::across(Paint::Plain, name).indented(2));
-        lines.extend(row.distribution.decades().into_iter().map(|decade| {
-            let percent = |percent: f64| format!("{percent:.1}%");
-            let cells = vec![
-                thousands(decade.count),
-                percent(decade.percent),
-                percent(decade.cumulative_percent),
-                bar(decade.percent, 100.0, width),
-            ];
-            TextTableLine::new(band_name(decade.index), cells).indented(4)
-        }));
+        lines.push(Row::across(Paint::Plain, name).indented(2));
+        let decades = row.distribution.decades().into_iter();
+        lines.extend(decades.map(|decade| Row::new(band_name(decade.index), decade).indented(4)));
     }
-    let columns = vec![
-        TextColumn::new("Commands").at_least(9),
-        TextColumn::new("Share").at_least(7).set_off(),
-        TextColumn::new("Cumulative").set_off(),
-        TextColumn::new("").set_off().left_aligned(),
-    ];
-    TextTable::new(columns).titled("Latency distribution by group").section(BANDS, lines).render(page);
+    let percent = |percent: f64| format!("{percent:.1}%");
+    Table::new()
+        .titled("Latency distribution by group")
+        .column(TextColumn::new("Commands").at_least(9), |decade: &Decade| decade.count)
+        .column(TextColumn::new("Share").at_least(7).set_off(), |decade| percent(decade.percent))
+        .column(TextColumn::new("Cumulative").set_off(), |decade| percent(decade.cumulative_percent))
+        .column(TextColumn::new("").set_off().left_aligned(), |decade| bar(decade.percent, 100.0, width))
+        .section(BANDS, lines)
+        .render(page);
 }
 
 fn commands(page: &mut TextPage, report: &Report) {
@@ -69,20 +64,24 @@ fn commands(page: &mut TextPage, report: &Report) {
     decades.drain(..decades.len().saturating_sub(fitting));
     let Some(&lowest) = decades.first() else { return };
     let from = |index: usize| if index == lowest { "0".to_owned() } else { band_from(index) };
-    let bands = decades.iter().map(|index| format!("{}\n{}", from(*index), band_to(*index)));
-    let columns =
-        bands.map(|band| TextColumn::new(band).at_least(SHARE)).chain([TextColumn::new("").set_off().left_aligned()]);
+    let mut table = Table::new().names(NAME_MIN..=usize::MAX);
+    for &index in &decades {
+        let head = TextColumn::new(format!("{}\n{}", from(index), band_to(index))).at_least(SHARE);
+        table = table.column(head, move |(counts, timed): &([u64; 10], u64)| match counts[index] {
+            0 => "·".to_owned(),
+            count => visible_percent(count, *timed),
+        });
+    }
+    let shape = |(counts, timed): &([u64; 10], u64)| -> String {
+        decades.iter().map(|index| level(counts[*index] as f64, *timed as f64).unwrap_or(' ')).collect()
+    };
     let lines = rows.into_iter().map(|(name, row)| {
         let mut counts = row.distribution.counts();
         counts[lowest] = counts[..=lowest].iter().sum();
-        let share = |index: &usize| match counts[*index] {
-            0 => "·".to_owned(),
-            count => visible_percent(count, row.timed),
-        };
-        let shape = decades.iter().map(|index| level(counts[*index] as f64, row.timed as f64).unwrap_or(' '));
-        TextTableLine::new(name, decades.iter().map(share).chain([shape.collect()]).collect())
+        Row::new(name, (counts, row.timed))
     });
-    TextTable::new(columns.collect()).names(NAME_MIN..=usize::MAX).section(HEADING, lines).render(page);
+    let shapes = TextColumn::new("").set_off().left_aligned();
+    table.column(shapes, shape).section(HEADING, lines).render(page);
 }
 
 /// Formats a band by its index: `100 µs – 1 ms`, `< 1 µs`, `≥ 100 s`.
@@ -118,10 +117,6 @@ const TIMELINE_BAR_MAX: usize = 40;
 
 const INDENT: usize = 2;
 
-/// Columns of a bin with their minimum widths.
-const COLUMNS: [(&str, usize); 7] =
-    [("Commands", 8), ("/s", 8), ("Errors", 7), ("MB/s up", 8), ("MB/s down", 9), ("Average", 8), ("Slowest", 8)];
-
 const BAR_HEADING: &str = "Total wait";
 
 pub(super) fn timeline(page: &mut TextPage, report: &Report) {
@@ -131,54 +126,50 @@ pub(super) fn timeline(page: &mut TextPage, report: &Report) {
     }
     let decimals = decimals(timeline.width);
     let clock = 8 + if decimals > 0 { decimals + 1 } else { 0 };
-    let mut columns: Vec<TextColumn> = COLUMNS.map(|(head, width)| TextColumn::new(head).at_least(width)).into();
-    let taken = INDENT + clock + columns.iter().map(TextColumn::room).sum::<usize>() + 2;
+    let seconds = timeline.width.as_secs_f64();
+    let megabytes = move |bytes: u64| format!("{:.2}", bytes as f64 / 1e6 / seconds);
+    let wide = |head: &'static str, width: usize| TextColumn::new(head).at_least(width);
+    let mut table = Table::new()
+        .column(wide("Commands", 8), |bin: &&TimelineCounts| bin.commands)
+        .column(wide("/s", 8), |bin| rate(bin.commands as f64 / seconds))
+        .column(wide("Errors", 7), |bin| nonzero(bin.errors))
+        .column(wide("MB/s up", 8), |bin| megabytes(bin.request_bytes))
+        .column(wide("MB/s down", 9), |bin| megabytes(bin.response_bytes))
+        .column(wide("Average", 8), |bin| {
+            (bin.timed > 0).then(|| Nanos((bin.response_time_sum_ns / i128::from(bin.timed)) as i64))
+        })
+        .column(wide("Slowest", 8), |bin| bin.response_time_max);
+    let taken = INDENT + clock + table.room() + 2;
     // A narrow page has no room for bars or their heading.
     let room = Some(page.width().saturating_sub(taken).min(TIMELINE_BAR_MAX)).filter(|room| *room >= BAR_HEADING.len());
-    if room.is_some() {
-        columns.push(TextColumn::new(BAR_HEADING).set_off().left_aligned());
+    let most = timeline.bins.iter().map(|(_, bin)| bin.response_time_sum_ns).max().unwrap_or(0) as f64;
+    if let Some(room) = room {
+        let head = TextColumn::new(BAR_HEADING).set_off().left_aligned();
+        table = table.column(head, move |bin| bar(bin.response_time_sum_ns as f64, most, room));
     }
-    let most = timeline.bins.iter().map(|(_, bin)| bin.response_time_sum_ns).max().unwrap_or(0);
     let mut lines = Vec::new();
     let mut day = None;
     let mut next: Option<Timestamp> = None;
     for (start, bin) in &timeline.bins {
         if let Some(gap) = next.map(|next| *start - next).filter(|gap| gap.0 > 0) {
-            lines.push(TextTableLine::across(Paint::Faint, format!("… {} without a command", span(gap))));
+            lines.push(Row::across(Paint::Faint, format!("… {} without a command", span(gap))));
         }
         let today = date(*start).map(|date| date.chars().take(10).collect::<String>());
         if today != day {
             let named = today.as_deref().unwrap_or("unknown date,");
-            lines.push(TextTableLine::across(Paint::Plain, format!("{named} UTC")));
+            lines.push(Row::across(Paint::Plain, format!("{named} UTC")));
             day = today;
         }
-        let bar = room.map(|room| bar(bin.response_time_sum_ns as f64, most as f64, room));
-        let cells = cells(bin, timeline.width).into_iter().chain(bar).collect();
-        lines.push(TextTableLine::new(time_of_day(*start, decimals), cells));
+        lines.push(Row::new(time_of_day(*start, decimals), bin));
         next = Some(Timestamp(start.0.saturating_add(timeline.width.0)));
     }
     let title = format!("Time line, in bins of {}", span(timeline.width));
-    TextTable::new(columns).titled(title).section("", lines.into_iter().map(|line| line.indented(INDENT))).render(page);
+    table.titled(title).section("", lines.into_iter().map(|line| line.indented(INDENT))).render(page);
     let mut note = "MB/s: requests (up) and responses (down).".to_owned();
     if room.is_some() {
         note += &format!(" {BAR_HEADING} is the sum of the response times.");
     }
     page.paragraph(Paint::Faint, &note);
-}
-
-fn cells(bin: &TimelineCounts, width: Nanos) -> [String; 7] {
-    let seconds = width.as_secs_f64();
-    let megabytes = |bytes: u64| format!("{:.2}", bytes as f64 / 1e6 / seconds);
-    let mean = (bin.timed > 0).then(|| Nanos((bin.response_time_sum_ns / i128::from(bin.timed)) as i64));
-    [
-        thousands(bin.commands),
-        rate(bin.commands as f64 / seconds),
-        if bin.errors > 0 { thousands(bin.errors) } else { String::new() },
-        megabytes(bin.request_bytes),
-        megabytes(bin.response_bytes),
-        or_dash(mean),
-        or_dash(bin.response_time_max),
-    ]
 }
 
 /// Returns the decimals of a second needed to show the start of bins.

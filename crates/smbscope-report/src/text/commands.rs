@@ -1,12 +1,12 @@
 //! Tables of commands and groups with counts, packets and times.
 
+use super::columns::{Row, Table, Value, nonzero};
 use super::page::TextPage;
 use super::percent_sign;
-use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
-use crate::format::{average_packets, or_dash, thousands, unbroken};
+use crate::format::{average_packets, unbroken};
 use crate::names;
-use smbscope_model::{Command, Nanos, Protocol, TimeKind};
+use smbscope_model::{Command, Nanos, Protocol};
 use smbscope_stats::{CommandRow, CommandStatistics, SubcommandRow};
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -19,7 +19,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report, most: Option<usize>) 
     let mut ordered = in_order(report);
     ordered.truncate(most.unwrap_or(usize::MAX));
     let is_brief = most.is_some();
-    let mut table = TextTable::new(columns()).section("Groups", group_lines(report, is_brief));
+    let mut table = table().section("Groups", group_lines(report, is_brief));
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
         let rows = ordered.iter().filter(|row| section_of(row, report) == protocol);
         let lines = rows.flat_map(|row| {
@@ -40,14 +40,14 @@ pub(super) fn in_order(report: &Report) -> Vec<&CommandRow> {
     let mut rows: Vec<&CommandRow> = report.aggregate.commands.iter().collect();
     rows.sort_by_key(|row| {
         let headline = row.groups.iter().any(|group| group.in_headline());
-        (!headline, Reverse(row.row.time(TimeKind::ResponseTime).sum_ns), Reverse(row.row.count))
+        (!headline, Reverse(row.row.response_time.sum_ns), Reverse(row.row.count))
     });
     rows
 }
 
 fn parts_in_order(parts: &[SubcommandRow]) -> Vec<&SubcommandRow> {
     let mut parts: Vec<&SubcommandRow> = parts.iter().collect();
-    parts.sort_by_key(|part| (Reverse(part.row.time(TimeKind::ResponseTime).sum_ns), Reverse(part.row.count)));
+    parts.sort_by_key(|part| (Reverse(part.row.response_time.sum_ns), Reverse(part.row.count)));
     parts
 }
 
@@ -76,80 +76,55 @@ fn section_of(row: &CommandRow, report: &Report) -> Protocol {
     if is_opening(row.command) && only_opens() { Protocol::Smb2 } else { row.command.protocol() }
 }
 
-fn columns() -> Vec<TextColumn> {
-    TextColumn::list(&[
-        ("Count", 0),
-        ("Share", 0),
-        ("Errors", 0),
-        ("Untimed", 6),
-        ("Pkts", 3),
-        ("Total wait", 0),
-        ("Fastest", 4),
-        ("Median", 0),
-        ("Average", 2),
-        ("p95", 0),
-        ("p99", 0),
-        ("Slowest", 0),
-        ("StdDev", 5),
-        ("Service", 1),
-    ])
+/// Figures of a row, and the number of commands that its share refers to. None if the row is not part of them.
+type Figures<'a> = (&'a CommandStatistics, Option<u64>);
+
+fn table<'a>() -> Table<'a, Figures<'a>> {
+    Table::new()
+        .column("Count", |(row, _): &Figures<'a>| row.count)
+        .column("Share", |(row, whole)| whole.map(|whole| percent_sign(row.count, whole)))
+        .column("Errors", |(row, _)| nonzero(row.errors()))
+        .column(("Untimed", 6), |(row, _)| nonzero(row.untimed()))
+        .column(("Pkts", 3), |(row, _)| average_packets(row.packets, row.packet_exchanges))
+        .column("Total wait", |(row, _)| {
+            Value::from(Nanos::saturating(row.response_time.sum_ns.max(0))).shown_if(row.timed > 0)
+        })
+        .times(
+            &[("Fastest", 4), ("Median", 0), ("Average", 2), ("p95", 0), ("p99", 0), ("Slowest", 0), ("StdDev", 5)],
+            |(row, _)| (row.timed > 0).then_some(&row.response_time),
+        )
+        .column(("Service", 1), |(row, _)| Value::from(row.service_time.p50).shown_if(row.timed > 0))
 }
 
-fn cells(row: &CommandStatistics, whole: u64) -> Vec<String> {
-    let time = row.time(TimeKind::ResponseTime);
-    let if_any = |n: u64| if n > 0 { thousands(n) } else { String::new() };
-    let mut cells = vec![
-        thousands(row.count),
-        percent_sign(row.count, whole),
-        if_any(row.errors),
-        if_any(row.untimed()),
-        packets(row),
-    ];
-    if row.timed > 0 {
-        cells.push(or_dash(Some(Nanos::saturating(time.sum_ns.max(0)))));
-        let service = row.time(TimeKind::ServiceTime).p50;
-        let times = [time.min, time.p50, time.mean, time.p95, time.p99, time.max, time.stddev, service];
-        cells.extend(times.map(or_dash));
-    }
-    cells
-}
-
-fn packets(row: &CommandStatistics) -> String {
-    average_packets(row.packets, row.packet_exchanges)
-}
-
-fn command_lines(command: &CommandRow, report: &Report) -> Vec<TextTableLine> {
-    let whole = report.aggregate.count;
-    let own = if command.row.count == 0 { Vec::new() } else { cells(&command.row, whole) };
-    let mut lines = vec![TextTableLine::new(row_name(command, report), own)];
+fn command_lines<'a>(command: &'a CommandRow, report: &Report) -> Vec<Row<Figures<'a>>> {
+    let whole = Some(report.aggregate.count);
+    let mut lines = vec![match command.row.count {
+        0 => Row::heading(row_name(command, report)),
+        _ => Row::new(row_name(command, report), (&command.row, whole)),
+    }];
     if names::shows_subcommands(command) {
         let parts = parts_in_order(&command.subcommands).into_iter();
-        lines
-            .extend(parts.map(|part| TextTableLine::part(names::subcommand(part.subcommand), cells(&part.row, whole))));
+        lines.extend(parts.map(|part| Row::part(names::subcommand(part.subcommand), (&part.row, whole))));
     }
-    lines.extend(command.apart.iter().map(|part| {
-        // These are not commands, so their shares would not add up.
-        let mut cells = cells(&part.row, whole);
-        cells[1] = String::new();
-        TextTableLine::part(names::subcommand(part.subcommand), cells)
-    }));
+    // These are not commands, so their shares would not add up.
+    lines.extend(command.apart.iter().map(|part| Row::part(names::subcommand(part.subcommand), (&part.row, None))));
     lines
 }
 
-fn group_lines(report: &Report, is_brief: bool) -> Vec<TextTableLine> {
+fn group_lines(report: &Report, is_brief: bool) -> Vec<Row<Figures<'_>>> {
     let aggregate = &report.aggregate;
+    let whole = Some(aggregate.count);
     let is_headline = |name: &str| names::groups().any(|(known, _, headline)| known == name && headline);
     let mut total = Some(&aggregate.total).filter(|total| total.count > 0);
     let mut lines = Vec::new();
     let rows = names::group_rows(aggregate).filter(|(_, part_of, _)| !is_brief || part_of.is_none());
     for (name, part_of, row) in rows {
         if !is_headline(name) {
-            lines.extend(total.take().map(|total| TextTableLine::new("Total", cells(total, aggregate.count))));
+            lines.extend(total.take().map(|total| Row::new("Total", (total, whole))));
         }
-        let line = TextTableLine::new(name, cells(row, aggregate.count));
-        lines.push(line.indented(if part_of.is_some() { 2 } else { 0 }));
+        lines.push(Row::new(name, (row, whole)).indented(if part_of.is_some() { 2 } else { 0 }));
     }
-    lines.extend(total.map(|total| TextTableLine::new("Total", cells(total, aggregate.count))));
+    lines.extend(total.map(|total| Row::new("Total", (total, whole))));
     lines
 }
 
@@ -167,14 +142,11 @@ fn note(page: &mut TextPage, report: &Report, left_out: &[Cow<'_, str>]) {
 pub(super) fn errors(page: &mut TextPage, report: &Report) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &report.aggregate.commands {
-        let mut add = |status: String, count: u64| {
+        let mut add = |status: &str, count: u64| {
             let share = percent_sign(count, command.row.count);
             found.push((count, format!("{status}  ({share} of {})", row_name(command, report))));
         };
-        command.row.statuses.iter().for_each(|(status, count)| add(status.to_string(), *count));
-        if command.row.other_statuses > 0 {
-            add("(other)".to_owned(), command.row.other_statuses);
-        }
+        command.row.errors.iter().for_each(|(status, count)| add(status, *count));
     }
     page.counts("Errors", found);
 }

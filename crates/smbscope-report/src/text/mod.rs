@@ -3,6 +3,7 @@
 
 mod causes;
 mod charts;
+pub(crate) mod columns;
 mod commands;
 mod overview;
 pub(crate) mod page;

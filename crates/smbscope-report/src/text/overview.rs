@@ -1,8 +1,9 @@
 //! Top of the report: summary, hosts, dialects and protection, and the quality of the capture.
 
+use super::columns::{Row, Table};
 use super::page::{Paint, TextPage};
 use super::percent_sign;
-use super::table::{TextColumn, TextTable, TextTableLine};
+use super::table::TextColumn;
 use crate::dialects::Smb1InUse;
 use crate::format::{
     capital, clean, clock, counted, date, median_and_p95, seconds, shorten, shorten_path, span, thousands, unbroken,
@@ -11,7 +12,7 @@ use crate::totals::LoadTotals;
 use crate::totals::{PacketCounts, control};
 use crate::warnings::is_alarming;
 use crate::{Filtered, Report, dialects, names};
-use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts, TimeKind};
+use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts};
 use smbscope_stats::{CommandStatistics, Entities};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -76,14 +77,14 @@ fn summary(report: &Report, is_brief: bool) -> String {
         commands += &format!(" in {}", unbroken(span(elapsed)));
     }
     let total = &aggregate.total;
-    let Some(slowest) = total.time(TimeKind::ResponseTime).max else {
+    let Some(slowest) = total.response_time.max else {
         return text + &format!("{commands}, none with a response time.");
     };
     let slowest_of = aggregate
         .commands
         .iter()
         .filter(|row| row.groups.iter().all(|group| group.in_headline()))
-        .find(|row| row.row.time(TimeKind::ResponseTime).max == Some(slowest))
+        .find(|row| row.row.response_time.max == Some(slowest))
         .map_or_else(String::new, |row| format!(" ({})", names::command(row.command)));
     text + &match total.timed {
         1 if in_clear == 1 => format!("{}; it took {}{slowest_of}.", counted(1, whom, ""), unbroken(slowest)),
@@ -100,7 +101,7 @@ fn summary(report: &Report, is_brief: bool) -> String {
 
 /// Formats `median 224 µs, p95 732 µs`.
 fn figures(row: &CommandStatistics) -> String {
-    median_and_p95(row.time(TimeKind::ResponseTime)).unwrap_or_default()
+    median_and_p95(&row.response_time).unwrap_or_default()
 }
 
 /// Renders one fact per line. The brief report only has dialects and hosts.
@@ -243,8 +244,8 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
     let counts = PacketCounts::from_report(report);
     let mut lines = Vec::new();
     let mut add = |indent: usize, name: &str, count: u64, note: &str| {
-        let share = percent_sign(count, counts.all);
-        lines.push(TextTableLine::new(name, vec![thousands(count), share, note.to_owned()]).indented(2 + indent));
+        let share = Some(percent_sign(count, counts.all));
+        lines.push(Row::new(name, (count, share, note.to_owned())).indented(2 + indent));
     };
     add(0, "TCP packets of SMB connections", counts.smb_flows, "");
     add(2, "acknowledgements only", counts.acks, "");
@@ -259,17 +260,15 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
         add(2, "sent again, first not seen", counts.seen_once, "lost by the network before the capture");
     }
     let dropped = if counts.dropped > 0 { "or more" } else { "" };
-    let plain = |name: &str, count: u64, note: &str| {
-        TextTableLine::new(name, vec![thousands(count), String::new(), note.to_owned()]).indented(2)
-    };
+    let plain = |name: &str, count: u64, note: &str| Row::new(name, (count, None, note.to_owned())).indented(2);
     let first = plain("in the capture", counts.all, "");
     let last = plain("dropped by the capture", counts.dropped, dropped);
-    let columns = vec![
-        TextColumn::new("").at_least(12),
-        TextColumn::new("").at_least(7).set_off(),
-        TextColumn::new("").set_off().left_aligned(),
-    ];
-    TextTable::new(columns).section("Packets", std::iter::once(first).chain(lines).chain([last])).render(page);
+    Table::new()
+        .column(TextColumn::new("").at_least(12), |(count, ..): &(u64, Option<String>, String)| *count)
+        .column(TextColumn::new("").at_least(7).set_off(), |(_, share, _)| share.clone())
+        .column(TextColumn::new("").set_off().left_aligned(), |(.., note)| note.clone())
+        .section("Packets", std::iter::once(first).chain(lines).chain([last]))
+        .render(page);
     packets_by_direction(page, &counts);
     if let (Some(first), Some(last)) = (report.first, report.last) {
         let elapsed = last - first;
@@ -280,10 +279,8 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
 
 fn packets_by_direction(page: &mut TextPage, counts: &PacketCounts) {
     let (to, from) = (&counts.commands, &counts.replies);
-    let line = |name: &str, of: fn(&DirectionCounts) -> u64| {
-        let cells = [to, from].map(|counts| [thousands(of(counts)), percent_sign(of(counts), counts.packets)]);
-        TextTableLine::new(name, cells.concat()).indented(2)
-    };
+    type Of = fn(&DirectionCounts) -> u64;
+    let line = |name: &str, of: Of| Row::new(name, of).indented(2);
     let lines = [
         line("packets", |counts| counts.packets),
         line("SMB", |counts| counts.message_packets),
@@ -292,14 +289,15 @@ fn packets_by_direction(page: &mut TextPage, counts: &PacketCounts) {
         line("TCP retry", |counts| counts.retransmitted),
         line("TCP open, close", control),
     ];
-    let share = || TextColumn::new("").at_least(7).set_off();
-    let columns = vec![
-        TextColumn::new("commands").at_least(15),
-        share(),
-        TextColumn::new("replies").at_least(13).set_off(),
-        share(),
-    ];
-    TextTable::new(columns).section("", lines).render(page);
+    let share = |counts: &DirectionCounts, of: Of| percent_sign(of(counts), counts.packets);
+    let shares = || TextColumn::new("").at_least(7).set_off();
+    Table::new()
+        .column(TextColumn::new("commands").at_least(15), |of: &Of| of(to))
+        .column(shares(), |of| share(to, *of))
+        .column(TextColumn::new("replies").at_least(13).set_off(), |of| of(from))
+        .column(shares(), |of| share(from, *of))
+        .section("", lines)
+        .render(page);
     if counts.asynchronous > 0 {
         let count = thousands(counts.asynchronous);
         let share = percent_sign(counts.asynchronous, to.continuation_packets);

@@ -1,13 +1,13 @@
 //! Protocol features: offers of both sides in negotiation with the outcome and its reason, oplocks and leases, and data
 //! that clients read again.
 
+use super::columns::{Row, Table, Value};
 use super::page::{Paint, TextPage};
 use super::percent_sign;
-use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
-use crate::format::{bytes, counted, shorten_path, thousands, unbroken};
+use crate::format::{bytes, counted, thousands, unbroken};
 use crate::offers::{Feature, Negotiation, negotiations};
-use smbscope_stats::{CachingFigures, RereadCounts};
+use smbscope_stats::{CachingFigures, FileRereads, RereadCounts};
 
 const LISTED: usize = 4;
 const NAMED: usize = 3;
@@ -70,7 +70,7 @@ pub(super) fn caching(page: &mut TextPage, report: &Report) {
 
 fn opens(page: &mut TextPage, figures: &CachingFigures) {
     let mut counts: Vec<(u64, String)> =
-        figures.opens.iter().map(|(caching, count)| (*count, caching.name().to_owned())).collect();
+        figures.opens.iter().map(|opens| (opens.count, opens.granted.to_owned())).collect();
     if counts.is_empty() {
         return;
     }
@@ -82,35 +82,34 @@ fn opens(page: &mut TextPage, figures: &CachingFigures) {
 
 fn rereads(page: &mut TextPage, figures: &CachingFigures) {
     let repeated = &figures.repeated;
-    if repeated.all.reads == 0 {
+    if repeated.reads == 0 {
         return;
     }
     page.heading("Repeated reads");
     let text = format!(
         "{} of {} ({} of {}) returned bytes that the client had read before and that, as far as the capture shows, \
          did not change; {} of them had an oplock or lease that allowed the client to cache the bytes.",
-        thousands(repeated.all.reads),
-        counted(figures.reads.reads, "read", "reads"),
-        percent_sign(repeated.all.bytes, figures.reads.bytes),
-        bytes(figures.reads.bytes),
-        thousands(repeated.cacheable.reads),
+        thousands(repeated.reads),
+        counted(figures.reads, "read", "reads"),
+        percent_sign(repeated.bytes, figures.bytes_read),
+        bytes(figures.bytes_read),
+        thousands(repeated.cacheable_reads),
     );
     page.paragraph(Paint::Plain, &text);
-    let cells = |row: &RereadCounts| {
-        vec![thousands(row.all.reads), bytes(row.all.bytes), thousands(row.cacheable.reads), bytes(row.cacheable.bytes)]
-    };
-    let clients = figures
-        .clients
-        .iter()
-        .take(REREADS_LISTED)
-        .map(|(client, row)| TextTableLine::new(client.to_string(), cells(row)));
-    let files = figures.files.iter().take(REREADS_LISTED).map(|((client, file), row)| {
+    let clients = figures.clients.iter().map(|of| Row::new(of.client.to_string(), of.repeated));
+    let files = figures.files.iter().map(|FileRereads { client, file, repeated }| {
         let share = file.share.as_ref().map_or_else(String::new, |share| format!("{share}\\"));
-        TextTableLine::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), cells(row))
+        Row::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), *repeated)
     });
-    let columns = TextColumn::list(&[("Reads", 0), ("Bytes", 0), ("with oplock or lease", 1), ("Bytes", 2)]);
-    let table = TextTable::new(columns).names(24..=80).section("by client", clients).section("by file", files);
-    let left_out = table.with_shorter(page.width(), shorten_path).render(page);
+    let left_out = Table::new()
+        .names(24..=80)
+        .column("Reads", |row: &RereadCounts| row.reads)
+        .column("Bytes", |row| Value::Bytes(row.bytes))
+        .column(("with oplock or lease", 1), |row| row.cacheable_reads)
+        .column(("Bytes", 2), |row| Value::Bytes(row.cacheable_bytes))
+        .section("by client", clients.take(REREADS_LISTED))
+        .section("by file", files.take(REREADS_LISTED))
+        .render_paths(page);
     let more = figures.files.len().saturating_sub(REREADS_LISTED);
     if more > 0 || !left_out.is_empty() {
         let text = match more {

@@ -1,9 +1,9 @@
 //! Table of slices, in the requested order, and names of slices for people.
 
+use super::columns::{Row, Table, Value, nonzero};
 use super::page::TextPage;
 use super::percent_sign;
-use super::table::{TextColumn, TextTable, TextTableLine};
-use crate::format::{bytes, clean, counted, or_dash, shorten_path, span, thousands, unbroken};
+use crate::format::{clean, counted, span, thousands, unbroken};
 use crate::json::slices::{SliceEntry, SliceEntryKey, SliceEntryValue, SliceFigures, SliceListing};
 use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, Field, SLICES_MAX};
@@ -19,59 +19,76 @@ pub(crate) fn render(page: &mut TextPage, slices: &SliceListing, top: usize) {
     let waited = SliceFigures::sum(slices.entries.iter().map(|entry| &entry.figures).chain(&slices.other));
     let waited = waited.response_time_sum_ns;
     let (listed, rest) = slices.entries.split_at(slices.entries.len().min(top));
-    let line = |entry: &SliceEntry| TextTableLine::new(name(&entry.key), cells(&entry.figures, waited));
-    let mut lines: Vec<TextTableLine> = listed.iter().map(line).collect();
+    let mut lines: Vec<_> = listed.iter().map(|entry| Row::new(name(&entry.key), SliceRow::new(entry))).collect();
     let others = SliceFigures::sum(rest.iter().map(|entry| &entry.figures).chain(&slices.other));
     if others.count > 0 {
         let name = match &slices.other {
             Some(_) => "(others)".to_owned(),
             None => format!("({})", counted(rest.len() as u64, "other", "others")),
         };
-        lines.push(TextTableLine::new(name, cells(&others, waited)));
+        lines.push(Row::new(name, SliceRow::other(&others)));
     }
-    let table = TextTable::new(columns(&slices.sort)).names(NAMES).section(heading(&slices.by), lines);
-    let left_out = table.with_shorter(page.width(), shorten_path).render(page);
+    let left_out = table(&slices.sort, waited).section(heading(&slices.by), lines).render_paths(page);
     note(page, slices, &left_out);
 }
 
-/// Returns the columns. The one that sorts the slices is never left out.
-fn columns(sort: &str) -> Vec<TextColumn> {
-    let unless = |by: &str, expendable: u8| if sort == by { 0 } else { expendable };
-    TextColumn::list(&[
-        ("Count", 0),
-        ("Total wait", 0),
-        ("Share", 0),
-        ("Errors", unless("errors", 4)),
-        ("Read", unless("bytes", 6)),
-        ("Written", unless("bytes", 7)),
-        ("Median", 0),
-        ("Average", unless("mean", 1)),
-        ("p95", 0),
-        ("p99", unless("p99", 2)),
-        ("Slowest", 0),
-        ("Service", unless("service_time", 3)),
-    ])
+/// A slice, or the sum of slices that are not listed.
+pub(crate) struct SliceRow<'a> {
+    figures: &'a SliceFigures,
+    missed_at_most_ns: i64,
+    is_other: bool,
 }
 
-/// Formats a row. Sums of several slices have no percentiles.
-fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
-    let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
-    let if_timed = |text: String| if slice.timed > 0 { text } else { String::new() };
-    let mut cells = vec![
-        thousands(slice.count),
-        if_timed(or_dash(Some(Nanos(slice.response_time_sum_ns.max(0))))),
-        if_timed(part_of(slice.response_time_sum_ns, waited)),
-        if_any(slice.errors, thousands),
-        if_any(slice.bytes_read, bytes),
-        if_any(slice.bytes_written, bytes),
-    ];
-    let DurationStatistics { p50, mean, p95, p99, max, .. } = slice.response_time;
-    if slice.timed > 0 && p50.is_some() {
-        cells.extend([p50, mean, p95, p99, max, slice.service_time.p50].map(or_dash));
-    } else if slice.timed > 0 {
-        cells.extend([String::new(), or_dash(mean), String::new(), String::new(), or_dash(max)]);
+impl<'a> SliceRow<'a> {
+    pub(crate) fn new(SliceEntry { figures, missed_at_most_ns, .. }: &'a SliceEntry) -> SliceRow<'a> {
+        SliceRow { figures, missed_at_most_ns: *missed_at_most_ns, is_other: false }
     }
-    cells
+
+    pub(crate) fn other(figures: &'a SliceFigures) -> SliceRow<'a> {
+        SliceRow { figures, missed_at_most_ns: 0, is_other: true }
+    }
+
+    fn times(&self) -> Option<&DurationStatistics> {
+        (self.figures.timed > 0).then_some(&self.figures.response_time)
+    }
+
+    /// Sums of several slices have no percentiles.
+    fn percentiles(&self) -> Option<&DurationStatistics> {
+        self.times().filter(|times| times.p50.is_some())
+    }
+}
+
+/// Returns the table for people and programs. The column that sorts the slices is never left out. `waited` is the total
+/// wait of all slices.
+pub(crate) fn table<'a>(sort: &str, waited: i64) -> Table<'a, SliceRow<'a>> {
+    let unless = |by: &str, expendable: u8| if sort == by { 0 } else { expendable };
+    let bytes = |count: u64| Value::Bytes(count).shown_if(count > 0);
+    let sum = |row: &SliceRow| row.figures.response_time_sum_ns;
+    Table::new()
+        .names(NAMES)
+        .column("Count", |row: &SliceRow<'a>| row.figures.count)
+        .key("count")
+        .column("Total wait", move |row| row.times().map(|_| Value::from(Nanos(sum(row).max(0)))))
+        .column("Share", move |row| row.times().map(|_| part_of(sum(row), waited)))
+        .plain("timed", |row| row.figures.timed)
+        .column(("Errors", unless("errors", 4)), |row| nonzero(row.figures.errors))
+        .key("errors")
+        .column(("Read", unless("bytes", 6)), move |row| bytes(row.figures.bytes_read))
+        .key("bytes_read")
+        .column(("Written", unless("bytes", 7)), move |row| bytes(row.figures.bytes_written))
+        .key("bytes_written")
+        .plain("response_time_sum_ns", move |row| Nanos(sum(row)))
+        .times(&[("Median", 0)], SliceRow::percentiles)
+        .times(&[("Average", unless("mean", 1))], SliceRow::times)
+        .times(&[("p95", 0), ("p99", unless("p99", 2))], SliceRow::percentiles)
+        .times(&[("Slowest", 0)], SliceRow::times)
+        .column(("Service", unless("service_time", 3)), |row| {
+            row.percentiles().map(|_| Value::from(row.figures.service_time.p50))
+        })
+        .plain_times("response_time", |row| &row.figures.response_time)
+        .plain_times("service_time", |row| &row.figures.service_time)
+        .plain("missed_at_most_ns", |row| Nanos(row.missed_at_most_ns))
+        .plain("is_other", |row| row.is_other.to_string())
 }
 
 fn part_of(part: i64, whole: i64) -> String {

@@ -22,13 +22,6 @@ impl TextColumn {
         TextColumn { head: head.into(), expendable: 0, least: 0, gap: 1, left_aligned: false }
     }
 
-    pub(crate) fn list(columns: &[(&'static str, u8)]) -> Vec<TextColumn> {
-        columns
-            .iter()
-            .map(|(head, expendable)| TextColumn { expendable: *expendable, ..TextColumn::new(*head) })
-            .collect()
-    }
-
     pub(crate) fn at_least(self, least: usize) -> TextColumn {
         TextColumn { least, ..self }
     }
@@ -43,14 +36,21 @@ impl TextColumn {
         TextColumn { left_aligned: true, ..self }
     }
 
-    /// Returns the minimum width including the blanks before.
-    pub(crate) fn room(&self) -> usize {
-        self.gap + self.least
-    }
-
     fn aligned(&self, cell: &str, width: usize) -> String {
         let gap = self.gap;
         if self.left_aligned { format!("{:gap$}{cell:<width$}", "") } else { format!("{:gap$}{cell:>width$}", "") }
+    }
+}
+
+impl From<&'static str> for TextColumn {
+    fn from(head: &'static str) -> TextColumn {
+        TextColumn::new(head)
+    }
+}
+
+impl From<(&'static str, u8)> for TextColumn {
+    fn from((head, expendable): (&'static str, u8)) -> TextColumn {
+        TextColumn { expendable, ..TextColumn::new(head) }
     }
 }
 
@@ -64,16 +64,16 @@ pub(crate) struct TextTableLine {
 }
 
 impl TextTableLine {
-    pub(crate) fn new(name: impl Into<String>, cells: Vec<String>) -> TextTableLine {
-        TextTableLine { name: name.into(), indent: 0, cells, across: None }
-    }
-
-    pub(crate) fn part(name: impl Into<String>, cells: Vec<String>) -> TextTableLine {
-        TextTableLine::new(name, cells).indented(2)
+    pub(crate) fn new(name: impl Into<String>) -> TextTableLine {
+        TextTableLine { name: name.into(), indent: 0, cells: Vec::new(), across: None }
     }
 
     pub(crate) fn across(paint: Paint, text: impl Into<String>) -> TextTableLine {
-        TextTableLine { across: Some(paint), ..TextTableLine::new(text, Vec::new()) }
+        TextTableLine { across: Some(paint), ..TextTableLine::new(text) }
+    }
+
+    pub(crate) fn with_cells(self, cells: Vec<String>) -> TextTableLine {
+        TextTableLine { cells, ..self }
     }
 
     pub(crate) fn indented(self, indent: usize) -> TextTableLine {
@@ -87,7 +87,7 @@ struct TextTableSection {
     lines: Vec<TextTableLine>,
 }
 
-/// Sections with common columns, so that they are aligned.
+/// Layout of a [`Table`](super::columns::Table): sections with common columns, so that they are aligned.
 #[derive(Debug, Clone)]
 pub(crate) struct TextTable {
     title: Option<String>,
@@ -105,9 +105,15 @@ struct TextTableLayout {
 /// Range of the width of the name column. Columns are left out before it gets narrower than the minimum.
 const NAMES: RangeInclusive<usize> = 16..=34;
 
+impl Default for TextTable {
+    fn default() -> TextTable {
+        TextTable { title: None, columns: Vec::new(), sections: Vec::new(), names: NAMES }
+    }
+}
+
 impl TextTable {
-    pub(crate) fn new(columns: Vec<TextColumn>) -> TextTable {
-        TextTable { title: None, columns, sections: Vec::new(), names: NAMES }
+    pub(crate) fn add_column(&mut self, column: TextColumn) {
+        self.columns.push(column);
     }
 
     pub(crate) fn titled(self, title: impl Into<String>) -> TextTable {
@@ -118,17 +124,19 @@ impl TextTable {
         TextTable { names, ..self }
     }
 
-    /// Adds lines with a heading. Nothing is added if there are no lines.
-    pub(crate) fn section(
-        mut self,
-        heading: impl Into<String>,
-        lines: impl IntoIterator<Item = TextTableLine>,
-    ) -> TextTable {
-        let lines: Vec<TextTableLine> = lines.into_iter().collect();
+    pub(crate) fn add_section(&mut self, heading: String, lines: Vec<TextTableLine>) {
         if !lines.is_empty() {
-            self.sections.push(TextTableSection { heading: heading.into(), lines });
+            self.sections.push(TextTableSection { heading, lines });
         }
-        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sections.is_empty()
+    }
+
+    /// Returns the minimum width of the columns, including the blanks before them.
+    pub(crate) fn room(&self) -> usize {
+        self.columns.iter().map(|column| column.gap + column.least).sum()
     }
 
     /// Writes the sections, each after an empty line. Returns the headings of the columns that have content but did not

@@ -1,10 +1,10 @@
 //! Time by phase, in total and for the clients and connections that waited longest, episodes, and what-if predictions.
 
+use super::columns::{Row, Table, Value};
 use super::page::{Paint, TextPage};
 use super::percent_sign;
-use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
-use crate::format::{bytes, counted, or_dash, span, thousands, time_of_day, unbroken};
+use crate::format::{counted, span, thousands, time_of_day, unbroken};
 use crate::json::waits::label;
 use smbscope_diagnose::Episode;
 use smbscope_diagnose::whatif::Prediction;
@@ -22,8 +22,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
         1 => "The connection".to_owned(),
         n => format!("{} connections", thousands(n)),
     };
-    let whole = TextTableLine::new(name, cells(&splits.whole));
-    let mut table = TextTable::new(columns()).section("Where time went", [whole]);
+    let mut table = table().section("Where time went", [Row::new(name, splits.whole)]);
     if is_brief {
         table.render(page);
         return;
@@ -46,12 +45,8 @@ pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
         rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy));
         let left = rows.len().saturating_sub(LISTED_MAX);
         rows.truncate(LISTED_MAX);
-        let mut lines: Vec<TextTableLine> =
-            rows.into_iter().map(|(name, split)| TextTableLine::new(name, cells(&split))).collect();
-        if left > 0 {
-            lines.push(TextTableLine::new(format!("and {left} more"), Vec::new()));
-        }
-        table = table.section(heading, lines);
+        let more = (left > 0).then(|| Row::heading(format!("and {left} more")));
+        table = table.section(heading, rows.into_iter().map(|(name, split)| Row::new(name, split)).chain(more));
     }
     table.render(page);
     let filtered = if report.filter.is_some() { " Filtered is time of commands that the filter left out." } else { "" };
@@ -62,43 +57,26 @@ pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
     page.paragraph(Paint::Faint, &note);
 }
 
-fn columns() -> Vec<TextColumn> {
-    TextColumn::list(&[
-        ("Elapsed", 0),
-        ("Client", 0),
-        ("Request", 0),
-        ("Network", 0),
-        ("Server", 0),
-        ("Srv/net", 0),
-        ("Response", 0),
-        ("Waiting", 2),
-        ("Idle", 1),
-        ("Unknown", 3),
-        ("Filtered", 5),
-        ("Outstanding", 4),
-    ])
-}
-
-fn cells(split: &TimeSplit) -> Vec<String> {
-    let elapsed = split.elapsed().0.unsigned_abs();
-    let part = |part: TimePart| match split.part(part) {
-        Nanos(0) => String::new(),
-        time => percent_sign(time.0.unsigned_abs(), elapsed),
+fn table<'a>() -> Table<'a, TimeSplit> {
+    let part = |part: TimePart| {
+        move |split: &TimeSplit| match split.part(part) {
+            Nanos(0) => String::new(),
+            time => percent_sign(time.0.unsigned_abs(), split.elapsed().0.unsigned_abs()),
+        }
     };
-    vec![
-        or_dash(Some(split.elapsed())),
-        part(TimePart::Think),
-        part(TimePart::RequestTransfer),
-        part(TimePart::Network),
-        part(TimePart::Server),
-        part(TimePart::ServerOrNetwork),
-        part(TimePart::ResponseTransfer),
-        part(TimePart::Waiting),
-        part(TimePart::Idle),
-        part(TimePart::Unknown),
-        part(TimePart::FilteredOut),
-        split.concurrency().map_or_else(String::new, |mean| format!("{mean:.1}")),
-    ]
+    Table::new()
+        .column("Elapsed", TimeSplit::elapsed)
+        .column("Client", part(TimePart::Think))
+        .column("Request", part(TimePart::RequestTransfer))
+        .column("Network", part(TimePart::Network))
+        .column("Server", part(TimePart::Server))
+        .column("Srv/net", part(TimePart::ServerOrNetwork))
+        .column("Response", part(TimePart::ResponseTransfer))
+        .column(("Waiting", 2), part(TimePart::Waiting))
+        .column(("Idle", 1), part(TimePart::Idle))
+        .column(("Unknown", 3), part(TimePart::Unknown))
+        .column(("Filtered", 5), part(TimePart::FilteredOut))
+        .column(("Outstanding", 4), |split| split.concurrency().map(|mean| format!("{mean:.1}")))
 }
 
 const EPISODES_MAX: usize = 30;
@@ -112,30 +90,21 @@ pub(super) fn episodes(page: &mut TextPage, report: &Report) {
     let left = chosen.len().saturating_sub(EPISODES_MAX);
     chosen.truncate(EPISODES_MAX);
     chosen.sort_by_key(|(at, _)| *at);
-    let columns = TextColumn::list(&[
-        ("Begin", 8),
-        ("Duration", 8),
-        ("Total wait", 8),
-        ("Commands", 8),
-        ("Opens", 6),
-        ("Files", 6),
-        ("Read", 7),
-        ("Written", 7),
-    ]);
-    let lines = chosen.iter().map(|(at, episode)| {
-        let cells = vec![
-            time_of_day(episode.start, 0),
-            span(episode.duration()),
-            span(episode.waited),
-            thousands(episode.commands),
-            thousands(episode.opens),
-            thousands(episode.files),
-            bytes(episode.bytes_read),
-            bytes(episode.bytes_written),
-        ];
-        TextTableLine::new(format!("{:>3}  {}, {}", at + 1, episode.client, label(episode)), cells)
-    });
-    TextTable::new(columns).names(30..=60).section("Episodes", lines).render(page);
+    let lines = chosen
+        .iter()
+        .map(|(at, episode)| Row::new(format!("{:>3}  {}, {}", at + 1, episode.client, label(episode)), *episode));
+    Table::new()
+        .names(30..=60)
+        .column(("Begin", 8), |episode: &&Episode| time_of_day(episode.start, 0))
+        .column(("Duration", 8), |episode| span(episode.duration()))
+        .column(("Total wait", 8), |episode| span(episode.waited))
+        .column(("Commands", 8), |episode| episode.commands)
+        .column(("Opens", 6), |episode| episode.opens)
+        .column(("Files", 6), |episode| episode.files)
+        .column(("Read", 7), |episode| Value::Bytes(episode.bytes_read))
+        .column(("Written", 7), |episode| Value::Bytes(episode.bytes_written))
+        .section("Episodes", lines)
+        .render(page);
     let more = match left {
         0 => String::new(),
         n => format!(" {} with a shorter wait are in JSON.", counted(n as u64, "episode", "episodes")),
@@ -151,14 +120,18 @@ pub(super) fn episodes(page: &mut TextPage, report: &Report) {
 
 pub(super) fn what_if(page: &mut TextPage, report: &Report) {
     let Some(first) = report.explanation.what_if.first() else { return };
-    let columns = TextColumn::list(&[("Duration", 8), ("×", 6), ("Commands", 8)]);
-    let now = TextTableLine::new("as captured", vec![span(first.now), String::new(), thousands(first.commands)]);
+    let now = Row::new("as captured", (span(first.now), None, first.commands));
     let then = report.explanation.what_if.iter().map(|prediction| {
         let factor = prediction.then.0 as f64 / prediction.now.0.max(1) as f64;
-        let sent = thousands(prediction.commands - prediction.saved);
-        TextTableLine::new(prediction.scenario.to_string(), vec![duration(prediction), format!("{factor:.2}"), sent])
+        let sent = prediction.commands - prediction.saved;
+        Row::new(prediction.scenario.to_string(), (duration(prediction), Some(format!("{factor:.2}")), sent))
     });
-    TextTable::new(columns).section("What if", std::iter::once(now).chain(then)).render(page);
+    Table::new()
+        .column(("Duration", 8), |(duration, ..): &(String, Option<String>, u64)| duration.clone())
+        .column(("×", 6), |(_, factor, _)| factor.clone())
+        .column(("Commands", 8), |(.., commands)| *commands)
+        .section("What if", std::iter::once(now).chain(then))
+        .render(page);
     let trip = first.round_trip.map_or_else(String::new, |trip| format!(" The round trip is {} now.", unbroken(trip)));
     page.note(
         &format!(

@@ -267,13 +267,14 @@ impl Aggregator {
                 other.merge(tally);
             }
         }
+        let outcomes = all.outcomes().collect();
         let all = all.finish();
         let other = GroupSum { row: other.finish(), cumulative: other.cumulative() };
         Aggregate {
             count: all.count,
-            errors: all.errors,
+            errors: all.errors(),
             untimed: all.untimed(),
-            outcomes: all.outcomes,
+            outcomes,
             total: total.finish(),
             commands,
             groups: groups

@@ -1,6 +1,6 @@
 use super::*;
 use proptest::prelude::*;
-use smbscope_model::{Nanos, TimeKind};
+use smbscope_model::Nanos;
 use smbscope_testkit::exchange::read;
 use smbscope_wire::names::{Fsctl, Trans2};
 use smbscope_wire::{smb1, smb2};
@@ -31,14 +31,14 @@ fn groups_add_up_to_the_total_and_waits_stay_out_of_it() {
     ];
     let aggregate = aggregate(&exchanges);
     // Headline: 100 + 200 + 400; Other: 200 + 400.
-    let sum = |row: &crate::CommandStatistics| row.time(TimeKind::ResponseTime).sum_ns;
+    let sum = |row: &crate::CommandStatistics| row.response_time.sum_ns;
     assert_eq!((aggregate.count, aggregate.total.count, sum(&aggregate.total)), (5, 3, 700));
     assert_eq!(aggregate.other.as_ref().map(|other| sum(&other.row)), Some(600));
     let groups: Vec<_> = aggregate.groups.iter().map(|g| (g.group.name(), sum(&g.row))).collect();
     let expected =
         [("Attributes", 200), ("Directory", 400), ("Read", 100), ("Waiting", 5_000_000_000), ("Encrypted", 800)];
     assert_eq!(groups, expected);
-    assert_eq!(aggregate.total.time(TimeKind::ResponseTime).max, Some(Nanos(400)));
+    assert_eq!(aggregate.total.response_time.max, Some(Nanos(400)));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn the_async_portion_of_write_raw_stands_apart() {
     assert_eq!((aggregate.count, aggregate.groups[0].row.count, command.row.count), (1, 1, 1));
     let apart = &command.apart[0];
     assert_eq!((apart.subcommand, apart.row.count), (Subcommand::AsyncPortion, 1));
-    assert_eq!(apart.row.average_packets(), Some(25.0));
+    assert_eq!(apart.row.average_packets, Some(25.0));
     // Its bytes still crossed the wire.
     assert_eq!(aggregate.timeline.bins[0].1.request_bytes, 200);
     assert_eq!(aggregate.timeline.bins[0].1.commands, 1);
@@ -87,7 +87,7 @@ fn waits_of_a_command_have_a_row_of_their_own() {
         with(SMB2_READ, None, CommandGroup::Read, 100),
         with(SMB2_READ, None, CommandGroup::Waiting, 9_000_000_000),
     ]);
-    let rows: Vec<_> = aggregate.commands.iter().map(|c| (c.waiting, c.row.time(TimeKind::ResponseTime).max)).collect();
+    let rows: Vec<_> = aggregate.commands.iter().map(|c| (c.waiting, c.row.response_time.max)).collect();
     assert_eq!(rows, [(false, Some(Nanos(100))), (true, Some(Nanos(9_000_000_000)))]);
 }
 

@@ -4,14 +4,12 @@
 use crate::bench::{
     BenchDocument, BenchRun, ClientWireTimes, InsideSamba, LoadHostEntry, LoadPointBreakdown, RunCapture,
 };
-use crate::format::{bytes, clean, counted, or_dash, rate, shorten_path, span, thousands, unbroken};
-use crate::json::FileName;
-use crate::json::entries::{EntityEntry, GroupEntry};
+use crate::format::{clean, counted, rate, span, unbroken};
 use crate::json::waits::SlowExchange;
+use crate::text::columns::{Row, Table, Value, nonzero, whole_percent};
 use crate::text::page::{Paint, TextPage};
-use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::DurationStatistics;
+use smbscope_stats::{CommandStatistics, DurationStatistics, EntityStatistics};
 use std::ops::RangeInclusive;
 
 const SHOWN: usize = 5;
@@ -26,33 +24,25 @@ pub(super) fn breakdown(page: &mut TextPage, run: &BenchRun) {
 }
 
 fn parts(page: &mut TextPage, counted: &LoadPointBreakdown) {
-    let line = |group: &GroupEntry| {
-        let row = &group.row;
-        let mean = |times: &DurationStatistics| or_dash(times.mean);
-        let phases = [&row.response_time, &row.request_transfer, &row.service_time, &row.response_transfer];
-        let mut cells: Vec<String> = phases.map(mean).into();
-        cells.extend([or_dash(row.service_time.p50), or_dash(row.service_time.p95), mean(&row.think_time)]);
-        cells
-    };
-    let mut lines: Vec<TextTableLine> = Vec::new();
+    let mut lines: Vec<Row<&CommandStatistics>> = Vec::new();
     for group in counted.groups.iter().filter(|group| group.headline && group.row.timed > 0) {
-        lines.push(TextTableLine::new(group.group.clone(), line(group)));
+        lines.push(Row::new(group.group.clone(), &group.row));
         let parts = group.parts.iter().filter(|part| part.row.timed > 0);
-        lines.extend(parts.map(|part| TextTableLine::part(part.group.clone(), line(part))));
+        lines.extend(parts.map(|part| Row::part(part.group.clone(), &part.row)));
     }
     if lines.is_empty() {
         return;
     }
-    let columns = TextColumn::list(&[
-        ("Average", 0),
-        ("Sending", 0),
-        ("Service", 0),
-        ("Receiving", 0),
-        ("Service: p50", 2),
-        ("p95", 2),
-        ("Client", 1),
-    ]);
-    let left_out = TextTable::new(columns).section("Where time went", lines).render(page);
+    let left_out = Table::new()
+        .column("Average", |row: &&CommandStatistics| row.response_time.mean)
+        .column("Sending", |row| row.request_transfer.mean)
+        .column("Service", |row| row.service_time.mean)
+        .column("Receiving", |row| row.response_transfer.mean)
+        .column(("Service: p50", 2), |row| row.service_time.p50)
+        .column(("p95", 2), |row| row.service_time.p95)
+        .column(("Client", 1), |row| row.think_time.mean)
+        .section("Where time went", lines)
+        .render(page);
     let text = "Average response time is Sending (handing the request to the system), Service (waiting for the first byte \
                 of the response: network and server) and Receiving (the rest of the response). Client is the client's own \
                 time before the request.";
@@ -60,69 +50,38 @@ fn parts(page: &mut TextPage, counted: &LoadPointBreakdown) {
 }
 
 fn files(page: &mut TextPage, counted: &LoadPointBreakdown) {
-    let line = |file: &EntityEntry<FileName>| {
-        let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
-        let mut cells = vec![
-            thousands(file.count),
-            if_any(file.errors, thousands),
-            if_any(file.bytes_read, bytes),
-            if_any(file.bytes_written, bytes),
-        ];
-        let times = &file.response_time;
-        cells.extend([times.p50, times.mean, times.p95, times.max].map(or_dash));
-        TextTableLine::new(clean(&file.name.path), cells)
-    };
-    let lines = counted.files.iter().filter(|file| !file.is_other).take(SHOWN).map(line).collect();
-    let columns = [
-        ("Count", 0),
-        ("Errors", 2),
-        ("Read", 4),
-        ("Written", 4),
-        ("Median", 0),
-        ("Average", 1),
-        ("p95", 0),
-        ("Slowest", 0),
-    ];
-    of_paths(page, "Files by total wait", &columns, lines);
+    let listed = counted.files.iter().filter(|file| !file.is_other).take(SHOWN);
+    let bytes = |count: u64| Value::Bytes(count).shown_if(count > 0);
+    Table::new()
+        .names(NAMES)
+        .column("Count", |file: &&EntityStatistics| file.count)
+        .column(("Errors", 2), |file| nonzero(file.errors))
+        .column(("Read", 4), move |file| bytes(file.bytes_read))
+        .column(("Written", 4), move |file| bytes(file.bytes_written))
+        .times(&[("Median", 0), ("Average", 1), ("p95", 0), ("Slowest", 0)], |file| Some(&file.response_time))
+        .section("Files by total wait", listed.map(|file| Row::new(clean(&file.name.path), &file.figures)))
+        .render_paths(page);
 }
 
 fn slowest(page: &mut TextPage, counted: &LoadPointBreakdown, started: Timestamp) {
-    let line = |slow: &SlowExchange| {
-        let after = slow.request_first_ns.map_or_else(String::new, |at| span(at - started));
-        let failed = slow.status.as_deref().filter(|status| *status != "STATUS_SUCCESS");
-        let mut cells = vec![clean(&slow.command), after];
-        cells.extend([slow.response_time_ns, slow.service_time_ns].map(or_dash));
-        cells.push(failed.map(clean).unwrap_or_default());
-        TextTableLine::new(slow.path.as_deref().map(clean).unwrap_or_default(), cells)
-    };
-    let lines = counted.slowest.iter().take(SHOWN).map(line).collect();
-    let columns = [("Command", 0), ("After", 0), ("Response", 0), ("Service", 1), ("Status", 2)];
-    of_paths(page, "Slowest commands", &columns, lines);
-}
-
-fn of_paths(page: &mut TextPage, heading: &str, columns: &[(&'static str, u8)], lines: Vec<TextTableLine>) {
-    let table = TextTable::new(TextColumn::list(columns)).names(NAMES).section(heading, lines);
-    table.with_shorter(page.width(), shorten_path).render(page);
+    let path = |slow: &SlowExchange| slow.path.as_deref().map(clean).unwrap_or_default();
+    let failed = |slow: &SlowExchange| slow.status.as_deref().filter(|status| *status != "STATUS_SUCCESS").map(clean);
+    Table::new()
+        .names(NAMES)
+        .column("Command", |slow: &&SlowExchange| clean(&slow.command))
+        .column("After", move |slow| slow.request_first_ns.map(|at| span(at - started)))
+        .column("Response", |slow| slow.response_time_ns)
+        .column(("Service", 1), |slow| slow.service_time_ns)
+        .column(("Status", 2), move |slow| failed(slow))
+        .section("Slowest commands", counted.slowest.iter().take(SHOWN).map(|slow| Row::new(path(slow), slow)))
+        .render_paths(page);
 }
 
 pub(super) fn hosts(page: &mut TextPage, run: &BenchRun) {
     if run.hosts.is_empty() {
         return;
     }
-    let columns = TextColumn::list(&[
-        ("Sessions", 0),
-        ("Commands", 0),
-        ("Errors", 0),
-        ("MB read", 3),
-        ("MB written", 4),
-        ("Median", 0),
-        ("p95", 0),
-        ("p99", 2),
-        ("Client CPU", 1),
-        ("Busiest", 5),
-        ("Clock", 0),
-        ("±", 0),
-    ]);
+    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
     let lines = run.hosts.iter().map(|host| {
         let limited = host.client_cpu.is_some_and(|cpu| cpu.limited);
         let name = match (&host.lost, limited) {
@@ -130,48 +89,41 @@ pub(super) fn hosts(page: &mut TextPage, run: &BenchRun) {
             (None, true) => format!("{} (limited)", clean(&host.host)),
             (None, false) => clean(&host.host),
         };
-        TextTableLine::new(name, host_cells(host))
+        Row::new(name, host)
     });
-    let left_out = TextTable::new(columns).section("Load hosts", lines).render(page);
+    let left_out = Table::new()
+        .column("Sessions", |host: &&LoadHostEntry| host.sessions)
+        .column("Commands", |host| host.operations)
+        .column("Errors", |host| nonzero(host.errors))
+        .column(("MB read", 3), move |host| megabytes(host.bytes_read))
+        .column(("MB written", 4), move |host| megabytes(host.bytes_written))
+        .times(&[("Median", 0), ("p95", 0), ("p99", 2)], |host| Some(&host.times))
+        .column(("Client CPU", 1), |host| host.client_cpu.map(|cpu| whole_percent(cpu.percent)))
+        .column(("Busiest", 5), |host| host.client_cpu.map(|cpu| whole_percent(cpu.busiest_percent)))
+        .column("Clock", |host| {
+            let sign = if host.clock_ahead_ns < 0 { "-" } else { "" };
+            format!("{sign}{}", Nanos(host.clock_ahead_ns.abs()))
+        })
+        .column("±", |host| host.clock_bound_ns)
+        .section("Load hosts", lines)
+        .render(page);
     let text = "Clock is the host's clock offset from the driver (positive: ahead) with its maximum error. Client CPU and its \
                 busiest thread are in percent of one processor.";
     page.note(text, &left_out);
 }
 
-fn host_cells(host: &LoadHostEntry) -> Vec<String> {
-    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
-    let percent = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}%"));
-    let times = &host.times;
-    let sign = if host.clock_ahead_ns < 0 { "-" } else { "" };
-    let clock = format!("{sign}{}", Nanos(host.clock_ahead_ns.abs()));
-    vec![
-        thousands(host.sessions.into()),
-        thousands(host.operations),
-        if host.errors > 0 { thousands(host.errors) } else { String::new() },
-        megabytes(host.bytes_read),
-        megabytes(host.bytes_written),
-        or_dash(times.p50),
-        or_dash(times.p95),
-        or_dash(times.p99),
-        percent(host.client_cpu.map(|cpu| cpu.percent)),
-        percent(host.client_cpu.map(|cpu| cpu.busiest_percent)),
-        clock,
-        host.clock_bound_ns.to_string(),
-    ]
-}
-
 pub(super) fn samba(page: &mut TextPage, run: &BenchRun) {
-    let line = |of: InsideSamba| {
-        let outside = of.response_time.map(|whole| Nanos((whole.0 - of.inside.0).max(0)));
-        let cells = vec![rate(of.per_second), or_dash(of.response_time), unbroken(of.inside), or_dash(outside)];
-        TextTableLine::new(of.operation, cells)
-    };
-    let lines: Vec<TextTableLine> = run.inside_samba().into_iter().map(line).collect();
-    if lines.is_empty() {
+    let operations = run.inside_samba();
+    if operations.is_empty() {
         return;
     }
-    let columns = TextColumn::list(&[("Per second", 1), ("Response time", 0), ("In Samba", 0), ("Outside", 0)]);
-    let left_out = TextTable::new(columns).section("Inside Samba", lines).render(page);
+    let left_out = Table::new()
+        .column(("Per second", 1), |of: &InsideSamba| rate(of.per_second))
+        .column("Response time", |of| of.response_time)
+        .column("In Samba", |of| unbroken(of.inside))
+        .column("Outside", |of| of.response_time.map(|whole| Nanos((whole.0 - of.inside.0).max(0))))
+        .section("Inside Samba", operations.into_iter().map(|of| Row::new(of.operation.clone(), of)))
+        .render(page);
     let text = "Means. In Samba: from the request to the response inside smbd, by its own profile, including waits for \
                 storage. Outside: the rest of the client's response time, in the network, in socket queues and in the client.";
     page.note(text, &left_out);
@@ -187,11 +139,9 @@ pub(super) fn wire_by_load_point(page: &mut TextPage, document: &BenchDocument) 
             Some(RunCapture::Made(made)) => [made.client_commands, made.wire_commands],
             _ => [run.total.client.count, run.total.wire.map_or(0, |wire| wire.count)],
         };
-        let mut cells = counts.map(thousands).to_vec();
-        cells.extend(wire_figures(&run.total));
-        TextTableLine::new(counted(run.users.into(), "user", "users"), cells)
+        Row::new(counted(run.users.into(), "user", "users"), (counts, &run.total))
     });
-    TextTable::new(wire_columns()).section("Client and wire", lines).render(page);
+    wire_table().section("Client and wire", lines).render(page);
     let matched = seen.iter().any(|run| run.total.difference.is_some());
     let mut text = "Added is what the client's own system adds, client less wire: ".to_owned();
     text += if matched { "percentiles over commands seen from both places." } else { "the difference of percentiles." };
@@ -205,38 +155,30 @@ pub(super) fn wire_by_command(page: &mut TextPage, run: &BenchRun) {
     }
     let lines = run.commands.iter().map(|command| {
         let wire = command.times.wire.map_or(0, |wire| wire.count);
-        let mut cells = [command.count, wire].map(thousands).to_vec();
-        cells.extend(wire_figures(&command.times));
-        TextTableLine::new(command.label(), cells)
+        Row::new(command.label(), ([command.count, wire], &command.times))
     });
-    TextTable::new(wire_columns()).section("Client and wire", lines).render(page);
+    wire_table().section("Client and wire", lines).render(page);
 }
 
-fn wire_columns() -> Vec<TextColumn> {
-    TextColumn::list(&[
-        ("Counted", 0),
-        ("On wire", 0),
-        ("Median", 0),
-        ("wire", 0),
-        ("added", 0),
-        ("p95", 1),
-        ("wire", 1),
-        ("added", 1),
-    ])
-}
-
-fn wire_figures(times: &ClientWireTimes) -> Vec<String> {
-    let Some(wire) = &times.wire else { return Vec::new() };
-    let client = &times.client;
-    let added = |client: Option<Nanos>, wire: Option<Nanos>, matched: Option<Nanos>| {
-        let of_percentiles = client.zip(wire).map(|(client, wire)| client - wire);
-        or_dash(if times.difference.is_some() { matched } else { of_percentiles })
+/// Returns the table for counts in the client and on the wire, and their times.
+fn wire_table<'a>() -> Table<'a, ([u64; 2], &'a ClientWireTimes)> {
+    type Of = fn(&DurationStatistics) -> Option<Nanos>;
+    let added = |times: &ClientWireTimes, of: Of| {
+        let of_percentiles =
+            of(&times.client).zip(times.wire.as_ref().and_then(of)).map(|(client, wire)| client - wire);
+        times.difference.as_ref().map_or(of_percentiles, of)
     };
-    let of = |at: fn(&DurationStatistics) -> Option<Nanos>| {
-        let (client, wire, matched) = (at(client), at(wire), times.difference.as_ref().and_then(at));
-        [or_dash(client), or_dash(wire), added(client, wire, matched)]
-    };
-    [of(|times| times.p50), of(|times| times.p95)].concat()
+    let table = Table::new()
+        .column("Counted", |(counts, _): &([u64; 2], &ClientWireTimes)| counts[0])
+        .column("On wire", |(counts, _)| counts[1]);
+    let statistics: [(&str, u8, Of); 2] = [("Median", 0, |times| times.p50), ("p95", 1, |times| times.p95)];
+    statistics.into_iter().fold(table, |table, (title, expendable, of)| {
+        let on_wire = |times: &ClientWireTimes, time| Value::Time(time).shown_if(times.wire.is_some());
+        table
+            .column((title, expendable), move |(_, times)| on_wire(times, of(&times.client)))
+            .column(("wire", expendable), move |(_, times)| on_wire(times, times.wire.as_ref().and_then(of)))
+            .column(("added", expendable), move |(_, times)| on_wire(times, added(times, of)))
+    })
 }
 
 fn captures_quality(runs: &[&BenchRun]) -> String {

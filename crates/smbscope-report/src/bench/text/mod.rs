@@ -8,10 +8,11 @@ mod ramp;
 pub(crate) mod server;
 
 use crate::bench::{BenchDocument, Caches, JobEntry, Launch};
-use crate::format::{bytes, clean, or_dash, percent, span, thousands};
+use crate::format::{clean, percent, span, thousands};
+use crate::text::columns::{Row, Table, Value};
 use crate::text::page::{Paint, TextPage};
-use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_diagnose::next::quoted;
+use smbscope_stats::DurationStatistics;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RampDetailLevel {
@@ -66,6 +67,11 @@ pub fn render(document: &BenchDocument, options: &RampTextOptions) -> String {
 
 const LISTED: usize = 10;
 
+/// Returns the statistics, or None if there are no values.
+fn timed(times: &DurationStatistics) -> Option<&DurationStatistics> {
+    (times.count > 0).then_some(times)
+}
+
 fn render_launch(page: &mut TextPage, document: &BenchDocument, launch: &Launch, detail: RampDetailLevel) {
     let is_brief = detail == RampDetailLevel::Brief;
     page.title(&clean(&document.heading()), is_brief);
@@ -105,26 +111,22 @@ fn launches(page: &mut TextPage, document: &BenchDocument, listed: usize) {
     if jobs.list.is_empty() {
         return;
     }
-    let line = |(at, job): (usize, &JobEntry)| {
-        let share = |waited: smbscope_model::Nanos| {
-            format!("{}%", percent(waited.0.unsigned_abs(), job.elapsed_ns.0.unsigned_abs()))
-        };
-        let seen = job.waited_ns.filter(|_| !document.target.is_local());
-        let known = |text: String| if seen.is_some() { text } else { String::new() };
-        let cells = vec![
-            span(job.elapsed_ns),
-            known(or_dash(seen)),
-            known(seen.map_or_else(String::new, share)),
-            known(thousands(job.files)),
-            known(bytes(job.bytes_read)),
-            known(bytes(job.bytes_written)),
-        ];
-        TextTableLine::new((at + 1).to_string(), cells)
-    };
-    let lines = jobs.list.iter().take(listed).enumerate().map(line);
-    let columns =
-        TextColumn::list(&[("Took", 0), ("Wait", 0), ("Wait share", 0), ("Opens", 1), ("Read", 1), ("Written", 2)]);
-    let left_out = TextTable::new(columns).section("Launches", lines).render(page);
+    let is_local = document.target.is_local();
+    let seen = move |job: &JobEntry| job.waited_ns.filter(|_| !is_local);
+    let known = move |job: &JobEntry, value: Value| value.shown_if(seen(job).is_some());
+    let lines = jobs.list.iter().take(listed).enumerate().map(|(at, job)| Row::new((at + 1).to_string(), job));
+    let left_out = Table::new()
+        .column("Took", |job: &&JobEntry| span(job.elapsed_ns))
+        .column("Wait", move |job| seen(job).map(Value::from))
+        .column("Wait share", move |job| {
+            let elapsed = job.elapsed_ns.0.unsigned_abs();
+            seen(job).map(|waited| format!("{}%", percent(waited.0.unsigned_abs(), elapsed)))
+        })
+        .column(("Opens", 1), move |job| known(job, Value::Count(job.files)))
+        .column(("Read", 1), move |job| known(job, Value::Bytes(job.bytes_read)))
+        .column(("Written", 2), move |job| known(job, Value::Bytes(job.bytes_written)))
+        .section("Launches", lines)
+        .render(page);
     let mut text =
         "Took: from the start of the program until it was ready. Wait: the part of it with a command outstanding \
                     at the server."

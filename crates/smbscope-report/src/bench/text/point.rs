@@ -1,12 +1,12 @@
 //! Details of one load point: commands, errors, operations of the workload, and the course over time.
 
-use super::breakdown;
+use super::{breakdown, timed};
 use crate::bench::{
     BenchDocument, BenchRun, BenchRunOutcome, MeasuredCommand, OperationEntry, OverloadEntry, ScheduleAdherence,
 };
 use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
+use crate::text::columns::{Row, Table, Value, nonzero};
 use crate::text::page::{self, Paint, TextPage};
-use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use crate::text::{COMMANDS_MIN, LINES};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
@@ -177,33 +177,33 @@ fn stalls(page: &mut TextPage, run: &BenchRun) {
 }
 
 fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
-    let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &DurationStatistics| {
-        let errors: u64 = errors.values().sum();
-        let mut cells = vec![
-            thousands(count),
-            format!("{}%", visible_percent(count, run.operations)),
-            if errors > 0 { thousands(errors) } else { String::new() },
-            if times.count > 0 { or_dash(Some(sum(times))) } else { String::new() },
-        ];
-        cells.extend(figures(times));
-        TextTableLine::new(name, cells).indented(indent)
+    struct Figures<'a> {
+        count: u64,
+        errors: u64,
+        times: &'a DurationStatistics,
+    }
+    let line = |name: String, count: u64, errors: &BTreeMap<String, u64>, times| {
+        Row::new(name, Figures { count, errors: errors.values().sum(), times })
     };
     let none = BTreeMap::new();
     let is_brief = most < usize::MAX;
     let groups = run.groups.iter().filter(|group| !is_brief || group.part_of.is_none());
-    let mut groups: Vec<TextTableLine> = groups
+    let mut groups: Vec<Row<Figures<'_>>> = groups
         .map(|group| {
             let indent = if group.part_of.is_some() { 2 } else { 0 };
-            line(group.group.clone(), indent, group.operations, &none, &group.times.client)
+            line(group.group.clone(), group.operations, &none, &group.times.client).indented(indent)
         })
         .collect();
     if !groups.is_empty() {
-        let of_headline = run.total.client.count;
-        groups.push(line("Total".to_owned(), 0, of_headline, &run.errors, &run.total.client));
+        groups.push(line("Total".to_owned(), run.total.client.count, &run.errors, &run.total.client));
     }
-    let mut columns = TextColumn::list(&[("Count", 0), ("Share", 1), ("Errors", 0), ("Total wait", 0)]);
-    columns.extend(figures_columns());
-    let mut table = TextTable::new(columns).section("Groups", groups);
+    let mut table = Table::new()
+        .column("Count", |row: &Figures<'_>| row.count)
+        .column(("Share", 1), |row| format!("{}%", visible_percent(row.count, run.operations)))
+        .column("Errors", |row| nonzero(row.errors))
+        .column("Total wait", |row| timed(row.times).map(|times| Value::from(sum(times))))
+        .times(&STATISTICS, |row| timed(row.times))
+        .section("Groups", groups);
     let mut found: Vec<&MeasuredCommand> = run.commands.iter().collect();
     found.sort_by_key(|command| {
         let is_waiting = command.group == smbscope_model::CommandGroup::Waiting.name();
@@ -211,10 +211,9 @@ fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
     });
     found.truncate(most);
     for (protocol, heading) in [("SMB1", "SMB1 commands"), ("SMB2", "SMB2/3 commands")] {
-        let lines = found
-            .iter()
-            .filter(|command| command.protocol == protocol)
-            .map(|command| line(command.label(), 0, command.count, &command.errors, &command.times.client));
+        let commands = found.iter().filter(|command| command.protocol == protocol);
+        let lines =
+            commands.map(|command| line(command.label(), command.count, &command.errors, &command.times.client));
         table = table.section(heading, lines);
     }
     table.render(page);
@@ -224,27 +223,17 @@ fn sum(times: &DurationStatistics) -> Nanos {
     Nanos::saturating(i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).max(Nanos(0))
 }
 
-fn figures_columns() -> Vec<TextColumn> {
-    TextColumn::list(&[
-        ("Fastest", 4),
-        ("Median", 0),
-        ("Average", 2),
-        ("p90", 5),
-        ("p95", 0),
-        ("p99", 0),
-        ("p99.9", 3),
-        ("Slowest", 0),
-        ("StdDev", 6),
-    ])
-}
-
-fn figures(times: &DurationStatistics) -> Vec<String> {
-    if times.count == 0 {
-        return Vec::new();
-    }
-    let DurationStatistics { min, p50, mean, p90, p95, p99, p999, max, stddev, .. } = *times;
-    [min, p50, mean, p90, p95, p99, p999, max, stddev].map(or_dash).into()
-}
+const STATISTICS: [(&str, u8); 9] = [
+    ("Fastest", 4),
+    ("Median", 0),
+    ("Average", 2),
+    ("p90", 5),
+    ("p95", 0),
+    ("p99", 0),
+    ("p99.9", 3),
+    ("Slowest", 0),
+    ("StdDev", 6),
+];
 
 /// Tabulates the workload's operations by service time, and in an open loop also by time since the intended start.
 fn operations(page: &mut TextPage, run: &BenchRun) {
@@ -254,32 +243,20 @@ fn operations(page: &mut TextPage, run: &BenchRun) {
     let open = run.workload_operations.iter().any(|operation| operation.response_time.is_some());
     // Some operations only occur during the workload's setup.
     let happened = |operation: &&OperationEntry| operation.service_time.count > 0 || !operation.unexpected.is_empty();
-    let lines = run.workload_operations.iter().filter(happened).map(|operation| {
-        let service = &operation.service_time;
-        let unexpected: u64 = operation.unexpected.values().sum();
-        let mut cells =
-            vec![thousands(service.count), if unexpected > 0 { thousands(unexpected) } else { String::new() }];
-        if service.count > 0 {
-            cells.extend([service.p50, service.mean, service.p95, service.p99, service.max].map(or_dash));
-            if let Some(response) = &operation.response_time {
-                cells.extend([response.p50, response.p95, response.p99, response.max].map(or_dash));
-            }
-        }
-        TextTableLine::new(clean(&operation.operation), cells)
-    });
-    let mut columns = TextColumn::list(&[
-        ("Count", 0),
-        ("Other", 0),
-        ("Median", 0),
-        ("Average", 4),
-        ("p95", 0),
-        ("p99", 2),
-        ("Slowest", 0),
-    ]);
+    let lines = run.workload_operations.iter().filter(happened);
+    let mut table = Table::new()
+        .column("Count", |operation: &&OperationEntry| operation.service_time.count)
+        .column("Other", |operation| nonzero(operation.unexpected.values().sum()))
+        .times(&[("Median", 0), ("Average", 4), ("p95", 0), ("p99", 2), ("Slowest", 0)], |operation| {
+            timed(&operation.service_time)
+        });
     if open {
-        columns.extend(TextColumn::list(&[("Due: p50", 0), ("p95", 0), ("p99", 1), ("Slowest", 0)]));
+        table = table
+            .column("Due: p50", |operation| since_due(operation).map(|times| Value::from(times.p50)))
+            .times(&[("p95", 0), ("p99", 1), ("Slowest", 0)], |operation| since_due(operation));
     }
-    TextTable::new(columns).section("Operations", lines).render(page);
+    let lines = lines.map(|operation| Row::new(clean(&operation.operation), operation));
+    table.section("Operations", lines).render(page);
     let mut text = "An operation is one command or several.".to_owned();
     if run.unexpected_count() > 0 {
         text += " Other ended otherwise than expected.";
@@ -289,6 +266,10 @@ fn operations(page: &mut TextPage, run: &BenchRun) {
                  of a user on schedule.";
     }
     page.paragraph(Paint::Faint, &text);
+}
+
+fn since_due(operation: &OperationEntry) -> Option<&DurationStatistics> {
+    timed(&operation.service_time).and(operation.response_time.as_ref())
 }
 
 fn errors(page: &mut TextPage, run: &BenchRun) {

@@ -1,9 +1,9 @@
 //! Server metrics by load point: processors, memory, disks and network.
 
 use crate::bench::{BenchDocument, BenchRun, ServerLoad};
-use crate::format::{bytes, clean, rate};
+use crate::format::{clean, rate};
+use crate::text::columns::{Row, Table, Value, whole_percent};
 use crate::text::page::TextPage;
-use crate::text::table::{TextColumn, TextTable, TextTableLine};
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let mut runs: Vec<(&BenchRun, &ServerLoad)> =
@@ -11,10 +11,11 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let Some((_, first)) = runs.first() else { return };
     let source = first.source.clone();
     runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
-    let metric = |server: &ServerLoad, name: &str| server.metric(name).map(|series| (series.mean, series.max));
-    let cells = |server| cells(&|name| metric(server, name));
-    let lines = runs.iter().map(|(run, server)| TextTableLine::new(document.load_name(run), cells(server)));
-    let left_out = TextTable::new(columns()).section("Server", lines).render(page);
+    let lines = runs.iter().map(|(run, server)| {
+        let metric = |name: &str| server.metric(name).map(|series| (series.mean, series.max));
+        Row::new(document.load_name(run), Box::new(metric) as Metrics<'_>)
+    });
+    let left_out = table().section("Server", lines).render(page);
     page.note(&format!("Means of a sample a second, from {}. {MEANINGS}", clean(&source)), &left_out);
 }
 
@@ -22,25 +23,33 @@ pub(crate) const MEANINGS: &str = "Server CPU: all processors, and its maximum; 
                                    Samba and Scanner: their processes, in percent of one processor; Sessions, Open \
                                    files and Locks: counted by Samba.";
 
-pub(crate) fn columns() -> Vec<TextColumn> {
-    TextColumn::list(&[
-        ("Server CPU", 0),
-        ("Max", 0),
-        ("Busiest", 1),
-        ("Samba", 2),
-        ("Scanner", 2),
-        ("Memory", 3),
-        ("Read/s", 5),
-        ("Written/s", 5),
-        ("IOPS", 4),
-        ("Queue", 4),
-        ("Disk busy", 3),
-        ("Received/s", 6),
-        ("Sent/s", 6),
-        ("Sessions", 7),
-        ("Open files", 7),
-        ("Locks", 8),
-    ])
+/// Returns mean and maximum of a metric.
+pub(crate) type Metrics<'a> = Box<dyn Fn(&str) -> Option<(f64, f64)> + 'a>;
+
+pub(crate) fn table<'a>() -> Table<'a, Metrics<'a>> {
+    let mean = |name: &'static str, shown: fn(f64) -> Value| {
+        move |metric: &Metrics<'a>| metric(name).map(|(mean, _)| shown(mean))
+    };
+    let percent = |value: f64| Value::Text(whole_percent(value));
+    let size = |value: f64| Value::Bytes(value.round() as u64);
+    let number = |value: f64| Value::Text(rate(value));
+    Table::new()
+        .column("Server CPU", mean("cpu", percent))
+        .column("Max", move |metric| metric("cpu").map(|(_, max)| percent(max)))
+        .column(("Busiest", 1), mean("cpu_busiest", percent))
+        .column(("Samba", 2), mean("samba_cpu", percent))
+        .column(("Scanner", 2), mean("scanner_cpu", percent))
+        .column(("Memory", 3), mean("memory", size))
+        .column(("Read/s", 5), mean("disk_read", size))
+        .column(("Written/s", 5), mean("disk_written", size))
+        .column(("IOPS", 4), mean("disk_operations", number))
+        .column(("Queue", 4), mean("disk_queue", number))
+        .column(("Disk busy", 3), mean("disk_busiest", percent))
+        .column(("Received/s", 6), mean("network_received", size))
+        .column(("Sent/s", 6), mean("network_sent", size))
+        .column(("Sessions", 7), mean("samba_sessions", number))
+        .column(("Open files", 7), mean("samba_open_files", number))
+        .column(("Locks", 8), mean("samba_locks", number))
 }
 
 pub(super) fn sentence(server: &ServerLoad) -> Option<String> {
@@ -56,30 +65,4 @@ pub(super) fn sentence(server: &ServerLoad) -> Option<String> {
         text += &format!("; busiest disk {busy:.0}%");
     }
     Some(text + ".")
-}
-
-/// Formats a table row. `metric` returns mean and maximum of a metric.
-pub(crate) fn cells(metric: &dyn Fn(&str) -> Option<(f64, f64)>) -> Vec<String> {
-    let mean = |name: &str| metric(name).map(|(mean, _)| mean);
-    let percent = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}%"));
-    let size = |value: Option<f64>| value.map_or_else(String::new, |value| bytes(value.round() as u64));
-    let number = |value: Option<f64>| value.map_or_else(String::new, rate);
-    vec![
-        percent(mean("cpu")),
-        percent(metric("cpu").map(|(_, max)| max)),
-        percent(mean("cpu_busiest")),
-        percent(mean("samba_cpu")),
-        percent(mean("scanner_cpu")),
-        size(mean("memory")),
-        size(mean("disk_read")),
-        size(mean("disk_written")),
-        number(mean("disk_operations")),
-        number(mean("disk_queue")),
-        percent(mean("disk_busiest")),
-        size(mean("network_received")),
-        size(mean("network_sent")),
-        number(mean("samba_sessions")),
-        number(mean("samba_open_files")),
-        number(mean("samba_locks")),
-    ]
 }
