@@ -21,6 +21,7 @@ pub use loadfile::{check_line, ranges_text};
 pub use netbench::NetbenchLike;
 pub use paths::{CreatedPaths, Own, UserSeat};
 pub use sources::{RecordedWorkload, Recording, Travelling};
+pub use synthetic::{STEPS, StepField, StepKind};
 
 pub(crate) use paths::{NAMES_MAX, own_directory};
 

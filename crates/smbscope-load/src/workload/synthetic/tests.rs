@@ -1,4 +1,4 @@
-use super::super::{Action, Scenarios, Script, UserSeat, Workload, WorkloadSource};
+use super::super::{Action, Expected, Scenarios, Script, UserSeat, Workload, WorkloadSource};
 use super::*;
 use proptest::prelude::*;
 use smbscope_wire::status::NtStatus;
