@@ -23,7 +23,7 @@ use smbscope_wire::status::NtStatus;
 use std::fmt;
 
 /// All steps, in the order of the manual.
-pub const STEPS: [StepKind; 24] = [
+pub const STEPS: &[StepKind] = &[
     open::OPEN,
     open::CLOSE,
     transfer::READ,
