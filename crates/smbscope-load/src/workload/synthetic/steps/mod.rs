@@ -5,6 +5,7 @@
 //! known to the parser and to docs/workloads.md.
 
 mod control;
+mod delete;
 mod directory;
 mod handle;
 mod open;
@@ -38,6 +39,7 @@ pub const STEPS: &[StepKind] = &[
     handle::SET_SIZE,
     directory::LIST,
     remove::REMOVE,
+    delete::DELETE,
     remove::RENAME,
     directory::MAKE_DIRECTORY,
     directory::REMOVE_DIRECTORY,
