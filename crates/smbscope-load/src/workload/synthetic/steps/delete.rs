@@ -7,7 +7,7 @@ use smbscope_client::{CreateDisposition, access};
 
 /// Next action. The file is gone when the handle is closed.
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+enum DeleteStage {
     Open,
     Mark,
     Close,
@@ -22,20 +22,20 @@ pub(super) const DELETE: StepKind = StepKind::new(
         step.known.file = None;
         let slot = step.free_slot();
         let delete = in_parts(move |user| {
-            let stage = user.progress.get().unwrap_or(Stage::Open);
+            let stage = user.progress.get().unwrap_or(DeleteStage::Open);
             let next = match stage {
-                Stage::Open => Some(Stage::Mark),
-                Stage::Mark => Some(Stage::Close),
-                Stage::Close => None,
+                DeleteStage::Open => Some(DeleteStage::Mark),
+                DeleteStage::Mark => Some(DeleteStage::Close),
+                DeleteStage::Close => None,
             };
             user.progress.set(next);
             let action = match stage {
-                Stage::Open => {
+                DeleteStage::Open => {
                     let file = user.file.take().unwrap_or(ChosenFile::MISSING);
                     user.open(slot, file, access::DELETE | access::READ_ATTRIBUTES, CreateDisposition::Open)
                 }
-                Stage::Mark => Action::SetDelete(slot, true),
-                Stage::Close => Action::Close(slot),
+                DeleteStage::Mark => Action::SetDelete(slot, true),
+                DeleteStage::Close => Action::Close(slot),
             };
             Part { action, is_last: next.is_none(), completes: next.is_none() }
         });

@@ -71,7 +71,7 @@ enum Total {
     Bytes(SizeDistribution),
 }
 
-struct Blocks {
+struct BlockTransfer {
     of: Total,
     at: At,
     block: u64,
@@ -103,7 +103,7 @@ fn transfer(step: &mut StepCompiler<'_, '_>, slot: HandleSlot, writes: bool) -> 
             return Ok(act(move |user| user.transfer(slot, at, &length, writes)));
         }
     };
-    let blocks = Blocks { of, at, block, depth, writes };
+    let blocks = BlockTransfer { of, at, block, depth, writes };
     let mut step = in_parts(move |user| blocks.next(user, slot));
     step.is_queued = depth > 1;
     Ok(step)
@@ -145,7 +145,7 @@ fn length(step: &StepCompiler<'_, '_>, most: u64, or: &str) -> Result<SizeDistri
     Ok(length.into_inner())
 }
 
-impl Blocks {
+impl BlockTransfer {
     /// Bytes of one part.
     fn at_once(&self) -> u64 {
         let places = u64::from(self.depth);

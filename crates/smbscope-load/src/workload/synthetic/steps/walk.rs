@@ -35,11 +35,11 @@ pub(super) const WALK: StepKind = StepKind::new(
 #[derive(Debug, Clone, Copy)]
 struct Walk {
     directory: u32,
-    stage: Stage,
+    stage: WalkStage,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+enum WalkStage {
     List,
     Open(u32),
     Read { file: u32, done: u64 },
@@ -51,17 +51,21 @@ impl Walk {
         let Walk { directory, stage } = self;
         let in_directory = |stage| Some(Walk { directory, stage });
         let next_directory =
-            || (directory + 1 < files.directories).then_some(Walk { directory: directory + 1, stage: Stage::List });
+            || (directory + 1 < files.directories).then_some(Walk { directory: directory + 1, stage: WalkStage::List });
         match stage {
-            Stage::List if directory < files.files => in_directory(Stage::Open(directory)),
-            Stage::List => next_directory(),
-            Stage::Open(file) => in_directory(Stage::Read { file, done: 0 }),
-            Stage::Read { file, done } => {
+            WalkStage::List if directory < files.files => in_directory(WalkStage::Open(directory)),
+            WalkStage::List => next_directory(),
+            WalkStage::Open(file) => in_directory(WalkStage::Read { file, done: 0 }),
+            WalkStage::Read { file, done } => {
                 let done = done + block.min(files.size(file) - done);
-                in_directory(if done < files.size(file) { Stage::Read { file, done } } else { Stage::Close(file) })
+                in_directory(if done < files.size(file) {
+                    WalkStage::Read { file, done }
+                } else {
+                    WalkStage::Close(file)
+                })
             }
-            Stage::Close(file) => match file.checked_add(files.directories) {
-                Some(next) if next < files.files => in_directory(Stage::Open(next)),
+            WalkStage::Close(file) => match file.checked_add(files.directories) {
+                Some(next) if next < files.files => in_directory(WalkStage::Open(next)),
                 _ => next_directory(),
             },
         }
@@ -69,23 +73,23 @@ impl Walk {
 }
 
 fn walk(user: &mut SyntheticUser, slot: HandleSlot, block: u64) -> Part<'_> {
-    let at: Walk = user.progress.get().unwrap_or(Walk { directory: 0, stage: Stage::List });
+    let at: Walk = user.progress.get().unwrap_or(Walk { directory: 0, stage: WalkStage::List });
     let next = at.next(&user.files, block);
     user.progress.set(next);
     let action = match at.stage {
-        Stage::List => list(user, at.directory),
-        Stage::Open(file) => {
+        WalkStage::List => list(user, at.directory),
+        WalkStage::Open(file) => {
             let access = access::READ_DATA | access::READ_ATTRIBUTES;
             let file = user.file_of_set(file);
             user.open(slot, file, access, CreateDisposition::Open)
         }
-        Stage::Read { file, done } => {
+        WalkStage::Read { file, done } => {
             let length = block.min(user.files.size(file) - done);
             user.transfer(slot, At::Offset(done), &SizeDistribution::Fixed(length), false)
         }
-        Stage::Close(_) => Action::Close(slot),
+        WalkStage::Close(_) => Action::Close(slot),
     };
-    Part { action, is_last: next.is_none(), completes: matches!(at.stage, Stage::List | Stage::Close(_)) }
+    Part { action, is_last: next.is_none(), completes: matches!(at.stage, WalkStage::List | WalkStage::Close(_)) }
 }
 
 fn list(user: &mut SyntheticUser, directory: u32) -> Action<'_> {
