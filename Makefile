@@ -243,10 +243,11 @@ test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SEC
 test-table: setup-python build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)
 
-references: setup-build ## write the lists of causes, bounds and columns in docs/, from the sources
+references: setup-build ## write the lists of causes, bounds, columns and workload steps in docs/, from the sources
 	$(CARGO) run -q --locked -p smbscope-diagnose --example causes -- docs/causes.md
 	$(CARGO) run -q --locked -p smbscope-testkit --example limits -- docs/limits.md
 	$(CARGO) run -q --locked -p smbscope-report --example columns -- docs/exchange-table.md
+	$(CARGO) run -q --locked -p smbscope-load --example steps -- docs/workloads.md
 
 schemas: setup-build ## write the published schemas in schema/, from the types of the documents; then run make web
 	$(CARGO) run -q -p smbscope-report --features schema --example schemas -- schema

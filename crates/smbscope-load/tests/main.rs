@@ -2,6 +2,7 @@
 
 #[path = "../../smbscope-client/tests/common/mod.rs"]
 mod common;
+mod documented;
 mod engine_on_samba;
 mod faults;
 mod links_on_samba;

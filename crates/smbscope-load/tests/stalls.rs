@@ -149,18 +149,16 @@ fn the_capacity_over_rates_is_a_rate() {
     let scripts = |number| -> Box<dyn UserScript> {
         Box::new(workload.script(&UserSeat { number, of: 2, seed: 1, directory: "bench".to_owned() }))
     };
-    let found = engine::find_capacity(
-        &plan,
-        &criterion,
-        search,
-        None,
-        &options,
-        &scripts,
-        &mut (),
-        &LiveFigures::default(),
-        &StopFlag::new(),
-    )
-    .expect("it runs");
+    let run = engine::EngineRun {
+        plan: &plan,
+        fleet: None,
+        options: &options,
+        scripts: &scripts,
+        hooks: &mut (),
+        live: &LiveFigures::default(),
+        stop: &StopFlag::new(),
+    };
+    let found = run.find_capacity(&criterion, search).expect("it runs");
     let engine::Knee::At(rate) = found.users else { panic!("{:?}", found.users) };
     // A busy machine may find less.
     assert!((50..=260).contains(&rate), "{rate}/s");

@@ -64,65 +64,45 @@ pub fn run(
     live: &LiveFigures,
     stop: &StopFlag,
 ) -> Result<Vec<LoadPointResult>, EngineError> {
-    run_on(None, plan, options, scripts, hooks, live, stop)
+    EngineRun { plan, fleet: None, options, scripts, hooks, live, stop }.ramp()
 }
 
-/// Like [`run`], with the users of a fleet of hosts if there is one. `scripts` must match the fleet's workload.
-pub fn run_on(
-    fleet: Option<Fleet>,
-    plan: &RampPlan,
-    options: &SessionOptions,
-    scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
-    hooks: &mut dyn Hooks,
-    live: &LiveFigures,
-    stop: &StopFlag,
-) -> Result<Vec<LoadPointResult>, EngineError> {
-    let surroundings = Surroundings { hooks, live, stop };
-    let users = UserSource { fleet, options, scripts };
-    with_users(plan, plan.users.most(), users, surroundings, |engine| ramp(plan, engine))
+/// A run of the engine: its plan, its users, and the caller's view of it.
+pub struct EngineRun<'a> {
+    pub plan: &'a RampPlan,
+    /// Hosts that run the users of the same workload; without a fleet, this process does.
+    pub fleet: Option<Fleet>,
+    pub options: &'a SessionOptions,
+    pub scripts: Scripts<'a>,
+    pub hooks: &'a mut dyn Hooks,
+    pub live: &'a LiveFigures,
+    pub stop: &'a StopFlag,
 }
 
-/// Searches for the largest number of users that meets a criterion, or for the highest rate if the plan has rates. The
-/// plan's settings apply to every load point that the search tries.
-#[expect(clippy::too_many_arguments, reason = "the settings of a run and of the search")]
-pub fn find_capacity(
-    plan: &RampPlan,
-    criterion: &Criterion,
-    search: Search,
-    fleet: Option<Fleet>,
-    options: &SessionOptions,
-    scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
-    hooks: &mut dyn Hooks,
-    live: &LiveFigures,
-    stop: &StopFlag,
-) -> Result<CapacityResult, EngineError> {
-    criterion.check(scripts(0).operations())?;
-    let surroundings = Surroundings { hooks, live, stop };
-    let most = if plan.rates.is_empty() { search.most } else { plan.users.most() };
-    let users = UserSource { fleet, options, scripts };
-    with_users(plan, most, users, surroundings, |engine| capacity::search(engine, criterion, search))
-}
-
-/// Users of a fleet of hosts, or of this process without one.
-struct UserSource<'a> {
-    fleet: Option<Fleet>,
-    options: &'a SessionOptions,
-    scripts: Scripts<'a>,
-}
-
-fn with_users<R>(
-    plan: &RampPlan,
-    most: u32,
-    users: UserSource<'_>,
-    surroundings: Surroundings<'_>,
-    ramp: impl FnOnce(&mut Engine<'_>) -> R,
-) -> Result<R, EngineError> {
-    let UserSource { fleet, options, scripts } = users;
-    if let Some(fleet) = fleet {
-        return with_hosts(plan, fleet, options, scripts, surroundings, ramp);
+impl EngineRun<'_> {
+    /// Runs every load point of the plan, as [`run`] does.
+    pub fn ramp(self) -> Result<Vec<LoadPointResult>, EngineError> {
+        let plan = self.plan;
+        self.with_users(plan.users.most(), |engine| ramp(plan, engine))
     }
-    let connector = ServerConnector::new(options, plan.connections_per_session, plan.seed);
-    with_engine(plan, most, LocalUsers { connector, scripts, time: Time::Real }, surroundings, ramp)
+
+    /// Searches for the largest number of users that meets a criterion, or for the highest rate if the plan has rates.
+    /// The plan's settings apply to every load point that the search tries.
+    pub fn find_capacity(self, criterion: &Criterion, search: Search) -> Result<CapacityResult, EngineError> {
+        criterion.check((self.scripts)(0).operations())?;
+        let most = if self.plan.rates.is_empty() { search.most } else { self.plan.users.most() };
+        self.with_users(most, |engine| capacity::search(engine, criterion, search))
+    }
+
+    fn with_users<R>(self, most: u32, work: impl FnOnce(&mut Engine<'_>) -> R) -> Result<R, EngineError> {
+        let EngineRun { plan, fleet, options, scripts, hooks, live, stop } = self;
+        let surroundings = Surroundings { hooks, live, stop };
+        if let Some(fleet) = fleet {
+            return with_hosts(plan, fleet, options, scripts, surroundings, work);
+        }
+        let connector = ServerConnector::new(options, plan.connections_per_session, plan.seed);
+        with_engine(plan, most, LocalUsers { connector, scripts, time: Time::Real }, surroundings, work)
+    }
 }
 
 fn ramp(plan: &RampPlan, engine: &mut Engine<'_>) -> Vec<LoadPointResult> {

@@ -21,6 +21,7 @@ pub use loadfile::{check_line, ranges_text};
 pub use netbench::NetbenchLike;
 pub use paths::{CreatedPaths, Own, UserSeat};
 pub use sources::{RecordedWorkload, Recording, Travelling};
+pub use synthetic::{STEPS, StepField, StepKind};
 
 pub(crate) use paths::{NAMES_MAX, own_directory};
 
@@ -127,15 +128,17 @@ impl Workload {
         if extension.eq_ignore_ascii_case("toml") || synthetic::looks_like_toml(&text) {
             return Workload::toml_file(name, &bytes);
         }
-        let loadfile = Loadfile::parse(&name, &text)?;
-        Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), &text, loadfile))
+        Workload::loadfile_text(path, name, &text)
     }
 
     pub fn loadfile(path: &Path) -> Result<Workload, WorkloadError> {
         let (name, bytes) = read(path)?;
-        let text = String::from_utf8_lossy(&bytes);
-        let loadfile = Loadfile::parse(&name, &text)?;
-        Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), &text, loadfile))
+        Workload::loadfile_text(path, name, &String::from_utf8_lossy(&bytes))
+    }
+
+    fn loadfile_text(path: &Path, name: String, text: &str) -> Result<Workload, WorkloadError> {
+        let loadfile = Loadfile::parse(&name, text)?;
+        Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), text, loadfile))
     }
 
     pub fn netbench_like(settings: NetbenchLike) -> Result<Workload, WorkloadError> {
@@ -171,16 +174,8 @@ impl Workload {
         text: &str,
         loadfile: Loadfile,
     ) -> Workload {
-        let (definition, parameters) = (WorkloadDefinition::new(text), Vec::new());
-        let about = WorkloadMetadata {
-            name,
-            description,
-            source,
-            file_set: FileSet::none(),
-            definition,
-            parameters,
-            toml: None,
-        };
+        let (definition, file_set, parameters) = (WorkloadDefinition::new(text), FileSet::none(), Vec::new());
+        let about = WorkloadMetadata { name, description, source, file_set, definition, parameters, toml: None };
         Workload { about: Arc::new(about), kind: WorkloadKind::Loadfile(Arc::new(loadfile)), thinking: None }
     }
 

@@ -10,7 +10,7 @@ use crate::document::{self, LoadPointCapture};
 use crate::metrics::Metrics;
 use crate::{BenchError, one_line};
 use smbscope_load::engine::result::LoadPointResult;
-use smbscope_load::engine::{self, EnginePhase, ExchangeLog, Fleet, Hooks, LiveFigures, StopFlag};
+use smbscope_load::engine::{self, EnginePhase, EngineRun, ExchangeLog, Fleet, Hooks, LiveFigures, StopFlag};
 use smbscope_report::bench;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -69,13 +69,11 @@ fn load(
     live: &LiveFigures,
     stop: &StopFlag,
 ) -> Result<Option<engine::CapacityResult>, BenchError> {
-    let (plan, server) = (&setup.options.plan, &setup.site.options);
-    let scripts = |number| setup.script(number);
+    let (plan, options) = (&setup.options.plan, &setup.site.options);
+    let run = EngineRun { plan, fleet, options, scripts: &|number| setup.script(number), hooks, live, stop };
     match &setup.options.capacity {
-        None => engine::run_on(fleet, plan, server, &scripts, hooks, live, stop).map(|_| None),
-        Some((criterion, search)) => {
-            engine::find_capacity(plan, criterion, *search, fleet, server, &scripts, hooks, live, stop).map(Some)
-        }
+        None => run.ramp().map(|_| None),
+        Some((criterion, search)) => run.find_capacity(criterion, *search).map(Some),
     }
     .map_err(Into::into)
 }

@@ -1,25 +1,28 @@
 //! TOML workloads: weighted operations, each a list of steps, on a set of files.
 //!
 //! [`parse`] checks everything that can be checked without a server (open handles, chosen files, valid sizes), so that
-//! scripts are infallible. `source.rs` has the structure of the file, `check` validates it, and `script.rs` performs
-//! it.
+//! scripts are infallible. `steps` has the kinds of steps, each in one place. `source.rs` has the structure of the file,
+//! `check.rs` and `compile.rs` validate it, `script.rs` and `user.rs` perform it.
 
 mod check;
-mod parts;
+mod compile;
 mod script;
 mod source;
+mod steps;
 #[cfg(test)]
 mod tests;
+mod user;
 
 pub(super) use check::{parameters, parse, with_parameters};
 pub(super) use script::SyntheticScript;
+pub use steps::{STEPS, StepField, StepKind};
 
-use super::action::Expected;
-use super::draw::{SizeDistribution, Times};
+use super::draw::Times;
 use super::file_set::FileSet;
 use super::{CreatedPaths, Scenarios};
-use smbscope_client::{CreateDisposition, FsctlProfile, Info, TreeConnectTarget};
 use smbscope_model::Dialect;
+use std::sync::Arc;
+use steps::CompiledStep;
 
 pub(super) struct Parsed {
     pub(super) name: String,
@@ -35,7 +38,7 @@ pub(super) struct Synthetic {
     start: Vec<SyntheticStep>,
     think: Times,
     scenarios: Option<Scenarios>,
-    files: FileSet,
+    files: Arc<FileSet>,
     slots: u32,
     makes: bool,
     /// Always empty: TOML workloads only create numbered names.
@@ -43,9 +46,6 @@ pub(super) struct Synthetic {
     /// Makes the random numbers of different workloads independent.
     salt: u64,
 }
-
-/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
-const SHARE_ALL: u32 = 0x7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationOrder {
@@ -56,129 +56,9 @@ enum OperationOrder {
 
 #[derive(Debug, Clone)]
 struct SyntheticStep {
-    what: What,
-    expected: Expected,
+    compiled: Arc<CompiledStep>,
     operation: Option<usize>,
     completes: bool,
-}
-
-#[derive(Debug, Clone)]
-enum What {
-    Open {
-        slot: u32,
-        file: Choose,
-        access: u32,
-        disposition: CreateDisposition,
-    },
-    Close {
-        slot: u32,
-    },
-    Read {
-        slot: u32,
-        at: At,
-        length: TransferLength,
-    },
-    Write {
-        slot: u32,
-        at: At,
-        length: TransferLength,
-    },
-    Flush {
-        slot: u32,
-    },
-    Lock {
-        slot: u32,
-        offset: u64,
-        length: u64,
-        exclusive: bool,
-    },
-    Unlock {
-        slot: u32,
-        offset: u64,
-        length: u64,
-    },
-    QueryFile {
-        slot: u32,
-        info: Info,
-    },
-    QueryPath {
-        file: Choose,
-        info: Info,
-    },
-    QueryFileSystem {
-        info: Info,
-    },
-    SetBasic {
-        slot: u32,
-    },
-    SetEnd {
-        slot: u32,
-        size: u64,
-    },
-    List {
-        directory: Directory,
-        pattern: String,
-        info: Info,
-    },
-    Remove,
-    Rename,
-    MakeDirectory,
-    RemoveDirectory,
-    OpenReadClose {
-        file: Choose,
-        at: At,
-        length: SizeDistribution,
-    },
-    /// Lists every directory of the set and reads every file in blocks, `parallel` files at a time.
-    Walk {
-        slot: u32,
-        block: u64,
-        parallel: u32,
-    },
-    Control {
-        control: &'static FsctlProfile,
-        slot: Option<u32>,
-    },
-    SessionSetup,
-    TreeConnect(TreeConnectTarget),
-    Echo,
-    Think(Times),
-}
-
-#[derive(Debug, Clone)]
-enum TransferLength {
-    Once(SizeDistribution),
-    Blocks { of: Total, block: u64, depth: u32 },
-}
-
-#[derive(Debug, Clone)]
-enum Total {
-    File,
-    Bytes(SizeDistribution),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Choose {
-    Random,
-    Next,
-    Same,
-    New,
-    Missing,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Directory {
-    Random,
-    New,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
-    Offset(u64),
-    /// A random multiple of the length within the file.
-    Random,
-    /// After the previous transfer, or from the beginning if the file has no room left.
-    Sequential,
 }
 
 impl Synthetic {
@@ -197,22 +77,11 @@ impl Synthetic {
     /// Returns the first step that the dialect can't perform, and the reason.
     pub(super) fn unsupported_in(&self, dialect: Dialect) -> Option<(String, &'static str)> {
         let lines = self.choices.iter().flat_map(|(_, lines)| lines).chain(&self.start);
-        lines
-            .filter_map(|line| match line.what {
-                What::Control { control, .. } => Some(control),
-                _ => None,
-            })
-            .find_map(|control| Some((control.code.to_string(), control.unsupported_in(dialect)?)))
+        lines.map(|line| &line.compiled).find_map(|step| step.unsupported_in(dialect))
     }
 
     pub(super) fn has_queues(&self) -> bool {
-        self.choices.iter().flat_map(|(_, lines)| lines).any(|line| match &line.what {
-            What::Read { length, .. } | What::Write { length, .. } => {
-                matches!(length, TransferLength::Blocks { depth: 2.., .. })
-            }
-            What::Walk { parallel, .. } => *parallel > 1,
-            _ => false,
-        })
+        self.choices.iter().flat_map(|(_, lines)| lines).any(|line| line.compiled.is_queued)
     }
 
     pub(super) fn has_end(&self) -> bool {

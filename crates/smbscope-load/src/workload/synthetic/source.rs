@@ -6,10 +6,13 @@
 use super::super::WorkloadError;
 use super::super::draw::{SizeDistribution, Times};
 use super::super::error::{Location, suggest};
-use serde::Deserialize;
+use super::steps::{COMMON_KEYS, STEPS};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use smbscope_model::units;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
@@ -35,6 +38,7 @@ pub(super) struct Expanded {
 /// Values by name in TOML syntax, with their positions.
 type ParameterValues = BTreeMap<String, (String, Range<usize>)>;
 
+pub(super) const KEYS_HINT: &str = "see docs/workloads.md for the keys and their values";
 const KINDS: &str = "write a number, or a text such as \"64KiB\", \"10ms\" or \"random\"";
 
 impl<'t> TomlSource<'t> {
@@ -65,17 +69,32 @@ impl<'t> TomlSource<'t> {
 
     /// Converts a TOML error. For an unknown key the hint suggests the nearest one.
     pub(super) fn toml_error(&self, error: &toml::de::Error) -> WorkloadError {
+        self.toml_error_at(error, error.span().unwrap_or(0..0))
+    }
+
+    fn toml_error_at(&self, error: &toml::de::Error, span: Range<usize>) -> WorkloadError {
         let message = error.message().trim().replace('\n', ", ");
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         let hint = match quoted.split_first() {
             Some((given, known)) if message.starts_with("unknown field") && !known.is_empty() => suggest(given, known),
-            _ => "see docs/workloads.md for the keys and their values".to_owned(),
+            _ => KEYS_HINT.to_owned(),
         };
         let what = match message.split_once(", expected one of") {
             Some((what, _)) if message.starts_with("unknown field") => what.replace('`', "\""),
             _ => message.clone(),
         };
-        self.error(error.span().unwrap_or(0..0), what, hint)
+        self.error(span, what, hint)
+    }
+
+    /// Returns the value of a key of a step, or `None` if the step lacks it.
+    pub(super) fn value<T: DeserializeOwned>(
+        &self,
+        step: &RawStep,
+        key: &'static str,
+    ) -> Result<Option<Spanned<T>>, WorkloadError> {
+        let Some(value) = step.0.get(&StepKey(key)) else { return Ok(None) };
+        let typed = value.get_ref().clone().try_into().map_err(|error| self.toml_error_at(&error, value.span()))?;
+        Ok(Some(Spanned::new(value.span(), typed)))
     }
 
     fn table(&self) -> Result<DeTable<'t>, WorkloadError> {
@@ -87,30 +106,21 @@ impl<'t> TomlSource<'t> {
             return Ok(ParameterValues::new());
         };
         let DeValue::Table(parameters) = found.get_ref() else {
-            return Err(self.error(
-                found.span(),
-                "the parameters are not a table",
-                "write [parameters] in a line of its own",
-            ));
+            let hint = "write [parameters] in a line of its own";
+            return Err(self.error(found.span(), "the parameters are not a table", hint));
         };
         let mut values = ParameterValues::new();
         for (key, value) in parameters {
             let name = key.get_ref();
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-                return Err(self.error(
-                    key.span(),
-                    format!("\"{name}\" is not a parameter name"),
-                    "write letters and _",
-                ));
+                let what = format!("\"{name}\" is not a parameter name");
+                return Err(self.error(key.span(), what, "write letters and _"));
             }
             let written = match value.get_ref() {
                 DeValue::String(_) | DeValue::Integer(_) => self.text.get(value.span()).unwrap_or_default(),
                 _ => {
-                    return Err(self.error(
-                        value.span(),
-                        format!("the parameter {name} is neither a number nor a string"),
-                        KINDS,
-                    ));
+                    let what = format!("the parameter {name} is neither a number nor a string");
+                    return Err(self.error(value.span(), what, KINDS));
                 }
             };
             values.insert(name.to_string(), (written.to_owned(), value.span()));
@@ -264,49 +274,43 @@ pub(super) struct RawOperation {
     pub(super) steps: Vec<Spanned<RawStep>>,
 }
 
-/// A step with the keys of all kinds of steps. `do` decides which are valid.
+/// Keys and values of a step. `do` decides which are valid.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawStep {
-    #[serde(rename = "do")]
-    pub(super) what: Spanned<String>,
-    pub(super) file: Option<Spanned<String>>,
-    pub(super) access: Option<Spanned<String>>,
-    pub(super) mode: Option<Spanned<String>>,
-    #[serde(rename = "as")]
-    pub(super) handle: Option<Spanned<String>>,
-    pub(super) of: Option<Spanned<String>>,
-    pub(super) offset: Option<Spanned<Value>>,
-    pub(super) length: Option<Spanned<Value>>,
-    pub(super) block: Option<Spanned<Value>>,
-    pub(super) depth: Option<Spanned<i64>>,
-    pub(super) parallel: Option<Spanned<i64>>,
-    pub(super) size: Option<Spanned<Value>>,
-    pub(super) exclusive: Option<Spanned<bool>>,
-    pub(super) info: Option<Spanned<String>>,
-    pub(super) directory: Option<Spanned<String>>,
-    pub(super) pattern: Option<Spanned<String>>,
-    pub(super) code: Option<Spanned<String>>,
-    pub(super) share: Option<Spanned<String>>,
-    pub(super) time: Option<Spanned<Value>>,
-    pub(super) expect: Option<Spanned<String>>,
-    pub(super) counts_as: Option<Spanned<String>>,
-    pub(super) repeat: Option<Spanned<i64>>,
+pub(super) struct RawStep(BTreeMap<StepKey, Spanned<Value>>);
+
+/// A key that some step can have.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct StepKey(&'static str);
+
+static STEP_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let own = STEPS.iter().flat_map(|kind| kind.fields).map(|field| field.key);
+    let [first, rest @ ..] = COMMON_KEYS;
+    let mut keys = Vec::new();
+    for key in [first].into_iter().chain(own).chain(rest) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+});
+
+impl<'de> Deserialize<'de> for StepKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StepKey, D::Error> {
+        let given = String::deserialize(deserializer)?;
+        let known = STEP_KEYS.iter().find(|key| **key == given);
+        known.map(|key| StepKey(key)).ok_or_else(|| D::Error::unknown_field(&given, &STEP_KEYS))
+    }
 }
 
 impl RawStep {
-    /// Returns name and position of each key that is present, except those that every step may have.
-    pub(super) fn keys(&self) -> Vec<(&'static str, std::ops::Range<usize>)> {
-        let mut keys = Vec::new();
-        macro_rules! note {
-            ($($field:ident $name:literal),* $(,)?) => {
-                $(if let Some(value) = &self.$field { keys.push(($name, value.span())); })*
-            };
-        }
-        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length", block "block", depth "depth", parallel "parallel");
-        note!(size "size", exclusive "exclusive", info "info", directory "directory", pattern "pattern", code "code", share "share",
-            time "time");
-        keys
+    pub(super) fn has(&self, key: &'static str) -> bool {
+        self.0.contains_key(&StepKey(key))
+    }
+
+    /// Returns the first key that not every step may have and `known` lacks, and the position of its value.
+    pub(super) fn foreign_key(&self, known: &[&str]) -> Option<(&'static str, Range<usize>)> {
+        let foreign = self.0.iter().filter(|(key, _)| !known.contains(&key.0) && !COMMON_KEYS.contains(&key.0));
+        foreign.map(|(key, value)| (key.0, value.span())).min_by_key(|(_, span)| span.start)
     }
 }
 

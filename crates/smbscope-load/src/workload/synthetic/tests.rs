@@ -1,4 +1,4 @@
-use super::super::{Action, Scenarios, Script, UserSeat, Workload, WorkloadSource};
+use super::super::{Action, Expected, Scenarios, Script, UserSeat, Workload, WorkloadSource};
 use super::*;
 use proptest::prelude::*;
 use smbscope_wire::status::NtStatus;
@@ -610,4 +610,52 @@ fn a_depth_hands_out_many_blocks_together_and_all_of_the_file() {
     let single =
         with_steps(r#"{ do = "open", file = "next" }, { do = "read", length = 10, depth = 2 }, { do = "close" }"#);
     assert!(error(&single).contains("a single transfer has no depth"), "{}", error(&single));
+}
+
+#[test]
+fn a_deletion_opens_the_new_file_marks_it_and_closes_it() {
+    let steps = r#"{ do = "open", file = "new", access = "write" }, { do = "close" }, { do = "delete" }"#;
+    let mut script = script(&with_steps(steps));
+    let steps: Vec<(String, bool)> = (0..8)
+        .map(|_| {
+            let step = script.next().unwrap();
+            (format!("{:?}", step.action).replace("HandleSlot(0)", "0"), step.completes)
+        })
+        .collect();
+    let open = r#"Open { slot: 0, path: "bench\\user00001\\new\\file00000001.dat", access: 65664, share: 7, disposition: Open"#;
+    assert!(steps[4].0.starts_with(open) && !steps[4].1, "{}", steps[4].0);
+    assert_eq!(steps[5..7], [("SetDelete(0, true)".to_owned(), false), ("Close(0)".to_owned(), true)]);
+    assert!(steps[7].0.contains("file00000002.dat") && steps[7].0.contains("Create"), "{}", steps[7].0);
+    let set = error(&with_steps(r#"{ do = "query" }, { do = "delete" }"#));
+    assert!(set.contains("no file that this step may delete"), "{set}");
+}
+
+#[test]
+fn servers_and_folders_delete_what_was_made() {
+    use crate::engine::{LiveFigures, RampPlan, StopFlag, run};
+    use smbscope_client::SessionOptions;
+    use smbscope_testkit::server;
+    let steps = r#"{ do = "open", file = "new", access = "write" }, { do = "close" }, { do = "delete" }"#;
+    let workload = Workload::toml("my.toml", &with_steps(steps), WorkloadSource::BuiltIn).unwrap();
+    let scripts = |number| -> Box<dyn Script> { Box::new(workload.script(&seat(number, 1))) };
+    let server = server::ScriptedServer::start(server::Script::new()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let user = folder.path().join("bench/user00001");
+    std::fs::create_dir_all(&user).unwrap();
+    let options = SessionOptions::new("localhost", server.address(), "share");
+    for options in [
+        SessionOptions { dialect: Dialect::NtLm012, ..options.clone() },
+        SessionOptions { dialect: Dialect::Smb2(0x0311), ..options.clone() },
+        SessionOptions { folder: Some(folder.path().to_owned()), ..options.clone() },
+    ] {
+        let plan = RampPlan { warmup: Duration::ZERO, duration: Duration::from_millis(200), ..RampPlan::default() };
+        let runs = run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &StopFlag::new()).unwrap();
+        let operation = &runs[0].operations[0];
+        let name = format!("{} {:?}", options.dialect, options.folder);
+        assert!(operation.service.count() > 0 && operation.unexpected.is_empty(), "{name}: {operation:?}");
+        assert!(runs[0].failures.is_empty(), "{name}: {:?}", runs[0].failures);
+    }
+    assert!(server.counters().count(smbscope_wire::smb2::Smb2Command::SET_INFO) > 0);
+    // The user may have been stopped within an operation.
+    assert!(std::fs::read_dir(user.join("new")).unwrap().count() <= 1);
 }

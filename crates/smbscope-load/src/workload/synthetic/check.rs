@@ -1,23 +1,23 @@
 //! Validates a TOML workload and compiles it to steps, or returns an error with position and remedy.
 
-mod steps;
-
+use super::compile::{OpenHandle, StepContext};
+use super::source::{
+    ProblemWithHint, RawFiles, RawOperation, RawScenarios, RawStep, RawWorkload, TomlSource, size, sizes, time, times,
+};
+use super::{OperationOrder, Parsed, Synthetic, SyntheticStep};
 use crate::workload::draw::{SizeDistribution, Times};
 use crate::workload::error::suggest;
 use crate::workload::file_set::FileSet;
-use crate::workload::synthetic::source::{
-    ProblemWithHint, RawFiles, RawOperation, RawScenarios, RawStep, RawWorkload, TomlSource, size, sizes, time, times,
-};
-use crate::workload::synthetic::{Choose, OperationOrder, Parsed, Synthetic, SyntheticStep};
 use crate::workload::{CreatedPaths, Scenarios, WorkloadError};
 use smbscope_model::units;
 use smbscope_stats::Random;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use toml::{Spanned, Value};
 
 /// Maximum number of steps in an operation, including repetitions.
-const MOST_STEPS: usize = 100_000;
+pub(super) const MOST_STEPS: usize = 100_000;
 /// Repetitions of an operation; more are refused.
 const TIMES_MAX: i64 = 1_000_000_000;
 const MOST_FILES: i64 = 10_000_000;
@@ -73,11 +73,8 @@ pub(in crate::workload) fn parse(file: &str, text: &str) -> Result<Parsed, Workl
         choices.push((if order == OperationOrder::Random { total } else { count }, lines));
     }
     if total == 0 {
-        return Err(source.error(
-            raw.operation[0].span(),
-            "every operation has the weight 0",
-            "give one a weight above 0",
-        ));
+        let hint = "give one a weight above 0";
+        return Err(source.error(raw.operation[0].span(), "every operation has the weight 0", hint));
     }
     let think = match &raw.think {
         Some(value) => times(value.get_ref()).map_err(|wrong| checker.wrong(value.span(), wrong))?,
@@ -87,6 +84,7 @@ pub(in crate::workload) fn parse(file: &str, text: &str) -> Result<Parsed, Workl
     let Checker { mut files, operations, slots, makes, .. } = checker;
     files.own_directories |= makes;
     let salt = name_salt(raw.name.get_ref());
+    let files = Arc::new(files);
     let synthetic = Synthetic {
         operations,
         choices,
@@ -103,13 +101,6 @@ pub(in crate::workload) fn parse(file: &str, text: &str) -> Result<Parsed, Workl
     Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
 }
 
-#[derive(Debug, Clone, Copy)]
-struct OpenHandle {
-    slot: u32,
-    access: u32,
-    file: Choose,
-}
-
 /// Parses the size of files, including `{ total = … }`.
 fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<SizeDistribution, ProblemWithHint> {
     let total = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("total"));
@@ -121,19 +112,13 @@ fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<SizeDistribution, 
     Ok(SizeDistribution::adding_up_to(bytes, files, seed))
 }
 
-struct Checker<'t> {
-    source: TomlSource<'t>,
-    files: FileSet,
+pub(super) struct Checker<'t> {
+    pub(super) source: TomlSource<'t>,
+    pub(super) files: FileSet,
     operations: Vec<String>,
-    slots: u32,
-    always_open: BTreeMap<String, OpenHandle>,
-    makes: bool,
-}
-
-struct StepContext {
-    open: BTreeMap<String, OpenHandle>,
-    file: Option<Choose>,
-    directory: bool,
+    pub(super) slots: u32,
+    pub(super) always_open: BTreeMap<String, OpenHandle>,
+    pub(super) makes: bool,
 }
 
 impl Checker<'_> {
@@ -167,11 +152,8 @@ impl Checker<'_> {
     fn scenarios(&self, raw: &RawScenarios, order: OperationOrder) -> Result<Scenarios, WorkloadError> {
         if order == OperationOrder::Sequence {
             let hint = "remove order = \"sequence\", or [scenarios]";
-            return Err(self.source.error(
-                raw.rate.span(),
-                "scenarios are drawn at random, and a sequence is not",
-                hint,
-            ));
+            let what = "scenarios are drawn at random, and a sequence is not";
+            return Err(self.source.error(raw.rate.span(), what, hint));
         }
         let rate = units::rate(raw.rate.get_ref()).ok().filter(|rate| *rate > 0.0 && rate.is_finite());
         let rate = rate.ok_or_else(|| {
@@ -194,12 +176,9 @@ impl Checker<'_> {
         let mut known = StepContext { open: BTreeMap::new(), file: None, directory: false };
         let mut lines = Vec::new();
         for step in steps {
-            if let Some(counts_as) = &step.get_ref().counts_as {
-                return Err(self.source.error(
-                    counts_as.span(),
-                    "what [start] does is not counted",
-                    "remove counts_as",
-                ));
+            if let Some(counts_as) = self.source.value::<String>(step.get_ref(), "counts_as")? {
+                let what = "what [start] does is not counted";
+                return Err(self.source.error(counts_as.span(), what, "remove counts_as"));
             }
             self.step(step, None, &mut known, &mut lines)?;
         }
@@ -217,11 +196,8 @@ impl Checker<'_> {
             }
             (OperationOrder::Sequence, Some(weight), _) => {
                 let hint = "write times = 3 to perform it three times in a row";
-                Err(self.source.error(
-                    weight.span(),
-                    "operations are performed in sequence, so none has a weight",
-                    hint,
-                ))
+                let what = "operations are performed in sequence, so none has a weight";
+                Err(self.source.error(weight.span(), what, hint))
             }
             (OperationOrder::Random, weight, None) => {
                 Ok(weight.map_or(Ok(1), |weight| self.number(weight, "weight", 0, 1_000_000))? as u64)
@@ -253,16 +229,13 @@ impl Checker<'_> {
         let mut known = StepContext { open: self.always_open.clone(), file: None, directory: false };
         let mut lines = Vec::new();
         for step in &raw.steps {
-            let name = step.get_ref().counts_as.as_ref().unwrap_or(&raw.name);
-            let index = self.operation_index(name.get_ref());
+            let counts_as = self.source.value(step.get_ref(), "counts_as")?;
+            let index = self.operation_index(counts_as.as_ref().unwrap_or(&raw.name).get_ref());
             self.step(step, Some(index), &mut known, &mut lines)?;
             if lines.len() > MOST_STEPS {
                 let hint = "repeat less: the operations themselves are repeated without end";
-                return Err(self.source.error(
-                    step.span(),
-                    format!("the operation has more than {MOST_STEPS} steps"),
-                    hint,
-                ));
+                let what = format!("the operation has more than {MOST_STEPS} steps");
+                return Err(self.source.error(step.span(), what, hint));
             }
         }
         if let Some(name) = known.open.keys().find(|name| !self.always_open.contains_key(*name)) {
@@ -285,7 +258,7 @@ impl Checker<'_> {
         })
     }
 
-    fn named<T: Copy>(
+    pub(super) fn named<T: Copy>(
         &self,
         value: Option<&Spanned<String>>,
         key: &str,
@@ -300,7 +273,7 @@ impl Checker<'_> {
         })
     }
 
-    fn number(&self, value: &Spanned<i64>, key: &str, least: i64, most: i64) -> Result<i64, WorkloadError> {
+    pub(super) fn number(&self, value: &Spanned<i64>, key: &str, least: i64, most: i64) -> Result<i64, WorkloadError> {
         let number = *value.get_ref();
         if (least..=most).contains(&number) {
             return Ok(number);

@@ -1,0 +1,84 @@
+//! `list`, `make_directory` and `remove_directory`.
+
+use super::{StepField, StepKind, act, names};
+use crate::workload::action::Action;
+use crate::workload::paths::{Last, below};
+use smbscope_client::Info;
+use toml::Spanned;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Directory {
+    Random,
+    New,
+}
+
+const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
+const LIST_INFOS: [(&str, Info); 6] = [
+    ("both", Info::FILE_BOTH_DIRECTORY_INFORMATION),
+    ("directory", Info::FILE_DIRECTORY_INFORMATION),
+    ("full", Info::FILE_FULL_DIRECTORY_INFORMATION),
+    ("names", Info::FILE_NAMES_INFORMATION),
+    ("id_both", Info::FILE_ID_BOTH_DIRECTORY_INFORMATION),
+    ("id_full", Info::FILE_ID_FULL_DIRECTORY_INFORMATION),
+];
+
+const DIRECTORY: StepField = StepField {
+    key: "directory",
+    names: &names(&DIRECTORIES),
+    about: "`\"random\"`: of the set; `\"new\"`: where the user creates files",
+    default: "",
+};
+const PATTERN: StepField = StepField::new("pattern", "`\"*\"`", "name with wildcards");
+const INFO: StepField = StepField { key: "info", names: &names(&LIST_INFOS), about: "", default: "" };
+
+pub(super) const LIST: StepKind = StepKind::new("list", "lists a directory", &[DIRECTORY, PATTERN, INFO], |step| {
+    let directory = step.choice(&DIRECTORY, &DIRECTORIES)?;
+    match directory {
+        Directory::Random => step.must_have_files()?,
+        Directory::New => step.makes_files(),
+    }
+    let given = step.value::<String>(&PATTERN)?;
+    let span = given.as_ref().map_or_else(|| step.span(), Spanned::span);
+    let hint = "write a pattern such as \"*.txt\"";
+    let pattern = below(given.as_ref().map_or("*", |pattern| pattern.get_ref()), Last::Pattern)
+        .map_err(|what| step.error_at(span.clone(), what, hint))?;
+    if pattern.is_empty() || pattern.contains('\\') {
+        return Err(step.error_at(span, "the pattern is not a name", hint));
+    }
+    let info = step.choice(&INFO, &LIST_INFOS)?;
+    Ok(act(move |user| {
+        match directory {
+            Directory::Random => {
+                let number = user.random.below(u64::from(user.files.directories)) as u32;
+                user.write_set_directory(number);
+            }
+            Directory::New => user.path.clone_from(&user.own),
+        }
+        user.path.push('\\');
+        user.path.push_str(&pattern);
+        Action::List { pattern: &user.path, info, most: 0 }
+    }))
+});
+
+pub(super) const MAKE_DIRECTORY: StepKind = StepKind::new("make_directory", "creates a directory", &[], |step| {
+    step.makes_files();
+    step.known.directory = true;
+    Ok(act(|user| {
+        user.made += 1;
+        user.directory = user.made;
+        user.write_directory();
+        Action::MakeDirectory(&user.path)
+    }))
+});
+
+pub(super) const REMOVE_DIRECTORY: StepKind = StepKind::new("remove_directory", "removes it", &[], |step| {
+    if !std::mem::take(&mut step.known.directory) {
+        let hint = "make one in a step before: { do = \"make_directory\" }";
+        return Err(step.error("there is no directory to remove", hint));
+    }
+    let remove = act(|user| {
+        user.write_directory();
+        Action::RemoveDirectory(&user.path)
+    });
+    Ok(remove.once())
+});

@@ -1,0 +1,177 @@
+//! The steps of TOML workloads.
+//!
+//! A step is one [`StepKind`] constant: its manual entry, its fields, and a function that checks it ([`StepCompiler`])
+//! and returns the actions that a user performs ([`SyntheticUser`]). Related steps share a file. [`STEPS`] makes them
+//! known to the parser and to docs/workloads.md.
+
+mod control;
+mod delete;
+mod directory;
+mod handle;
+mod open;
+mod query;
+mod remove;
+mod session;
+mod transfer;
+mod walk;
+
+use super::compile::StepCompiler;
+use super::user::{Choose, SyntheticUser};
+use crate::workload::WorkloadError;
+use crate::workload::action::{Action, Expected};
+use smbscope_model::Dialect;
+use smbscope_wire::status::NtStatus;
+use std::fmt;
+
+/// All steps, in the order of the manual.
+pub const STEPS: &[StepKind] = &[
+    open::OPEN,
+    open::CLOSE,
+    transfer::READ,
+    transfer::WRITE,
+    handle::FLUSH,
+    handle::LOCK,
+    handle::UNLOCK,
+    query::QUERY_OPEN,
+    query::QUERY,
+    query::QUERY_FILE_SYSTEM,
+    handle::SET_TIMES,
+    handle::SET_SIZE,
+    directory::LIST,
+    remove::REMOVE,
+    delete::DELETE,
+    remove::RENAME,
+    directory::MAKE_DIRECTORY,
+    directory::REMOVE_DIRECTORY,
+    transfer::OPEN_READ_CLOSE,
+    walk::WALK,
+    control::IOCTL,
+    session::SESSION_SETUP,
+    session::TREE_CONNECT,
+    session::ECHO,
+    session::THINK,
+];
+
+#[derive(Debug)]
+pub struct StepKind {
+    /// Value of `do`.
+    pub name: &'static str,
+    /// Manual entry, without a full stop.
+    pub about: &'static str,
+    /// Keys of its own.
+    pub fields: &'static [StepField],
+    pub(super) compile: Compile,
+}
+
+type Compile = fn(&mut StepCompiler<'_, '_>) -> Result<CompiledStep, WorkloadError>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepField {
+    pub key: &'static str,
+    /// Values with a name. Without `default`, the first is the default.
+    pub names: &'static [&'static str],
+    /// Other values with their unit, and notes about the names.
+    pub about: &'static str,
+    pub default: &'static str,
+}
+
+impl StepKind {
+    const fn new(name: &'static str, about: &'static str, fields: &'static [StepField], compile: Compile) -> StepKind {
+        StepKind { name, about, fields, compile }
+    }
+}
+
+impl StepField {
+    const fn new(key: &'static str, default: &'static str, about: &'static str) -> StepField {
+        StepField { key, names: &[], about, default }
+    }
+}
+
+/// Keys of every step.
+pub(super) const COMMON_KEYS: [&str; 4] = ["do", "expect", "counts_as", "repeat"];
+
+const REQUIRED: &str = "required";
+pub(super) const OF: StepField =
+    StepField::new("of", "the only open file, otherwise `\"file\"`", "name of an open file");
+pub(super) const FILE: StepField = StepField {
+    key: "file",
+    names: &names(&Choose::NAMED),
+    about: "`\"next\"`: first to last, then again; `\"same\"`: the file of the step before; `\"new\"`: a unique name; \
+            `\"missing\"`: a name that never exists",
+    default: "`\"same\"`, in a first step `\"random\"`",
+};
+
+/// Returns the names of a list of named values.
+const fn names<T: Copy, const N: usize>(list: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = list[at].0;
+        at += 1;
+    }
+    names
+}
+
+/// An action of a step, which may have several.
+pub(super) struct Part<'u> {
+    pub(super) action: Action<'u>,
+    pub(super) is_last: bool,
+    /// True if the action completes an operation, even if further ones of the step follow.
+    pub(super) completes: bool,
+}
+
+pub(super) struct CompiledStep {
+    perform: Box<dyn for<'u> Fn(&'u mut SyntheticUser) -> Part<'u> + Send + Sync>,
+    pub(super) expected: Expected,
+    pub(super) can_repeat: bool,
+    pub(super) is_counted: bool,
+    /// True if several commands can be outstanding.
+    pub(super) is_queued: bool,
+    limit: Option<DialectLimit>,
+}
+
+/// Returns name and reason if the dialect can't perform the step.
+type DialectLimit = Box<dyn Fn(Dialect) -> Option<(String, &'static str)> + Send + Sync>;
+
+/// Returns a step of one action.
+fn act(action: impl for<'u> Fn(&'u mut SyntheticUser) -> Action<'u> + Send + Sync + 'static) -> CompiledStep {
+    in_parts(move |user| Part { action: action(user), is_last: true, completes: true })
+}
+
+/// Returns a step of several actions, which keeps its position in [`SyntheticUser::progress`].
+fn in_parts(perform: impl for<'u> Fn(&'u mut SyntheticUser) -> Part<'u> + Send + Sync + 'static) -> CompiledStep {
+    CompiledStep {
+        perform: Box::new(perform),
+        expected: Expected::Success,
+        can_repeat: true,
+        is_counted: true,
+        is_queued: false,
+        limit: None,
+    }
+}
+
+impl CompiledStep {
+    pub(super) fn perform<'u>(&self, user: &'u mut SyntheticUser) -> Part<'u> {
+        (self.perform)(user)
+    }
+
+    pub(super) fn unsupported_in(&self, dialect: Dialect) -> Option<(String, &'static str)> {
+        self.limit.as_ref()?(dialect)
+    }
+
+    fn once(self) -> CompiledStep {
+        CompiledStep { can_repeat: false, ..self }
+    }
+
+    /// Expects OBJECT_NAME_NOT_FOUND if the file is missing on purpose.
+    fn finding(self, file: Choose) -> CompiledStep {
+        let missing = Expected::Status(NtStatus::OBJECT_NAME_NOT_FOUND);
+        CompiledStep { expected: if file == Choose::Missing { missing } else { self.expected }, ..self }
+    }
+}
+
+impl fmt::Debug for CompiledStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompiledStep").field("expected", &self.expected).finish_non_exhaustive()
+    }
+}
