@@ -1,7 +1,7 @@
-// Colours by what they stand for. They are variables of the style sheet, which has them for light, dark and paper; the
-// hues are those of Okabe and Ito, which the colour-blind can tell apart. No meaning rests on a colour alone.
+// Colours by meaning, as variables of the style sheet, which defines them for light and dark mode. The hues are Okabe and
+// Ito's, chosen for colour-blind readers. No meaning depends on colour alone.
 
-/** Groups of commands: colour, and the dashes of their lines. */
+/** Colour and dash pattern of each command group. */
 const GROUPS: Record<string, [string, string]> = {
   Read: ["blue", ""],
   Write: ["vermilion", "12 3"],
@@ -36,7 +36,7 @@ export function groupStroke(group: string): Stroke {
   return { colour: `var(--${name})`, dashes };
 }
 
-/** By the index among series that have no colour of their own. */
+/** Returns the stroke of a series without a colour of its own, by its index. */
 export function seriesStroke(index: number): Stroke {
   const [name, dashes] = SERIES[index % SERIES.length] ?? ["grey", ""];
   return { colour: `var(--${name})`, dashes };

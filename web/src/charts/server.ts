@@ -1,7 +1,7 @@
-// Panels of what a load cost the server: beneath those of response time and throughput, on the same axis.
+// Panels of server metrics, below response time and throughput on the same axis.
 import { bytesPanel, type Panel, percentPanel, type Series, timePanel } from "./lines";
 
-/** A figure of a metric, as documents name it. */
+/** Statistic of a server metric. */
 export interface ServerFigure {
   name: string;
   metric: string;
@@ -12,11 +12,11 @@ interface Part {
   title: string;
   panel(title: string, height: number, series: Series[]): Panel;
   figures: readonly ServerFigure[];
-  /** Only beside each other in one panel, and so of one server. */
+  /** Drawn in one panel only, and so for a single server. */
   together?: true;
 }
 
-/** Means of the time inside smbd, by Samba's own profile. */
+/** Mean times inside smbd, from Samba's profiling. */
 export const INSIDE_SAMBA: readonly ServerFigure[] = [
   { name: "Create in Samba", metric: "samba_create_time", of: "mean" },
   { name: "Close in Samba", metric: "samba_close_time", of: "mean" },
@@ -27,7 +27,7 @@ export const INSIDE_SAMBA: readonly ServerFigure[] = [
 
 const PARTS: readonly Part[] = [
   {
-    title: "Processors of the server",
+    title: "Server CPU",
     panel: percentPanel,
     figures: [
       { name: "Server CPU", metric: "cpu", of: "mean" },
@@ -35,7 +35,7 @@ const PARTS: readonly Part[] = [
     ],
   },
   {
-    title: "Samba, of one processor",
+    title: "Samba CPU (100% is one processor)",
     panel: percentPanel,
     figures: [{ name: "Samba CPU", metric: "samba_cpu", of: "mean" }],
   },
@@ -46,7 +46,7 @@ const PARTS: readonly Part[] = [
     together: true,
   },
   {
-    title: "Disks of the server",
+    title: "Server disk throughput",
     panel: bytesPanel,
     figures: [
       { name: "Disk read", metric: "disk_read", of: "mean" },
@@ -60,7 +60,7 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-/** Measures of studies that are figures of the server, and how those are called here. */
+/** Names used here for measures of studies that are server metrics. */
 export const MEASURES: Readonly<Record<string, string>> = {
   server_cpu: "Server CPU",
   samba_cpu: "Samba CPU",
@@ -69,7 +69,7 @@ export const MEASURES: Readonly<Record<string, string>> = {
 
 const HEIGHT = 100;
 
-/** Of one server: the figures of a panel are its lines. */
+/** Creates the panels of one server, with a line per figure. */
 export function serverPanels(series: (figure: ServerFigure, index: number) => Series): Panel[] {
   let index = 0;
   return PARTS.map(({ title, panel, figures }) =>
@@ -77,14 +77,14 @@ export function serverPanels(series: (figure: ServerFigure, index: number) => Se
   ).filter((panel) => panel.series.length > 0);
 }
 
-/** Of several servers, whose lines have the same names in every panel: a panel for each figure that any of them has. */
+/** Creates the panels of several servers: one per figure, with a line per server. */
 export function serversPanels(series: (figure: ServerFigure) => Series[]): Panel[] {
   return PARTS.filter(({ together }) => !together)
     .flatMap(({ panel, figures }) => figures.map((figure) => panel(figure.name, HEIGHT, series(figure))))
     .filter((panel) => panel.series.some(isSomething));
 }
 
-/** A disk that nothing was read from needs no line. */
+/** Returns false for a line that is always zero. */
 function isSomething({ points }: Series): boolean {
   return points.some(([, value]) => value > 0);
 }

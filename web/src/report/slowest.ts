@@ -1,4 +1,4 @@
-// The slowest exchanges, with what it takes to find each in Wireshark.
+// The slowest commands, with a Wireshark filter for each.
 import { type PartKey, segment, slimBar } from "../charts/split";
 import { copyButton } from "../lib/clipboard";
 import { clock, duration, percent } from "../lib/format";
@@ -8,7 +8,7 @@ import type { SlowExchange } from "../types/report";
 import { endpoint } from "./connections";
 import { commandName } from "./figures";
 
-/** A display filter for the packets of an exchange that are in one file; Wireshark wants commas since 4.0. */
+/** Builds a display filter for the packets in the request's file. Wireshark requires commas since 4.0. */
 export function wiresharkFilter(exchange: SlowExchange): string {
   const elsewhere = exchange.response_capture !== null && exchange.response_capture !== exchange.capture;
   const packets = [exchange.request_first_packet, exchange.request_last_packet];
@@ -17,10 +17,10 @@ export function wiresharkFilter(exchange: SlowExchange): string {
   return `frame.number in {${known.join(", ")}}`;
 }
 
-/** What a capture tells of an exchange beside its times. */
+/** Columns that need a capture. */
 const packetColumns: Column<SlowExchange>[] = [
   timeColumn("Server", (row) => row.server_time_ns, {
-    help: "Service time less the round trip",
+    help: "Service time minus the round trip",
     exported: "Server time (ns)",
   }),
   textColumn("Packets", wiresharkFilter, {
@@ -35,7 +35,7 @@ const packetColumns: Column<SlowExchange>[] = [
   }),
 ];
 
-/** The slowest commands; those that come from a capture can be looked up there. */
+/** Creates the table of the slowest commands. `captured` adds packet numbers. */
 export function slowestTable(slowest: readonly SlowExchange[], captured: boolean): HTMLElement {
   const files = new Set(slowest.flatMap((row) => [row.capture, row.response_capture ?? row.capture]));
   const columns: Column<SlowExchange>[] = [
@@ -50,13 +50,13 @@ export function slowestTable(slowest: readonly SlowExchange[], captured: boolean
       kind: "other",
       width: 8,
       private: true,
-      help: "Request, waiting for the response, response; sorts by the share of the waiting",
+      help: "Request, wait for the response, response. Sorts by the share of the wait",
       value: (row) => (row.service_time_ns === null ? null : row.service_time_ns / Math.max(1, row.response_time_ns)),
       text: () => "",
       cell: phases,
     },
     ...(captured ? packetColumns : []),
-    textColumn("At (UTC)", (row) => clock(row.request_first_ns)),
+    textColumn("Start (UTC)", (row) => clock(row.request_first_ns)),
     textColumn("Client", (row) => endpoint(row.client, row.client_port)),
     textColumn("User", (row) => row.user, { width: 12, screenOnly: true }),
     textColumn("Status", (row) => (row.status === "STATUS_SUCCESS" ? null : row.status), {
@@ -66,7 +66,7 @@ export function slowestTable(slowest: readonly SlowExchange[], captured: boolean
     ...(captured && files.size > 1 ? [textColumn<SlowExchange>("File", (row) => row.capture, { cutStart: true })] : []),
   ];
   return table({
-    caption: "The slowest exchanges",
+    caption: "Slowest commands",
     columns,
     rows: slowest,
     time: (row) => [row.request_first_ns, row.request_first_ns],
@@ -79,7 +79,7 @@ function packets(row: SlowExchange): string {
   return `${half(row.request_first_packet, row.request_last_packet)} → ${half(row.response_first_packet, row.response_last_packet)}`;
 }
 
-/** The phases of one exchange as a bar. */
+/** Draws the phases of one command as a bar. */
 function phases(row: SlowExchange): HTMLElement {
   const {
     request_transfer_ns: request,

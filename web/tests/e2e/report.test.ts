@@ -38,7 +38,7 @@ test("the first screen names the culprit and what supports it", async ({ open })
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(900);
 });
 
-test("SMB1 in use is the first thing on the page, and there is nothing where nobody uses it", async ({ open }) => {
+test("the SMB1 notice is at the top of the page, if SMB1 is in use", async ({ open }) => {
   const sentence = "SMB1 in use: 10.20.1.7 (LAB\\dave) on share data of 10.20.0.1:445, 1 of 12 connections";
   const smb1 = { connections: 1, clients: ["10.20.1.7"], servers: ["10.20.0.1:445"], users: [], shares: [], sentence };
   const page = await open({ ...report, smb1 });
@@ -51,9 +51,9 @@ test("what both sides offered is there with its outcome, for all and for each co
   const page = await open(report);
   const row = page.locator("#negotiation tr").filter({ hasText: "Multichannel" });
   await expect(row).toHaveText(/Multichannel\s*no\s*yes\s*not available: the client does not offer it/);
-  await expect(page.locator("#negotiation")).toContainText("the negotiation was not captured");
+  await expect(page.locator("#negotiation")).toContainText("was not captured, so the offered features are unknown");
   await tableOf(page, "Connections").locator("tbody button.link").first().click();
-  await expect(page.getByRole("dialog").getByRole("table", { name: "What both sides offered" })).toBeVisible();
+  await expect(page.getByRole("dialog").getByRole("table", { name: "Offered features" })).toBeVisible();
 });
 
 test("repeated reads are listed with their files", async ({ open }) => {
@@ -69,7 +69,7 @@ test("what to look at next can be pasted", async ({ open, context }) => {
   await page.locator(".next").getByRole("button").last().click();
   await expect(page.locator(".next").getByRole("button").last()).toHaveText("Copied");
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(report.answer.next[1]?.command);
-  // It is on the first screen, which answers.
+  // It is above the fold.
   const box = await page.locator(".next").boundingBox();
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(900);
   await open(answered({ next: [] }));
@@ -83,7 +83,7 @@ test("the parts of the time are as wide as their shares", async ({ open }) => {
   const bar = page.locator(".head .split-bar").first();
   const whole = (await bar.boundingBox())?.width ?? 0;
   const client = (await bar.locator(".part-think").boundingBox())?.width ?? 0;
-  // But for the gaps of a pixel between the parts.
+  // Segments have gaps of a pixel.
   expect(client / whole).toBeCloseTo(split.think_ns / split.elapsed_ns, 1);
   const row = page
     .locator(".legend-table tr")
@@ -129,15 +129,13 @@ test("a part of the time can be looked at by mouse and by keyboard", async ({ op
   await page.keyboard.press("+");
   await expect(all).toBeEnabled();
   await page.keyboard.press("ArrowRight");
-  await expect(page.locator("#time .readout").first()).toContainText(/commands? began|nothing outstanding/);
+  await expect(page.locator("#time .readout").first()).toContainText(/commands? started|nothing outstanding/);
   await expect(page.locator("#time .timed .cursor line")).toHaveCount(1);
   await page.keyboard.press("Escape");
   await expect(all).toBeDisabled();
 });
 
-test("what is zoomed to filters the tables that have a time, and the others say that they do not follow", async ({
-  open,
-}) => {
+test("the zoomed period filters timed tables, and the others say that they ignore it", async ({ open }) => {
   const page = await open(report);
   const chart = page.locator("#time svg.chart").first();
   await chart.focus();
@@ -148,15 +146,17 @@ test("what is zoomed to filters the tables that have a time, and the others say 
   const { width_ns: width, bins } = report.heatmap;
   const [first, last] = [bins[0]?.start_ns ?? 0, (bins.at(-1)?.start_ns ?? 0) + width];
   const within = (at: number, slack: number) => Math.abs(at - (first + last) / 2) < (last - first) / 16 + slack;
-  const rows = await tableOf(page, "The slowest exchanges").locator(".table-status").innerText();
+  const rows = await tableOf(page, "Slowest commands").locator(".table-status").innerText();
   const shown = Number(/^(\d+) of 100.rows in /.exec(rows)?.[1]);
   const count = (slack: number) => report.slowest.filter((slow) => within(slow.request_first_ns, slack)).length;
   expect(shown).toBeGreaterThanOrEqual(count(-2 * width));
   expect(shown).toBeLessThanOrEqual(count(2 * width));
   expect(shown).toBeLessThan(100);
   await expect(tableOf(page, "Connections").locator(".table-status")).toContainText(/ of \d+.rows in /);
-  // Its numbers are those of the part as well.
-  await expect(page.locator("#time .readout").first()).toContainText(/UTC in intervals of .*\scommands began, median/);
+  // The readout covers the same period.
+  await expect(page.locator("#time .readout").first()).toContainText(
+    /UTC in intervals of .*\scommands started, median/,
+  );
   const files = tableOf(page, "Files");
   await expect(files).toHaveCSS("opacity", "0.5");
   expect(
@@ -165,7 +165,7 @@ test("what is zoomed to filters the tables that have a time, and the others say 
   await chip.click();
   await expect(chip).toBeHidden();
   await expect(files).toHaveCSS("opacity", "1");
-  await expect(tableOf(page, "The slowest exchanges").locator(".table-status")).toHaveText("100\u00a0rows");
+  await expect(tableOf(page, "Slowest commands").locator(".table-status")).toHaveText("100\u00a0rows");
   await expect(page.getByRole("button", { name: "Show all" })).toBeDisabled();
 });
 
@@ -195,10 +195,10 @@ test("the column that sorts and the last one are in sight, and the first one sta
   const cell = scroller.locator("tbody td").first();
   const before = await cell.boundingBox();
   await scroller.evaluate((element) => element.scrollBy(200, 0));
-  // Its first scroll draws the rows again, which must not happen between two questions.
+  // The first scroll redraws the rows, which must not happen between two measurements.
   await expect(scroller.locator("..")).toHaveClass(/moved/);
   expect((await cell.boundingBox())?.x).toBe(before?.x);
-  // A path that is too long loses its beginning, and has the whole beside the pointer.
+  // A long path is truncated at the start, and its tooltip has all of it.
   const ends = await cell.evaluate((cell) => {
     const [outer, inner] = [cell, cell.querySelector("bdi")].map((element) => element?.getBoundingClientRect());
     return { cut: (outer?.left ?? 0) - (inner?.left ?? 0), end: (outer?.right ?? 0) - (inner?.right ?? 0) };
@@ -235,7 +235,11 @@ test("the distribution has the points of the document", async ({ open }) => {
   const tail = read?.cumulative.findIndex(([, share]) => share >= 0.98) ?? -1;
   const nines = -Math.log10(1 - (read?.cumulative[tail]?.[1] ?? 0));
   expect(Math.abs((points[tail]?.[1] ?? 0) - (zero - 4 - nines * (zero - ninety)))).toBeLessThan(2);
-  await page.locator("#groups").getByRole("group", { name: "Shown" }).getByRole("button", { name: "Read" }).click();
+  await page
+    .locator("#groups")
+    .getByRole("group", { name: "Lines shown" })
+    .getByRole("button", { name: "Read" })
+    .click();
   await expect(page.locator('#groups [data-series="Read"]')).toHaveCount(0);
 });
 
@@ -250,7 +254,7 @@ test("the load curve is at the means of the document", async ({ open }) => {
     .locator('#time [data-series="Mean"] circle')
     .evaluateAll((dots) => dots.map((dot) => Number(dot.getAttribute("cy"))));
   const means = levels.map((entry) => entry.response_time.mean ?? 0);
-  // Higher is slower: the order of the dots is that of the means.
+  // Higher is slower: dots and means have the same order.
   const order = (values: number[]) => values.map((_, i) => i).sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0));
   expect(order(heights.map((y) => -y))).toEqual(order(means));
 });
@@ -276,7 +280,7 @@ test("tables sort by click and by keyboard", async ({ open }) => {
   );
 });
 
-test("tables filter, copy and save what is shown", async ({ open, context }) => {
+test("tables filter, copy and save the visible rows", async ({ open, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await open(report);
   const files = tableOf(page, "Files");
@@ -333,7 +337,7 @@ test("the slowest commands come with a filter for Wireshark", async ({ open, con
   const page = await open(report);
   const slowest = report.slowest[0];
   if (!slowest) throw new Error("no exchange");
-  await tableOf(page, "The slowest exchanges")
+  await tableOf(page, "Slowest commands")
     .getByRole("button", { name: /copy the filter/ })
     .first()
     .click();
@@ -400,7 +404,7 @@ test("further causes have their own advice, and from the fourth on they are fold
   await expect(cards).toHaveCount(4);
   await expect(cards.nth(1).locator(".advice")).toHaveText("What to do: Act.");
   await expect(cards.nth(1).locator(".cost")).toContainText("1.22 s (870 ms to 1.57 s) lost");
-  await expect(cards.nth(2).locator(".cost")).toHaveText("lost time not known");
+  await expect(cards.nth(2).locator(".cost")).toHaveText("lost time unknown");
   await expect(cards.nth(3).locator(".advice")).toBeHidden();
   await cards.nth(3).locator("summary").click();
   await expect(cards.nth(3).locator(".advice")).toBeVisible();
@@ -413,7 +417,7 @@ test("folded causes and notes are open on paper", async ({ open, page }) => {
   await expect(page.locator(".notes .advice")).toBeVisible();
 });
 
-test("notes stand apart from causes, and nothing is shown where there is nothing", async ({ open }) => {
+test("notes are separate from causes, and empty parts are hidden", async ({ open }) => {
   const page = await open(
     answered({ notes: [{ ...cause, lost_ns: null, share: null, cost: "" }], ruled_out: ["Loss."] }),
   );

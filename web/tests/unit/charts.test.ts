@@ -92,7 +92,7 @@ describe("the heat map", () => {
 });
 
 describe("axes", () => {
-  it("mark decades, and parts of them where there is room", () => {
+  it("have ticks at decades, and within them if there is room", () => {
     expect(logTicks(1_000, 100_000, 10)).toEqual([1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000]);
     expect(logTicks(1_000, 100_000, 5)).toEqual([1_000, 3_000, 10_000, 30_000, 100_000]);
     expect(logTicks(1_000, 100_000, 3)).toEqual([1_000, 10_000, 100_000]);
@@ -133,7 +133,7 @@ describe("axes", () => {
     }
   });
 
-  it("of factors go as far as there are any, and have 1", () => {
+  it("of factors cover all factors and include 1", () => {
     expect(ratioTicks(0.9, 600, 9)).toEqual([1, 2, 5, 10, 20, 50, 100, 200, 500]);
     expect(ratioTicks(0.9, 600, 6)).toEqual([1, 10, 100]);
     expect(ratioTicks(0.001, 1.1, 6)).toEqual([0.001, 0.01, 0.1, 1]);
@@ -266,7 +266,7 @@ describe("a filter for Wireshark", () => {
 });
 
 describe("a key of a breakdown", () => {
-  it("reads as words where it is empty, unknown or the rest", () => {
+  it("has words for empty, unknown and other values", () => {
     const key = { file: null, directory: "", extension: "", size: 4_096, flow_id: 1_234 };
     const texts = ["file", "directory", "extension", "size", "flow_id", "user"].map((name) => keyText(name, key));
     expect(texts).toEqual([null, "(root)", "(none)", "4.10\u00a0kB to 8.19\u00a0kB", "1,234", "(other)"]);
