@@ -88,7 +88,7 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
       ],
       "Files",
     ),
-    section("where", "Where the time went", [chosen.place((run) => split(run))]),
+    section("where", "Where the time went", [chosen.place((run) => split(run))], "Time split"),
   ];
 }
 

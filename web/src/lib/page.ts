@@ -15,13 +15,16 @@ export interface Page {
   title: string;
   /** Content between the title and the first section. */
   facts: Child[];
+  /** Parts above the sections that the navigation links to. */
+  links?: (Pick<Section, "id" | "title"> | false)[];
   sections: (Section | null)[];
   version: string;
 }
 
-export function page({ title, facts, sections, version }: Page): HTMLElement[] {
+export function page({ title, facts, links: above = [], sections, version }: Page): HTMLElement[] {
   const shown = sections.filter((section): section is Section => section !== null);
-  const links = shown.map(({ id, title, link }) => h("a", { href: `#${id}` }, link ?? title));
+  const linked: Pick<Section, "id" | "title" | "link">[] = [...above.filter((link) => link !== false), ...shown];
+  const links = linked.map(({ id, title, link }) => h("a", { href: `#${id}` }, link ?? title));
   const bar = h(
     "header",
     { class: "bar no-print" },
@@ -59,8 +62,8 @@ export function part(title: string, ...content: Child[]): HTMLElement {
 }
 
 /** Creates a subsection of the first screen, which has no section heading above it. */
-export function headPart(title: string, ...content: Child[]): HTMLElement {
-  return h("div", { class: "part" }, h("h2", {}, title), ...content);
+export function headPart(title: string, content: Child, id: string | null = null): HTMLElement {
+  return h("div", { class: "part", id }, h("h2", {}, title), content);
 }
 
 /** Creates the introduction below a heading. */

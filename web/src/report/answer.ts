@@ -1,4 +1,5 @@
 // The answer: headline, advice, evidence and caveats, as the document has them.
+import { lostTimes } from "../charts/lost";
 import { type Child, h } from "../lib/dom";
 import { unbroken } from "../lib/format";
 import { answerBox, headPart, list, whatNext } from "../lib/page";
@@ -22,6 +23,7 @@ export function firstScreen(answer: Answer, chart: Child = null, quality = ""): 
     culprit,
     markedHeadline(unbroken(headline)),
     whatToDo(answer),
+    lostTimes(answer.causes),
     evidence.length > 0 && list(evidence.map(unbroken)),
     chart,
     limits.length > 0 && h("p", { class: caveats.length > 0 ? "trust limited" : "trust" }, unbroken(limits.join(" "))),

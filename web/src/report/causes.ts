@@ -1,4 +1,6 @@
 // Causes as cards, with lost time, advice and a Wireshark filter. Notes are a plain list.
+
+import { causeId } from "../charts/lost";
 import { copyButton } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
 import { prosePercent, span, unbroken } from "../lib/format";
@@ -20,8 +22,8 @@ type Captures = readonly { name: string }[];
 
 export function causes(answer: Answer, captures: Captures): HTMLElement | null {
   if (answer.causes.length === 0) return null;
-  const cards = answer.causes.map((cause, i) => card(answer, cause, captures, i < OPEN));
-  return headPart(cards.length === 1 ? "Cause" : "Causes", h("ol", { class: "causes" }, ...cards));
+  const cards = answer.causes.map((cause, i) => card(answer, cause, i, captures));
+  return headPart("Causes", h("ol", { class: "causes" }, ...cards), "causes");
 }
 
 export function notes(answer: Answer, captures: Captures): HTMLElement | null {
@@ -30,15 +32,15 @@ export function notes(answer: Answer, captures: Captures): HTMLElement | null {
 }
 
 /** Creates a card. Leaves out the advice and the sentence that the answer already shows. */
-function card(answer: Answer, cause: Cause, captures: Captures, open: boolean): HTMLElement {
-  const isFirst = cause === answer.causes[0];
+function card(answer: Answer, cause: Cause, index: number, captures: Captures): HTMLElement {
+  const isFirst = index === 0;
   const isTold = isFirst && answer.states_first_cause;
   return h(
     "li",
-    { class: `culprit-${cause.culprit}` },
+    { class: `culprit-${cause.culprit}`, id: causeId(index) },
     h(
       "details",
-      { open },
+      { open: index < OPEN },
       h(
         "summary",
         {},

@@ -37,6 +37,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
       ...furtherParts(answer),
       keyFigures(report),
     ],
+    links: [answer.causes.length > 0 && { id: "causes", title: "Causes" }],
     version: report.generator.version,
     sections: [
       section("time", "Over time", [
@@ -118,7 +119,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
         : null,
       section("caching", "Caching", caching(report)),
       section("negotiation", "Negotiation", negotiations(report)),
-      section("where", "Where the time went", timeSplit(report)),
+      section("where", "Where the time went", timeSplit(report), "Time split"),
       section("quality", "Capture quality", [quality(report)], "Quality"),
       section("method", "How the figures are computed", [method(report)], "Method"),
     ],

@@ -389,6 +389,32 @@ test("what to do stands below the headline, and the card does not repeat either"
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(cause.wireshark);
 });
 
+test("the answer, the first cause and its lost time are above the fold, and the navigation has the causes", async ({
+  open,
+  page,
+}) => {
+  const half: Cause = { ...cause, title: "Another", lost_ns: { low: 4e9, best: 4_900_000_000, high: 5e9 } };
+  const causes = [cause, half, { ...half, title: "Without a time", lost_ns: null }];
+  for (const [width, height] of [
+    [1440, 900],
+    [390, 844],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    await open(answered({ culprit: "application", headline, states_first_cause: true, causes }));
+    const first = await page.locator(".answer .lost li").first().boundingBox();
+    expect((first?.y ?? 0) + (first?.height ?? height), `${width} pixels`).toBeLessThan(height);
+    // Bars are on one scale: the light part ends at the upper bound.
+    const ends = await page
+      .locator(".answer .lost-bar")
+      .evaluateAll((bars) => bars.map((bar) => Number((bar as HTMLElement).style.getPropertyValue("--high"))));
+    expect(ends.map((end) => Number(end.toFixed(3)))).toEqual([0.892, 0.45]);
+  }
+  await expect(page.locator(".lost .value").first()).toHaveText("9.80 s of 11.1 s (88%)");
+  await expect(page.getByRole("navigation").getByRole("link").first()).toHaveText("Causes");
+  await page.locator(".lost").getByRole("link", { name: "Another" }).click();
+  await expect(page.locator("#cause-2")).toBeInViewport();
+});
+
 test("a first cause that is not in the headline is named with its advice", async ({ open }) => {
   const page = await open(answered({ causes: [cause] }));
   await expect(page.locator(".answer .advice")).toHaveText(`What to do about “${cause.title}”: ${cause.advice}`);
