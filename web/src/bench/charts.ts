@@ -1,7 +1,7 @@
 // Charts of a ramp, as in figures 2 and 3 of Swartz (1997): response time and throughput against users, and response time
 // by group.
 import { bytesPanel, curve, lines, type Panel, ratePanel, timePanel } from "../charts/lines";
-import { groupStroke } from "../charts/palette";
+import { FIGURES, groupStroke } from "../charts/palette";
 import { serverPanels } from "../charts/server";
 import { elapsed, perSecond, short, thousands } from "../lib/format";
 import type { BenchRun, SmbscopeBenchDocument, Times } from "../types/bench";
@@ -77,8 +77,8 @@ export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
     mark: kept && { x: at(kept), text: `capacity: ${loadText(bench, load(bench, kept))}` },
     panels: [
       timePanel("Response time", 210, [
-        curve("p95", 1, runs, at, (run) => headline(run).p95, { dots: true, label: users }),
-        curve("Median", 2, runs, at, (run) => headline(run).p50),
+        curve("p95", FIGURES.p95, runs, at, (run) => headline(run).p95, { dots: true, label: users }),
+        curve("Median", FIGURES.median, runs, at, (run) => headline(run).p50),
       ]),
     ],
     interpolate: true,
@@ -94,15 +94,15 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
     curve(name, index, runs, at, value);
   const panels = [
     timePanel(open ? "Response time of operations, from their due time" : "Response time in the client", 230, [
-      line("Median", 2, (run) => headline(run).p50),
-      line("Mean", 0, (run) => headline(run).mean),
-      line("p95", 1, (run) => headline(run).p95),
+      line("Median", FIGURES.median, (run) => headline(run).p50),
+      line("Mean", FIGURES.mean, (run) => headline(run).mean),
+      line("p95", FIGURES.p95, (run) => headline(run).p95),
       ...(open ? [line("p95 of commands", 6, (run) => run.total.client.p95)] : []),
     ]),
-    ratePanel(150, [line("Commands", 3, (run) => run.operations_per_second)]),
+    ratePanel(150, [line("Commands", FIGURES.commands, (run) => run.operations_per_second)]),
     bytesPanel("Bytes per second", 110, [
-      line("Read", 5, (run) => run.bytes_read / seconds(run)),
-      line("Written", 4, (run) => run.bytes_written / seconds(run)),
+      line("Read", FIGURES.read, (run) => run.bytes_read / seconds(run)),
+      line("Written", FIGURES.written, (run) => run.bytes_written / seconds(run)),
     ]),
     ...serverPanels(({ name, metric, of }, index) =>
       line(name, index, (run) => run.server?.metrics.find((series) => series.metric === metric)?.[of]),

@@ -20,7 +20,12 @@ export function lostTimes(causes: readonly Cause[]): HTMLElement | null {
   if (known.length === 0) return null;
   const most = Math.max(1, ...known.map(({ lost_ns, active_ns }) => Math.max(lost_ns?.high ?? 0, active_ns)));
   const rows = known.map((cause) => row(cause, cause.index, most));
-  return h("div", { class: "lost" }, h("p", { class: "bar-label" }, "Time lost of active time"), h("ol", {}, ...rows));
+  return h(
+    "div",
+    { class: "lost" },
+    h("p", { class: "bar-label" }, "Time lost by cause, of the active time"),
+    h("ol", {}, ...rows),
+  );
 }
 
 function row({ title, culprit, lost_ns, active_ns }: Cause, index: number, most: number): HTMLElement {

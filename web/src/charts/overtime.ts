@@ -205,8 +205,8 @@ class OverTime {
     this.legend.replaceChildren(
       h("span", { class: "item muted" }, "Commands per cell"),
       ...items,
-      h("span", { class: "item apart" }, lineSample("var(--blue)", ""), "to clients"),
-      h("span", { class: "item" }, lineSample("var(--vermilion)", "5 2"), "to servers"),
+      h("span", { class: "item apart" }, lineSample("var(--sky)", ""), "to clients"),
+      h("span", { class: "item" }, lineSample("var(--amber)", "5 2"), "to servers"),
     );
   }
 

@@ -3,12 +3,12 @@
 
 /** Colour and dash pattern of each command group. */
 const GROUPS: Record<string, [string, string]> = {
-  Read: ["blue", ""],
-  Write: ["vermilion", "12 3"],
+  Read: ["sky", ""],
+  Write: ["amber", "12 3"],
   "Open/Close": ["green", "7 3"],
   Other: ["purple", "2 3"],
-  Session: ["sky", "9 3 2 3"],
-  Control: ["amber", "4 2"],
+  Session: ["blue", "9 3 2 3"],
+  Control: ["vermilion", "4 2"],
   Attributes: ["purple", "2 3"],
   Directory: ["purple", "5 3"],
   Locking: ["purple", "9 3"],
@@ -25,6 +25,9 @@ const SERIES: [string, string][] = [
   ["sky", "5 3"],
   ["grey", "1 3"],
 ];
+
+/** Index of figures that several charts show, so that each has one colour. Reads and writes have the group's colour. */
+export const FIGURES = { mean: 0, p95: 1, median: 2, commands: 3, written: 4, read: 5, bytes: 6 } as const;
 
 export interface Stroke {
   colour: string;

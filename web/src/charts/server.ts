@@ -1,11 +1,14 @@
 // Panels of server metrics, below response time and throughput on the same axis.
 import { bytesPanel, type Panel, percentPanel, type Series, timePanel } from "./lines";
+import { FIGURES } from "./palette";
 
 /** Statistic of a server metric. */
 export interface ServerFigure {
   name: string;
   metric: string;
   of: "mean" | "max";
+  /** Index of its stroke. Defaults to its position. */
+  index?: number;
 }
 
 interface Part {
@@ -18,10 +21,10 @@ interface Part {
 
 /** Mean times inside smbd, from Samba's profiling. */
 export const INSIDE_SAMBA: readonly ServerFigure[] = [
-  { name: "Create in Samba", metric: "samba_create_time", of: "mean" },
-  { name: "Close in Samba", metric: "samba_close_time", of: "mean" },
-  { name: "Read in Samba", metric: "samba_read_time", of: "mean" },
-  { name: "Write in Samba", metric: "samba_write_time", of: "mean" },
+  { name: "Create in Samba", metric: "samba_create_time", of: "mean", index: 2 },
+  { name: "Close in Samba", metric: "samba_close_time", of: "mean", index: 3 },
+  { name: "Read in Samba", metric: "samba_read_time", of: "mean", index: FIGURES.read },
+  { name: "Write in Samba", metric: "samba_write_time", of: "mean", index: FIGURES.written },
   { name: "Flush in Samba", metric: "samba_flush_time", of: "mean" },
 ];
 
@@ -49,8 +52,8 @@ const PARTS: readonly Part[] = [
     title: "Server disk throughput",
     panel: bytesPanel,
     figures: [
-      { name: "Disk read", metric: "disk_read", of: "mean" },
-      { name: "Disk written", metric: "disk_written", of: "mean" },
+      { name: "Disk read", metric: "disk_read", of: "mean", index: FIGURES.read },
+      { name: "Disk written", metric: "disk_written", of: "mean", index: FIGURES.written },
     ],
   },
   {
@@ -73,7 +76,7 @@ const HEIGHT = 100;
 export function serverPanels(series: (figure: ServerFigure, index: number) => Series): Panel[] {
   let index = 0;
   return PARTS.map(({ title, panel, figures }) =>
-    panel(title, HEIGHT, figures.map((figure) => series(figure, index++)).filter(isSomething)),
+    panel(title, HEIGHT, figures.map((figure) => series(figure, figure.index ?? index++)).filter(isSomething)),
   ).filter((panel) => panel.series.length > 0);
 }
 

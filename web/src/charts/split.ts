@@ -125,9 +125,47 @@ function bars(split: TimeSplitEntry): (HTMLElement | null)[] {
   return [labelledBar("All time", splitShares(split)), both ? labelledBar("Total wait", waitedShares(split)) : null];
 }
 
-/** Creates the bars for the answer. */
+/** Creates the bars for the answer, with a legend of the parts that have no room for their name. */
 export function splitEvidence(split: TimeSplitEntry): HTMLElement {
-  return h("div", { class: "evidence" }, ...bars(split));
+  return h("div", { class: "evidence" }, ...bars(split), unnamedLegend([splitShares(split), waitedShares(split)]));
+}
+
+type Shares = ReturnType<typeof splitShares>;
+
+/** Returns true if a segment has room for its name. On a phone, text needs about three times the share of the bar. */
+function hasRoom({ part, from, to }: Shares[number], phone: boolean): boolean {
+  const text = part.short ?? part.name;
+  return to - from > (phone ? 3 : 1) * (0.04 + text.length * 0.008);
+}
+
+/** Lists the parts whose name is missing in some bar. Names that are missing only on a phone are listed only there. */
+function unnamedLegend(all: readonly Shares[]): HTMLElement | null {
+  const missing = (phone: boolean) => {
+    const keys = new Set(
+      all.flatMap((shares) => shares.filter((share) => !hasRoom(share, phone))).map(({ part }) => part.key),
+    );
+    return SPLIT_PARTS.filter(({ key }) => keys.has(key));
+  };
+  const wide = missing(false);
+  return missing(true).length === 0 ? null : legendOf(missing(true), (part) => !wide.includes(part));
+}
+
+function legendOf(parts: readonly SplitPart[], narrowOnly: (part: SplitPart) => boolean = () => false): HTMLElement {
+  const items = parts.map((part) =>
+    h("span", { class: narrowOnly(part) ? "item on-narrow" : "item" }, swatch(part), part.short ?? part.name),
+  );
+  return h("div", { class: "legend split-legend" }, ...items);
+}
+
+/** Creates the legend of slim bars. Returns undefined if no row has a bar. */
+export function partsLegend(keys: Iterable<PartKey>): HTMLElement | undefined {
+  const known = new Set(keys);
+  return known.size > 0 ? legendOf(SPLIT_PARTS.filter(({ key }) => known.has(key))) : undefined;
+}
+
+/** Creates the legend of a column of time splits. */
+export function splitsLegend(splits: readonly (TimeSplitEntry | null | undefined)[]): HTMLElement | undefined {
+  return partsLegend(splits.flatMap((split) => (split ? splitShares(split).map(({ part }) => part.key) : [])));
 }
 
 /** Creates the bars with a table of the parts. */
@@ -153,13 +191,14 @@ export function splitFigure(split: TimeSplitEntry, caption: string): HTMLElement
 
 function labelledBar(label: string, shares: ReturnType<typeof splitShares>): HTMLElement {
   const bar = h("div", { class: "split-bar" });
-  for (const { part, from, to } of shares) {
+  for (const share of shares) {
+    const { part, from, to } = share;
     const piece = segment(part.key, to - from);
     piece.title = `${part.name}: ${percent(to - from, 1)}`;
     const text = part.short ?? part.name;
-    // On a phone, text needs about three times the share of the bar.
-    const fits = (width: number) => to - from > width * (0.04 + text.length * 0.008);
-    if (fits(1)) piece.append(h("span", { class: fits(3) ? "in-bar" : "in-bar in-wide" }, text));
+    if (hasRoom(share, false)) {
+      piece.append(h("span", { class: hasRoom(share, true) ? "in-bar" : "in-bar in-wide" }, text));
+    }
     bar.append(piece);
   }
   return h("div", { class: "bar-row", "aria-hidden": "true" }, h("span", { class: "bar-label" }, label), bar);

@@ -1,5 +1,5 @@
 // Table of connections, and the details of one.
-import { splitFigure } from "../charts/split";
+import { splitFigure, splitsLegend } from "../charts/split";
 import { type Child, h } from "../lib/dom";
 import { bytes, clock, counted, duration, percent, span, thousands } from "../lib/format";
 import { facts } from "../lib/page";
@@ -51,6 +51,7 @@ export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
     rows: report.connections,
     time: (row) => [row.first_ns, row.last_ns],
     sort: { title: "Commands", descending: true },
+    legend: splitsLegend(report.connections.map(({ time_split }) => time_split)),
     note: omittedNote(report.omitted.connections),
   });
 }

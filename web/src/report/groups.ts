@@ -1,6 +1,6 @@
 // Response times by command group: table, cumulative distributions and load curve.
 import { bytesPanel, curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
-import { groupStroke, type Stroke } from "../charts/palette";
+import { FIGURES, groupStroke, type Stroke } from "../charts/palette";
 import { duration, percent, short, tickDuration } from "../lib/format";
 import { type Column, countColumn, textColumn, timesColumns, waitedColumn, waitedShareColumn } from "../table/columns";
 import { table } from "../table/table";
@@ -121,11 +121,14 @@ export function loadCurve(concurrency: readonly Concurrency[]): HTMLElement | nu
       timePanel(
         "Response time",
         200,
-        [line("Mean", 0, (entry) => entry.response_time.mean), line("p95", 1, (entry) => entry.response_time.p95)],
+        [
+          line("Mean", FIGURES.mean, (entry) => entry.response_time.mean),
+          line("p95", FIGURES.p95, (entry) => entry.response_time.p95),
+        ],
         true,
       ),
-      ratePanel(110, [line("Commands", 2, perSecond)], (value) => `${short(value)}/s`),
-      bytesPanel("Bytes each second, both ways", 110, [line("Bytes", 3, throughput)]),
+      ratePanel(110, [line("Commands", FIGURES.commands, perSecond)], (value) => `${short(value)}/s`),
+      bytesPanel("Bytes each second, both ways", 110, [line("Bytes", FIGURES.bytes, throughput)]),
     ],
     interpolate: true,
   });

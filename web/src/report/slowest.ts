@@ -1,5 +1,5 @@
 // The slowest commands, with a Wireshark filter for each.
-import { type PartKey, segment, slimBar } from "../charts/split";
+import { type PartKey, partsLegend, segment, slimBar } from "../charts/split";
 import { copyButton } from "../lib/clipboard";
 import { clock, duration, percent } from "../lib/format";
 import { type Column, pathColumn, textColumn, timeColumn } from "../table/columns";
@@ -71,6 +71,7 @@ export function slowestTable(slowest: readonly SlowExchange[], captured: boolean
     rows: slowest,
     time: (row) => [row.request_first_ns, row.request_first_ns],
     sort: { title: "Took", descending: true },
+    legend: partsLegend(slowest.flatMap((row) => phaseParts(row).map(([, key]) => key))),
   });
 }
 
@@ -79,15 +80,14 @@ function packets(row: SlowExchange): string {
   return `${half(row.request_first_packet, row.request_last_packet)} → ${half(row.response_first_packet, row.response_last_packet)}`;
 }
 
-/** Draws the phases of one command as a bar. */
-function phases(row: SlowExchange): HTMLElement {
+/** Returns the phases that took time. */
+function phaseParts(row: SlowExchange): [string, PartKey, number][] {
   const {
     request_transfer_ns: request,
     service_time_ns: service,
     server_time_ns: server,
     response_transfer_ns: response,
   } = row;
-  const whole = Math.max(1, row.response_time_ns);
   const parts: [string, PartKey, number][] = [["Request", "request_transfer_ns", request ?? 0]];
   if (service !== null && server !== null) {
     parts.push(["server", "server_ns", server], ["round trip", "network_ns", service - server]);
@@ -95,10 +95,16 @@ function phases(row: SlowExchange): HTMLElement {
     parts.push(["server or network", "server_or_network_ns", service ?? 0]);
   }
   parts.push(["response", "response_transfer_ns", response ?? 0]);
+  return parts.filter(([, , ns]) => ns > 0);
+}
+
+/** Draws the phases of one command as a bar. */
+function phases(row: SlowExchange): HTMLElement {
+  const whole = Math.max(1, row.response_time_ns);
+  const parts = phaseParts(row);
   const text = parts.map(([name, , ns]) => `${name} ${duration(ns)} (${percent(ns, whole)})`).join(", ");
-  const known = parts.filter(([, , ns]) => ns > 0);
   return slimBar(
     text,
-    known.map(([, key, ns]) => segment(key, ns / whole)),
+    parts.map(([, key, ns]) => segment(key, ns / whole)),
   );
 }

@@ -1,5 +1,5 @@
 // Tables of commands, errors, files, users, clients and servers.
-import { splitBar } from "../charts/split";
+import { splitBar, splitsLegend } from "../charts/split";
 import { counted, decimal } from "../lib/format";
 import { part } from "../lib/page";
 import {
@@ -110,7 +110,17 @@ export function entities<Row extends Named>(
   ];
   if (rows.some((row) => row.time_split)) columns.push(splitColumn((row) => row.time_split ?? null));
   const sort = { title: "Total wait", descending: true };
-  return part(caption, table({ caption, columns, rows, sort, note: omittedNote(omitted) }));
+  return part(
+    caption,
+    table({
+      caption,
+      columns,
+      rows,
+      sort,
+      legend: splitsLegend(rows.map(({ time_split }) => time_split)),
+      note: omittedNote(omitted),
+    }),
+  );
 }
 
 /** Shows the time split as a bar. Sorts by the server's share. */

@@ -31,6 +31,8 @@ export interface TableOptions<Row> {
   sort?: { title: string; descending: boolean };
   /** Child rows, shown when the row is expanded. */
   children?: (row: Row) => readonly Row[];
+  /** Legend of bars in cells, below the table. */
+  legend?: HTMLElement | undefined;
   /** Text below the table. */
   note?: string | undefined;
   /** True for a filter box. Defaults to true if there are more than ten rows. */
@@ -112,6 +114,7 @@ class Table<Row> {
     );
     const attributes = { class: options.time ? "table timed" : "table", style: `--needed: ${this.needed()}` };
     this.element = h("div", attributes, this.tools(), this.scroller, this.status, this.printNote);
+    if (options.legend) append(this.element, options.legend);
     if (options.note) append(this.element, h("p", { class: "table-note" }, options.note));
     this.arrange();
     if (options.time) {

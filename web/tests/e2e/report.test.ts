@@ -415,6 +415,32 @@ test("the answer, the first cause and its lost time are above the fold, and the 
   await expect(page.locator("#cause-2")).toBeInViewport();
 });
 
+test("every segment of the time split is named in its bar or in the legend, on a desktop and on a phone", async ({
+  open,
+  page,
+}) => {
+  const shared = { ...cause, subject: { ...cause.subject, clients: 12 } };
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 844 });
+    await open(answered({ causes: [shared] }));
+    const evidence = page.locator(".answer .evidence");
+    const listed = await evidence.locator(".legend .item:visible").allInnerTexts();
+    const segments = await evidence.locator(".segment").evaluateAll((all) =>
+      all.map((segment) => {
+        const text = segment.querySelector<HTMLElement>(".in-bar");
+        const whole = text !== null && text.offsetWidth > 0 && text.scrollWidth <= text.offsetWidth;
+        return { name: /^[^:]+/.exec(segment.getAttribute("title") ?? "")?.[0], inBar: whole };
+      }),
+    );
+    expect(segments.length).toBeGreaterThan(4);
+    for (const { name, inBar } of segments)
+      expect(inBar || listed.includes(name ?? ""), `${name} at ${width}`).toBe(true);
+  }
+  for (const caption of ["Clients", "Connections", "Slowest commands"]) {
+    await expect(tableOf(page, caption).locator(".legend")).toContainText("Server");
+  }
+});
+
 test("a first cause that is not in the headline is named with its advice", async ({ open }) => {
   const page = await open(answered({ causes: [cause] }));
   await expect(page.locator(".answer .advice")).toHaveText(`What to do about “${cause.title}”: ${cause.advice}`);

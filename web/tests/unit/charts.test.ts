@@ -4,6 +4,7 @@ import { logTicks, timeText, timeTicks } from "../../src/charts/axes";
 import { bucketHigh, bucketLow, cells, classes, classOf, latencyRange, quantile } from "../../src/charts/bins";
 import { factorDomain, factorText, ratioTicks, verdictText, wrapped } from "../../src/charts/factors";
 import { valueAt } from "../../src/charts/lines";
+import { FIGURES, groupStroke, seriesStroke } from "../../src/charts/palette";
 import { splitShares, waitedTime } from "../../src/charts/split";
 import { lanes } from "../../src/charts/waterfall";
 import { levelOf } from "../../src/report/groups";
@@ -240,6 +241,15 @@ describe("a level of load", () => {
       levelOf({ outstanding_from: 2, outstanding_to: 8 }),
       levelOf({ outstanding_from: 0, outstanding_to: 1 }),
     ]).toEqual([4, 0.5]);
+  });
+});
+
+describe("the palette", () => {
+  it("has one colour for reads and one for writes, as commands and as bytes", () => {
+    expect(seriesStroke(FIGURES.read).colour).toBe(groupStroke("Read").colour);
+    expect(seriesStroke(FIGURES.written).colour).toBe(groupStroke("Write").colour);
+    const all = Object.values(FIGURES).map((index) => seriesStroke(index).colour);
+    expect(new Set(all).size).toBe(all.length);
   });
 });
 
