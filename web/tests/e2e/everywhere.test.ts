@@ -136,6 +136,43 @@ test("a narrow window does not scroll sideways", async ({ open, page }) => {
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
 });
 
+for (const [name, document] of [
+  ["report", report],
+  ["ramp", ramp()],
+  ["comparison", comparison()],
+  ["study", study()],
+] as const) {
+  test(`tables of a ${name} scroll within themselves on a phone, and their first column stays`, async ({
+    open,
+    page,
+  }) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open(document);
+    for (const summary of await page.getByText("Data table").all()) await summary.click();
+    const wrong = await page.locator("table").evaluateAll(async (tables) => {
+      const found: string[] = [];
+      for (const table of tables) {
+        const caption = table.querySelector("caption")?.textContent;
+        const scroller = table.closest(".scroller, .plain-table");
+        const right = (scroller ?? table).getBoundingClientRect().right;
+        if (right > innerWidth + 1) found.push(`${caption}: clipped`);
+        if (!scroller || scroller.scrollWidth <= scroller.clientWidth) continue;
+        const first = () =>
+          table.querySelector("tbody tr[aria-rowindex] > *, tbody tr > th")?.getBoundingClientRect().left;
+        const before = first();
+        scroller.scrollLeft = scroller.scrollWidth;
+        await new Promise(requestAnimationFrame);
+        if (Math.abs((first() ?? 0) - (before ?? 0)) > 1) found.push(`${caption}: its first column scrolled away`);
+        const last = table.querySelector("thead tr > :last-child")?.getBoundingClientRect();
+        if ((last?.right ?? 0) > right + 1) found.push(`${caption}: its last column is out of reach`);
+      }
+      return found;
+    });
+    expect(wrong).toEqual([]);
+    expect(await page.evaluate(() => globalThis.document.documentElement.scrollWidth)).toBe(390);
+  });
+}
+
 test("nothing moves after the first paint", async ({ open, page }) => {
   await page.addInitScript(() => {
     const shifts: number[] = [];
