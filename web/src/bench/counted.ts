@@ -98,7 +98,7 @@ function pointAnswer({ answer }: Shown): (HTMLElement | null)[] {
 }
 
 /** Creates the heat map. Stalls are highlighted. */
-function timeContent({ counted: { heatmap }, started_ns, duration_ns, stalls }: Shown): HTMLElement[] {
+function timeContent({ counted: { heatmap, slowest }, started_ns, duration_ns, stalls }: Shown): HTMLElement[] {
   const bands = stalls.map((stall) => ({
     ...stall,
     text: `no command was answered for ${duration(stall.duration_ns)}`,
@@ -106,7 +106,7 @@ function timeContent({ counted: { heatmap }, started_ns, duration_ns, stalls }: 
   const said = bands.map(({ start_ns, text }) => `From ${elapsed(start_ns - started_ns)} on, ${text}.`);
   const stalled = said.length > 0 ? [h("p", { class: "lead stalls" }, said.join(" "))] : [];
   if (heatmap.bins.length === 0) return stalled;
-  return [...stalled, overTime(heatmap, started_ns, started_ns + duration_ns, bands)];
+  return [...stalled, overTime(heatmap, started_ns, started_ns + duration_ns, slowest, bands)];
 }
 
 /** Sums the phases of all commands. The client cannot separate the server from the network. */

@@ -1,5 +1,5 @@
 // Arithmetic of the heat map: cells, colour classes and percentiles.
-import type { HeatMap } from "../types/report";
+import type { HeatMap, SlowExchange } from "../types/report";
 
 /** Commands that started in an interval and took a time between two edges. */
 export interface Cell {
@@ -72,6 +72,19 @@ export function classes(highest: number, most: number): number[] {
 
 export function classOf(bounds: readonly number[], count: number): number {
   return bounds.findLastIndex((bound) => bound <= count);
+}
+
+/** Command that is drawn as a point over the heat map. */
+export type SlowPoint = Pick<SlowExchange, "request_first_ns" | "response_time_ns" | "command" | "path">;
+
+/** Minimum number of points, for captures with few commands. */
+const POINTS_MIN = 10;
+
+/** Returns the slowest 1% of commands, at least ten, as far as the document lists them. */
+export function outliers(map: HeatMap, slowest: readonly SlowPoint[]): SlowPoint[] {
+  const total = map.bins.reduce((sum, { counts }) => counts.reduce((all, [, count]) => all + count, sum), 0);
+  const sorted = [...slowest].sort((a, b) => b.response_time_ns - a.response_time_ns);
+  return sorted.slice(0, Math.max(POINTS_MIN, Math.ceil(total / 100)));
 }
 
 /** Estimates a quantile of response times as the geometric mean of its bucket. */

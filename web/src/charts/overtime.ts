@@ -6,7 +6,7 @@ import { clock, counted, decimal, duration, elapsed, rate, thousands, tickDurati
 import { onPeriod, type Period, setPeriod } from "../lib/period";
 import type { HeatMap } from "../types/report";
 import { type Box, logTicks, type Scale, timeText, timeTicks, xAxis, yAxis } from "./axes";
-import { bucketHigh, cells, classes, classOf, latencyRange, quantile } from "./bins";
+import { bucketHigh, cells, classes, classOf, latencyRange, outliers, quantile, type SlowPoint } from "./bins";
 import { figure, type Numbers, pointedAt } from "./figure";
 import { lineSample } from "./split";
 
@@ -23,9 +23,15 @@ export interface Band {
   text: string;
 }
 
-/** Creates the chart. `first` and `last` are the ends of the capture in nanoseconds. */
-export function overTime(map: HeatMap, first: number, last: number, bands: readonly Band[] = []): HTMLElement {
-  return new OverTime(map, first, last, bands).element;
+/** Creates the chart. `first` and `last` are the ends of the capture in nanoseconds; outliers of `slowest` become points. */
+export function overTime(
+  map: HeatMap,
+  first: number,
+  last: number,
+  slowest: readonly SlowPoint[],
+  bands: readonly Band[] = [],
+): HTMLElement {
+  return new OverTime(map, first, last, outliers(map, slowest), bands).element;
 }
 
 class OverTime {
@@ -54,6 +60,7 @@ class OverTime {
     map: HeatMap,
     first: number,
     last: number,
+    private readonly points: readonly SlowPoint[],
     private readonly bands: readonly Band[],
   ) {
     this.map = map;
@@ -69,7 +76,7 @@ class OverTime {
       this.all,
     );
     const { element, redraw } = figure({
-      label: `Response times over time: commands started per ${tickDuration(map.width_ns)} by response time, with throughput and outstanding commands`,
+      label: `Response times over time: commands started per ${tickDuration(map.width_ns)} by response time, the slowest as points, with throughput and outstanding commands`,
       height: HEIGHT,
       draw: (svg, width) => this.draw(svg, width),
       numbers: () => this.numbers(),
@@ -142,7 +149,7 @@ class OverTime {
       width: Math.max(0, right - left),
       height: concurrency.bottom - heat.top,
     });
-    svg.append(this.selection, this.cursor, surface);
+    svg.append(this.selection, this.cursor, surface, this.slow(y, `url(#${clip})`));
     this.listen(surface, svg);
     this.mark();
   }
@@ -184,6 +191,17 @@ class OverTime {
     return s("g", { class: "heat" }, ...paths.map((d, i) => s("path", { d, style: shade(i, bounds.length) })));
   }
 
+  /** Draws a point per outlier, with its command as tooltip. */
+  private slow(y: Scale, clip: string): SVGElement {
+    const [low, high] = y.domain() as [number, number];
+    const points = this.points.map(({ request_first_ns: start, response_time_ns: time, command, path }) => {
+      const at = { cx: this.x(start - this.origin), cy: y(Math.min(high, Math.max(low, time))), r: 3.5 };
+      const name = [command.replace(/^SMB_COM_/, ""), path].filter(Boolean).join(" ");
+      return s("circle", at, s("title", {}, `${name}: ${duration(time)} at ${clock(start)}`));
+    });
+    return s("g", { class: "slow", "clip-path": clip }, ...points);
+  }
+
   private explain(bounds: number[]): void {
     const items = bounds.map((bound, i) => {
       const next = bounds[i + 1];
@@ -205,6 +223,9 @@ class OverTime {
     this.legend.replaceChildren(
       h("span", { class: "item muted" }, "Commands per cell"),
       ...items,
+      this.points.length > 0
+        ? h("span", { class: "item apart" }, pointSample(), counted(this.points.length, "slowest command"))
+        : "",
       h("span", { class: "item apart" }, lineSample("var(--sky)", ""), "to clients"),
       h("span", { class: "item" }, lineSample("var(--amber)", "5 2"), "to servers"),
     );
@@ -356,6 +377,11 @@ class OverTime {
       ]),
     };
   }
+}
+
+function pointSample(): SVGElement {
+  const box = { class: "sample slow", width: 10, height: 10, viewBox: "-5 -5 10 10", "aria-hidden": "true" };
+  return s("svg", box, s("circle", { r: 3.5 }));
 }
 
 function began(bin: Bin): number {

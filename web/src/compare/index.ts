@@ -120,12 +120,12 @@ function ofOneColumn<Value>(
 function overTimeSection({ columns }: SmbscopeComparisonDocument): Section | null {
   const content = ofOneColumn(
     columns,
-    ({ captures, heatmap }) => heatmap && { captures, heatmap },
+    ({ captures, heatmap, slowest }) => heatmap && { captures, heatmap, slowest },
     "first",
-    ({ captures, heatmap }) => {
+    ({ captures, heatmap, slowest }) => {
       const ends = captures.flatMap(({ first_ns, last_ns }) => [first_ns, last_ns].filter((at) => at !== null));
       const first = heatmap.bins[0]?.start_ns ?? 0;
-      return [overTime(heatmap, Math.min(first, ...ends), Math.max(first, ...ends))];
+      return [overTime(heatmap, Math.min(first, ...ends), Math.max(first, ...ends), slowest)];
     },
   );
   return section("time", "Over time", [content]);

@@ -41,7 +41,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
     version: report.generator.version,
     sections: [
       section("time", "Over time", [
-        timed && overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0),
+        timed && overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0, report.slowest),
         load &&
           part(
             "Response time under load",

@@ -104,6 +104,26 @@ test("the heat map has a cell for every interval and bucket with commands", asyn
   expect(drawn).toBe(cells.size);
 });
 
+test("the slowest commands are points over the heat map, at their start and time", async ({ open }) => {
+  const page = await open(report);
+  const points = page.locator("#time .slow circle:has(title)");
+  // 20,000 commands: 1% is more than the 100 that the document lists.
+  await expect(points).toHaveCount(100);
+  const [slowest] = [...report.slowest].sort((a, b) => b.response_time_ns - a.response_time_ns);
+  await expect(points.first().locator("title")).toContainText(`${slowest?.command} `);
+  const places = await points.evaluateAll((all) =>
+    all.map((point) => ["cx", "cy"].map((name) => Number(point.getAttribute(name)))),
+  );
+  const [left, right] = [76, Number(await page.locator("#time .surface").first().getAttribute("width"))];
+  const { first_ns: first, last_ns: last } = report.totals;
+  const at = ((slowest?.request_first_ns ?? 0) - (first ?? 0)) / ((last ?? 0) - (first ?? 0));
+  expect((places[0]?.[0] ?? 0) - left).toBeCloseTo(at * right, -1);
+  // Slower is higher.
+  const heights = places.map(([, y]) => y ?? 0);
+  expect(heights).toEqual([...heights].sort((a, b) => a - b));
+  await expect(page.locator("#time .heat-legend")).toContainText("100\u00a0slowest commands");
+});
+
 test("the numbers of the heat map add up to the commands", async ({ open }) => {
   const page = await open(report);
   const counts = await heatMapCounts(page);

@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { spaced } from "../../src/bench/charts";
 import { logTicks, timeText, timeTicks } from "../../src/charts/axes";
-import { bucketHigh, bucketLow, cells, classes, classOf, latencyRange, quantile } from "../../src/charts/bins";
+import {
+  bucketHigh,
+  bucketLow,
+  cells,
+  classes,
+  classOf,
+  latencyRange,
+  outliers,
+  quantile,
+} from "../../src/charts/bins";
 import { factorDomain, factorText, ratioTicks, verdictText, wrapped } from "../../src/charts/factors";
 import { valueAt } from "../../src/charts/lines";
 import { FIGURES, groupStroke, seriesStroke } from "../../src/charts/palette";
@@ -82,6 +91,20 @@ describe("the heat map", () => {
       expect(bounds.at(-1)).toBeLessThanOrEqual(highest);
     }
     expect([1, 3, 4, 64, 9_999].map((count) => classOf([1, 2, 4, 8, 16, 32, 64], count))).toEqual([0, 1, 2, 6, 6]);
+  });
+
+  it("has a point for the slowest 1% of commands, and for at least ten", () => {
+    const slow = Array.from({ length: 40 }, (_, i) => ({
+      request_first_ns: 5_000,
+      response_time_ns: i,
+      command: "READ",
+      path: null,
+    }));
+    const times = (found: HeatMap) => outliers(found, slow).map(({ response_time_ns }) => response_time_ns);
+    expect(times(map)).toEqual([39, 38, 37, 36, 35, 34, 33, 32, 31, 30]);
+    // 1% of 2,001 commands is 20.01.
+    expect(times({ ...map, bins: [bin(5_000, [[0, 2_001]])] }).length).toBe(21);
+    expect(times({ ...map, bins: [bin(5_000, [[0, 90_000]])] }).length).toBe(40);
   });
 
   it("tells the median of an interval as the middle of its bucket", () => {
