@@ -69,12 +69,7 @@ class OverTime {
     const ends = map.bins.map((bin) => bin.start_ns - this.origin + map.width_ns);
     this.whole = [Math.min(0, first - this.origin), Math.max(last - this.origin, ends.at(-1) ?? 0, map.width_ns)];
     this.range = this.whole;
-    const tools = h(
-      "div",
-      { class: "chart-tools no-print" },
-      h("span", { class: "hint" }, "Drag to zoom; arrow keys move, + and − zoom"),
-      this.all,
-    );
+    const tools = h("div", { class: "chart-tools no-print" }, this.all);
     const { element, redraw } = figure({
       label: `Response times over time: commands started per ${tickDuration(map.width_ns)} by response time, the slowest as points, with throughput and outstanding commands`,
       height: HEIGHT,
@@ -337,7 +332,8 @@ class OverTime {
       const shown = `${clock(this.origin + this.range[0])} to ${clock(this.origin + this.range[1])} UTC`;
       // The page shows exact figures for the whole capture.
       const what = this.all.disabled ? "" : `: ${times(this.map, this.shown())}`;
-      this.readout.textContent = `${shown} in intervals of ${tickDuration(width)}${what}`;
+      const hint = h("span", { class: "hint" }, "  ·  Drag to zoom; arrow keys move, + and − zoom");
+      this.readout.replaceChildren(`${shown} in intervals of ${tickDuration(width)}${what}`, hint);
       return;
     }
     const from = this.at * width;

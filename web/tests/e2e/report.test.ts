@@ -122,6 +122,12 @@ test("the slowest commands are points over the heat map, at their start and time
   const heights = places.map(([, y]) => y ?? 0);
   expect(heights).toEqual([...heights].sort((a, b) => a - b));
   await expect(page.locator("#time .heat-legend")).toContainText("100\u00a0slowest commands");
+  // Buttons do not cover the legend.
+  const items = await page
+    .locator("#time .heat-legend .item")
+    .evaluateAll((all) => all.map((item) => item.getBoundingClientRect().right));
+  const tools = await page.locator("#time .chart-tools").boundingBox();
+  expect(Math.max(...items)).toBeLessThan(tools?.x ?? 0);
 });
 
 test("the numbers of the heat map add up to the commands", async ({ open }) => {
