@@ -9,8 +9,8 @@ import { simulate } from "../documents/simulate";
 import { study } from "../documents/study";
 import { expect, test } from "./page";
 
-// Outside of Playwright's own folder of results, which each run empties.
-const FOLDER = process.env.SMBSCOPE_PICTURES ?? fileURLToPath(new URL("../../dist/pictures", import.meta.url));
+// Not in test-results, which each run empties.
+const FOLDER = process.env.SMBSCOPE_PICTURES ?? fileURLToPath(new URL("../../pictures", import.meta.url));
 const report = simulate({ exchanges: 4_000 });
 
 for (const [name, document] of [
