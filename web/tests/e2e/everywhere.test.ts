@@ -173,6 +173,25 @@ for (const [name, document] of [
   });
 }
 
+test("no table is wider than a printed page", async ({ open, page }) => {
+  test.slow();
+  // A4 without its margins of 12 mm, at 96 pixels per inch.
+  const width = Math.floor(((210 - 2 * 12) / 25.4) * 96);
+  await page.setViewportSize({ width, height: 1_000 });
+  await page.emulateMedia({ media: "print" });
+  for (const document of [report, ramp(), comparison(), study()]) {
+    await open(document);
+    const wide = await page
+      .locator("table")
+      .evaluateAll((tables) =>
+        tables
+          .filter((table) => table.getBoundingClientRect().right > innerWidth + 1)
+          .map((table) => table.querySelector("caption")?.textContent),
+      );
+    expect(wide).toEqual([]);
+  }
+});
+
 test("nothing moves after the first paint", async ({ open, page }) => {
   await page.addInitScript(() => {
     const shifts: number[] = [];
