@@ -160,7 +160,7 @@ lint-python: setup-python
 	$(PYTHON) -m mypy --config-file scripts/mypy.ini scripts
 	@for script in scripts/*.sh packaging/*.sh .ci/run; do bash -n "$$script"; done
 
-lint-words: ## comments and pages without phrases of translated sentences; scripts/words.py --update after a clean-up
+lint-words: ## comments, pages and the web page without phrases of translated sentences; scripts/words.py --update after a clean-up
 	@scripts/words.py
 
 # They run for seconds, and take half the time to build so; their libraries in C compress the packages.

@@ -2,7 +2,7 @@
 
 import unittest
 
-from words import page_hits, rust_hits
+from words import page_hits, rust_hits, web_hits
 
 
 class Words(unittest.TestCase):
@@ -18,6 +18,14 @@ class Words(unittest.TestCase):
         self.assertEqual([hit.phrase for hit in rust_hits("a.rs", "// A gap is no error.\n")], ["is no"])
         page = "A gap is no error.\n\n```sh\nwhat is this\n```\n"
         self.assertEqual([(hit.line, hit.phrase) for hit in page_hits("a.md", page)], [(1, "is no")])
+
+    def test_the_web_page_is_checked_in_comments_and_strings(self) -> None:
+        text = '/** Whether it is. */\nconst url = "https://x/what is"; // What is a gap\n/* A gap\n is no error. */\n'
+        found = [(hit.line, hit.phrase) for hit in web_hits("a.ts", text)]
+        self.assertEqual(found, [(1, "Whether"), (2, "what is"), (2, "What is"), (4, "is no")])
+
+    def test_code_of_the_web_page_is_not_checked(self) -> None:
+        self.assertEqual(list(web_hits("a.ts", "const beside = { ...behind };\n")), [])
 
 
 if __name__ == "__main__":

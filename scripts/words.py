@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that comments and documentation use plain English.
 
-Searches comments of Rust files, and the prose of Markdown pages, for phrases that give away a translated sentence.
+Searches comments of Rust files, comments and texts of the HTML page, and the prose of Markdown pages, for phrases that
+give away a translated sentence.
 words-allowed.txt lists the files that still have some, with their number; a file with more than its number fails, so
 new text has none. `--update` lowers the numbers after a clean-up and never raises one. A phrase that is right where it
 is can be excused in EXCUSED, with the reason.
@@ -58,6 +59,7 @@ AT_START = re.compile(rf"^(?:{'|'.join(OPENINGS)})", re.IGNORECASE)
 
 # Part of a path or phrase: why it may stay.
 EXCUSED = {
+    ("web/src/types/", ""): "made from the schemas",
     ("docs/causes.md", ""): "made from the catalogue of causes",
     ("docs/accuracy.md", ""): "made by `make accuracy`",
     ("docs/performance.md", ""): "made by `make bench`",
@@ -67,6 +69,15 @@ RUST = re.compile(
     r"""(?P<doc>//[/!](?!/)[^\n]*)|(?P<comment>//[^\n]*)|r(?P<hashes>\#*)".*?"(?P=hashes)|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])'""",
     re.DOTALL,
 )
+
+
+# Comments, and strings, which may be shown to a reader. A regular expression with a quote or a comment in it would need a
+# real parser; there is none so far.
+TYPESCRIPT = re.compile(
+    r"""/\*(?P<doc>\*)?(?P<block>.*?)\*/|(?<!:)//(?P<line>[^\n]*)|(?P<text>"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)""",
+    re.DOTALL,
+)
+WEB = ["web/src/*.ts", "web/src/*.css", "web/tests/*.ts", "web/scripts/*.mjs", "web/*.ts", "web/index.html"]
 
 
 class Hit(NamedTuple):
@@ -93,6 +104,21 @@ def rust_hits(path: str, text: str) -> Iterator[Hit]:
         yield from (Hit(path, line, hit[0]) for hit in ANYWHERE.finditer(words))
 
 
+def web_hits(path: str, text: str) -> Iterator[Hit]:
+    """Phrases in comments and strings; a documentation comment is checked for its opening, too."""
+    for token in TYPESCRIPT.finditer(text):
+        first_line = text.count("\n", 0, token.start()) + 1
+        if token["text"] is None:
+            words = token["block"] if token["block"] is not None else token["line"]
+            starts = token["doc"] is not None or (token["line"] is not None and first_line == 1)
+            if starts and (opening := AT_START.search(words.lstrip(" *\n"))):
+                yield Hit(path, first_line, opening[0])
+        else:
+            words = token["text"]
+        for hit in ANYWHERE.finditer(words):
+            yield Hit(path, first_line + words.count("\n", 0, hit.start()), hit[0])
+
+
 def page_hits(path: str, text: str) -> Iterator[Hit]:
     """Phrases outside of code blocks."""
     prose = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE)
@@ -100,10 +126,13 @@ def page_hits(path: str, text: str) -> Iterator[Hit]:
         yield from (Hit(path, number, hit[0]) for hit in ANYWHERE.finditer(line))
 
 
+HITS = {".rs": rust_hits, ".md": page_hits}
+
+
 def all_hits() -> list[Hit]:
     """Every phrase in files that git tracks."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "*.rs", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-z", "*.rs", "*.md", *WEB], cwd=ROOT, capture_output=True, text=True, check=True
     )
     found: list[Hit] = []
     for path in filter(None, listed.stdout.split("\0")):
@@ -111,7 +140,7 @@ def all_hits() -> list[Hit]:
         if path == "CHANGELOG.md" or not file.is_file():
             continue
         text = file.read_text(encoding="utf-8")
-        hits = rust_hits(path, text) if path.endswith(".rs") else page_hits(path, text)
+        hits = HITS.get(file.suffix, web_hits)(path, text)
         found += (hit for hit in hits if not is_excused(hit))
     return found
 

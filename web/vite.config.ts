@@ -1,4 +1,4 @@
-// How the report becomes one file: everything inlined, the notices of what is bundled kept in it.
+// Builds the report as one file, with all assets and third-party licences inlined.
 import { viteSingleFile } from "vite-plugin-singlefile";
 import { defineConfig } from "vitest/config";
 import { notices } from "./scripts/notices.mjs";
@@ -8,9 +8,9 @@ export default defineConfig({
   build: {
     outDir: "dist",
     target: ["es2022"],
-    // The oldest browsers that know light-dark(), by which the page has its colours.
+    // Oldest browsers with light-dark().
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
-    // Nothing is loaded later: neither chunks nor source maps.
+    // No chunks or source maps that would be loaded later.
     modulePreload: false,
     sourcemap: false,
     reportCompressedSize: false,

@@ -1,5 +1,5 @@
 // @ts-check
-// Builds the page and puts it where the Rust crate embeds it; `--check` only compares, and fails where they differ.
+// Builds the page into the Rust crate that embeds it. `--check` compares it with the committed one and fails if they differ.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -3,7 +3,7 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The same names as in scripts/setup.sh. */
+/** Names of Chromium, as in scripts/setup.sh. */
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
 
 /** @returns {string} */

@@ -1,9 +1,9 @@
-// Measures a page in Chromium: size, time until it can be used, and how its longest table scrolls.
+// Measures a page in Chromium: size, time until it is ready, and scrolling of its longest table.
 //
 //   node scripts/measure.mjs report.html
 //
-// "Ready" is when the last section has been drawn and the main thread is free again, from the start of navigation.
-// Scrolling moves the longest table by 400 pixels each frame; a frame that takes longer than 50 ms is one that is felt.
+// "Ready" is the time from the start of navigation until the last section is drawn and the main thread is idle. Scrolling
+// moves the longest table by 400 pixels per frame; frames longer than 50 ms are noticeable.
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,17 +1,17 @@
 // @ts-check
-// A Vite plugin: refuses to bundle a package whose licence is not listed, and keeps the notices of the bundled ones in
-// the page, as their licences ask.
+// Vite plugin: refuses to bundle packages with other licences than the listed ones, and adds the notices that the licences
+// require to the page.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Licences that may be in the template. What only builds and tests it is not bundled and may have others. */
+/** Licences of packages that may be bundled. Build and test tools may have others. */
 const ALLOWED = new Set(["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "0BSD"]);
 
-/** The place in index.html where the notices go. */
+/** Placeholder in index.html. */
 const PLACE = "@SMBSCOPE_NOTICES@";
 
 /**
- * The package that a module belongs to: the nearest package.json above it that has a name.
+ * Finds the package of a module: the nearest package.json above it that has a name.
  * @param {string} file
  */
 function packageOf(file) {
@@ -25,7 +25,7 @@ function packageOf(file) {
 }
 
 /**
- * The text of a package's licence.
+ * Reads the licence text of a package.
  * @param {string} at
  */
 function licenceText(at) {
@@ -35,7 +35,7 @@ function licenceText(at) {
 }
 
 /**
- * What the page says about the packages that these modules come from.
+ * Returns the notices of the packages of these modules.
  * @param {Iterable<string>} modules
  */
 export function noticesOf(modules) {
@@ -67,7 +67,7 @@ export function notices() {
           if (file.type !== "asset" || !file.fileName.endsWith(".html")) continue;
           const html = String(file.source);
           if (html.split(PLACE).length !== 2) throw new Error(`${file.fileName} must name ${PLACE} once`);
-          // As text of a script element it must hold nothing like markup; licences name addresses in such brackets.
+          // The text of a script element must not look like markup, but licences have addresses in angle brackets.
           file.source = html.replace(PLACE, () => text.replaceAll("<", "‹").replaceAll(">", "›"));
         }
       },

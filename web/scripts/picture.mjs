@@ -1,4 +1,4 @@
-// Takes the picture of README.md: the top of a report's page, from the answer to the heat map.
+// Takes the screenshot for README.md: the top of a report, from the answer to the heat map.
 // node scripts/picture.mjs PAGE.html PICTURE.png
 import { resolve } from "node:path";
 import { chromium } from "@playwright/test";

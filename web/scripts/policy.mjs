@@ -1,15 +1,15 @@
 // @ts-check
-// The page runs the scripts that it was built with and no other: its policy names them by their hashes.
+// Restricts the page to the scripts it was built with: its CSP lists their hashes.
 import { createHash } from "node:crypto";
 
-/** What index.html has in the place of the hashes. */
+/** Placeholder for the hashes in index.html. */
 const OPEN = "script-src 'unsafe-inline'";
 
-/** An inline script that a browser runs, as its attributes and its text; documents and notices have a type of their own. */
+/** Script element: attributes and text. Documents and notices have a type that browsers do not run. */
 const SCRIPT = /<script((?:\s[^>]*)?)>([\s\S]*?)<\/script>/g;
 
 /**
- * The source expression of a script (CSP Level 3, 2.3.1).
+ * Returns the source expression of a script (CSP Level 3, 2.3.1).
  * @param {string} text
  */
 export function hashOf(text) {
@@ -17,7 +17,7 @@ export function hashOf(text) {
 }
 
 /**
- * The page with a policy that lets its own inline scripts run.
+ * Returns the page with a policy that allows its own inline scripts.
  * @param {string} page
  */
 export function withPolicy(page) {

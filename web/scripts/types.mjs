@@ -1,5 +1,5 @@
 // @ts-check
-// Makes src/types/*.ts from the published JSON Schemas; `--check` only compares, and fails where they differ.
+// Generates src/types/*.ts from the published JSON Schemas. `--check` compares them and fails if they differ.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { compile } from "json-schema-to-typescript";
 
@@ -8,8 +8,8 @@ const types = new URL("../src/types/", import.meta.url);
 const check = process.argv.includes("--check");
 
 /**
- * The schema in the words of the older draft that the generator reads: `prefixItems` is `items` with a list, and
- * `unevaluatedProperties` is dropped, as a type of TypeScript says nothing about further properties.
+ * Converts a schema to the older draft that the generator supports: `prefixItems` becomes `items`, and
+ * `unevaluatedProperties` is dropped, as TypeScript types say nothing about further properties.
  * @param {any} node
  * @returns {any}
  */
@@ -18,7 +18,7 @@ function older(node) {
   if (node === null || typeof node !== "object") return node;
   const { prefixItems, unevaluatedProperties, propertyNames, $id, ...rest } = node;
   if (prefixItems) Object.assign(rest, { items: prefixItems, additionalItems: false, maxItems: prefixItems.length });
-  // A description beside a $ref is about the property; the generator would make a type of its own of it.
+  // The generator would create a separate type for a $ref with a description.
   if (rest.$ref) delete rest.description;
   return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, older(value)]));
 }
@@ -27,7 +27,7 @@ mkdirSync(types, { recursive: true });
 let stale = 0;
 
 /**
- * Writes a file, or compares with the committed one.
+ * Writes a file, or compares it with the committed one.
  * @param {string} name
  * @param {string} text
  * @param {string} source
@@ -53,7 +53,7 @@ for (const file of readdirSync(schemas)
   keep(file.replace(/^smbscope\.(\w+)-1\.schema\.json$/, "$1.ts"), text, file);
 }
 
-// What the counters of the quality mean, in the words of the schema.
+// Descriptions of the quality counters, from the schema.
 const source = "smbscope.report-1.schema.json";
 const { properties } = JSON.parse(readFileSync(new URL(source, schemas), "utf8")).$defs.Quality;
 const meanings = Object.entries(properties)

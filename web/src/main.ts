@@ -1,4 +1,4 @@
-// Entry: reads the document that was put into the page and shows it with the view that its schema asks for.
+// Entry point: reads the embedded document and shows it with the view for its schema.
 
 import { benchPage } from "./bench/index";
 import { comparePage } from "./compare/index";
@@ -27,14 +27,14 @@ function show(): HTMLElement[] {
   try {
     read = JSON.parse(document.getElementById("smbscope-data")?.textContent ?? "");
   } catch {
-    return problem("This file is damaged", "The document in it is not whole. Make the report again.");
+    return problem("This file is damaged", "The embedded document is incomplete. Create the report again.");
   }
   const schema = typeof read === "object" && read !== null && "schema" in read ? String(read.schema) : "none";
   const view = VIEWS[schema];
   if (!view) {
     return problem(
-      "This page cannot show the document in it",
-      `Its schema is “${schema}”; known are ${Object.keys(VIEWS).join(", ")}. It was made by another version of smbscope.`,
+      "This page cannot show its document",
+      `Its schema is “${schema}”, but this page supports ${Object.keys(VIEWS).join(", ")}. Another version of smbscope created it.`,
     );
   }
   return page(view(read));

@@ -1,13 +1,13 @@
-// The charts of a ramp, as in figures 2 and 3 of Swartz (1997): response time and throughput above each other on the
-// same axis of users, and response time by group.
+// Charts of a ramp, as in figures 2 and 3 of Swartz (1997): response time and throughput against users, and response time
+// by group.
 import { bytesPanel, curve, lines, type Panel, ratePanel, timePanel } from "../charts/lines";
-import { groupStroke } from "../charts/palette";
+import { FIGURES, groupStroke } from "../charts/palette";
 import { serverPanels } from "../charts/server";
 import { elapsed, perSecond, short, thousands } from "../lib/format";
 import type { BenchRun, SmbscopeBenchDocument, Times } from "../types/bench";
 import { byRate, headline, load, loadText } from "./load";
 
-/** A chart over the loads of runs. */
+/** Creates a chart with the load points on its x axis. */
 function overLoad(
   bench: SmbscopeBenchDocument,
   runs: readonly BenchRun[],
@@ -37,10 +37,10 @@ function loadAxis(bench: SmbscopeBenchDocument, runs: readonly BenchRun[]) {
 }
 
 function loadTitle(bench: SmbscopeBenchDocument): string {
-  return byRate(bench) ? "Operations each second" : "Users";
+  return byRate(bench) ? "Operations per second" : "Users";
 }
 
-/** Load points that do not crowd each other on the axis. */
+/** Selects load points whose ticks do not overlap. */
 export function spaced(users: readonly number[]): number[] {
   const widest = Math.max(...users) - Math.min(...users);
   const kept: number[] = [];
@@ -56,7 +56,7 @@ function capacityMark(bench: SmbscopeBenchDocument) {
   return typeof users === "number" ? { x: users, text: `capacity: ${thousands(users)}` } : undefined;
 }
 
-/** What throughput costs: response time against it, from load point to load point. */
+/** Draws response time against throughput, one point per load point. */
 export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
   const at = (run: BenchRun) => run.operations_per_second;
@@ -66,10 +66,10 @@ export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
   };
   const kept = runs.find((run) => load(bench, run) === capacityMark(bench)?.x);
   return lines({
-    label: "Response time against throughput, from load point to load point",
+    label: "Response time against throughput by load point",
     at: "At",
     x: {
-      title: "Commands each second",
+      title: "Commands per second",
       text: (n) => `${perSecond(n)} (${users(n)})`,
       tickText: (n) => `${short(n)}/s`,
       logarithmic: false,
@@ -77,8 +77,8 @@ export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
     mark: kept && { x: at(kept), text: `capacity: ${loadText(bench, load(bench, kept))}` },
     panels: [
       timePanel("Response time", 210, [
-        curve("p95", 1, runs, at, (run) => headline(run).p95, { dots: true, label: users }),
-        curve("Median", 2, runs, at, (run) => headline(run).p50),
+        curve("p95", FIGURES.p95, runs, at, (run) => headline(run).p95, { dots: true, label: users }),
+        curve("Median", FIGURES.median, runs, at, (run) => headline(run).p50),
       ]),
     ],
     interpolate: true,
@@ -93,16 +93,16 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   const line = (name: string, index: number, value: (run: BenchRun) => number | null | undefined) =>
     curve(name, index, runs, at, value);
   const panels = [
-    timePanel(open ? "Response time of operations, from when they were due" : "Response time in the client", 230, [
-      line("Median", 2, (run) => headline(run).p50),
-      line("Mean", 0, (run) => headline(run).mean),
-      line("p95", 1, (run) => headline(run).p95),
+    timePanel(open ? "Response time of operations, from their due time" : "Response time in the client", 230, [
+      line("Median", FIGURES.median, (run) => headline(run).p50),
+      line("Mean", FIGURES.mean, (run) => headline(run).mean),
+      line("p95", FIGURES.p95, (run) => headline(run).p95),
       ...(open ? [line("p95 of commands", 6, (run) => run.total.client.p95)] : []),
     ]),
-    ratePanel(150, [line("Commands", 3, (run) => run.operations_per_second)]),
-    bytesPanel("Bytes each second", 110, [
-      line("Read", 5, (run) => run.bytes_read / seconds(run)),
-      line("Written", 4, (run) => run.bytes_written / seconds(run)),
+    ratePanel(150, [line("Commands", FIGURES.commands, (run) => run.operations_per_second)]),
+    bytesPanel("Bytes per second", 110, [
+      line("Read", FIGURES.read, (run) => run.bytes_read / seconds(run)),
+      line("Written", FIGURES.written, (run) => run.bytes_written / seconds(run)),
     ]),
     ...serverPanels(({ name, metric, of }, index) =>
       line(name, index, (run) => run.server?.metrics.find((series) => series.metric === metric)?.[of]),
@@ -111,7 +111,7 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   return overLoad(bench, runs, "Response time and throughput", panels);
 }
 
-/** The server's side of a load point, sample by sample; nothing where nobody looked. */
+/** Draws the server metrics of a load point. Returns null without samples. */
 export function serverOverTime({ server, started_ns }: BenchRun): HTMLElement | null {
   if (!server || server.times_ns.length < 2) return null;
   const panels = serverPanels(({ name, metric, of }, index) => {
@@ -128,15 +128,15 @@ export function serverOverTime({ server, started_ns }: BenchRun): HTMLElement | 
   });
   if (panels.length === 0) return null;
   return lines({
-    label: "Processor and disks of the server over time",
+    label: "Server CPU and disks over time",
     at: "After",
-    x: { title: "Since the beginning of the load point", text: (at) => elapsed(at), logarithmic: false },
+    x: { title: "Time since the start of the load point", text: (at) => elapsed(at), logarithmic: false },
     panels,
     interpolate: true,
   });
 }
 
-/** Response time and throughput of each group; the parts of a group are there when asked for. */
+/** Draws response time and throughput by group. Parts of a group are hidden at first. */
 export function groupChart(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
   const parts = new Map(runs.flatMap((run) => run.groups.map((group) => [group.group, group.part_of !== null])));
@@ -154,17 +154,17 @@ export function groupChart(bench: SmbscopeBenchDocument): HTMLElement {
       return curve(name, groupStroke(name), runs, at, (run) => value(run, name), more);
     });
   const panels = [timePanel("Mean response time in the client", 230, series(mean)), ratePanel(150, series(perSecond))];
-  return overLoad(bench, runs, "Mean response time and throughput by group of commands", panels);
+  return overLoad(bench, runs, "Mean response time and throughput by command group", panels);
 }
 
-/** What lies between client and wire: of commands seen from both places, otherwise of the percentiles. */
+/** Returns the time added by the client's system: from commands matched one by one, otherwise from the percentiles. */
 export function added(measured: { client: Times; wire: Times | null; difference: Times | null }, time: "p50" | "p95") {
   if (measured.difference) return measured.difference[time];
   const [client, wire] = [measured.client[time], measured.wire?.[time] ?? null];
   return client === null || wire === null ? null : client - wire;
 }
 
-/** The client's and the wire's view of the same commands above each other, and what lies between them. */
+/** Draws response times in the client and on the wire, and their difference. */
 export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
   const runs = bench.runs.filter((run) => run.total.wire);
   const line = (name: string, index: number, value: (run: BenchRun) => number | null) =>

@@ -1,4 +1,4 @@
-// What the page of a capture shows of its commands, of those of a load point, which can be chosen.
+// Sections about one load point, which the reader selects. They match the sections of a capture's page.
 import { overTime } from "../charts/overtime";
 import { splitFigure } from "../charts/split";
 import { h } from "../lib/dom";
@@ -18,7 +18,7 @@ import { errorsPart, operationTable, runCommands } from "./tables";
 
 type Shown = BenchRun & { counted: LoadPointBreakdown };
 
-/** The parts of the page that are about one load point: in the order in which they are on the page of a capture. */
+/** Creates the sections about one load point, in the order of a capture's page. */
 export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[] {
   const runs = bench.runs.filter((run): run is Shown => run.counted !== null);
   const options = runs.map((run) => ({ name: loadText(bench, load(bench, run)), value: run }));
@@ -32,7 +32,7 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
   };
   const server = (run: Shown) => {
     const chart = serverOverTime(run);
-    return chart && part("The server over time", chart);
+    return chart && part("Server over time", chart);
   };
   const spread = ({ counted }: Shown) => {
     const chart = cumulative(counted.groups);
@@ -48,7 +48,7 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
     ]),
     section(
       "groups",
-      "Groups of commands",
+      "Command groups",
       [
         chosen.place((run) => [
           part(
@@ -61,7 +61,7 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
           ),
           spread(run),
         ]),
-        several && part("Groups against the load", groupChart(bench)),
+        several && part("Groups against load", groupChart(bench)),
       ],
       "Groups",
     ),
@@ -88,17 +88,17 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
       ],
       "Files",
     ),
-    section("where", "Where the time went", [chosen.place((run) => split(run))]),
+    section("where", "Where the time went", [chosen.place((run) => split(run))], "Time split"),
   ];
 }
 
-/** Is anything slow at the load point, and whose is it, as far as the client knows. */
+/** Creates the answer for a load point, as far as the client can tell. */
 function pointAnswer({ answer }: Shown): (HTMLElement | null)[] {
   return answer === null ? [] : [firstScreen(answer), causes(answer, []), notes(answer, []), ...furtherParts(answer)];
 }
 
-/** The heat map; times without any response are set off. */
-function timeContent({ counted: { heatmap }, started_ns, duration_ns, stalls }: Shown): HTMLElement[] {
+/** Creates the heat map. Stalls are highlighted. */
+function timeContent({ counted: { heatmap, slowest }, started_ns, duration_ns, stalls }: Shown): HTMLElement[] {
   const bands = stalls.map((stall) => ({
     ...stall,
     text: `no command was answered for ${duration(stall.duration_ns)}`,
@@ -106,10 +106,10 @@ function timeContent({ counted: { heatmap }, started_ns, duration_ns, stalls }: 
   const said = bands.map(({ start_ns, text }) => `From ${elapsed(start_ns - started_ns)} on, ${text}.`);
   const stalled = said.length > 0 ? [h("p", { class: "lead stalls" }, said.join(" "))] : [];
   if (heatmap.bins.length === 0) return stalled;
-  return [...stalled, overTime(heatmap, started_ns, started_ns + duration_ns, bands)];
+  return [...stalled, overTime(heatmap, started_ns, started_ns + duration_ns, slowest, bands)];
 }
 
-/** The phases of all commands added up: the client cannot tell the server from the network. */
+/** Sums the phases of all commands. The client cannot separate the server from the network. */
 function split({ counted: { groups } }: Shown): HTMLElement[] {
   const timed = groups.filter((group) => group.headline);
   const sum = (time: "request_transfer" | "service_time" | "response_transfer" | "think_time") =>
@@ -126,7 +126,7 @@ function split({ counted: { groups } }: Shown): HTMLElement[] {
   const whole = { ...none, ...parts, elapsed_ns, waiting_ns: 0, idle_ns: 0, filtered_out_ns: 0 };
   const commands = timed.reduce((total, group) => total + group.count, 0);
   return [
-    lead(`The times of ${count(commands, "command")} as the client saw them, added up: ${span(elapsed_ns)}.`),
+    lead(`Total time of ${count(commands, "command")} as measured by the client: ${span(elapsed_ns)}.`),
     splitFigure(whole, "Where the time went"),
   ];
 }

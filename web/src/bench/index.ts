@@ -1,4 +1,4 @@
-// The page of a ramp, `smbscope.bench/1`: response time and throughput against users.
+// Page of a bench document, `smbscope.bench/1`.
 import { h } from "../lib/dom";
 import { bytes, counted, date, duration, perSecond, span, thousands, unbroken } from "../lib/format";
 import {
@@ -55,31 +55,26 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
         [
           launches,
           runs.length > 0 && !launches && runTable(bench),
-          several && part("Response time and throughput against the load", rampChart(bench)),
+          several && part("Response time and throughput against load", rampChart(bench)),
           jobs && part("Jobs", jobs),
-          server && part("What it cost the server", server),
-          tried && part("Loads tried for the capacity", tried),
+          server && part("Server load", server),
+          tried && part("Loads tried to find the capacity", tried),
         ],
         launches ? "Launches" : several ? "Load points" : "Run",
       ),
       ...countedSections(bench),
       sides &&
-        section(
-          "sides",
-          "Seen by the client and on the wire",
-          [
-            lead(
-              "The difference is what the client's own system adds: from the program to the network card, and back.",
-            ),
-            several && sidesChart(bench),
-            sides,
-            captures(bench),
-          ],
-          "Client and wire",
-        ),
+        section("sides", "Client and wire", [
+          lead(
+            "The difference is the time added by the client's own system, between the program and the network card.",
+          ),
+          several && sidesChart(bench),
+          sides,
+          captures(bench),
+        ]),
       section(
         "method",
-        "How it was measured",
+        "How the figures are measured",
         [
           facts([
             ["Protocol", protocolText(bench)],
@@ -128,7 +123,7 @@ function targetText({ target }: SmbscopeBenchDocument): string {
 function protocolText({ target }: SmbscopeBenchDocument): string {
   const { dialect } = target;
   if (dialect === "local") {
-    return "none: calls on the file system, counted as the SMB2 commands that they stand for";
+    return "none: file system calls, counted as the equivalent SMB2 commands";
   }
   const name = dialect === null ? "not negotiated" : /^\d/.test(dialect) ? `SMB ${dialect}` : dialect;
   const found = (asked: string, algorithm: string | null) => (algorithm ? `${asked} (${algorithm})` : asked);
@@ -152,36 +147,34 @@ function scheduleText({ settings }: SmbscopeBenchDocument): string {
   const { schedule } = settings;
   const how =
     schedule.loop === "open"
-      ? `open loop, ${rates(settings.rates, schedule)}${schedule.random ? ", at random" : ""}`
+      ? `open loop, ${rates(settings.rates, schedule)}${schedule.random ? ", at random intervals" : ""}`
       : `closed loop${schedule.think_ns > 0 ? `, ${duration(schedule.think_ns)} between operations` : ""}`;
-  const sessions = settings.sessions_per_user > 1 ? `; ${settings.sessions_per_user} sessions a user` : "";
+  const sessions = settings.sessions_per_user > 1 ? `; ${settings.sessions_per_user} sessions per user` : "";
   const connections =
-    settings.connections_per_session > 1 ? `; ${settings.connections_per_session} connections a session` : "";
+    settings.connections_per_session > 1 ? `; ${settings.connections_per_session} connections per session` : "";
   const polling = settings.busy_poll ? "; busy polling" : "";
   const warmup = settings.warmup_ns > 0 ? `after ${span(settings.warmup_ns)} of warm-up` : "without warm-up";
   const lasts =
-    settings.passes === null
-      ? span(settings.duration_ns)
-      : `${counted(settings.passes, "pass", "passes")} of each user`;
-  const length = `${lasts} at each load point ${warmup}`;
+    settings.passes === null ? span(settings.duration_ns) : `${counted(settings.passes, "pass", "passes")} per user`;
+  const length = `${lasts} per load point ${warmup}`;
   return `${how}; ${length}${sessions}${connections}${polling}; ${counted(settings.threads, "thread")}`;
 }
 
 function rates(all: readonly number[], { rate, per_user }: { rate: number; per_user: boolean }): string {
   const [first, last] = [all[0], all.at(-1)];
   if (first !== undefined && last !== undefined && all.length > 1) {
-    return `${thousands(first)} to ${thousands(last)} operations/s of all users together`;
+    return `${thousands(first)} to ${thousands(last)} operations/s across all users`;
   }
-  return `${thousands(rate)} operations/s of ${per_user ? "each user" : "all users together"}`;
+  return `${thousands(rate)} operations/s ${per_user ? "per user" : "across all users"}`;
 }
 
-/** How far the captures can be trusted: each sentence once. */
+/** Quality of the captures, each sentence once. */
 function captures({ runs }: SmbscopeBenchDocument): HTMLElement | null {
   const said = new Set(runs.flatMap((run) => (run.capture?.state === "made" ? [run.capture.quality] : [])));
   return said.size > 0 ? lead(unbroken([...said].join(" "))) : null;
 }
 
-/** Between which loads the capacity is certain. */
+/** Loads between which the capacity is certain. */
 function certain(bench: SmbscopeBenchDocument): string {
   const { always = null, never = null } = bench.capacity ?? {};
   const held = always === null ? [] : [`it held in all of 3 tries at ${loadText(bench, always)}`];
@@ -190,14 +183,14 @@ function certain(bench: SmbscopeBenchDocument): string {
   return parts.length > 0 ? `; ${parts.join(", ")}` : "";
 }
 
-/** What the ramp answers; then the capacity that was asked for, and what weakens the figures. */
+/** Creates the box with the headline, the capacity and the warnings. */
 function result(bench: SmbscopeBenchDocument): HTMLElement {
   const { capacity: found, warnings } = bench;
   const answered = byRate(bench) ? found?.rate : found?.users;
   const capacity =
     typeof answered === "number"
-      ? `The server serves ${loadText(bench, answered)} with ${found?.criterion}${certain(bench)}.`
-      : `No load that was tried holds ${found?.criterion}.`;
+      ? `The server sustains ${loadText(bench, answered)} with ${found?.criterion}${certain(bench)}.`
+      : `None of the loads tried met ${found?.criterion}.`;
   const sentences = [...(found ? [capacity] : []), ...warnings];
   return resultBox(
     bench.answer.culprit,
@@ -233,47 +226,47 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
 const LAUNCH_METHOD: [string, string][] = [
   [
     "Took",
-    "From the start of the program until what ends the launch was seen: looked for every 2 ms, a window every 10 ms. One launch that does not count goes before.",
+    "From the start of the program until the end of the launch was detected, checked every 2 ms, for a window every 10 ms. One unmeasured launch precedes the others.",
   ],
   [
     "Wait",
-    "The part of a launch in which at least one command was outstanding at the server, on any connection, by the capture. A command belongs to the launch in which it began.",
+    "Time with at least one command outstanding on any connection, according to the capture. A command belongs to the launch in which it started.",
   ],
   [
     "Response time",
-    "From the first packet of the request to the last of the response, as in every report of smbscope.",
+    "From the first packet of the request to the last packet of the response, as in all smbscope reports.",
   ],
-  ["Cold caches", "Before each launch the file caches of this machine are emptied, and the share is mounted anew."],
+  ["Cold caches", "Before each launch, this machine's file caches are dropped and the share is remounted."],
 ];
 
 const METHOD: [string, string][] = [
   [
     "Response time",
-    "In the client: from handing a request to the system to having the whole response. On the wire: from the first packet of the request to the last of the response, as in every report of smbscope.",
+    "In the client: from passing the request to the system until the complete response has arrived. On the wire: from the first packet of the request to the last packet of the response, as in all smbscope reports.",
   ],
   [
     "Overall response time",
-    "The area under the curve of mean response time against users, divided by the range of users. Compare it only with that of a ramp of the same load points.",
+    "The area under the curve of mean response time against users, divided by the range of users. It is comparable only between ramps with the same load points.",
   ],
   [
     "Closed and open loop",
-    "In a closed loop, users begin an operation when the one before is done: a server that stands still holds back the load, and so hides in the percentiles. In an open loop operations have a time at which they are due; response times of load points, the curve, the overall response time and the capacity run from there.",
+    "In a closed loop, users start an operation when the previous one is done. A server that stalls also stops the load, which hides the stall in the percentiles. In an open loop, each operation has a due time. Response times of load points, the curve, the overall response time and the capacity are measured from the due time.",
   ],
   [
     "Stall",
-    "A time in which commands were outstanding and the server answered none on any connection: at least 200 ms, and 100 times the median response time.",
+    "A period with outstanding commands in which the server sent no response on any connection, for at least 200 ms and 100× the median response time.",
   ],
   [
     "Added",
-    "The client’s time less the wire’s: of each command that was seen from both places where they were matched one by one, otherwise the difference of the two percentiles.",
+    "The client’s time minus the wire’s, taken for each command if client and capture were matched one by one, otherwise the difference between the two percentiles.",
   ],
   [
     "Job",
-    "A whole pass of a workload that has an end, from its first request to its last response, think time within it included. It counts where it began in the measured part and was completed.",
+    "A complete pass of a finite workload, from its first request to its last response, including think time. It counts if it started in the measured part and was completed.",
   ],
   [
     "Percentiles",
-    "A percentile is shown only where enough values support it: the 90th needs 10, the 95th 20, the 99th 100, the 99.9th 1,000. A dash says that a value is not known.",
+    "A percentile needs enough values: 10 for the 90th, 20 for the 95th, 100 for the 99th and 1,000 for the 99.9th. A dash means that the value is unknown.",
   ],
-  ["Warm-up", "What was done before the measured part of a run does not count."],
+  ["Warm-up", "Commands before the measured part of a run are excluded."],
 ];

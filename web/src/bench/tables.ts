@@ -1,4 +1,4 @@
-// The tables of a ramp.
+// Tables of a ramp.
 import { INSIDE_SAMBA } from "../charts/server";
 import { h } from "../lib/dom";
 import { ABSENT, bytes, duration, percent, rate, thousands } from "../lib/format";
@@ -27,7 +27,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   const columns: Column<BenchRun>[] = [
     countColumn("Users", (row) => row.users),
     ...(byRate(bench)
-      ? [countColumn<BenchRun>("Rate", (row) => load(bench, row), { help: "Operations each second" })]
+      ? [countColumn<BenchRun>("Rate", (row) => load(bench, row), { help: "Operations per second" })]
       : []),
     countColumn("Commands", (row) => row.operations),
     speedColumn((row) => row.operations_per_second),
@@ -47,7 +47,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
     ...(bench.runs.some((run) => run.due !== null)
       ? [
           timeColumn<BenchRun>("Commands p50", (row) => row.total.client.p50, {
-            help: "Of each command; the figures before it are of operations, from when they were due",
+            help: "Per command. The preceding columns are per operation, from the due time",
           }),
           timeColumn<BenchRun>("Commands p95", (row) => row.total.client.p95),
         ]
@@ -55,7 +55,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
     ...(bench.runs.some((run) => run.stalls.length > 0)
       ? [
           timeColumn<BenchRun>("Stall", (row) => Math.max(0, ...row.stalls.map((stall) => stall.duration_ns)) || null, {
-            help: "The longest time in which the server answered nothing, though commands were outstanding",
+            help: "Longest period with outstanding commands and no response",
           }),
         ]
       : []),
@@ -65,7 +65,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
       (row) => row.client_cpu?.percent ?? null,
       (n) => percent(n, 100),
       {
-        help: "Of one processor, on the machine that made the load; where it was the limit, the figures say nothing about the server",
+        help: "Of one processor, on the load generator. If this was the limit, the figures say nothing about the server",
         exported: "Client CPU (%)",
         cell: ({ client_cpu: cpu }) => {
           const text = cpu && percent(cpu.percent, 100);
@@ -74,7 +74,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
       },
     ),
     timeColumn("CPU per command", (row) => row.client_cpu?.per_operation_ns ?? null, {
-      help: "The client's processor time for each command",
+      help: "Processor time of the client per command",
     }),
     ...(bench.runs.some((run) => run.pace.loop === "open")
       ? [
@@ -82,7 +82,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
             "Kept",
             (row) => (row.pace.loop === "open" ? row.pace.rate_kept / row.pace.rate : null),
             {
-              help: "Operations that were done, of those that were due",
+              help: "Share of due operations that were completed",
             },
           ),
         ]
@@ -90,7 +90,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
     ...(bench.runs.some((run) => run.overload != null)
       ? [
           shareColumn<BenchRun>("Overload", (row) => (row.overload ? row.overload.percent / 100 : null), {
-            help: "Scenarios that began late, took longer than their budget or did not begin, of those that were due",
+            help: "Share of due scenarios that started late, exceeded their budget or did not start",
           }),
         ]
       : []),
@@ -109,7 +109,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
 
 type JobRow = BenchRun & { jobs: NonNullable<BenchRun["jobs"]> };
 
-/** Whole passes of the workload by load point; nothing where none was completed. */
+/** Lists complete passes of the workload by load point. Returns null if no pass was completed. */
 export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const rows = bench.runs.filter((run): run is JobRow => (run.jobs?.elapsed.count ?? 0) > 0);
   if (rows.length === 0) return null;
@@ -118,10 +118,10 @@ export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const columns: Column<JobRow>[] = [
     textColumn("Load", (row) => loadText(bench, load(bench, row))),
     countColumn("Jobs", (row) => row.jobs.elapsed.count, {
-      help: "That began in the measured part and were completed",
+      help: "Started in the measured part and completed",
     }),
     countColumn("Unfinished", (row) => row.jobs.unfinished, {
-      help: "The load point or the session ended before; not counted",
+      help: "Cut off by the end of the load point or the session; not counted",
     }),
     timeColumn("Mean", (row) => row.jobs.elapsed.mean, { help: "From the first request to the last response" }),
     timeColumn("Std. deviation", (row) => row.jobs.elapsed.stddev),
@@ -131,20 +131,20 @@ export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
       "Files/s",
       perSecond(({ jobs }) => jobs.files),
       (n) => n.toFixed(1),
-      { help: "Files opened in a second of a job" },
+      { help: "Files opened per second of a job" },
     ),
     numberColumn(
       "Data",
       perSecond(({ jobs }) => jobs.bytes_read + jobs.bytes_written),
       rate,
-      { help: "Read and written in a second of a job", exported: "Data (bytes/s)" },
+      { help: "Read and written per second of a job", exported: "Data (bytes/s)" },
     ),
     shareColumn(
       "Wait share",
       ({ jobs }) =>
         jobs.elapsed_sum_ns > 0 && jobs.waited_sum_ns !== null ? jobs.waited_sum_ns / jobs.elapsed_sum_ns : null,
       {
-        help: "Share of the time in which a command was outstanding",
+        help: "Share of the time with a command outstanding",
       },
     ),
   ];
@@ -153,7 +153,7 @@ export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
 
 type LaunchRow = NonNullable<BenchRun["jobs"]>["list"][number] & { number: number };
 
-/** Each launch of a program; nothing for a load. */
+/** Lists the launches of a program. Returns null for a load. */
 export function launchTable({ launch, runs, target }: SmbscopeBenchDocument): HTMLElement | null {
   const list = (runs[0]?.jobs?.list ?? []).map((job, at): LaunchRow => ({ ...job, number: at + 1 }));
   if (!launch || list.length === 0) return null;
@@ -165,7 +165,7 @@ export function launchTable({ launch, runs, target }: SmbscopeBenchDocument): HT
     timeColumn(
       "Wait",
       known((row) => row.waited_ns),
-      { help: "The part of it with a command outstanding" },
+      { help: "Time with a command outstanding" },
     ),
     shareColumn(
       "Wait share",
@@ -194,7 +194,7 @@ export function launchTable({ launch, runs, target }: SmbscopeBenchDocument): HT
 
 type ServerRow = BenchRun & { server: NonNullable<BenchRun["server"]> };
 
-/** What each load point cost the server; nothing where nobody looked. */
+/** Lists the server metrics of each load point. Returns null if no run has metrics. */
 export function serverTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const rows = bench.runs.filter((run): run is ServerRow => run.server !== null && run.server !== undefined);
   const source = rows[0]?.server.source;
@@ -205,10 +205,10 @@ export function serverTable(bench: SmbscopeBenchDocument): HTMLElement | null {
       (row, name, of) => row.server.metrics.find(({ metric }) => metric === name)?.[of] ?? null,
     ),
   ];
-  return table({ caption: `Server (${source}; means of a sample a second)`, columns, rows, filter: false });
+  return table({ caption: `Server (${source}; means of one sample per second)`, columns, rows, filter: false });
 }
 
-/** Metrics of a server; those that no row has are no columns. */
+/** Creates the columns of server metrics. */
 export function serverColumns<Row>(
   value: (row: Row, metric: string, of: "mean" | "max") => number | null,
 ): Column<Row>[] {
@@ -225,27 +225,27 @@ export function serverColumns<Row>(
   const bytesPerSecond = (title: string, name: string) =>
     numberColumn(title, metric(name), rate, { exported: `${title} (bytes/s)` });
   return [
-    shareColumn("Server CPU", share("cpu"), { help: "Of all processors together" }),
-    shareColumn("Server CPU, maximum", share("cpu", "max"), { help: "Of a second" }),
+    shareColumn("Server CPU", share("cpu"), { help: "Across all processors" }),
+    shareColumn("Server CPU, maximum", share("cpu", "max"), { help: "Busiest second" }),
     shareColumn("Busiest processor", share("cpu_busiest")),
     shareColumn("Samba", share("samba_cpu"), { help: "Of one processor" }),
     shareColumn("Scanner", share("scanner_cpu"), { help: "Of one processor" }),
-    numberColumn("Memory", metric("memory"), bytes, { help: "Not available", exported: "Memory (bytes)" }),
+    numberColumn("Memory", metric("memory"), bytes, { help: "In use", exported: "Memory (bytes)" }),
     bytesPerSecond("Disk read", "disk_read"),
     bytesPerSecond("Disk written", "disk_written"),
     numberColumn("IOPS", metric("disk_operations"), (n) => n.toFixed(0)),
     numberColumn("Disk queue", metric("disk_queue"), (n) => n.toFixed(1), {
-      help: "Transfers that wait or are served",
+      help: "Transfers waiting or in service",
     }),
     shareColumn("Disk busy", share("disk_busiest"), { help: "The busiest disk" }),
     bytesPerSecond("Received", "network_received"),
     bytesPerSecond("Sent", "network_sent"),
     numberColumn("Sessions", metric("samba_sessions"), (n) => n.toFixed(0), { help: "Of Samba" }),
     numberColumn("Open files", metric("samba_open_files"), (n) => n.toFixed(0), { help: "Of Samba" }),
-    numberColumn("Locks", metric("samba_locks"), (n) => n.toFixed(0), { help: "Of ranges of files" }),
+    numberColumn("Locks", metric("samba_locks"), (n) => n.toFixed(0), { help: "Byte-range locks" }),
     ...INSIDE_SAMBA.map(({ name, metric: time }) =>
       numberColumn(name, metric(time), (n) => duration(Math.round(n)), {
-        help: "On average, from the request to the response inside smbd",
+        help: "Mean time from request to response inside smbd",
         exported: `${name} (ns)`,
       }),
     ),
@@ -258,7 +258,7 @@ interface SideRow extends ClientWireTimes {
   group: boolean;
 }
 
-/** The same commands as the client and as the wire saw them; nothing where no run has both. */
+/** Compares the client's and the wire's response times. Returns null if no run has both. */
 export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const rows = bench.runs
     .filter((run) => run.total.wire)
@@ -266,8 +266,8 @@ export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   if (rows.length === 0) return null;
   const columns: Column<SideRow>[] = [
     textColumn("Load, group", (row) => row.name, { width: 16 }),
-    countColumn("Commands", (row) => row.client.count, { help: "Commands that the client counted" }),
-    countColumn("On the wire", (row) => row.wire?.count ?? null, { help: "Commands that the capture shows" }),
+    countColumn("Commands", (row) => row.client.count, { help: "Commands counted by the client" }),
+    countColumn("On the wire", (row) => row.wire?.count ?? null, { help: "Commands in the capture" }),
     timeColumn("Client p50", (row) => row.client.p50),
     timeColumn("Wire p50", (row) => row.wire?.p50 ?? null),
     timeColumn("Added p50", (row) => added(row, "p50"), { help: "Client less wire" }),
@@ -286,7 +286,7 @@ export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   });
 }
 
-/** `FSCTL_PIPE_TRANSCEIVE` beneath IOCTL, and READ by itself. */
+/** Formats `IOCTL FSCTL_PIPE_TRANSCEIVE` and `READ`. */
 function nameOf({ command, subcommand, group }: MeasuredCommand): string {
   const name = subcommand ? `${command} ${subcommand}` : command;
   return group === "Waiting" ? `${name} (expected wait)` : name;
@@ -304,19 +304,21 @@ export function runCommands({ commands }: BenchRun): HTMLElement {
   ]);
 }
 
-/** Operations of the workload; nothing where it has none. */
+/** Lists the operations of the workload. Returns null if it has none. */
 export function operationTable({ workload_operations: rows }: BenchRun): HTMLElement | null {
   if (rows.length === 0) return null;
-  const help = "From when the operation was due: what a user waits who keeps to the schedule";
+  const help = "From the due time: the wait of a user who keeps to the schedule";
   const dueColumn = (title: string, time: "p50" | "p95" | "p99" | "max") =>
     timeColumn<OperationEntry>(title, (row) => row.response_time?.[time] ?? null, { help });
   const columns: Column<OperationEntry>[] = [
     textColumn("Operation", (row) => row.operation),
-    waitedColumn((row) => waited(row.service_time), "Sum of the times that operations took"),
+    waitedColumn((row) => waited(row.service_time), "Sum of operation times"),
     countColumn("Count", (row) => row.service_time.count),
-    countColumn("Unexpected", (row) => total(row.unexpected), { help: "Ended otherwise than the workload expects" }),
+    countColumn("Unexpected", (row) => total(row.unexpected), {
+      help: "Operations that ended differently than the workload expects",
+    }),
     ...timesColumns<OperationEntry>((row) => row.service_time),
-    // None in a closed loop, and then no columns.
+    // A closed loop has no values for these columns.
     dueColumn("Due p50", "p50"),
     dueColumn("Due p95", "p95"),
     dueColumn("Due p99", "p99"),
@@ -326,20 +328,20 @@ export function operationTable({ workload_operations: rows }: BenchRun): HTMLEle
   return table({ caption: "Operations of the workload", columns, rows, sort });
 }
 
-/** The loads at which the criterion of the capacity was looked at; nothing where there are none. */
+/** Lists the loads at which the capacity criterion was checked. Returns null if no capacity was searched. */
 export function capacityTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const rows = bench.capacity?.tried ?? [];
   if (rows.length === 0) return null;
   type Row = (typeof rows)[number];
   const columns: Column<Row>[] = [
     countColumn("Users", (row) => row.users),
-    textColumn("Found", (row) => row.found),
-    textColumn("Criterion", (row) => (row.holds ? "holds" : "does not hold")),
+    textColumn("Measured", (row) => row.found),
+    textColumn("Criterion", (row) => (row.holds ? "met" : "not met")),
   ];
-  return table({ caption: "Loads tried for the capacity", columns, rows, filter: false });
+  return table({ caption: "Loads tried to find the capacity", columns, rows, filter: false });
 }
 
-/** Error responses, operations that ended otherwise than expected, and sessions that failed. */
+/** Lists error responses, operations with unexpected results, and failed sessions. */
 export function errorsPart(run: BenchRun): HTMLElement | null {
   const rows = (counts: Record<string, number>, command: string, of: number | null): ErrorEntry[] =>
     Object.entries(counts).map(([status, count]) => ({ status, command, count, of }));
@@ -353,5 +355,5 @@ export function errorsPart(run: BenchRun): HTMLElement | null {
     ...failed,
   ]);
   const fine = unexpected.length + failed.length === 0 && run.workload_operations.length > 0;
-  return errors && part(fine ? "Errors, all of them as the workload expects" : "Errors", errors);
+  return errors && part(fine ? "Errors, all expected by the workload" : "Errors", errors);
 }

@@ -5,7 +5,7 @@ import { clock } from "../lib/format";
 
 export type Scale = ScaleContinuousNumeric<number, number>;
 
-/** A rectangle to draw in. */
+/** Plot area in pixels. */
 export interface Box {
   left: number;
   right: number;
@@ -19,11 +19,11 @@ export interface AxisOptions {
   title?: string;
 }
 
-/** About how wide a character of a label is, and how far a label may reach out to the right, in pixels. */
+/** Approximate width of a character, and how far a label may extend past the right edge, in pixels. */
 const CHARACTER = 7;
 const EDGE = 12;
 
-/** The lower axis. */
+/** Draws the horizontal axis. */
 export function xAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement {
   const axis = s("g", { class: "axis x", "aria-hidden": "true" });
   axis.append(s("line", { class: "base", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
@@ -34,7 +34,7 @@ export function xAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement 
     axis.append(s("line", { class: "base", x1: x, x2: x, y1: box.bottom, y2: box.bottom + 4 }));
     const text = options.text(tick);
     const half = (text.length * CHARACTER) / 2;
-    // Within the drawing, and never into the label before.
+    // Keeps the label inside the drawing and clear of the previous one.
     const middle = Math.min(x, box.right + EDGE - half);
     if (text === "" || middle - half < free) continue;
     free = middle + half + CHARACTER;
@@ -46,7 +46,7 @@ export function xAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement 
   return axis;
 }
 
-/** The left axis, with its title above it. */
+/** Draws the vertical axis, with its title above it. */
 export function yAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement {
   const axis = s("g", { class: "axis y", "aria-hidden": "true" });
   for (const tick of options.ticks) {
@@ -66,12 +66,12 @@ export function yAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement 
   return axis;
 }
 
-/** Where a line of one pixel is sharp. */
+/** Rounds to the centre of a pixel, so that a line of one pixel is sharp. */
 function crisp(position: number): number {
   return Math.round(position) + 0.5;
 }
 
-/** Marks on a logarithmic axis: decades, and parts of them where there is room. */
+/** Returns ticks of a logarithmic axis: decades, and steps within them if there is room. */
 export function logTicks(from: number, to: number, most: number): number[] {
   const first = Math.floor(Math.log10(from));
   const last = Math.ceil(Math.log10(to));
@@ -89,24 +89,24 @@ export function logTicks(from: number, to: number, most: number): number[] {
   return coarse.filter((_, i) => i % step === 0);
 }
 
-/** Steps that read well on an axis of time, in nanoseconds. */
+/** Tick intervals of a time axis, in nanoseconds. */
 const STEPS = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
   900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000, 172_800_000, 604_800_000,
   2_592_000_000, 31_536_000_000,
 ].map((milliseconds) => milliseconds * 1e6);
 
-/** Marks on an axis of points in time. They are counted from `origin`, so that doubles stay exact. */
+/** Returns ticks of a time axis as offsets from `origin`, which doubles hold exactly. */
 export function timeTicks(from: number, to: number, origin: number, most: number): number[] {
   const step = STEPS.find((step) => (to - from) / step <= most) ?? (to - from) / most;
-  // Round in UTC and not from the beginning of the capture.
+  // Ticks are round times of day in UTC, not offsets from the start of the capture.
   const offset = origin % step;
   const ticks: number[] = [];
   for (let tick = Math.ceil((from + offset) / step) * step - offset; tick <= to; tick += step) ticks.push(tick);
   return ticks;
 }
 
-/** The text of such a mark: no finer than the step needs, and never the same for two of them. */
+/** Formats a tick of a time axis, no finer than its step. No two ticks have the same text. */
 export function timeText(at: number, origin: number, ticks: number[]): string {
   const step = (ticks[1] ?? at + 1e9) - (ticks[0] ?? at);
   const day = new Date((origin + at) / 1e6).toISOString().slice(0, 10);

@@ -1,18 +1,18 @@
-// The arithmetic of the heat map: its cells, the classes of their colour, and what an interval says.
-import type { HeatMap } from "../types/report";
+// Arithmetic of the heat map: cells, colour classes and percentiles.
+import type { HeatMap, SlowExchange } from "../types/report";
 
-/** Commands that began in an interval and took a time between two edges. */
+/** Commands that started in an interval and took a time between two edges. */
 export interface Cell {
-  /** Of the time line, in nanoseconds from the origin. */
+  /** Interval, in nanoseconds from the origin. */
   from: number;
   to: number;
-  /** Of the response time. */
+  /** Range of response times. */
   low: number;
   high: number;
   count: number;
 }
 
-/** Response times that the heat map spans; its first bucket, from 0, is drawn as wide as its second. */
+/** Returns the range of response times. The first bucket, from 0, is drawn as wide as the second. */
 export function latencyRange(map: HeatMap): [number, number] {
   let lowest = Number.POSITIVE_INFINITY;
   let highest = -1;
@@ -35,7 +35,7 @@ export function bucketHigh(map: HeatMap, bucket: number): number {
   return next ?? bucketLow(map, bucket) ** 2 / bucketLow(map, bucket - 1);
 }
 
-/** The cells, `across` intervals and `up` buckets put together in one. */
+/** Returns the cells, merging `across` intervals and `up` buckets into one. */
 export function cells(map: HeatMap, origin: number, across: number, up: number): Cell[] {
   const found = new Map<string, Cell>();
   for (const bin of map.bins) {
@@ -61,7 +61,7 @@ export function cells(map: HeatMap, origin: number, across: number, up: number):
   return [...found.values()];
 }
 
-/** The lower bounds of at most `most` classes of counts, each wider than the one before by the same factor. */
+/** Returns the lower bounds of at most `most` classes of counts, which widen by a constant factor. */
 export function classes(highest: number, most: number): number[] {
   if (highest <= most) return Array.from({ length: Math.max(1, highest) }, (_, i) => i + 1);
   const factor = highest ** (1 / most);
@@ -70,12 +70,24 @@ export function classes(highest: number, most: number): number[] {
   return [...bounds];
 }
 
-/** The class of a count. */
 export function classOf(bounds: readonly number[], count: number): number {
   return bounds.findLastIndex((bound) => bound <= count);
 }
 
-/** Where a share of an interval's commands was answered, as well as its buckets tell: the middle of the bucket. */
+/** Command that is drawn as a point over the heat map. */
+export type SlowPoint = Pick<SlowExchange, "request_first_ns" | "response_time_ns" | "command" | "path">;
+
+/** Minimum number of points, for captures with few commands. */
+const POINTS_MIN = 10;
+
+/** Returns the slowest 1% of commands, at least ten, as far as the document lists them. */
+export function outliers(map: HeatMap, slowest: readonly SlowPoint[]): SlowPoint[] {
+  const total = map.bins.reduce((sum, { counts }) => counts.reduce((all, [, count]) => all + count, sum), 0);
+  const sorted = [...slowest].sort((a, b) => b.response_time_ns - a.response_time_ns);
+  return sorted.slice(0, Math.max(POINTS_MIN, Math.ceil(total / 100)));
+}
+
+/** Estimates a quantile of response times as the geometric mean of its bucket. */
 export function quantile(map: HeatMap, counts: readonly (readonly [number, number])[], share: number): number | null {
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
   if (total === 0) return null;

@@ -1,4 +1,4 @@
-// Dots on a common axis, a row each: values side by side.
+// Dot plot: one row per group, one dot per column.
 import { scaleLog } from "d3-scale";
 import { h, s } from "../lib/dom";
 import { tickDuration } from "../lib/format";
@@ -6,23 +6,22 @@ import { type Box, logTicks, type Scale, xAxis } from "./axes";
 import { figure, type Numbers } from "./figure";
 import { seriesStroke } from "./palette";
 
-/** One column's dot in a row. */
 export interface Dot {
   value: number | null;
-  /** Said of the dot when it is pointed at. */
+  /** Tooltip. */
   text: string;
 }
 
 export interface DotRow {
   name: string;
-  /** A part of the row above. */
+  /** True for a part of the row above. */
   part: boolean;
   dots: (Dot | null)[];
 }
 
 export interface DotsOptions {
   label: string;
-  /** What the values are. */
+  /** Name of the statistic. */
   title: string;
   columns: string[];
   rows: DotRow[];
@@ -86,7 +85,7 @@ function names(svg: Element, { rows }: DotsOptions, box: Box, rowHeight: number)
   }
 }
 
-/** A shape of its own for each column, so that no meaning rests on the colour. */
+/** Returns a distinct shape per column, so that no meaning depends on colour alone. */
 function shape(column: number): string {
   const shapes = [
     "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",

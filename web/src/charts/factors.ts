@@ -1,15 +1,15 @@
-// Factors on a logarithmic axis: how many times as much as the baseline, with the interval of each and what it means.
+// Factors against the baseline on a logarithmic axis, with interval and verdict.
 import { scaleLog } from "d3-scale";
 import { h, s } from "../lib/dom";
 import { counted, ratio as ratioText } from "../lib/format";
 import { type Box, logTicks, type Scale, xAxis } from "./axes";
 import { figure, type Numbers } from "./figure";
 
-/** What a factor means, and by which class it looks so. */
+/** Text and CSS class of each verdict. */
 const VERDICTS = {
   slower: ["slower", "worse"],
   faster: ["faster", "better"],
-  // Of processor time, neither is better.
+  // Neither is better, as with processor time.
   more: ["more", "amount"],
   less: ["less", "amount"],
   equal: ["equal within 5%", "equal"],
@@ -21,21 +21,21 @@ export type Verdict = keyof typeof VERDICTS;
 
 export interface Factor {
   ratio: number;
-  /** Its 95% interval. */
+  /** 95% confidence interval. */
   interval: readonly [number, number] | null;
-  /** The least and the greatest of too few repetitions for an interval. */
+  /** Minimum and maximum, if there are too few repetitions for an interval. */
   range: readonly [number, number] | null;
-  /** Null where nobody asked whether it may be chance. */
+  /** Null if significance was not tested. */
   verdict: Verdict | null;
-  /** Repetitions that would probably decide it. */
+  /** Estimated number of repetitions needed for a verdict. */
   needed: number | null;
 }
 
 export interface FactorRow {
   name: string;
-  /** A part of the row above. */
+  /** True for a part of the row above. */
   part?: boolean;
-  /** Null of the baseline itself. */
+  /** Null for the baseline itself. */
   factor: Factor | null;
 }
 
@@ -44,14 +44,14 @@ export interface FactorPanel {
   rows: readonly FactorRow[];
 }
 
-/** `slower`, `undecided, 12 repetitions` … */
+/** Formats a verdict: `slower`, `undecided, 12 repetitions`. */
 export function verdictText({ verdict, needed }: Pick<Factor, "verdict" | "needed">): string {
   if (verdict === null) return "";
   const [word] = VERDICTS[verdict];
   return verdict === "undecided" && needed !== null ? `${word}, ${counted(needed, "repetition")}` : word;
 }
 
-/** `1.40× (1.31× to 1.50×)`; a range stands in brackets. */
+/** Formats `1.40× (1.31× to 1.50×)`; a range is in square brackets. */
 export function factorText({ ratio, interval, range }: Pick<Factor, "ratio" | "interval" | "range">): string {
   const ends = (of: readonly [number, number]) => `${ratioText(of[0])} to ${ratioText(of[1])}`;
   return `${ratioText(ratio)}${interval ? ` (${ends(interval)})` : range ? ` [${ends(range)}]` : ""}`;
@@ -59,15 +59,15 @@ export function factorText({ ratio, interval, range }: Pick<Factor, "ratio" | "i
 
 const TOP = 10;
 const AXIS = 40;
-/** About how wide a character is, in pixels. */
+/** Approximate width of a character in pixels. */
 const CHARACTER = 6.7;
 const LINE = 16;
-/** An interval that is wider than the factors of the figure is drawn so far beyond them. */
+/** Intervals are drawn at most this factor beyond the smallest and largest ratio. */
 const BEYOND = 5;
 
-/** Where a row has its parts, for a width. */
+/** Positions of the parts of a row. */
 interface Layout {
-  /** Names stand above their marks, and not beside them. */
+  /** True if names are above their marks rather than to the left. */
   stacked: boolean;
   names: number;
   axis: [number, number];
@@ -75,11 +75,11 @@ interface Layout {
   characters: number;
 }
 
-/** A panel above the other on one axis. */
+/** Stacks panels that share one axis. */
 export function factors(options: {
   label: string;
   panels: readonly FactorPanel[];
-  /** Otherwise each row with its factor. */
+  /** Rows of the data table. Defaults to each row with its factor. */
   numbers?(): Numbers;
 }): HTMLElement {
   const { label, panels } = options;
@@ -118,7 +118,7 @@ function layout(panels: readonly FactorPanel[], width: number): Layout {
   return { stacked, names, axis, characters: Math.max(16, Math.floor(width / CHARACTER)) };
 }
 
-/** In bold, which is wider. */
+/** Wraps a title. Bold text is wider. */
 function titleOf({ title }: FactorPanel, { characters }: Layout): string[] {
   return wrapped(title, Math.floor(0.85 * characters));
 }
@@ -153,7 +153,7 @@ function drawPanel(
     const middle = stacked ? y + height - 11 : y + height / 2;
     const nameAt = stacked ? y + 14 : middle + 4;
     const group = s("g", { class: `factor ${kindOf(factor)}`, "data-name": row.name });
-    // No line of the axis goes through a text.
+    // Covers grid lines under the text.
     if (stacked) group.append(s("rect", { class: "ground", x: 0, y: y + 1, width, height: height - 23 }));
     for (const [j, text] of lines.entries()) {
       const kind = row.part ? "name part-of" : "name";
@@ -176,7 +176,7 @@ function drawPanel(
   }
 }
 
-/** The line from the baseline, the whisker, and the dot. */
+/** Draws the line from the baseline, the whisker and the dot. */
 function mark(group: Element, factor: Factor, x: Scale, y: number): void {
   const { ratio, interval, range } = factor;
   group.append(s("line", { class: "spread", x1: x(1), x2: x(ratio), y1: y, y2: y }));
@@ -184,7 +184,7 @@ function mark(group: Element, factor: Factor, x: Scale, y: number): void {
   if (ends) {
     const [first, last] = x.domain() as [number, number];
     const [low, high] = [Math.max(ends[0], first), Math.min(ends[1], last)];
-    // No cap where it goes on beyond the axis.
+    // A whisker that extends beyond the axis has no cap.
     const cap = (end: number, shown: number) => (end === shown ? `M${x(shown)} ${y - 5}v10` : "");
     const d = `${cap(ends[0], low)}${cap(ends[1], high)}M${x(low)} ${y}H${x(high)}`;
     group.append(s("path", { class: interval ? "interval" : "interval range", d }));
@@ -200,7 +200,7 @@ const DIAMOND = "M0 -5.5L5.5 0L0 5.5L-5.5 0z";
 const UP = "M0 -5.5L5.5 4h-11z";
 const DOWN = "M0 5.5L5.5 -4h-11z";
 
-/** So that no meaning rests on the colour: better points up, worse points down. */
+/** Returns the shape of a verdict, so that no meaning depends on colour alone: better points up, worse down. */
 function shapeOf(verdict: Verdict | null): string {
   const kind = verdict && VERDICTS[verdict][1];
   return kind === "worse" ? DOWN : kind === "better" ? UP : kind === "equal" ? SQUARE : CIRCLE;
@@ -226,7 +226,7 @@ function legend(all: readonly Factor[]): HTMLElement {
   const across = "M-6 0h12M-6 -4v8M6 -4v8";
   if (all.some(({ interval }) => interval)) items.push(whisker(across, "95% interval", ""));
   if (all.some(({ interval, range }) => range && !interval)) {
-    items.push(whisker(across, "least to greatest of too few repetitions for an interval", "range"));
+    items.push(whisker(across, "range (too few repetitions for an interval)", "range"));
   }
   return h("div", { class: "legend" }, ...items);
 }
@@ -245,10 +245,10 @@ function numbers(panels: readonly FactorPanel[]): Numbers {
       factor ? verdictText(factor) : "",
     ]),
   );
-  return { headings: ["Of", "Name", "Factor", "Answer"], rows };
+  return { headings: ["Figure", "Name", "Factor", "Verdict"], rows };
 }
 
-/** Ends of an axis on which all factors are, and 1. */
+/** Returns a range that includes all factors and 1. */
 export function factorDomain(all: readonly Factor[]): [number, number] {
   const ratios = [1, ...all.map(({ ratio }) => ratio)];
   const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
@@ -261,7 +261,7 @@ export function factorDomain(all: readonly Factor[]): [number, number] {
   return [low / air, high * air];
 }
 
-/** Marks of factors, as many as there is room for: 1 is among them, and where both sides have room, a mark and its inverse. */
+/** Returns at most `most` ticks of a ratio axis, including 1. On both sides of it, ticks are each other's inverses. */
 export function ratioTicks(low: number, high: number, most: number): number[] {
   const sets = [
     [1.02, 1.04, 1.06, 1.08, 1.1],
@@ -282,7 +282,7 @@ export function ratioTicks(low: number, high: number, most: number): number[] {
   return best?.marks ?? logTicks(low, high, most);
 }
 
-/** A text in lines of at most so many characters, broken at blanks where there are some. */
+/** Wraps a text at blanks into lines of at most `characters`. Splits longer words. */
 export function wrapped(text: string, characters: number): string[] {
   const lines: string[] = [];
   let line = "";

@@ -1,30 +1,29 @@
-// What every chart has: a drawing that fits its place, a description, and its numbers as a table.
+// Base of every chart: a drawing that fits its width, a description, and its data as a table.
 import { append, type Child, h, s } from "../lib/dom";
 import { scrollingGrid } from "../table/grid";
 
-/** The numbers behind a chart. */
+/** Data of a chart. */
 export interface Numbers {
   headings: string[];
   rows: string[][];
 }
 
 export interface FigureOptions {
-  /** What the chart shows, for those who do not see it. */
+  /** Description for screen readers. */
   label: string;
-  /** In pixels; may depend on the width. */
+  /** Height in pixels, may depend on the width. */
   height: number | ((width: number) => number);
-  /** Draws into the empty drawing; called again when the width changes. */
+  /** Draws into the empty element. Called again when the width changes. */
   draw(svg: SVGSVGElement, width: number): void;
   numbers(): Numbers;
-  /** Above the drawing: legend, readout, buttons. */
+  /** Legend, readout and buttons above the drawing. */
   above?: Child[];
-  /** Keys that the chart understands. */
+  /** Handles a key. Returns false if the key has no meaning. */
   key?(event: KeyboardEvent): boolean;
 }
 
 export interface Figure {
   element: HTMLElement;
-  /** Draws anew. */
   redraw(): void;
 }
 
@@ -41,7 +40,7 @@ export function figure(options: FigureOptions): Figure {
   let width = 0;
   const draw = () => {
     const height = typeof options.height === "number" ? options.height : options.height(width);
-    // Drawn for this width; on paper the whole is scaled.
+    // Drawn for this width; in print the drawing is scaled.
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("height", String(height));
     svg.replaceChildren();
@@ -54,14 +53,14 @@ export function figure(options: FigureOptions): Figure {
     draw();
   };
   new ResizeObserver(fit).observe(place);
-  // At once where it is in the page already, so that nothing moves later.
+  // Draws before the first paint, so that nothing moves later.
   queueMicrotask(fit);
   return { element, redraw: () => width > 0 && draw() };
 }
 
-/** The table is made when it is first asked for. */
+/** Creates the collapsed data table, which is filled when it is first opened. */
 function numbersElement(options: FigureOptions): HTMLElement {
-  const details = h("details", { class: "numbers no-print" }, h("summary", {}, "The numbers"));
+  const details = h("details", { class: "numbers no-print" }, h("summary", {}, "Data table"));
   details.addEventListener("toggle", () => {
     if (!details.open || details.childElementCount > 1) return;
     append(details, numbersTable(options.label, options.numbers()));
@@ -69,12 +68,11 @@ function numbersElement(options: FigureOptions): HTMLElement {
   return details;
 }
 
-/** A plain table of numbers. */
 export function numbersTable(caption: string, { headings, rows }: Numbers): HTMLElement {
   return scrollingGrid({ caption, columns: headings.map((title) => [title, "number"] as const), rows });
 }
 
-/** Where a pointer is in the drawing: on a scaled one a pixel of the screen is not a unit of it. */
+/** Converts a pointer position to units of the drawing, which may be scaled. */
 export function pointedAt(svg: SVGSVGElement, event: PointerEvent): number {
   const place = svg.getBoundingClientRect();
   return ((event.clientX - place.left) * svg.viewBox.baseVal.width) / Math.max(1, place.width);

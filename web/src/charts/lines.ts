@@ -1,4 +1,4 @@
-// A chart of lines over a common axis: cumulative distributions, and response time and throughput against load.
+// Line charts: cumulative distributions, and response time and throughput against load.
 import { scaleLinear, scaleLog } from "d3-scale";
 import { area, line } from "d3-shape";
 import { announce } from "../lib/clipboard";
@@ -13,13 +13,13 @@ export interface Series {
   name: string;
   stroke: Stroke;
   points: [number, number][];
-  /** From where to where values lie at a position. */
+  /** Range of values at a position. */
   band?: readonly (readonly [x: number, low: number, high: number])[];
-  /** With a dot at each point. */
+  /** Draws a dot at each point. */
   dots?: boolean;
-  /** What is said at each point, where there is room. */
+  /** Label of a point, drawn if there is room. */
   label?(x: number): string;
-  /** Not shown until asked for. */
+  /** Hidden until selected in the legend. */
   hidden?: boolean;
 }
 
@@ -27,17 +27,17 @@ export interface Panel {
   title: string;
   height: number;
   series: Series[];
-  /** Text of a value: on the axis, and in the readout. */
+  /** Formats a value for the readout, and for the axis without `tickText`. */
   text(value: number): string;
   tickText?(value: number): string;
   logarithmic?: boolean;
-  /** Ends of the axis, where the values do not give them. */
+  /** Ends of the axis. Default to the range of the values. */
   from?: number;
   to?: number;
   ticks?: number[];
 }
 
-/** A line through what is known of items; a number in place of its stroke is its index among the series. */
+/** Creates a line through the known values of items. A number as stroke is the index of the series. */
 export function curve<Item>(
   name: string,
   stroke: Stroke | number,
@@ -53,7 +53,7 @@ export function curve<Item>(
   return { name, stroke: typeof stroke === "number" ? seriesStroke(stroke) : stroke, points, ...more };
 }
 
-/** From the least to the greatest of several values of each item; none where no item has two. */
+/** Creates the band between minimum and maximum of each item. Returns no band if no item has both. */
 export function bandOf<Item>(
   items: readonly Item[],
   x: (item: Item) => number,
@@ -66,23 +66,19 @@ export function bandOf<Item>(
   return band.length > 0 ? { band } : {};
 }
 
-/** A panel of durations. */
 export function timePanel(title: string, height: number, series: Series[], logarithmic = false): Panel {
   return { title, height, text: duration, tickText: tickDuration, series, logarithmic };
 }
 
-/** A panel of percentages. */
 export function percentPanel(title: string, height: number, series: Series[]): Panel {
   const text = (value: number) => `${Number(value.toFixed(value < 9.95 ? 1 : 0))}%`;
   return { title, height, text, series };
 }
 
-/** A panel of commands in a second. */
 export function ratePanel(height: number, series: Series[], text: (value: number) => string = perSecond): Panel {
-  return { title: "Commands each second", height, text, tickText: (value) => `${short(value)}/s`, series };
+  return { title: "Commands per second", height, text, tickText: (value) => `${short(value)}/s`, series };
 }
 
-/** A panel of bytes in a second. */
 export function bytesPanel(title: string, height: number, series: Series[]): Panel {
   return { title, height, text: rate, tickText: tickRate, series };
 }
@@ -97,19 +93,19 @@ export interface LinesOptions {
     ticks?: number[];
   };
   panels: Panel[];
-  /** A line across all panels, with what it means. */
+  /** Labelled vertical line across all panels. */
   mark?: { x: number; text: string } | undefined;
-  /** What a position on the x axis is, in front of the readout. */
+  /** First word of the readout. */
   at: string;
-  /** Between points: the line goes straight, or keeps its last value. */
+  /** True to interpolate between points, false to keep the last value. */
   interpolate: boolean;
-  /** Otherwise a row for each position, with what each line has there. */
+  /** Data table. Defaults to one row per position with the value of each line. */
   numbers?(): Numbers;
 }
 
 const LEFT = 76;
 
-/** A figure of one panel or of several above each other. */
+/** Creates a chart of one or several stacked panels. */
 export function lines(options: LinesOptions): HTMLElement {
   return new Lines(options).element;
 }
@@ -146,7 +142,7 @@ class Lines {
 
   private readonly redraw: () => void;
 
-  /** Every name once; a press hides it. */
+  /** Creates the legend. Each button shows or hides the lines of a name. */
   private legend(): HTMLElement {
     const named = new Map<string, Series>();
     for (const panel of this.options.panels) for (const series of panel.series) named.set(series.name, series);
@@ -170,7 +166,7 @@ class Lines {
       );
       return button;
     });
-    return h("div", { class: "legend", role: "group", "aria-label": "Shown" }, ...items);
+    return h("div", { class: "legend", role: "group", "aria-label": "Lines shown" }, ...items);
   }
 
   private draw(svg: SVGSVGElement, width: number): void {
@@ -233,7 +229,7 @@ class Lines {
     return group;
   }
 
-  /** An area; where it would have no width, a line. */
+  /** Draws a band, or a whisker if there is only one position. */
   private bandOf(band: NonNullable<Series["band"]>, y: Scale): SVGElement[] {
     const [only] = band;
     if (band.length === 1 && only) {
@@ -248,7 +244,7 @@ class Lines {
     return [s("path", { class: "spread-band", d: within(band) ?? "" })];
   }
 
-  /** What is said at points, left above them where a rising line is not, and never over each other. */
+  /** Draws labels to the upper left of their points, away from a rising line, and skips those that would overlap. */
   private labels({ points, label }: Series, y: Scale): SVGElement[] {
     const taken: { left: number; top: number; wide: number }[] = [];
     return points.flatMap(([position, value]) => {
@@ -321,7 +317,7 @@ class Lines {
     const { panels, x, at, interpolate } = this.options;
     const position = this.positions[this.at];
     if (position === undefined) {
-      this.readout.textContent = "Point at the chart, or use the arrow keys, to read values";
+      this.readout.textContent = "Hover over the chart or use the arrow keys to read values";
       return;
     }
     const values = panels.flatMap((panel) =>
@@ -335,7 +331,7 @@ class Lines {
   }
 }
 
-/** A position on the x axis that has a meaning of its own. */
+/** Draws the labelled vertical line. */
 function marked(x: number, text: string, bottom: number, width: number): SVGElement {
   const late = x > width * 0.7;
   return s(
@@ -346,7 +342,7 @@ function marked(x: number, text: string, bottom: number, width: number): SVGElem
   );
 }
 
-/** The value of a line at a position, `null` where the line is not. */
+/** Returns the value of a line at a position, null outside of its points. */
 export function valueAt(points: readonly [number, number][], x: number, interpolate: boolean): number | null {
   const after = points.findIndex((point) => point[0] >= x);
   const exact = points.findLast((point) => point[0] === x);

@@ -1,4 +1,4 @@
-// The heat map of response times, with throughput and concurrency beneath it on the same axis of time.
+// Heat map of response times, with throughput and concurrency below on the same time axis.
 import { scaleLinear, scaleLog } from "d3-scale";
 import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
@@ -6,7 +6,7 @@ import { clock, counted, decimal, duration, elapsed, rate, thousands, tickDurati
 import { onPeriod, type Period, setPeriod } from "../lib/period";
 import type { HeatMap } from "../types/report";
 import { type Box, logTicks, type Scale, timeText, timeTicks, xAxis, yAxis } from "./axes";
-import { bucketHigh, cells, classes, classOf, latencyRange, quantile } from "./bins";
+import { bucketHigh, cells, classes, classOf, latencyRange, outliers, quantile, type SlowPoint } from "./bins";
 import { figure, type Numbers, pointedAt } from "./figure";
 import { lineSample } from "./split";
 
@@ -16,22 +16,28 @@ const PANELS = { heat: [26, 286], throughput: [330, 400], concurrency: [444, 490
 
 type Bin = HeatMap["bins"][number];
 
-/** A stretch of time that is set off, with what it means. */
+/** Highlighted period with its tooltip. */
 export interface Band {
   start_ns: number;
   duration_ns: number;
   text: string;
 }
 
-/** The figure; `first` and `last` are the ends of the capture in nanoseconds. */
-export function overTime(map: HeatMap, first: number, last: number, bands: readonly Band[] = []): HTMLElement {
-  return new OverTime(map, first, last, bands).element;
+/** Creates the chart. `first` and `last` are the ends of the capture in nanoseconds; outliers of `slowest` become points. */
+export function overTime(
+  map: HeatMap,
+  first: number,
+  last: number,
+  slowest: readonly SlowPoint[],
+  bands: readonly Band[] = [],
+): HTMLElement {
+  return new OverTime(map, first, last, outliers(map, slowest), bands).element;
 }
 
 class OverTime {
   readonly element: HTMLElement;
   private readonly map: HeatMap;
-  /** All times of the chart count from here, so that doubles hold them exactly. */
+  /** Reference of all times in the chart, so that doubles hold them exactly. */
   private readonly origin: number;
   private readonly first: number;
   private readonly whole: [number, number];
@@ -54,6 +60,7 @@ class OverTime {
     map: HeatMap,
     first: number,
     last: number,
+    private readonly points: readonly SlowPoint[],
     private readonly bands: readonly Band[],
   ) {
     this.map = map;
@@ -62,14 +69,9 @@ class OverTime {
     const ends = map.bins.map((bin) => bin.start_ns - this.origin + map.width_ns);
     this.whole = [Math.min(0, first - this.origin), Math.max(last - this.origin, ends.at(-1) ?? 0, map.width_ns)];
     this.range = this.whole;
-    const tools = h(
-      "div",
-      { class: "chart-tools no-print" },
-      h("span", { class: "hint" }, "Drag to zoom; arrow keys move, + and − zoom"),
-      this.all,
-    );
+    const tools = h("div", { class: "chart-tools no-print" }, this.all);
     const { element, redraw } = figure({
-      label: `Response times over time: how many commands began in each ${tickDuration(map.width_ns)} and how long they took, with throughput and the number of outstanding commands`,
+      label: `Response times over time: commands started per ${tickDuration(map.width_ns)} by response time, the slowest as points, with throughput and outstanding commands`,
       height: HEIGHT,
       draw: (svg, width) => this.draw(svg, width),
       numbers: () => this.numbers(),
@@ -142,7 +144,7 @@ class OverTime {
       width: Math.max(0, right - left),
       height: concurrency.bottom - heat.top,
     });
-    svg.append(this.selection, this.cursor, surface);
+    svg.append(this.selection, this.cursor, surface, this.slow(y, `url(#${clip})`));
     this.listen(surface, svg);
     this.mark();
   }
@@ -160,7 +162,7 @@ class OverTime {
     svg.append(yAxis(box, linear(most, box), { ticks: linear(most, box).ticks(2), text: show, title }));
   }
 
-  /** One path a class: the cells of a class have one colour. */
+  /** Draws one path per colour class. */
   private heat(y: Scale, box: Box): SVGElement {
     const visible = (this.range[1] - this.range[0]) / this.map.width_ns;
     const buckets = Math.log(y.domain()[1] as number) - Math.log(y.domain()[0] as number);
@@ -184,6 +186,17 @@ class OverTime {
     return s("g", { class: "heat" }, ...paths.map((d, i) => s("path", { d, style: shade(i, bounds.length) })));
   }
 
+  /** Draws a point per outlier, with its command as tooltip. */
+  private slow(y: Scale, clip: string): SVGElement {
+    const [low, high] = y.domain() as [number, number];
+    const points = this.points.map(({ request_first_ns: start, response_time_ns: time, command, path }) => {
+      const at = { cx: this.x(start - this.origin), cy: y(Math.min(high, Math.max(low, time))), r: 3.5 };
+      const name = [command.replace(/^SMB_COM_/, ""), path].filter(Boolean).join(" ");
+      return s("circle", at, s("title", {}, `${name}: ${duration(time)} at ${clock(start)}`));
+    });
+    return s("g", { class: "slow", "clip-path": clip }, ...points);
+  }
+
   private explain(bounds: number[]): void {
     const items = bounds.map((bound, i) => {
       const next = bounds[i + 1];
@@ -203,14 +216,17 @@ class OverTime {
       );
     });
     this.legend.replaceChildren(
-      h("span", { class: "item muted" }, "Commands in a cell"),
+      h("span", { class: "item muted" }, "Commands per cell"),
       ...items,
-      h("span", { class: "item apart" }, lineSample("var(--blue)", ""), "to clients"),
-      h("span", { class: "item" }, lineSample("var(--vermilion)", "5 2"), "to servers"),
+      this.points.length > 0
+        ? h("span", { class: "item apart" }, pointSample(), counted(this.points.length, "slowest command"))
+        : "",
+      h("span", { class: "item apart" }, lineSample("var(--sky)", ""), "to clients"),
+      h("span", { class: "item" }, lineSample("var(--amber)", "5 2"), "to servers"),
     );
   }
 
-  /** A line of steps, zero where there is no bin. */
+  /** Draws a step line, zero between bins. */
   private steps(name: string, value: (bin: Bin) => number, y: Scale, filled = false): SVGElement {
     const width = this.map.width_ns;
     const base = y(0);
@@ -218,7 +234,7 @@ class OverTime {
     let end = this.whole[0];
     for (const bin of this.map.bins) {
       const from = bin.start_ns - this.origin;
-      // Points in time are rounded to what a double holds; neighbours must still meet.
+      // Timestamps are rounded to doubles; adjacent bins must still touch.
       if (from - end > width / 2) path += `V${base}H${this.x(from).toFixed(1)}`;
       path += `V${y(value(bin)).toFixed(1)}H${this.x(from + width).toFixed(1)}`;
       end = from + width;
@@ -276,7 +292,7 @@ class OverTime {
     return true;
   }
 
-  /** Chooses a part of the time for all of the page: whole intervals, at least four of them. */
+  /** Zooms the whole page to a period of whole intervals, at least four. */
   private show([from, to]: [number, number]): void {
     const width = this.map.width_ns;
     const middle = (from + to) / 2;
@@ -314,9 +330,10 @@ class OverTime {
     const width = this.map.width_ns;
     if (this.at < 0) {
       const shown = `${clock(this.origin + this.range[0])} to ${clock(this.origin + this.range[1])} UTC`;
-      // Of the whole, the page has exact figures.
+      // The page shows exact figures for the whole capture.
       const what = this.all.disabled ? "" : `: ${times(this.map, this.shown())}`;
-      this.readout.textContent = `${shown} in intervals of ${tickDuration(width)}${what}`;
+      const hint = h("span", { class: "hint" }, "  ·  Drag to zoom; arrow keys move, + and − zoom");
+      this.readout.replaceChildren(`${shown} in intervals of ${tickDuration(width)}${what}`, hint);
       return;
     }
     const from = this.at * width;
@@ -324,7 +341,7 @@ class OverTime {
     this.readout.textContent = `${clock(this.origin + from)}  ${describe(this.map, bin)}`;
   }
 
-  /** The intervals that are in sight; they touch where a double rounds. */
+  /** Returns the visible intervals. Compares midpoints, as their ends are rounded. */
   private shown(): Bin[] {
     const half = this.map.width_ns / 2;
     return this.map.bins.filter((bin) => {
@@ -339,8 +356,8 @@ class OverTime {
       headings: [
         "From (UTC)",
         "Commands",
-        "Median (about)",
-        "Slowest (about)",
+        "Median (approx.)",
+        "Slowest (approx.)",
         "To clients",
         "To servers",
         "Outstanding",
@@ -358,11 +375,16 @@ class OverTime {
   }
 }
 
+function pointSample(): SVGElement {
+  const box = { class: "sample slow", width: 10, height: 10, viewBox: "-5 -5 10 10", "aria-hidden": "true" };
+  return s("svg", box, s("circle", { r: 3.5 }));
+}
+
 function began(bin: Bin): number {
   return bin.counts.reduce((sum, [, count]) => sum + count, 0);
 }
 
-/** How many commands began in intervals, and how long they took, as well as the buckets tell. */
+/** Describes the commands that started in intervals, as exactly as the buckets allow. */
 function times(map: HeatMap, bins: readonly Bin[]): string {
   const counts = new Map<number, number>();
   for (const [bucket, count] of bins.flatMap((bin) => bin.counts))
@@ -372,7 +394,7 @@ function times(map: HeatMap, bins: readonly Bin[]): string {
   const at = (share: number) => duration(quantile(map, sums, share));
   const most = duration(bucketHigh(map, sums.at(-1)?.[0] ?? 0));
   const figures = commands > 0 ? `, median about ${at(0.5)}, p95 about ${at(0.95)}, none above ${most}` : "";
-  return `${counted(commands, "command")} began${figures}`;
+  return `${counted(commands, "command")} started${figures}`;
 }
 
 function describe(map: HeatMap, bin: Bin | undefined): string {
@@ -385,14 +407,14 @@ function linear(most: number, box: Box): Scale {
   return scaleLinear([0, most], [box.bottom, box.top]).nice(3);
 }
 
-/** How many things must be put together, as a power of two, to be wide enough. */
+/** Returns the smallest power of two that makes cells at least as wide as wanted. */
 function merged(size: number, wanted: number): number {
   let factor = 1;
   while (size * factor < wanted) factor *= 2;
   return factor;
 }
 
-/** The colour of a class; few classes do without the palest. */
+/** Returns the colour of a class. Skips the palest shades if there are few classes. */
 function shade(index: number, count: number): string {
   const palest = Math.floor((CLASSES - count) / 2);
   const at = count === 1 ? palest + 1 : Math.round(palest + (index * (CLASSES - 1 - palest)) / (count - 1));

@@ -1,14 +1,14 @@
-// Colours by what they stand for. They are variables of the style sheet, which has them for light, dark and paper; the
-// hues are those of Okabe and Ito, which the colour-blind can tell apart. No meaning rests on a colour alone.
+// Colours by meaning, as variables of the style sheet, which defines them for light and dark mode. The hues are Okabe and
+// Ito's, chosen for colour-blind readers. No meaning depends on colour alone.
 
-/** Groups of commands: colour, and the dashes of their lines. */
+/** Colour and dash pattern of each command group. */
 const GROUPS: Record<string, [string, string]> = {
-  Read: ["blue", ""],
-  Write: ["vermilion", "12 3"],
+  Read: ["sky", ""],
+  Write: ["amber", "12 3"],
   "Open/Close": ["green", "7 3"],
   Other: ["purple", "2 3"],
-  Session: ["sky", "9 3 2 3"],
-  Control: ["amber", "4 2"],
+  Session: ["blue", "9 3 2 3"],
+  Control: ["vermilion", "4 2"],
   Attributes: ["purple", "2 3"],
   Directory: ["purple", "5 3"],
   Locking: ["purple", "9 3"],
@@ -26,6 +26,9 @@ const SERIES: [string, string][] = [
   ["grey", "1 3"],
 ];
 
+/** Index of figures that several charts show, so that each has one colour. Reads and writes have the group's colour. */
+export const FIGURES = { mean: 0, p95: 1, median: 2, commands: 3, written: 4, read: 5, bytes: 6 } as const;
+
 export interface Stroke {
   colour: string;
   dashes: string;
@@ -36,7 +39,7 @@ export function groupStroke(group: string): Stroke {
   return { colour: `var(--${name})`, dashes };
 }
 
-/** By the index among series that have no colour of their own. */
+/** Returns the stroke of a series without a colour of its own, by its index. */
 export function seriesStroke(index: number): Stroke {
   const [name, dashes] = SERIES[index % SERIES.length] ?? ["grey", ""];
   return { colour: `var(--${name})`, dashes };

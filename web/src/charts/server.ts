@@ -1,33 +1,36 @@
-// Panels of what a load cost the server: beneath those of response time and throughput, on the same axis.
+// Panels of server metrics, below response time and throughput on the same axis.
 import { bytesPanel, type Panel, percentPanel, type Series, timePanel } from "./lines";
+import { FIGURES } from "./palette";
 
-/** A figure of a metric, as documents name it. */
+/** Statistic of a server metric. */
 export interface ServerFigure {
   name: string;
   metric: string;
   of: "mean" | "max";
+  /** Index of its stroke. Defaults to its position. */
+  index?: number;
 }
 
 interface Part {
   title: string;
   panel(title: string, height: number, series: Series[]): Panel;
   figures: readonly ServerFigure[];
-  /** Only beside each other in one panel, and so of one server. */
+  /** Drawn in one panel only, and so for a single server. */
   together?: true;
 }
 
-/** Means of the time inside smbd, by Samba's own profile. */
+/** Mean times inside smbd, from Samba's profiling. */
 export const INSIDE_SAMBA: readonly ServerFigure[] = [
-  { name: "Create in Samba", metric: "samba_create_time", of: "mean" },
-  { name: "Close in Samba", metric: "samba_close_time", of: "mean" },
-  { name: "Read in Samba", metric: "samba_read_time", of: "mean" },
-  { name: "Write in Samba", metric: "samba_write_time", of: "mean" },
+  { name: "Create in Samba", metric: "samba_create_time", of: "mean", index: 2 },
+  { name: "Close in Samba", metric: "samba_close_time", of: "mean", index: 3 },
+  { name: "Read in Samba", metric: "samba_read_time", of: "mean", index: FIGURES.read },
+  { name: "Write in Samba", metric: "samba_write_time", of: "mean", index: FIGURES.written },
   { name: "Flush in Samba", metric: "samba_flush_time", of: "mean" },
 ];
 
 const PARTS: readonly Part[] = [
   {
-    title: "Processors of the server",
+    title: "Server CPU",
     panel: percentPanel,
     figures: [
       { name: "Server CPU", metric: "cpu", of: "mean" },
@@ -35,7 +38,7 @@ const PARTS: readonly Part[] = [
     ],
   },
   {
-    title: "Samba, of one processor",
+    title: "Samba CPU (100% is one processor)",
     panel: percentPanel,
     figures: [{ name: "Samba CPU", metric: "samba_cpu", of: "mean" }],
   },
@@ -46,11 +49,11 @@ const PARTS: readonly Part[] = [
     together: true,
   },
   {
-    title: "Disks of the server",
+    title: "Server disk throughput",
     panel: bytesPanel,
     figures: [
-      { name: "Disk read", metric: "disk_read", of: "mean" },
-      { name: "Disk written", metric: "disk_written", of: "mean" },
+      { name: "Disk read", metric: "disk_read", of: "mean", index: FIGURES.read },
+      { name: "Disk written", metric: "disk_written", of: "mean", index: FIGURES.written },
     ],
   },
   {
@@ -60,7 +63,7 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-/** Measures of studies that are figures of the server, and how those are called here. */
+/** Names used here for measures of studies that are server metrics. */
 export const MEASURES: Readonly<Record<string, string>> = {
   server_cpu: "Server CPU",
   samba_cpu: "Samba CPU",
@@ -69,22 +72,22 @@ export const MEASURES: Readonly<Record<string, string>> = {
 
 const HEIGHT = 100;
 
-/** Of one server: the figures of a panel are its lines. */
+/** Creates the panels of one server, with a line per figure. */
 export function serverPanels(series: (figure: ServerFigure, index: number) => Series): Panel[] {
   let index = 0;
   return PARTS.map(({ title, panel, figures }) =>
-    panel(title, HEIGHT, figures.map((figure) => series(figure, index++)).filter(isSomething)),
+    panel(title, HEIGHT, figures.map((figure) => series(figure, figure.index ?? index++)).filter(isSomething)),
   ).filter((panel) => panel.series.length > 0);
 }
 
-/** Of several servers, whose lines have the same names in every panel: a panel for each figure that any of them has. */
+/** Creates the panels of several servers: one per figure, with a line per server. */
 export function serversPanels(series: (figure: ServerFigure) => Series[]): Panel[] {
   return PARTS.filter(({ together }) => !together)
     .flatMap(({ panel, figures }) => figures.map((figure) => panel(figure.name, HEIGHT, series(figure))))
     .filter((panel) => panel.series.some(isSomething));
 }
 
-/** A disk that nothing was read from needs no line. */
+/** Returns false for a line that is always zero. */
 function isSomething({ points }: Series): boolean {
   return points.some(([, value]) => value > 0);
 }

@@ -1,4 +1,4 @@
-// Where the time went: one bar, divided. The total wait comes first, the time in which nobody waited last.
+// The time split as stacked bars. Parts of the total wait come first.
 import { h, muted, s } from "../lib/dom";
 import { percent, span } from "../lib/format";
 import { grid } from "../table/grid";
@@ -9,24 +9,24 @@ export type PartKey = Exclude<keyof TimeSplitEntry, "connections" | "elapsed_ns"
 export interface SplitPart {
   key: PartKey;
   name: string;
-  /** Shorter, for the bar. */
+  /** Shorter name for the bar. */
   short?: string;
-  /** What it means. */
+  /** Definition. */
   help: string;
 }
 
 export const SPLIT_PARTS: SplitPart[] = [
-  { key: "server_ns", name: "Server", help: "service time less the round trip" },
+  { key: "server_ns", name: "Server", help: "service time minus the round trip" },
   {
     key: "server_or_network_ns",
     name: "Server or network",
-    help: "service time where the round trip is not known",
+    help: "service time if the round trip is unknown",
   },
   {
     key: "network_ns",
     name: "Network: round trips and retransmissions",
     short: "Network",
-    help: "round trips between client, capture point and server, and waits for segments to be sent again",
+    help: "round trips between client, capture point and server, and waits for retransmissions",
   },
   { key: "request_transfer_ns", name: "Request transfer", help: "first to last packet of requests" },
   {
@@ -36,8 +36,8 @@ export const SPLIT_PARTS: SplitPart[] = [
   },
   {
     key: "unknown_ns",
-    name: "Not known",
-    help: "a command was outstanding whose end was not captured",
+    name: "Unknown",
+    help: "a command was outstanding and its response was not captured",
   },
   {
     key: "think_ns",
@@ -47,21 +47,21 @@ export const SPLIT_PARTS: SplitPart[] = [
   {
     key: "waiting_ns",
     name: "Expected waits",
-    help: "nothing outstanding but expected waits (change notify, blocking locks, pipe reads)",
+    help: "only expected waits outstanding (change notify, blocking locks, pipe reads)",
   },
   {
     key: "idle_ns",
     name: "Idle",
-    help: "nothing outstanding for more than 10 s, or before and after all commands",
+    help: "nothing outstanding for more than 10 s, or before the first or after the last command",
   },
   {
     key: "filtered_out_ns",
     name: "Filtered out",
-    help: "only commands that the filter left out were outstanding, or the client thought before one of them",
+    help: "only commands excluded by the filter outstanding, or think time before one of them",
   },
 ];
 
-/** Parts with time in them, and where each begins as a fraction of the whole. */
+/** Returns the parts that are not zero, with their start and end as fractions of the whole. */
 export function splitShares(split: TimeSplitEntry): { part: SplitPart; ns: number; from: number; to: number }[] {
   const whole = SPLIT_PARTS.reduce((sum, part) => sum + split[part.key], 0);
   let from = 0;
@@ -74,7 +74,7 @@ export function splitShares(split: TimeSplitEntry): { part: SplitPart; ns: numbe
   });
 }
 
-/** A slim bar for a cell of a table. */
+/** Creates a slim bar for a table cell. */
 export function splitBar(split: TimeSplitEntry | null): HTMLElement {
   if (!split) return muted();
   const shares = splitShares(split);
@@ -89,7 +89,7 @@ export function slimBar(text: string, segments: HTMLElement[]): HTMLElement {
   return h("span", { class: "split-bar slim", role: "img", "aria-label": text, title: text }, ...segments);
 }
 
-/** A part of a bar, of the colour of that part of the time. */
+/** Creates a segment in the colour of its part. */
 export function segment(key: PartKey, share: number): HTMLElement {
   return h("span", { class: `segment ${partClass(key)}`, style: `flex-basis: ${(100 * share).toFixed(4)}%` });
 }
@@ -98,7 +98,7 @@ function partClass(key: PartKey): string {
   return `part-${key.replace(/_ns$/, "")}`;
 }
 
-/** Parts in which somebody waited for an answer. */
+/** Parts of the total wait. */
 const WAITED: ReadonlySet<PartKey> = new Set([
   "server_ns",
   "server_or_network_ns",
@@ -108,33 +108,67 @@ const WAITED: ReadonlySet<PartKey> = new Set([
   "unknown_ns",
 ]);
 
-/** Time in which somebody waited for an answer. */
+/** Returns the total wait. */
 export function waitedTime(split: TimeSplitEntry): number {
   return SPLIT_PARTS.reduce((sum, { key }) => (WAITED.has(key) ? sum + split[key] : sum), 0);
 }
 
-/** The parts of the time in which somebody waited for an answer. */
 function waitedShares(split: TimeSplitEntry): ReturnType<typeof splitShares> {
   const parts = Object.fromEntries(SPLIT_PARTS.map(({ key }) => [key, WAITED.has(key) ? split[key] : 0]));
   return splitShares({ ...split, ...parts });
 }
 
-/** The bars alone: whose the time was, and whose that in which somebody waited. */
+/** Creates the bars of all time and of the total wait. Leaves out the second if it looks like the first. */
 function bars(split: TimeSplitEntry): (HTMLElement | null)[] {
   const waited = waitedTime(split);
   const both = waited > 0 && waited < split.elapsed_ns * 0.995;
-  return [
-    labelledBar("All the time", splitShares(split)),
-    both ? labelledBar("Total wait", waitedShares(split)) : null,
-  ];
+  return [labelledBar("All time", splitShares(split)), both ? labelledBar("Total wait", waitedShares(split)) : null];
 }
 
-/** The split of time in one look, beside the answer. */
+/** Creates the bars for the answer, with a legend of the parts that have no room for their name. */
 export function splitEvidence(split: TimeSplitEntry): HTMLElement {
-  return h("div", { class: "evidence" }, ...bars(split));
+  return h("div", { class: "evidence" }, ...bars(split), unnamedLegend([splitShares(split), waitedShares(split)]));
 }
 
-/** The bars, with a table that says the same in numbers. */
+type Shares = ReturnType<typeof splitShares>;
+
+/** Returns true if a segment has room for its name. On a phone, text needs about three times the share of the bar. */
+function hasRoom({ part, from, to }: Shares[number], phone: boolean): boolean {
+  const text = part.short ?? part.name;
+  return to - from > (phone ? 3 : 1) * (0.04 + text.length * 0.008);
+}
+
+/** Lists the parts whose name is missing in some bar. Names that are missing only on a phone are listed only there. */
+function unnamedLegend(all: readonly Shares[]): HTMLElement | null {
+  const missing = (phone: boolean) => {
+    const keys = new Set(
+      all.flatMap((shares) => shares.filter((share) => !hasRoom(share, phone))).map(({ part }) => part.key),
+    );
+    return SPLIT_PARTS.filter(({ key }) => keys.has(key));
+  };
+  const wide = missing(false);
+  return missing(true).length === 0 ? null : legendOf(missing(true), (part) => !wide.includes(part));
+}
+
+function legendOf(parts: readonly SplitPart[], narrowOnly: (part: SplitPart) => boolean = () => false): HTMLElement {
+  const items = parts.map((part) =>
+    h("span", { class: narrowOnly(part) ? "item on-narrow" : "item" }, swatch(part), part.short ?? part.name),
+  );
+  return h("div", { class: "legend split-legend" }, ...items);
+}
+
+/** Creates the legend of slim bars. Returns undefined if no row has a bar. */
+export function partsLegend(keys: Iterable<PartKey>): HTMLElement | undefined {
+  const known = new Set(keys);
+  return known.size > 0 ? legendOf(SPLIT_PARTS.filter(({ key }) => known.has(key))) : undefined;
+}
+
+/** Creates the legend of a column of time splits. */
+export function splitsLegend(splits: readonly (TimeSplitEntry | null | undefined)[]): HTMLElement | undefined {
+  return partsLegend(splits.flatMap((split) => (split ? splitShares(split).map(({ part }) => part.key) : [])));
+}
+
+/** Creates the bars with a table of the parts. */
 export function splitFigure(split: TimeSplitEntry, caption: string): HTMLElement {
   const shares = splitShares(split);
   const waited = waitedTime(split);
@@ -147,7 +181,7 @@ export function splitFigure(split: TimeSplitEntry, caption: string): HTMLElement
   ]);
   const columns = [
     [""],
-    ["All the time", "number strong"],
+    ["All time", "number strong"],
     ["Total wait", "number"],
     ["Time", "number"],
     ["", "help"],
@@ -157,13 +191,14 @@ export function splitFigure(split: TimeSplitEntry, caption: string): HTMLElement
 
 function labelledBar(label: string, shares: ReturnType<typeof splitShares>): HTMLElement {
   const bar = h("div", { class: "split-bar" });
-  for (const { part, from, to } of shares) {
+  for (const share of shares) {
+    const { part, from, to } = share;
     const piece = segment(part.key, to - from);
     piece.title = `${part.name}: ${percent(to - from, 1)}`;
     const text = part.short ?? part.name;
-    // What fits: text is about three times as wide beside the bar of a phone.
-    const fits = (width: number) => to - from > width * (0.04 + text.length * 0.008);
-    if (fits(1)) piece.append(h("span", { class: fits(3) ? "in-bar" : "in-bar in-wide" }, text));
+    if (hasRoom(share, false)) {
+      piece.append(h("span", { class: hasRoom(share, true) ? "in-bar" : "in-bar in-wide" }, text));
+    }
     bar.append(piece);
   }
   return h("div", { class: "bar-row", "aria-hidden": "true" }, h("span", { class: "bar-label" }, label), bar);
@@ -173,7 +208,7 @@ function swatch(part: SplitPart): HTMLElement {
   return h("span", { class: `swatch ${partClass(part.key)}`, "aria-hidden": "true" });
 }
 
-/** A line as a sample of a series for a legend. */
+/** Draws a line sample for a legend. */
 export function lineSample(colour: string, dashes: string): SVGElement {
   return s(
     "svg",

@@ -1,5 +1,5 @@
-// Commands as bars on the axis of time, coloured by group: one beneath the other where they are outstanding together. The
-// part that is looked at is chosen by the wheel, by dragging, or by keys.
+// Waterfall chart: commands as bars on a time axis, coloured by group. Overlapping commands are in separate lanes. Zooms
+// by wheel, by dragging and by keys.
 import { scaleLinear } from "d3-scale";
 import { h, s } from "../lib/dom";
 import { counted, duration, thousands } from "../lib/format";
@@ -8,15 +8,15 @@ import { type Box, xAxis } from "./axes";
 import { figure, pointedAt } from "./figure";
 import { groupStroke } from "./palette";
 
-/** Height of a lane, and of the room above and below the lanes, in pixels. */
+/** Height of a lane, and margins above and below the lanes, in pixels. */
 const LANE = 14;
 const TOP = 8;
 const BOTTOM = 44;
 
-/** Lanes that are drawn; what is outstanding beyond shares the last one. */
+/** Maximum number of lanes. Further commands share the last one. */
 const LANES_MAX = 32;
 
-/** The narrowest part that is looked at, in nanoseconds. */
+/** Shortest visible period in nanoseconds. */
 const NARROWEST = 1000;
 
 interface Bar {
@@ -26,7 +26,7 @@ interface Bar {
   exchange: SlowExchange;
 }
 
-/** The bars from the beginning, each in the first lane that is free. */
+/** Assigns each command to the first free lane. */
 export function lanes(exchanges: readonly SlowExchange[]): Bar[] {
   const sorted = [...exchanges].sort((a, b) => a.request_first_ns - b.request_first_ns);
   const first = sorted[0]?.request_first_ns ?? 0;
@@ -46,7 +46,7 @@ export function waterfall(exchanges: readonly SlowExchange[]): HTMLElement {
   const end = Math.max(1, ...bars.map((bar) => bar.to));
   const used = 1 + Math.max(0, ...bars.map((bar) => bar.lane));
   const groups = [...new Set(bars.map((bar) => bar.exchange.group))];
-  const readout = h("p", { class: "readout", "aria-live": "off" }, "Point at a bar to see its command.");
+  const readout = h("p", { class: "readout", "aria-live": "off" }, "Hover over a bar to see its command");
   const whole = h("button", { type: "button", hidden: true, click: () => look(0, end) }, "Show all");
   let [from, to] = [0, end];
 
@@ -61,7 +61,7 @@ export function waterfall(exchanges: readonly SlowExchange[]): HTMLElement {
     look(around - (around - from) * factor, around + (to - around) * factor);
 
   const chart = figure({
-    label: `${counted(bars.length, "command")} on the axis of time, by group`,
+    label: `${counted(bars.length, "command")} on a time axis, by group`,
     height: TOP + used * LANE + BOTTOM,
     above: [h("div", { class: "waterfall-head no-print" }, legend(groups), whole), readout],
     draw(svg, width) {
@@ -101,7 +101,7 @@ export function waterfall(exchanges: readonly SlowExchange[]): HTMLElement {
       return move !== undefined;
     },
     numbers: () => ({
-      headings: ["After (ns)", "Took (ns)", "Command", "Path"],
+      headings: ["Offset (ns)", "Response time (ns)", "Command", "Path"],
       rows: bars.map(({ from, exchange }) => [
         thousands(from),
         thousands(exchange.response_time_ns),
@@ -113,7 +113,7 @@ export function waterfall(exchanges: readonly SlowExchange[]): HTMLElement {
   return chart.element;
 }
 
-/** Dragging chooses a part, a double click shows all. */
+/** Zooms by wheel and by dragging. A double click shows everything. */
 function follow(
   svg: SVGSVGElement,
   time: (x: number) => number,

@@ -1,8 +1,8 @@
-// A ratio of a comparison as a factor of the chart.
+// Converts a ratio of a comparison to a factor of the chart.
 import type { Factor, Verdict } from "../charts/factors";
 import type { Ratio } from "../types/compare";
 
-/** What more and less of a figure is called. */
+/** Verdicts for a larger and a smaller value, by kind of figure. */
 const WORDS = {
   time: ["slower", "faster"],
   throughput: ["faster", "slower"],
@@ -21,7 +21,7 @@ export function factorOf(ratio: Ratio | null, of: keyof typeof WORDS): Factor | 
   };
 }
 
-/** A difference counts as shown only with all rows judged together. */
+/** Returns the verdict, which takes all rows of the comparison into account. */
 function verdictOf(value: number, certainty: NonNullable<Ratio["certainty"]>, of: keyof typeof WORDS): Verdict {
   if (certainty.answer === "equal") return "equal";
   if (certainty.detectable === null) return "too_few";

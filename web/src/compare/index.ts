@@ -1,4 +1,4 @@
-// The page of a comparison, `smbscope.compare/1`: captures or reports side by side, each against the first.
+// Page of a comparison, `smbscope.compare/1`: captures or reports against the first one.
 import { type DotRow, dots } from "../charts/dots";
 import { type FactorPanel, factors } from "../charts/factors";
 import { overTime } from "../charts/overtime";
@@ -52,7 +52,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     facts: [
       facts(
         columns.map((column, i): [string, Child] => [
-          i === 0 ? "Baseline" : `Compared ${i}`,
+          i === 0 ? "Baseline" : columns.length > 2 ? `Compared ${i}` : "Compared",
           `${column.name}${column.source === column.name ? "" : ` (${column.source})`}`,
         ]),
       ),
@@ -68,12 +68,12 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     ],
     version: generator.version,
     sections: [
-      ramps && section("ramps", "Load point by load point", ramps, "Ramps"),
+      ramps && section("ramps", "Ramps by load point", ramps, "Ramps"),
       overTimeSection(document),
       section("slices", "Breakdown", [document.slices && slicesPart(document.slices, names)]),
       section(
         "groups",
-        "Groups of commands",
+        "Command groups",
         [
           metric.place((of) => [
             groupDots(groups, of, names),
@@ -89,24 +89,19 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
       ]),
       slowestSection(document),
       filesSection(document),
-      section(
-        "overview",
-        "What was compared",
-        [
-          overview(document),
-          part("Quality of the captures", facts(columns.map((column) => [column.name, column.quality]))),
-        ],
-        "Overview",
-      ),
+      section("overview", "Inputs", [
+        overview(document),
+        part("Capture quality", facts(columns.map((column) => [column.name, column.quality]))),
+      ]),
       section("caveats", "Caveats", [document.notes.length > 0 && noteList(document)]),
-      section("method", "How it was computed", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
+      section("method", "How the figures are computed", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
     ],
   };
 }
 
 type InputColumn = SmbscopeComparisonDocument["columns"][number];
 
-/** What one column at a time shows: those that have it can be chosen, beginning with the first or the last. */
+/** Shows one column at a time, selectable among those that have a value. */
 function ofOneColumn<Value>(
   columns: readonly InputColumn[],
   value: (column: InputColumn) => Value | null,
@@ -121,22 +116,22 @@ function ofOneColumn<Value>(
   return new Choice("Capture", options, begin === "first" ? 0 : options.length - 1).place(show);
 }
 
-/** The heat map of one column: the columns were measured at different times. */
+/** Creates the heat map of the selected column. The columns were measured at different times. */
 function overTimeSection({ columns }: SmbscopeComparisonDocument): Section | null {
   const content = ofOneColumn(
     columns,
-    ({ captures, heatmap }) => heatmap && { captures, heatmap },
+    ({ captures, heatmap, slowest }) => heatmap && { captures, heatmap, slowest },
     "first",
-    ({ captures, heatmap }) => {
+    ({ captures, heatmap, slowest }) => {
       const ends = captures.flatMap(({ first_ns, last_ns }) => [first_ns, last_ns].filter((at) => at !== null));
       const first = heatmap.bins[0]?.start_ns ?? 0;
-      return [overTime(heatmap, Math.min(first, ...ends), Math.max(first, ...ends))];
+      return [overTime(heatmap, Math.min(first, ...ends), Math.max(first, ...ends), slowest)];
     },
   );
   return section("time", "Over time", [content]);
 }
 
-/** The slowest commands of one column; those of a capture can be looked up there. */
+/** Creates the slowest commands of the selected column. */
 function slowestSection({ columns }: SmbscopeComparisonDocument): Section | null {
   const content = ofOneColumn(
     columns,
@@ -147,7 +142,7 @@ function slowestSection({ columns }: SmbscopeComparisonDocument): Section | null
   return section("slowest", "Slowest commands", [content], "Slowest");
 }
 
-/** The files of one column that were waited for longest. */
+/** Creates the files of the selected column. */
 function filesSection({ columns }: SmbscopeComparisonDocument): Section | null {
   const named = ({ files }: InputColumn) => files.filter((file) => !file.is_other);
   const content = ofOneColumn(
@@ -160,13 +155,13 @@ function filesSection({ columns }: SmbscopeComparisonDocument): Section | null {
 }
 
 const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string> = {
-  setup: "Measured otherwise",
+  setup: "Different setup",
   few: "Few commands",
   mix: "Different work",
-  place: "Measured elsewhere",
+  place: "Different capture point",
   damage: "Damaged capture",
   encrypted: "Encrypted",
-  filter: "Chosen otherwise",
+  filter: "Different filter",
   warning: "Warning",
 };
 
@@ -185,7 +180,7 @@ interface Entry {
   cells: (ComparisonCell | null)[];
 }
 
-/** The statistic that tables show, beginning with this one. */
+/** Creates the selection of the statistic. */
 function metricChoice(first: Metric): Choice<Metric> {
   const options = METRICS.map(([value, name]) => ({ name, value }));
   return new Choice(
@@ -195,11 +190,11 @@ function metricChoice(first: Metric): Choice<Metric> {
   );
 }
 
-/** The commands divided by the same in each column; many have too few for percentiles. */
+/** Creates the breakdown. It starts with the total wait, as many slices have too few commands for percentiles. */
 function slicesPart({ by, entries, left_out }: Slices, names: string[]): HTMLElement {
   const metric = metricChoice("sum");
   const rows = entries.map(({ key, cells }): Entry => ({ name: sliceName(key), part: false, cells }));
-  const more = left_out > 0 ? `, of ${thousands(entries.length + left_out)}` : "";
+  const more = left_out > 0 ? ` of ${thousands(entries.length + left_out)}` : "";
   const sorted = "sorted by the longest total wait in any column";
   return h(
     "div",
@@ -209,7 +204,7 @@ function slicesPart({ by, entries, left_out }: Slices, names: string[]): HTMLEle
   );
 }
 
-/** The commands of SMB1 that do what a command of SMB2 does, where they stand in one row. */
+/** Names the SMB1 commands that share a row with an SMB2 command. */
 function paired(command: SmbscopeComparisonDocument["commands"][number]): string {
   const others = new Set(command.members?.flat().filter((name) => name !== command.command));
   const names = [...others].map((name) => name.replace(/^SMB_COM_/, ""));
@@ -232,7 +227,7 @@ function commandEntries({ commands }: SmbscopeComparisonDocument): Entry[] {
 function groupDots(groups: Entry[], metric: Metric, names: string[]): HTMLElement {
   const title = METRICS.find(([key]) => key === metric)?.[1] ?? "";
   return dots({
-    label: `${title} of the response times by group`,
+    label: `${title} of response times by group`,
     title,
     columns: names,
     rows: groups
@@ -251,7 +246,7 @@ function groupDots(groups: Entry[], metric: Metric, names: string[]): HTMLElemen
   });
 }
 
-/** The distributions of all columns over each other, a chart for each group that the headline counts. */
+/** Draws the distributions of all columns, one chart per group. */
 function distributions({ groups, columns }: SmbscopeComparisonDocument): HTMLElement | null {
   const charts = groups.flatMap(({ group, part_of, headline, cumulative }) => {
     const series = (cumulative ?? []).flatMap((points, i) =>
@@ -263,7 +258,7 @@ function distributions({ groups, columns }: SmbscopeComparisonDocument): HTMLEle
   return charts.length > 0 ? part("Latency distribution", h("div", { class: "multiples" }, ...charts)) : null;
 }
 
-/** The factors of the groups: a panel for each column but the baseline. */
+/** Draws the factors of the groups, one panel per column except the baseline. */
 function groupFactors(groups: Entry[], metric: Metric, names: string[]): HTMLElement | null {
   const panels = names.slice(1).map((name, i): FactorPanel => {
     const rows = groups.flatMap(({ name, part, cells }) => {
@@ -275,7 +270,7 @@ function groupFactors(groups: Entry[], metric: Metric, names: string[]): HTMLEle
   const shown = panels.filter(({ rows }) => rows.length > 0);
   if (shown.length === 0) return null;
   const title = METRICS.find(([key]) => key === metric)?.[1] ?? "";
-  return factors({ label: `${title} of the response times by group: factors against ${names[0]}`, panels: shown });
+  return factors({ label: `${title} of response times by group: factors against ${names[0]}`, panels: shown });
 }
 
 function dotRow(entry: Entry, metric: Metric, names: string[]): DotRow {
@@ -329,7 +324,7 @@ function entryTable(
   return table({ caption, columns, rows, filter: rows.length > 12 });
 }
 
-/** A difference that is shown, with all rows judged together, stands out; the interval is told when pointed at. */
+/** Creates the cell of a ratio. A significant difference is highlighted; the tooltip has the interval. */
 function ratioCell(cell: ComparisonCell | null, metric: Metric): Child {
   const found = cell?.ratios?.[metric];
   if (!found) return muted();
@@ -353,13 +348,13 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
   const rows: [string, (overview: Overview, column: (typeof columns)[number]) => string][] = [
     ["Captures", (_, column) => column.captures.map((capture) => capture.name).join(", ")],
     ...(columns.some((column) => column.filter !== null)
-      ? ([["Only", (_, column) => column.filter ?? "all of it"]] as typeof rows)
+      ? ([["Filter", (_, column) => column.filter ?? "none"]] as typeof rows)
       : []),
-    ["From (UTC)", (_, column) => date(column.captures[0]?.first_ns)],
+    ["Start (UTC)", (_, column) => date(column.captures[0]?.first_ns)],
     ...(columns.some((column) => column.runs > 1)
       ? ([["Runs", (_, column) => thousands(column.runs)]] as typeof rows)
       : []),
-    ["Length", (of) => span(of.elapsed_ns)],
+    ["Duration", (of) => span(of.elapsed_ns)],
     ["Commands", (of) => thousands(of.commands)],
     ["Timed", (of) => thousands(of.timed)],
     ["Not timed", (of) => thousands(of.untimed)],
@@ -379,7 +374,7 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
           : withRatio(rate(of.bytes_per_second), of.ratios?.bytes_per_second?.value),
     ],
     [
-      "Commands each second",
+      "Commands per second",
       (of) =>
         of.commands_per_second === null
           ? ABSENT
@@ -388,12 +383,12 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
     ...(columns.some((column) => column.overview.job_elapsed_ns !== null)
       ? ([["Job", (of) => withRatio(duration(of.job_elapsed_ns), of.ratios?.job_elapsed?.value)]] as typeof rows)
       : []),
-    ["Made by", (_, column) => `smbscope ${column.version}`],
+    ["Created by", (_, column) => `smbscope ${column.version}`],
   ];
   return scrollingGrid(
     {
-      // As a landmark it needs another name than its section.
-      caption: `What was compared: ${counted(columns.length, "column")}`,
+      // Landmarks need distinct names, and the section is one, too.
+      caption: `Inputs: ${counted(columns.length, "column")}`,
       columns: [[""], ...columns.map((column) => [column.name] as const)],
       rows: rows.map(([name, text]) => [name, ...columns.map((column) => text(column.overview, column))]),
     },
@@ -404,12 +399,12 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
 const METHOD: [string, string][] = [
   [
     "Response time",
-    "From the first packet of the request to the last of the final response, as in every report of smbscope.",
+    "From the first packet of the request to the last packet of the final response, as in all smbscope reports.",
   ],
   [
     "Ratio",
-    "A column divided by the baseline, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn. Only a difference that is left when all rows are judged together stands out; single runs of each have none.",
+    "A column divided by the baseline, which is the first column. Above 1 is slower, or more. Known confidence intervals are drawn. A difference is highlighted only if it is significant after correction for the number of rows; single runs have no such differences.",
   ],
-  ["Total", "The groups without expected waits and encrypted frames."],
-  ["A dash", "The value is not known: too few commands, or none."],
+  ["Total", "All groups except expected waits and encrypted frames."],
+  ["A dash", "The value is unknown: too few commands, or none."],
 ];

@@ -1,4 +1,4 @@
-// Ramps side by side: throughput and response time of each against users, and a table of every load point and group.
+// Compared ramps: throughput and response time against users, and a table of load points and groups.
 import { spaced } from "../bench/charts";
 import { serverColumns } from "../bench/tables";
 import { type FactorPanel, factors } from "../charts/factors";
@@ -12,7 +12,7 @@ import { table } from "../table/table";
 import type { PointCell, Ramps, Ratio, SmbscopeComparisonDocument } from "../types/compare";
 import { factorOf } from "./factor";
 
-/** Nothing where no column is a ramp. */
+/** Creates the content. Returns null if no column is a ramp. */
 export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Child[] | null {
   if (!ramps) return null;
   const names = columns.map((column) => column.name);
@@ -29,13 +29,12 @@ export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Ch
   const shown = ramps.columns.flatMap((ramp, i) => (ramp ? [`${names[i]} at ${counted(ramp.users, "user")}`] : []));
   const several = ramps.points.length > 1;
   const repeated = columns.some((column) => column.runs > 1);
-  // With at least two sides.
   const compared = ramps.points
     .filter((point) => point.total.filter((cell) => cell !== null).length > 1)
     .map((point) => ({ name: counted(point.users, "user"), value: point }));
   return [
     facts(known),
-    several && repeated && lead("Bands reach from the least to the greatest run of a column."),
+    several && repeated && lead("Bands show the range across the runs of a column."),
     several && chosenGroup(ramps).place((group) => [chart(ramps, names, group)]),
     compared.length > 0 &&
       part(
@@ -43,19 +42,19 @@ export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Ch
         new Choice("Load", compared, compared.length - 1).place((point) => [pointFactors(point, names)]),
       ),
     part("Load points", pointTable(ramps, names)),
-    ramps.points.some(({ server }) => server.length > 0) && part("What it cost the servers", serverTable(ramps, names)),
-    lead(`Everything else on this page is about one load point of each ramp: ${shown.join(", ")}.`),
+    ramps.points.some(({ server }) => server.length > 0) && part("Server load", serverTable(ramps, names)),
+    lead(`The rest of this page is about one load point of each ramp: ${shown.join(", ")}.`),
   ];
 }
 
-/** All groups together, or one of those that any load point has. */
+/** Creates the selection of a group, or of all groups. */
 function chosenGroup(ramps: Ramps): Choice<string | null> {
   const groups = new Set(ramps.points.flatMap((point) => point.groups.map(({ group }) => group)));
   const options = [...groups].map((group) => ({ name: group, value: group }));
   return new Choice("Group", [{ name: "Total", value: null }, ...options], 0);
 }
 
-/** Figures of a load point that have a curve, and what they go by among the runs of a side. */
+/** Figures of a load point that have a curve. */
 type Figure = "per_second" | "bytes_per_second" | "mean" | "p50" | "p95";
 
 function figureOf(cell: PointCell, figure: Figure): number | null {
@@ -97,7 +96,7 @@ function chart(ramps: Ramps, names: readonly string[], group: string | null): HT
     },
     panels: [
       ratePanel(170, series("per_second")),
-      ...(bytes.some(({ points }) => points.length > 0) ? [bytesPanel("Bytes each second", 150, bytes)] : []),
+      ...(bytes.some(({ points }) => points.length > 0) ? [bytesPanel("Bytes per second", 150, bytes)] : []),
       timePanel("Mean response time", 150, series("mean")),
       timePanel("Median", 150, series("p50")),
       timePanel("p95", 150, series("p95")),
@@ -107,12 +106,12 @@ function chart(ramps: Ramps, names: readonly string[], group: string | null): HT
   });
 }
 
-/** The factors of a load point: all groups and each, a panel for each figure and side. */
+/** Draws the factors of a load point, one panel per figure and side. */
 function pointFactors(point: Ramps["points"][number], names: readonly string[]): HTMLElement | null {
   const rows = [{ group: "Total", part_of: null, cells: point.total }, ...point.groups];
   const figures: [string, (cell: PointCell) => Ratio | null, boolean][] = [
-    ["commands each second", (cell) => cell.per_second_ratio, true],
-    ["bytes each second", (cell) => cell.bytes_per_second_ratio, true],
+    ["commands per second", (cell) => cell.per_second_ratio, true],
+    ["bytes per second", (cell) => cell.bytes_per_second_ratio, true],
     ["mean response time", (cell) => cell.ratios?.mean ?? null, false],
     ["p95", (cell) => cell.ratios?.p95 ?? null, false],
   ];
@@ -127,7 +126,7 @@ function pointFactors(point: Ramps["points"][number], names: readonly string[]):
     }),
   );
   const shown = panels.filter(({ rows }) => rows.length > 0);
-  const label = `Factors of the groups against ${names[0]} at ${counted(point.users, "user")}`;
+  const label = `Factors of groups against ${names[0]} at ${counted(point.users, "user")}`;
   return shown.length > 0 ? factors({ label, panels: shown }) : null;
 }
 
@@ -143,7 +142,7 @@ function serverTable(ramps: Ramps, names: readonly string[]): HTMLElement {
       ({ point, side }, metric, of) => point.server.find((row) => row.metric === metric)?.cells[side]?.[of] ?? null,
     ),
   ];
-  return table({ caption: "What it cost the servers", columns, rows, filter: false });
+  return table({ caption: "Server load", columns, rows, filter: false });
 }
 
 interface Row {
@@ -172,7 +171,7 @@ function pointTable(ramps: Ramps, names: readonly string[]): HTMLElement {
     times("Commands/s", (row) => row.cell.per_second_ratio),
     numberColumn("Data", (row) => row.cell.bytes_per_second, rate, {
       exported: "Data (bytes/s)",
-      help: "Read and written in a second",
+      help: "Read and written per second",
     }),
     times("Data", (row) => row.cell.bytes_per_second_ratio),
     timeColumn("p50", (row) => row.cell.response_time.p50),

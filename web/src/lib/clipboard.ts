@@ -1,13 +1,13 @@
 // Copying to the clipboard and saving a file, both without leaving the page.
 import { h } from "./dom";
 
-/** Whether the text is in the clipboard now. */
+/** Copies a text to the clipboard. Returns false if the browser refuses. */
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // No permission, or an old browser with a page from a file.
+    // No permission, or an old browser that refuses for pages opened from a file.
     const area = h("textarea", { class: "visually-hidden", "aria-hidden": "true" });
     area.value = text;
     document.body.append(area);
@@ -18,14 +18,14 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-/** A button that copies a text and says so for a moment. */
+/** Creates a button that copies a text and confirms it briefly. */
 export function copyButton(label: string, text: () => string, attributes: Record<string, string> = {}): HTMLElement {
   const button = h("button", { type: "button", class: "quiet", ...attributes }, label);
   button.addEventListener("click", async (event) => {
     event.stopPropagation();
     const done = await copy(text());
-    announce(done ? "Copied" : "Could not be copied");
-    button.textContent = done ? "Copied" : "Not copied";
+    announce(done ? "Copied" : "Copy failed");
+    button.textContent = done ? "Copied" : "Copy failed";
     setTimeout(() => {
       button.textContent = label;
     }, 1_500);
@@ -43,7 +43,7 @@ export function save(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Says something to those who cannot see it happen. */
+/** Announces a change to screen readers. */
 export function announce(text: string): void {
   const region = document.getElementById("announcements");
   if (region) region.textContent = text;

@@ -1,12 +1,11 @@
-// Elements from code. Text only ever becomes text nodes and attribute values, so that a name from a capture can never
-// become markup.
+// Creates elements. Text only becomes text nodes and attribute values, so a name from a capture can never become markup.
 import { ABSENT, clean } from "./format";
 
 export type Child = Node | string | number | null | undefined | false;
 type Attribute = string | number | boolean | null | undefined | ((event: Event) => void);
 type Attributes = Record<string, Attribute>;
 
-/** An HTML element; attributes that are functions listen to the event of that name. */
+/** Creates an HTML element. An attribute that is a function becomes a listener for the event of that name. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -17,7 +16,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** The same for SVG. */
+/** Creates an SVG element. */
 export function s<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -37,7 +36,7 @@ function furnish(element: Element, attributes: Attributes, children: Child[]): v
   append(element, ...children);
 }
 
-/** Adds nodes and texts; texts from a capture lose what could mislead the eye. */
+/** Appends nodes and texts. Removes misleading characters from texts. */
 export function append(element: Element, ...children: Child[]): void {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
@@ -45,7 +44,7 @@ export function append(element: Element, ...children: Child[]): void {
   }
 }
 
-/** What stands for what is not known, where it is more than a text. */
+/** Creates the dash for an unknown value. */
 export function muted(): HTMLElement {
   return h("span", { class: "muted" }, ABSENT);
 }

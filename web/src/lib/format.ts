@@ -1,29 +1,29 @@
-// Numbers, times and names as text, in the same words as the text report.
+// Formats numbers, times and names as the text report does.
 
-/** What stands for a value that is unknown or that too few values support. */
+/** Placeholder for a value that is unknown or has too few samples. */
 export const ABSENT = "–";
 
-/** A blank at which no line ends: a number keeps its unit. */
+/** Keeps a number and its unit on one line. */
 const NO_BREAK = "\u00a0";
 
-/** Three significant digits and the unit that reads best: `842 ns`, `1.43 ms`, `12.0 s`. */
+/** Formats a duration with three significant digits: `842 ns`, `1.43 ms`, `12.0 s`. */
 export function duration(ns: number | null | undefined): string {
   if (ns === null || ns === undefined) return ABSENT;
   const magnitude = Math.abs(ns);
   if (magnitude < 1_000) return `${Math.round(ns)}${NO_BREAK}ns`;
-  // What would be rounded to 1000 of a unit is 1.00 of the next.
+  // A value that would round to 1000 takes the next unit.
   const [divisor, unit] = magnitude < 999_500 ? [1e3, "µs"] : magnitude < 999_500_000 ? [1e6, "ms"] : [1e9, "s"];
   return `${significant(ns / divisor)}${NO_BREAK}${unit}`;
 }
 
-/** Three significant digits, and none less in front of the point. */
+/** Formats with three significant digits; keeps all integer digits. */
 function significant(value: number): string {
   const magnitude = Math.abs(value);
   const digits = magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0;
   return magnitude < 999.5 ? value.toFixed(digits) : thousands(Math.round(value));
 }
 
-/** A sum or span of time for reading: `4.21 s`, `10 min 52 s`, `3 h 05 min`, `12 days 7 h`. */
+/** Formats a long duration: `4.21 s`, `10 min 52 s`, `3 h 05 min`, `12 days 7 h`. */
 export function span(ns: number | null | undefined): string {
   if (ns === null || ns === undefined) return ABSENT;
   const total = Math.round(Math.abs(ns) / 1e9);
@@ -38,7 +38,7 @@ export function span(ns: number | null | undefined): string {
   return parts.join(NO_BREAK);
 }
 
-/** A mark on an axis of time: `10 µs`, `2.5 ms`, `300 s`. */
+/** Formats a tick of a time axis: `10 µs`, `2.5 ms`, `300 s`. */
 export function tickDuration(ns: number): string {
   if (ns === 0) return "0";
   const units: [number, string][] = [
@@ -50,7 +50,7 @@ export function tickDuration(ns: number): string {
   return `${trimmed(ns / divisor)}${NO_BREAK}${unit}`;
 }
 
-/** A place on a line of time, to the tenth of a second or finer: `31.5 s`, `1 min 30.0 s`, `2 h 05 min 30.0 s`. */
+/** Formats an offset from the start, to a tenth of a second or finer: `31.5 s`, `1 min 30.0 s`, `2 h 05 min 30.0 s`. */
 export function elapsed(ns: number, digits = 1): string {
   const total = Math.max(0, Number((ns / 1e9).toFixed(digits)));
   const two = (n: number, digits = 0) => n.toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
@@ -60,42 +60,41 @@ export function elapsed(ns: number, digits = 1): string {
   return [...before, "min", two(total % 60, digits), "s"].join(NO_BREAK);
 }
 
-/** `1234567` as `1,234,567`. */
+/** Formats `1234567` as `1,234,567`. */
 export function thousands(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
-/** Text in which no number is parted from its unit at the end of a line. */
+/** Replaces blanks between numbers and units by no-break spaces. */
 export function unbroken(text: string): string {
   return text.replace(/(\d) (?=(?:%|ns|µs|ms|s|min|h|[kMGT]?(?:B(?:\/s)?|bit\/s))(?![\p{L}\d]))/gu, `$1${NO_BREAK}`);
 }
 
-/** `1 file` or `1,204 files`. */
+/** Formats a count with its noun: `1 file`, `1,204 files`. */
 export function counted(n: number, one: string, many = `${one}s`): string {
   return `${thousands(n)}${NO_BREAK}${n === 1 ? one : many}`;
 }
 
-/** Bytes in units of 1000 with three significant digits: `842 B`, `1.43 MB`. */
+/** Formats bytes in decimal units with three significant digits: `842 B`, `1.43 MB`. */
 export function bytes(n: number): string {
   return scaled(n, ["B", "kB", "MB", "GB", "TB", "PB"]);
 }
 
-/** Bytes in a second. */
 export function rate(bytesPerSecond: number): string {
   return `${bytes(bytesPerSecond)}/s`;
 }
 
-/** A mark on an axis of rates: `20 MB/s`, `2.5 MB/s`. */
+/** Formats a tick of a throughput axis: `20 MB/s`, `2.5 MB/s`. */
 export function tickRate(bytesPerSecond: number): string {
   return rate(bytesPerSecond).replace(/\.?0+(?=\u00a0)/, (zeros) => (zeros.startsWith(".") ? "" : zeros));
 }
 
-/** A number of things in a second: `1,204/s`. */
+/** Formats a rate: `1,204/s`. */
 export function perSecond(n: number | null | undefined): string {
   return n === null || n === undefined ? ABSENT : `${thousands(Math.round(n))}/s`;
 }
 
-/** A count with at most three significant digits for an axis: `842`, `1.2 k`, `3 M`. */
+/** Formats a count with at most three significant digits: `842`, `1.2 k`, `3 M`. */
 export function short(n: number): string {
   const units: [number, string][] = [
     [1e9, "G"],
@@ -116,18 +115,18 @@ function scaled(n: number, units: string[]): string {
   return `${at === 0 ? trimmed(Math.round(value)) : significant(value)}${NO_BREAK}${units[at]}`;
 }
 
-/** At most three significant digits without zeros at the end. */
+/** Formats with at most three significant digits, without trailing zeros. */
 function trimmed(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-/** A share in percent with one decimal; what exists is never shown as nothing: `<0.1%`. */
+/** Formats a share with one decimal. A small share that is not zero becomes `<0.1%`. */
 export function percent(part: number, whole: number): string {
   const share = whole > 0 ? (100 * part) / whole : 0;
   return `${part > 0 && share < 0.05 ? "<0.1" : share.toFixed(1)}%`;
 }
 
-/** A share as sentences have it, in about two digits: `71%`, `3.4%`, `98.9%`; what is not all is not `100%`. */
+/** Formats a share for prose with about two digits: `71%`, `3.4%`, `98.9%`. Only the whole is `100%`. */
 export function prosePercent(part: number, whole: number): string {
   const share = whole > 0 ? (100 * part) / whole : 0;
   if (part > 0 && share < 0.05) return "<0.1%";
@@ -135,34 +134,34 @@ export function prosePercent(part: number, whole: number): string {
   return `${share.toFixed(share >= 9.95 && share < 95 ? 0 : 1).replace(/\.0$/, "")}%`;
 }
 
-/** A number with one decimal below 100, none above. */
+/** Formats a number with one decimal below 100, none above. */
 export function decimal(value: number | null | undefined): string {
   if (value === null || value === undefined) return ABSENT;
   return Math.abs(value) < 99.95 ? value.toFixed(1) : thousands(Math.round(value));
 }
 
-/** How many times as much: `1.40×`, `0.088×`, `12.5×`. */
+/** Formats a ratio: `1.40×`, `0.088×`, `12.5×`. */
 export function ratio(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return ABSENT;
   return `${value > 0 && value < 0.0995 ? Number(value.toPrecision(2)) : significant(value)}×`;
 }
 
-/** A point in time in UTC to the second: `1997-08-11 09:30:00`. */
+/** Formats a timestamp in UTC to the second: `1997-08-11 09:30:00`. */
 export function date(ns: number | null | undefined): string {
   if (ns === null || ns === undefined) return ABSENT;
   const time = new Date(Math.floor(ns / 1e9) * 1000);
   return Number.isNaN(time.getTime()) ? ABSENT : time.toISOString().slice(0, 19).replace("T", " ");
 }
 
-/** The time of day in UTC to the millisecond: a double of this size is true to a quarter of a microsecond. */
+/** Formats the time of day in UTC to the millisecond. A double holds such timestamps to 256 ns. */
 export function clock(ns: number): string {
   const time = new Date(Math.floor(ns / 1e6));
   return Number.isNaN(time.getTime()) ? ABSENT : time.toISOString().slice(11, 23);
 }
 
 /**
- * A name from a capture without control characters, marks that turn the direction of text around and characters that are
- * not seen: a file name must not be able to look like another.
+ * Replaces control characters, direction marks and invisible characters of a name from a capture: a file name must not be
+ * able to pass for another.
  */
 export function clean(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "\ufffd");

@@ -1,28 +1,30 @@
-// The frame of every page: heading, links to the sections, the switch between light and dark, and the footer.
+// Frame of every page: heading, navigation, dark mode switch and footer.
 import { copyButton } from "./clipboard";
 import { append, type Child, h } from "./dom";
 import { periodChip, setPeriod } from "./period";
 
 export interface Section {
   id: string;
-  /** Heading, and the link to it. */
   title: string;
-  /** Shorter, for the link. */
+  /** Shorter title for the navigation. */
   link?: string;
   content: Child[];
 }
 
 export interface Page {
   title: string;
-  /** Beneath the title. */
+  /** Content between the title and the first section. */
   facts: Child[];
+  /** Parts above the sections that the navigation links to. */
+  links?: (Pick<Section, "id" | "title"> | false)[];
   sections: (Section | null)[];
   version: string;
 }
 
-export function page({ title, facts, sections, version }: Page): HTMLElement[] {
+export function page({ title, facts, links: above = [], sections, version }: Page): HTMLElement[] {
   const shown = sections.filter((section): section is Section => section !== null);
-  const links = shown.map(({ id, title, link }) => h("a", { href: `#${id}` }, link ?? title));
+  const linked: Pick<Section, "id" | "title" | "link">[] = [...above.filter((link) => link !== false), ...shown];
+  const links = linked.map(({ id, title, link }) => h("a", { href: `#${id}` }, link ?? title));
   const bar = h(
     "header",
     { class: "bar no-print" },
@@ -34,7 +36,7 @@ export function page({ title, facts, sections, version }: Page): HTMLElement[] {
   const head = h("div", { class: "head" }, h("h1", {}, title), ...facts);
   const main = h("main", { id: "main" }, head, ...shown.map(sectionElement));
   return [
-    h("a", { class: "skip no-print", href: "#main" }, "To the report"),
+    h("a", { class: "skip no-print", href: "#main" }, "Skip to content"),
     bar,
     main,
     footer(version),
@@ -49,32 +51,32 @@ function sectionElement({ id, title, content }: Section): HTMLElement {
   return element;
 }
 
-/** A section; none where it has no content. */
+/** Creates a section. Returns null if it has no content. */
 export function section(id: string, title: string, content: Child[], link?: string): Section | null {
   return content.some(Boolean) ? { id, title, content, ...(link === undefined ? {} : { link }) } : null;
 }
 
-/** A part of a section with a heading of its own. */
+/** Creates a subsection. */
 export function part(title: string, ...content: Child[]): HTMLElement {
   return h("div", { class: "part" }, h("h3", {}, title), ...content);
 }
 
-/** A part of the first screen, which is no section. */
-export function headPart(title: string, ...content: Child[]): HTMLElement {
-  return h("div", { class: "part" }, h("h2", {}, title), ...content);
+/** Creates a subsection of the first screen, which has no section heading above it. */
+export function headPart(title: string, content: Child, id: string | null = null): HTMLElement {
+  return h("div", { class: "part", id }, h("h2", {}, title), content);
 }
 
-/** Text beneath a heading. */
+/** Creates the introduction below a heading. */
 export function lead(...content: Child[]): HTMLElement {
   return h("p", { class: "lead" }, ...content);
 }
 
-/** A term and its value. */
+/** Creates a list of names and values. */
 export function facts(entries: [string, Child][]): HTMLElement {
   return h("dl", { class: "facts" }, ...entries.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
 
-/** Terms and what they mean. */
+/** Creates a list of definitions. */
 export function meanings(entries: readonly [string, string][]): HTMLElement {
   return h("dl", { class: "meanings" }, ...entries.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
 }
@@ -83,12 +85,12 @@ export function list(texts: readonly Child[], kind?: string): HTMLElement {
   return h("ul", { class: kind }, ...texts.map((text) => h("li", {}, text)));
 }
 
-/** The box in which the answer stands, in the colour of the culprit. */
+/** Creates the box for an answer, in the culprit's colour. */
 export function answerBox(culprit: string, ...content: Child[]): HTMLElement {
   return h("div", { class: `answer culprit-${culprit}` }, ...content);
 }
 
-/** The same for what is not about a culprit: a ramp, a column, a study. */
+/** Creates the box for the result of a ramp, a column or a study. */
 export function resultBox(culprit: string, about: string, headline: string | null, ...content: Child[]): HTMLElement {
   return answerBox(
     culprit,
@@ -98,7 +100,7 @@ export function resultBox(culprit: string, about: string, headline: string | nul
   );
 }
 
-/** Commands that look closer, to paste. */
+/** Lists suggested commands, ready to copy. */
 export function whatNext(steps: readonly { label: string; command: string }[] = []): HTMLElement | null {
   if (steps.length === 0) return null;
   const lines = steps.map(({ label, command }) =>
@@ -113,7 +115,7 @@ export function whatNext(steps: readonly { label: string; command: string }[] = 
   return h("div", { class: "part next" }, h("h2", {}, "What next"), h("ul", {}, ...lines));
 }
 
-/** One of several things that can be chosen, in each place that shows something of it. */
+/** Selection that several places of the page share, such as a load point. */
 export class Choice<Value> {
   private at: number;
   private readonly places: { select: HTMLSelectElement; draw(): void }[] = [];
@@ -126,7 +128,7 @@ export class Choice<Value> {
     this.at = first;
   }
 
-  /** A place that shows what is chosen, with a box to choose by where there is a choice. */
+  /** Creates a place that shows the selected value, with a select box if there are several. */
   place(show: (value: Value) => Child[]): HTMLElement {
     const content = h("div");
     const select = h(
@@ -146,7 +148,7 @@ export class Choice<Value> {
   }
 
   private choose(at: number): void {
-    // What is zoomed to may not be there in what comes now.
+    // The new selection may not cover the zoomed period.
     setPeriod(null);
     this.at = at;
     for (const { select, draw } of this.places) {
@@ -156,7 +158,7 @@ export class Choice<Value> {
   }
 }
 
-/** A figure that is read at a glance. */
+/** Creates a key figure. */
 export function tile(name: string, value: string, more?: string): HTMLElement {
   return h(
     "div",
@@ -170,7 +172,7 @@ export function tiles(...content: (HTMLElement | null)[]): HTMLElement {
   return h("dl", { class: "tiles" }, ...content);
 }
 
-/** Follows the system until pressed. */
+/** Creates the dark mode switch. It follows the system until pressed. */
 function themeSwitch(): HTMLElement {
   const root = document.documentElement;
   const isDark = () =>
@@ -178,7 +180,7 @@ function themeSwitch(): HTMLElement {
   const button = h("button", { type: "button", class: "quiet theme" });
   const say = () => {
     button.textContent = isDark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Change to ${isDark() ? "light" : "dark"} colours`);
+    button.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} mode`);
   };
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
@@ -192,13 +194,13 @@ function themeSwitch(): HTMLElement {
 function footer(version: string): HTMLElement {
   const notices = document.getElementById("smbscope-notices")?.textContent?.trim() ?? "";
   const text = h("pre", { tabindex: 0 });
-  // Its own text, lines and all; names from captures go another way.
+  // Trusted text: keeps its line breaks.
   text.textContent = notices;
-  const summary = h("summary", {}, "Licences of what this page is made with");
+  const summary = h("summary", {}, "Third-party licences");
   return h(
     "footer",
     {},
-    h("p", {}, `Made with smbscope ${version}. This file holds all of it and loads nothing.`),
+    h("p", {}, `Created by smbscope ${version}. This file is self-contained and loads nothing from the network.`),
     h("details", { class: "no-print" }, summary, text),
   );
 }

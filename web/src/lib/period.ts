@@ -1,8 +1,8 @@
-// The part of the time that is looked at: zooming a chart over time chooses it, tables whose rows have a time follow it,
-// and a chip in the bar of the page says what it is and ends it.
+// The zoomed period. Zooming a chart over time sets it, tables with timed rows follow it, and a chip in the header shows
+// and clears it.
 import { h } from "./dom";
 
-/** Points in time in nanoseconds. */
+/** Timestamps in nanoseconds. */
 export interface Period {
   from: number;
   to: number;
@@ -12,12 +12,12 @@ export interface Period {
 
 let current: Period | null = null;
 
-/** What follows the period, with the element whose end is theirs. */
+/** Callbacks by the element they belong to. */
 const followers = new Map<HTMLElement, (period: Period | null) => void>();
 
 let chip: HTMLElement | null = null;
 
-/** To be put where it is in sight wherever the page has been scrolled to. */
+/** Creates the chip for the sticky header. */
 export function periodChip(): HTMLElement {
   chip = h("button", { type: "button", class: "quiet chip", hidden: true, click: () => setPeriod(null) });
   return chip;
@@ -29,7 +29,7 @@ export function setPeriod(period: Period | null): void {
   if (chip) {
     chip.hidden = period === null;
     chip.textContent = period && `${period.text}  ×`;
-    chip.title = "Show all of the time again";
+    chip.title = "Show the whole capture again";
   }
   document.documentElement.classList.toggle("zoomed", period !== null);
   for (const [element, follow] of followers) {
@@ -38,7 +38,7 @@ export function setPeriod(period: Period | null): void {
   }
 }
 
-/** Calls back whenever the period changes, as long as the element is in the page. */
+/** Calls back whenever the period changes, as long as the element is connected. */
 export function onPeriod(element: HTMLElement, follow: (period: Period | null) => void): void {
   followers.set(element, follow);
 }

@@ -1,4 +1,4 @@
-// Tells who draws when the page goes to paper and back.
+// Notifies tables and charts before and after printing.
 
 type Listener = (printing: boolean) => void;
 

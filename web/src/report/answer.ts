@@ -1,20 +1,21 @@
-// The answer: headline, what to do, what supports it, and what limits it. The document decides; this only shows it.
+// The answer: headline, advice, evidence and caveats, as the document has them.
+import { lostTimes } from "../charts/lost";
 import { type Child, h } from "../lib/dom";
 import { unbroken } from "../lib/format";
 import { answerBox, headPart, list, whatNext } from "../lib/page";
 import type { Answer, Cause } from "../types/report";
 
-/** Who has to act, as a mark on a cause. */
+/** Label of each culprit. */
 export const CULPRITS: Record<Cause["culprit"], string> = {
   server: "Server",
   network: "Network",
   client: "Client",
   application: "Application",
-  capture: "Not known",
+  capture: "Unknown",
   nothing: "Nothing slow",
 };
 
-/** The first screen. `chart` stands below the sentences, `quality` is about the capture. */
+/** Creates the first screen. `chart` follows the sentences; `quality` describes the capture. */
 export function firstScreen(answer: Answer, chart: Child = null, quality = ""): HTMLElement {
   const { culprit, headline, evidence, caveats } = answer;
   const limits = [...caveats, quality].filter((sentence) => sentence !== "");
@@ -22,13 +23,14 @@ export function firstScreen(answer: Answer, chart: Child = null, quality = ""): 
     culprit,
     markedHeadline(unbroken(headline)),
     whatToDo(answer),
+    lostTimes(answer.causes),
     evidence.length > 0 && list(evidence.map(unbroken)),
     chart,
     limits.length > 0 && h("p", { class: caveats.length > 0 ? "trust limited" : "trust" }, unbroken(limits.join(" "))),
   );
 }
 
-/** Below the causes: what is not the cause, and what to look at next. */
+/** Lists ruled-out causes and next steps, below the causes. */
 export function furtherParts({ ruled_out, next }: Answer): (HTMLElement | null)[] {
   return [
     ruled_out.length > 0 ? headPart("Not the cause", list(ruled_out.map(unbroken), "ruled-out")) : null,
@@ -36,7 +38,7 @@ export function furtherParts({ ruled_out, next }: Answer): (HTMLElement | null)[
   ];
 }
 
-/** The headline with the words before its colon marked: they name the culprit. */
+/** Creates the headline. The words before its colon name the culprit and are highlighted. */
 function markedHeadline(headline: string): HTMLElement {
   const name = /^\p{L}[\p{L}' ]*(?=: )/u.exec(headline)?.[0] ?? "";
   return h(
@@ -47,7 +49,7 @@ function markedHeadline(headline: string): HTMLElement {
   );
 }
 
-/** Advice of the first cause, with its title where the headline is not about it. */
+/** Shows the advice for the first cause. Adds its title if the headline is about something else. */
 function whatToDo(answer: Answer): HTMLElement | null {
   const [first] = answer.causes;
   if (!first) return null;

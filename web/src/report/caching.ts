@@ -1,4 +1,4 @@
-// Oplocks and leases that opens were granted, and reads that were repeated although nothing had changed.
+// Oplocks and leases granted to opens, and repeated reads of unchanged data.
 import { bytes, counted, percent, thousands } from "../lib/format";
 import { lead, part } from "../lib/page";
 import { bytesColumn, type Column, countColumn, pathColumn, textColumn } from "../table/columns";
@@ -18,7 +18,7 @@ function opensPart(opens: SmbscopeReportDocument["caching"]["opens"], unknown: n
   return part(
     "Opens by oplock or lease",
     grid({
-      caption: "Opens by the oplock or lease that was granted",
+      caption: "Opens by granted oplock or lease",
       columns: [["Granted"], ["Opens", "number"], ["Share", "number"]],
       rows: rows.map(([granted, count]) => [granted, thousands(count), percent(count, all)]),
       kind: "grid small",
@@ -32,9 +32,9 @@ function rereads({ caching }: SmbscopeReportDocument): HTMLElement | null {
   const columns: Column<FileRereads>[] = [
     pathColumn((row) => row.path),
     bytesColumn("Bytes", (row) => row.bytes),
-    countColumn("Repeated", (row) => row.reads, { help: "Reads of bytes that the session had read before" }),
+    countColumn("Repeated", (row) => row.reads, { help: "Reads of data that the session had already read" }),
     countColumn("Cacheable", (row) => row.cacheable_reads, {
-      help: "Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes",
+      help: "Repeated reads under an oplock or lease that allowed the client to cache the data",
     }),
     textColumn("Share", (row) => row.share, { width: 14 }),
     textColumn("Client", (row) => row.client, { width: 14 }),
@@ -42,7 +42,7 @@ function rereads({ caching }: SmbscopeReportDocument): HTMLElement | null {
   return part(
     "Repeated reads",
     lead(
-      `${thousands(repeated.reads)} of ${counted(reads, "read")} (${percent(repeated.bytes, all)} of ${bytes(all)}) brought bytes that the client had read before and that, as far as the capture shows, did not change; ${thousands(repeated.cacheable_reads)} of them had an oplock or lease that allowed the client to keep the bytes.`,
+      `${thousands(repeated.reads)} of ${counted(reads, "read")} (${percent(repeated.bytes, all)} of ${bytes(all)}) returned data that the client had already read and that did not change during the capture. For ${thousands(repeated.cacheable_reads)} of them, an oplock or lease allowed the client to cache the data.`,
     ),
     table({ caption: "Repeated reads", columns, rows: files, sort: { title: "Bytes", descending: true } }),
   );

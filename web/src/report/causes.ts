@@ -1,4 +1,6 @@
-// Causes as cards: what happened, what it cost, what to do, and how to see it in Wireshark. Notes are quieter.
+// Causes as cards, with lost time, advice and a Wireshark filter. Notes are a plain list.
+
+import { causeId } from "../charts/lost";
 import { copyButton } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
 import { prosePercent, span, unbroken } from "../lib/format";
@@ -6,7 +8,7 @@ import { facts, headPart } from "../lib/page";
 import type { Answer, Cause } from "../types/report";
 import { CULPRITS } from "./answer";
 
-/** Causes that are open at first; the others show their title and what they cost. */
+/** Number of cards that are expanded at first. */
 const OPEN = 3;
 
 const CONFIDENCE: Record<Cause["confidence"], string> = {
@@ -15,13 +17,13 @@ const CONFIDENCE: Record<Cause["confidence"], string> = {
   low: "low: one of several explanations",
 };
 
-/** Names of the captures, in the order in which evidence counts them. */
+/** Captures, indexed as in the evidence. */
 type Captures = readonly { name: string }[];
 
 export function causes(answer: Answer, captures: Captures): HTMLElement | null {
   if (answer.causes.length === 0) return null;
-  const cards = answer.causes.map((cause, i) => card(answer, cause, captures, i < OPEN));
-  return headPart(cards.length === 1 ? "Cause" : "Causes", h("ol", { class: "causes" }, ...cards));
+  const cards = answer.causes.map((cause, i) => card(answer, cause, i, captures));
+  return headPart("Causes", h("ol", { class: "causes" }, ...cards), "causes");
 }
 
 export function notes(answer: Answer, captures: Captures): HTMLElement | null {
@@ -29,16 +31,16 @@ export function notes(answer: Answer, captures: Captures): HTMLElement | null {
   return headPart("Notes", h("ul", { class: "notes" }, ...answer.notes.map((cause) => note(cause, captures))));
 }
 
-/** A cause. What the answer says already is not repeated below it: the first advice, and the sentence in the headline. */
-function card(answer: Answer, cause: Cause, captures: Captures, open: boolean): HTMLElement {
-  const isFirst = cause === answer.causes[0];
+/** Creates a card. Leaves out the advice and the sentence that the answer already shows. */
+function card(answer: Answer, cause: Cause, index: number, captures: Captures): HTMLElement {
+  const isFirst = index === 0;
   const isTold = isFirst && answer.states_first_cause;
   return h(
     "li",
-    { class: `culprit-${cause.culprit}` },
+    { class: `culprit-${cause.culprit}`, id: causeId(index) },
     h(
       "details",
-      { open },
+      { open: index < OPEN },
       h(
         "summary",
         {},
@@ -53,11 +55,11 @@ function card(answer: Answer, cause: Cause, captures: Captures, open: boolean): 
   );
 }
 
-/** The lost time with its interval, and its share of the active time as a figure and a bar. */
+/** Shows the lost time with its interval, and its share of the active time as a number and a bar. */
 function cost({ lost_ns, active_ns, share }: Cause): HTMLElement {
-  if (lost_ns === null) return h("span", { class: "cost muted" }, "lost time not known");
+  if (lost_ns === null) return h("span", { class: "cost muted" }, "lost time unknown");
   const { low, best, high } = lost_ns;
-  // As in the sentence: the interval is told where it is wide.
+  // The sentence of the cause gives the interval under the same condition.
   const isWide = high > low + Math.floor(best / 3);
   const range = isWide ? ` (${span(low)} to ${span(high)})` : "";
   const lost = `${span(best)}${range} lost`;
@@ -102,7 +104,7 @@ function details({ subject, lost_ns, active_ns, ...cause }: Cause, captures: Cap
   const entries: [string, Child][] = [];
   const users = subject.users.length > 0 ? ` (${subject.users.join(", ")})` : "";
   if (subject.clients > 1) {
-    const most = subject.client === null ? "" : `, most of all ${subject.client}${users}`;
+    const most = subject.client === null ? "" : `, mainly ${subject.client}${users}`;
     entries.push(["Clients", `${subject.clients}${most}`]);
   } else if (subject.client !== null) entries.push(["Client", `${subject.client}${users}`]);
   if (subject.server !== null) {
@@ -126,7 +128,7 @@ function details({ subject, lost_ns, active_ns, ...cause }: Cause, captures: Cap
   return entries;
 }
 
-/** `9.69 s of 11.6 s of active time; at least 8.72 s, at most 9.71 s` */
+/** Formats `9.69 s of 11.6 s of active time; at least 8.72 s, at most 9.71 s`. */
 function lostText({ low, best, high }: NonNullable<Cause["lost_ns"]>, active_ns: number): string {
   const of = active_ns > 0 ? ` of ${span(active_ns)} of active time` : "";
   const [least, most] = [span(low), span(high)];

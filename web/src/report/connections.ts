@@ -1,5 +1,5 @@
-// Connections: the table, and all that is known of one.
-import { splitFigure } from "../charts/split";
+// Table of connections, and the details of one.
+import { splitFigure, splitsLegend } from "../charts/split";
 import { type Child, h } from "../lib/dom";
 import { bytes, clock, counted, duration, percent, span, thousands } from "../lib/format";
 import { facts } from "../lib/page";
@@ -21,7 +21,7 @@ export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
             type: "button",
             class: "link",
             "aria-haspopup": "dialog",
-            title: "All that is known of this connection",
+            title: "Connection details",
             click: () => openDetails(row, report),
           },
           endpoint(row.client, row.client_port),
@@ -51,6 +51,7 @@ export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
     rows: report.connections,
     time: (row) => [row.first_ns, row.last_ns],
     sort: { title: "Commands", descending: true },
+    legend: splitsLegend(report.connections.map(({ time_split }) => time_split)),
     note: omittedNote(report.omitted.connections),
   });
 }
@@ -59,7 +60,7 @@ export function endpoint(address: string, port: number): string {
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** All that is known of a connection, over the page; the focus goes back to the button when it is closed. */
+/** Opens a dialog with the details of a connection. Closing it returns the focus to the button. */
 function openDetails(connection: ConnectionEntry, report: SmbscopeReportDocument): void {
   const close = h("button", { type: "button", class: "quiet" }, "Close");
   const title = `${endpoint(connection.client, connection.client_port)} → ${endpoint(connection.server, connection.server_port)}`;
@@ -69,24 +70,23 @@ function openDetails(connection: ConnectionEntry, report: SmbscopeReportDocument
     h("div", { class: "dialog-head" }, h("h2", {}, title), close),
     facts(known(connection)),
     connection.time_split && connection.time_split.elapsed_ns > 0
-      ? splitFigure(connection.time_split, "Where the time of this connection went")
+      ? splitFigure(connection.time_split, "Where the time on this connection went")
       : null,
     offers(connection, report),
     directions(connection),
   );
   close.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
-  // A click beside it closes it too.
+  // A click on the backdrop closes it, too.
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.body.append(dialog);
   dialog.showModal();
 }
 
-/** What both sides of it offered. */
 function offers(connection: ConnectionEntry, report: SmbscopeReportDocument): HTMLElement | null {
   const negotiation = connection.negotiation === null ? undefined : report.negotiations[connection.negotiation];
   if (!negotiation || negotiation.features.length === 0) return null;
-  return featureGrid("What both sides offered", negotiation);
+  return featureGrid("Offered features", negotiation);
 }
 
 const ENDS = { open: "still open at the end of the capture", closed: "closed", reset: "reset" };
@@ -102,15 +102,15 @@ function known(connection: ConnectionEntry): [string, Child][] {
   const names = (list: string[]) =>
     list.length > 0
       ? h("span", { class: "names" }, ...list.map((name) => h("span", { class: "name" }, name)))
-      : "not known";
+      : "unknown";
   return [
     [
       "Time",
       `${clock(connection.first_ns)} to ${clock(connection.last_ns)} UTC, ${span(connection.last_ns - connection.first_ns)}`,
     ],
-    ["Began", connection.midstream ? "before the capture" : "in the capture"],
+    ["Started", connection.midstream ? "before the capture" : "during the capture"],
     ["Ended", ENDS[connection.end]],
-    ["Dialect", connection.dialect ?? "not known"],
+    ["Dialect", connection.dialect ?? "unknown"],
     ["Signing", `${signing}, ${messages > 0 ? percent(signed, messages) : "none"} of messages signed`],
     ["Encryption", connection.encrypted_frames > 0 ? counted(connection.encrypted_frames, "encrypted frame") : "none"],
     [
@@ -129,7 +129,7 @@ function known(connection: ConnectionEntry): [string, Child][] {
     ],
     ["Users", names(connection.users)],
     ["Shares", names(connection.shares)],
-    ["First packet", `number ${thousands(connection.flow_id)} of all captures`],
+    ["First packet", `${thousands(connection.flow_id)}, counted across all captures`],
   ];
 }
 
@@ -138,9 +138,9 @@ function directions(connection: ConnectionEntry): HTMLElement {
   const rows: [string, (side: ConnectionEntry["to_server"]) => string][] = [
     ["Packets", (side) => thousands(side.packets)],
     ["Bytes", (side) => bytes(side.bytes)],
-    ["Beginning a message", (side) => thousands(side.message_packets)],
+    ["Starting a message", (side) => thousands(side.message_packets)],
     ["Continuing a message", (side) => thousands(side.continuation_packets)],
-    ["Acknowledging only", (side) => thousands(side.pure_acks)],
+    ["Pure acknowledgements", (side) => thousands(side.pure_acks)],
     ["Retransmitted", (side) => thousands(side.retransmitted)],
     ["Dropped by the capture", (side) => `${thousands(side.dropped_packets)} (${bytes(side.dropped_bytes)})`],
   ];

@@ -1,4 +1,4 @@
-// Episodes: bursts of work of one client; of the one that was chosen, its commands on the axis of time.
+// Episodes: bursts of activity by one client, and the commands of the selected one on a time axis.
 import { waterfall } from "../charts/waterfall";
 import { h } from "../lib/dom";
 import { clock, span, thousands } from "../lib/format";
@@ -19,16 +19,16 @@ export function episodes(report: SmbscopeReportDocument): Section | null {
         "div",
         {},
         lead(
-          "An episode is work of one client without a pause of 2 s. ",
+          "An episode is a burst of activity by one client, without a pause of 2 s or more. ",
           h("code", {}, "analyze --episode N"),
-          " shows one alone, with its commands on the axis of time.",
+          " shows a single episode with its commands on a time axis.",
         ),
         episodeTable(found),
       ),
   ]);
 }
 
-/** How long the episode would take otherwise. */
+/** Predicted durations of the episode under other conditions. */
 function whatIf(report: SmbscopeReportDocument): HTMLElement | null {
   const predictions = report.what_if ?? [];
   const [first] = predictions;
@@ -43,7 +43,7 @@ function whatIf(report: SmbscopeReportDocument): HTMLElement | null {
   return part(
     "What if",
     scrollingGrid({
-      caption: "How long the episode would take",
+      caption: "Predicted duration of the episode",
       columns: [
         ["Change", "text"],
         ["Duration", "number"],
@@ -53,7 +53,7 @@ function whatIf(report: SmbscopeReportDocument): HTMLElement | null {
       rows: [row("as captured", first.now_ns, first.commands), ...rows],
     }),
     lead(
-      "Each request follows the last response before it after the same think time; the bandwidth and the server's load stay as they are.",
+      "Assumes that each request still follows the previous response after the same think time, at the same bandwidth and server load.",
     ),
   );
 }
@@ -65,13 +65,13 @@ function episodeTable(found: readonly Episode[]): HTMLElement {
       numberColumn<Episode>("N", (row) => row.number, String),
       textColumn("What", (row) => row.label, { width: 30 }),
       textColumn("Client", (row) => row.client),
-      textColumn("Begin (UTC)", (row) => clock(row.start_ns)),
+      textColumn("Start (UTC)", (row) => clock(row.start_ns)),
       timeColumn("Duration", (row) => row.duration_ns),
-      waitedColumn((row) => row.waited_ns, "Time with a command outstanding, by connection"),
-      timeColumn("Think", (row) => row.think_ns, { help: "The rest of the duration" }),
+      waitedColumn((row) => row.waited_ns, "Time with a command outstanding, summed over connections"),
+      timeColumn("Think", (row) => row.think_ns, { help: "Duration minus total wait" }),
       countColumn("Commands", (row) => row.commands),
       countColumn("Opens", (row) => row.opens),
-      countColumn("Files", (row) => row.files, { help: "Different paths, an estimate from 64 on" }),
+      countColumn("Files", (row) => row.files, { help: "Distinct paths; an estimate from 64 upwards" }),
       numberColumn<Episode>(
         "Opens/file",
         (row) => (row.files > 0 ? row.opens / row.files : null),

@@ -1,4 +1,4 @@
-// What was captured, the figures that are asked for first, and the split of the time.
+// Captures, key figures and the time split.
 import { splitFigure } from "../charts/split";
 import { type Child, h } from "../lib/dom";
 import { bytes, counted, date, duration, percent, perSecond, rate, span, thousands } from "../lib/format";
@@ -10,16 +10,16 @@ export function title(report: SmbscopeReportDocument): string {
   return report.title ? `SMB response times: ${report.title}` : "SMB response times";
 }
 
-/** Captures, time and filter, beneath the title. */
+/** Lists captures, time and filter below the title. */
 export function origin(report: SmbscopeReportDocument): HTMLElement {
   const { captures, totals, filter, matched } = report;
   const chosen = matched
-    ? `: ${thousands(matched.exchanges)} of ${counted(matched.of, "command")}; quality and connections are those of the whole`
+    ? `: ${thousands(matched.exchanges)} of ${counted(matched.of, "command")}; quality and connections are about the whole capture`
     : "";
   const names = captures.slice(0, 4).map((capture) => h("span", { class: "name" }, capture.name));
   const more = captures.length > 4 ? [`and ${counted(captures.length - 4, "more", "more")}`] : [];
   const when: Child =
-    totals.first_ns === null ? "no packet" : `${date(totals.first_ns)} UTC, ${span(totals.elapsed_ns)}`;
+    totals.first_ns === null ? "no packets" : `${date(totals.first_ns)} UTC, ${span(totals.elapsed_ns)}`;
   return facts([
     [captures.length === 1 ? "Capture" : "Captures", h("span", { class: "names" }, ...names, ...more)],
     ["Time", when],
@@ -46,6 +46,6 @@ export function keyFigures(report: SmbscopeReportDocument): HTMLElement {
 
 export function timeSplit(report: SmbscopeReportDocument): HTMLElement[] {
   const split = report.time_split;
-  const intro = `The time of ${counted(split.connections, "connection")}, added up: ${span(split.elapsed_ns)}.`;
+  const intro = `Total time of ${counted(split.connections, "connection")}: ${span(split.elapsed_ns)}.`;
   return [lead(intro), splitFigure(split, "Where the time went")];
 }

@@ -1,7 +1,7 @@
-// Sums that several parts of the report need.
+// Sums shared by several parts of the report.
 import type { CommandEntry, StatisticsEntry, Times } from "../types/report";
 
-/** Seconds waited: the sum of the times, from their mean. */
+/** Computes the sum of response times from their mean. */
 export function waited(times: Times): number {
   return (times.mean ?? 0) * times.count;
 }
@@ -14,12 +14,12 @@ export function errorCount(row: Pick<StatisticsEntry, "errors">): number {
   return total(row.errors);
 }
 
-/** One status of one command. */
+/** Number of times a command failed with a status. */
 export interface ErrorEntry {
   status: string;
   command: string;
   count: number;
-  /** Commands of that name; null where it is none. */
+  /** Number of commands of that name. Null for a failed session. */
   of: number | null;
 }
 
@@ -36,7 +36,7 @@ export function errorEntries(commands: readonly CommandEntry[]): ErrorEntry[] {
     .sort((a, b) => b.count - a.count);
 }
 
-/** The name of a command as in all text; that of SMB1 says so where both protocols have it. */
+/** Returns the display name of a command. */
 export function commandName(command: Pick<CommandEntry, "protocol" | "command">): string {
   const name = command.command.replace(/^SMB_COM_/, "");
   return command.protocol === "SMB1" ? `${name} (SMB1)` : name;

@@ -1,13 +1,13 @@
-// Response times by group of commands: the table, the cumulative distributions, and the load curve.
+// Response times by command group: table, cumulative distributions and load curve.
 import { bytesPanel, curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
-import { groupStroke, type Stroke } from "../charts/palette";
+import { FIGURES, groupStroke, type Stroke } from "../charts/palette";
 import { duration, percent, short, tickDuration } from "../lib/format";
 import { type Column, countColumn, textColumn, timesColumns, waitedColumn, waitedShareColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { Concurrency, GroupEntry } from "../types/report";
 import { errorCount, waited } from "./figures";
 
-/** What is shown of a group, wherever its figures come from. */
+/** Figures of a group, from a capture or a load point. */
 export type GroupFigures = Pick<GroupEntry, "group" | "headline" | "count" | "errors" | "response_time"> & {
   parts: readonly GroupFigures[];
 };
@@ -40,7 +40,7 @@ export function groupTable(
 
 type Points = GroupEntry["cumulative"];
 
-/** The cumulative distributions of several groups of one report. */
+/** Draws the cumulative distributions of all groups. */
 export function cumulative(groups: readonly GroupEntry[]): HTMLElement | null {
   const known = groups.filter((group) => group.cumulative.length > 1);
   if (known.length === 0) return null;
@@ -52,17 +52,17 @@ export function cumulative(groups: readonly GroupEntry[]): HTMLElement | null {
   return distributionChart(known.map((group) => group.group).join(", "), series);
 }
 
-/** Where the axis ends: just above 99.9 %, and what is above is drawn there. */
+/** Upper end of the axis. Higher shares are drawn there. */
 const HIGHEST = 0.9995;
 
-/** The share of the commands that took longer falls by a tenth from mark to mark, so that the tail has room. */
+/** Maps a share to an axis on which each step divides the remaining share by ten, so that the tail has room. */
 const nines = (share: number) => -Math.log10(1 - Math.min(share, HIGHEST));
 
 export function distribution(name: string, stroke: Stroke, points: Points): Series {
   return { name, stroke, points: points.map(([time, share]) => [Math.max(1, time), nines(share)]) };
 }
 
-/** Cumulative distributions over each other. */
+/** Draws several cumulative distributions in one chart. */
 export function distributionChart(of: string, series: Series[], height = 300): HTMLElement {
   const marks = [0, 0.5, 0.9, 0.99, 0.999];
   const text = (value: number) => `${Number((100 * (1 - 10 ** -value)).toFixed(2))}%`;
@@ -93,7 +93,7 @@ export function distributionChart(of: string, series: Series[], height = 300): H
   });
 }
 
-/** A level of load in the middle of its bounds, on a scale by factors. */
+/** Returns the geometric mean of a load level's bounds. */
 export function levelOf(entry: Pick<Concurrency, "outstanding_from" | "outstanding_to">): number {
   const { outstanding_from: from, outstanding_to: to } = entry;
   return from > 0 ? Math.sqrt(from * to) : to / 2;
@@ -121,11 +121,14 @@ export function loadCurve(concurrency: readonly Concurrency[]): HTMLElement | nu
       timePanel(
         "Response time",
         200,
-        [line("Mean", 0, (entry) => entry.response_time.mean), line("p95", 1, (entry) => entry.response_time.p95)],
+        [
+          line("Mean", FIGURES.mean, (entry) => entry.response_time.mean),
+          line("p95", FIGURES.p95, (entry) => entry.response_time.p95),
+        ],
         true,
       ),
-      ratePanel(110, [line("Commands", 2, perSecond)], (value) => `${short(value)}/s`),
-      bytesPanel("Bytes each second, both ways", 110, [line("Bytes", 3, throughput)]),
+      ratePanel(110, [line("Commands", FIGURES.commands, perSecond)], (value) => `${short(value)}/s`),
+      bytesPanel("Bytes each second, both ways", 110, [line("Bytes", FIGURES.bytes, throughput)]),
     ],
     interpolate: true,
   });

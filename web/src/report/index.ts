@@ -37,15 +37,16 @@ export function reportPage(report: SmbscopeReportDocument): Page {
       ...furtherParts(answer),
       keyFigures(report),
     ],
+    links: [answer.causes.length > 0 && { id: "causes", title: "Causes" }],
     version: report.generator.version,
     sections: [
       section("time", "Over time", [
-        timed && overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0),
+        timed && overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0, report.slowest),
         load &&
           part(
             "Response time under load",
             lead(
-              "Intervals of the heat map, sorted by the number of outstanding commands. Where response time climbs and throughput does not, the server has reached its limit.",
+              "Each point covers intervals of the heat map with a similar number of outstanding commands. If response time rises while throughput does not, the server has reached its limit.",
             ),
             load,
           ),
@@ -54,7 +55,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
       section("slices", "Breakdown", [report.slices && slicesTable(report.slices)]),
       section(
         "groups",
-        "Groups of commands",
+        "Command groups",
         [
           part("Response times by group", groupTable(report.groups, totals.headline)),
           spread && part("Latency distribution", spread),
@@ -72,7 +73,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
             "slowest",
             "Slowest commands",
             [
-              lead("Packet numbers are those of Wireshark; press them to copy its display filter for the command."),
+              lead("Packet numbers match Wireshark. Click them to copy a display filter for the command."),
               slowestTable(report.slowest, true),
             ],
             "Slowest",
@@ -118,9 +119,9 @@ export function reportPage(report: SmbscopeReportDocument): Page {
         : null,
       section("caching", "Caching", caching(report)),
       section("negotiation", "Negotiation", negotiations(report)),
-      section("where", "Where the time went", timeSplit(report)),
-      section("quality", "Quality of the capture", [quality(report)], "Quality"),
-      section("method", "How it was computed", [method(report)], "Method"),
+      section("where", "Where the time went", timeSplit(report), "Time split"),
+      section("quality", "Capture quality", [quality(report)], "Quality"),
+      section("method", "How the figures are computed", [method(report)], "Method"),
     ],
   };
 }

@@ -1,4 +1,4 @@
-// How the figures were computed: the four timestamps, the rule of the time split, what a percentile needs, the limits.
+// Definitions of the figures, and the limits of the page.
 import { h, s } from "../lib/dom";
 import { counted } from "../lib/format";
 import { meanings, part } from "../lib/page";
@@ -7,28 +7,28 @@ import type { Omitted, SmbscopeReportDocument } from "../types/report";
 const TIMES: [string, string][] = [
   [
     "Response time",
-    "From the first packet of the request to the last of the final response: what the client waits. The headline figure, as Swartz (1997) measured it.",
+    "From the first packet of the request to the last packet of the final response: the time the client waits. This is the headline figure, measured as in Swartz (1997).",
   ],
   [
     "Service time",
-    "From the last packet of the request to the first of the final response: the server's thinking and the round trip.",
+    "From the last packet of the request to the first packet of the final response: the server's processing plus the round trip.",
   ],
   [
     "Server time",
-    "Service time less the round trip between capture point and server. That comes from the connection's own handshake and acknowledgements; where it is not known, the server time is absent and never guessed.",
+    "Service time minus the round trip between capture point and server. The round trip comes from the connection's own handshake and acknowledgements. If it is unknown, there is no server time; it is never guessed.",
   ],
-  ["Request and response transfer", "From the first to the last packet of each half."],
+  ["Request and response transfer", "From the first to the last packet of the request, or of the response."],
   [
     "Service response time (SRT)",
-    "From the last packet of the request to the last of the response, as Wireshark counts it.",
+    "From the last packet of the request to the last packet of the response, as in Wireshark.",
   ],
   [
     "Retransmission delay",
-    "From the first to the last copy of a segment that was sent again: the network's share, shown apart.",
+    "From the first to the last copy of a retransmitted segment. This is the network's share and is shown separately.",
   ],
   [
     "Think time",
-    "From the last packet of a response to the first of the next request, with nothing outstanding: the client's own time.",
+    "From the last packet of a response to the first packet of the next request, with nothing outstanding: the client's own time.",
   ],
 ];
 
@@ -41,23 +41,23 @@ export function method(report: SmbscopeReportDocument): HTMLElement {
   const texts: [string, string][] = [
     [
       "Groups",
-      "Commands are grouped as Swartz groups them: Read, Write (with flushes), Open/Close, and Other with Attributes, Directory and Locking; besides these Session and Control. Expected waits, such as change notification, blocking locks and reads of named pipes, are measured but kept out of every headline, in a group of their own: Waiting. Frames that are encrypted can only be timed as such and are a group too. An interim response (STATUS_PENDING) never ends a command.",
+      "Commands are grouped as in Swartz: Read, Write (with flushes), Open/Close, and Other (Attributes, Directory and Locking), plus Session and Control. Expected waits (change notify, blocking locks, reads of named pipes) have their own group, Waiting, and are excluded from all headline figures. Encrypted frames can only be timed as frames and form a group, too. An interim response (STATUS_PENDING) never ends a command.",
     ],
     [
       "Where the time went",
-      "Each moment of a connection is divided equally among the commands outstanding on it, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's. With nothing outstanding it is the client's own time for at most 10 s after a response, and idle after that. The parts add up to the time from the first to the last packet of all connections.",
+      "Each instant of a connection is divided equally among its outstanding commands, and each share is assigned to the phase its command is in. While a response arrives, the instant counts as transfer; while a lost segment is retransmitted, as network. With nothing outstanding, the first 10 s after a response count as client time and the rest as idle. The parts add up to the time from the first to the last packet, summed over all connections.",
     ],
     [
       "Percentiles",
-      "They interpolate linearly (Hyndman and Fan, type 7), are exact up to 10,000 values and have three significant digits above. A percentile is shown only where enough values support it: the 90th needs 10, the 95th 20, the 99th 100. Of shares, users, clients and servers they are known up to 256 values, of files up to 64. A dash says that a value is not known.",
+      "Percentiles interpolate linearly (Hyndman and Fan, type 7). They are exact up to 10,000 values and have three significant digits above that. A percentile needs enough values: 10 for the 90th, 20 for the 95th, 100 for the 99th. For shares, users, clients and servers they are exact up to 256 values, for files up to 64. A dash means that the value is unknown.",
     ],
     [
       "What counts",
-      "A command counts in the times only when the first packet of its request and the last of its response were captured; the others are counted by reason under Quality. A match that is in doubt is refused and not guessed. Bytes that the receiver acknowledged but the capture never held were dropped by the capture; bytes that were sent twice were lost by the network, or believed lost.",
+      "A command is timed only if the first packet of its request and the last packet of its response were captured. The others are counted by reason under Quality. A doubtful match is rejected. Bytes that the receiver acknowledged but that are missing from the capture count as dropped by the capture. Bytes that were sent twice count as lost by the network, or assumed lost.",
     ],
     [
       "Limits of this page",
-      `At most the 100 slowest commands are listed. ${left} The heat map has at most 512 intervals, and its buckets of response time are each ${bucketWidth(report.heatmap)} wide; the cumulative distributions at most 128 points. All times of day are UTC.`,
+      `The page lists at most the 100 slowest commands. ${left} The heat map has at most 512 intervals and response time buckets ${bucketWidth(report.heatmap)} wide; the cumulative distributions have at most 128 points. All times of day are UTC.`,
     ],
   ];
   return h(
@@ -74,17 +74,16 @@ function omittedList(omitted: Omitted): string {
     .filter(([, count]) => count > 0)
     .map(([name, count]) => counted(count, name.replace(/s$/, ""), name));
   return parts.length > 0
-    ? `Left out for the size of the file: ${parts.join(", ")}, those with the least waiting.`
-    : "No table was cut short.";
+    ? `To keep this file small, it omits ${parts.join(", ")} with the shortest total wait.`
+    : "No table is truncated.";
 }
 
-/** An exchange between client and server, with its four timestamps and the times between them. */
+/** Draws a command between client and server with its four timestamps. */
 function timestamps(): HTMLElement {
   const text = (x: number, y: number, content: string, more: Record<string, string> = {}) =>
     s("text", { x, y, ...more }, content);
   const packet = (x1: number, x2: number, up: boolean) =>
     s("path", { class: "packet", d: up ? `M${x1} 60L${x2} 168` : `M${x1} 168L${x2} 60`, "marker-end": "url(#arrow)" });
-  // Beside the packet: below it on the side that it comes from, or goes to.
   const instant = (x: number, label: string, up: boolean) =>
     s(
       "g",
@@ -106,7 +105,7 @@ function timestamps(): HTMLElement {
       class: "timestamps",
       role: "img",
       "aria-label":
-        "A request and its response pass the capture point: response time runs from the first packet of the request to the last of the response, service time from the last of the request to the first of the response",
+        "A request and its response pass the capture point. Response time runs from the first packet of the request to the last packet of the response, service time from the last packet of the request to the first packet of the response.",
     },
     s(
       "defs",

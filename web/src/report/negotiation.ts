@@ -1,16 +1,16 @@
-// SMB1 in use, and what both sides of the connections offered.
+// The SMB1 notice, and the features that clients and servers offered.
 import { h } from "../lib/dom";
 import { counted } from "../lib/format";
 import { lead, part } from "../lib/page";
 import { scrollingGrid } from "../table/grid";
 import type { Negotiation, SmbscopeReportDocument } from "../types/report";
 
-/** Negotiations that are shown, those of most connections. */
+/** Number of negotiations shown. */
 const LISTED = 8;
-/** Addresses of each side that are named. */
+/** Number of addresses named on each side. */
 const NAMED = 4;
 
-/** The first thing on the page, in a colour of its own. */
+/** Creates the notice at the top of the page. Returns null if SMB1 is not in use. */
 export function smb1Notice(report: SmbscopeReportDocument): HTMLElement | null {
   if (report.smb1 === null) return null;
   return h("p", { class: "smb1", role: "note" }, h("strong", {}, "SMB1 "), report.smb1.sentence.replace(/^SMB1 /, ""));
@@ -27,11 +27,9 @@ export function negotiations(report: SmbscopeReportDocument): (HTMLElement | nul
   const left = known.slice(LISTED);
   return [
     ...known.slice(0, LISTED).map(negotiationPart),
-    left.length > 0
-      ? lead(`${counted(left.length, "more kind")} on ${connections(left)}: the JSON report has all.`)
-      : null,
+    left.length > 0 ? lead(`${counted(left.length, "more kind")} on ${connections(left)}: see the JSON report.`) : null,
     unknown.length > 0
-      ? lead(`On ${connections(unknown)} the negotiation was not captured: what both sides offered is not known.`)
+      ? lead(`The negotiation of ${connections(unknown)} was not captured, so the offered features are unknown.`)
       : null,
   ];
 }
@@ -42,10 +40,10 @@ function negotiationPart(negotiation: Negotiation): HTMLElement {
     return more > 0 ? `${names.slice(0, NAMED).join(", ")} and ${more} more` : names.join(", ");
   };
   const title = `${counted(negotiation.connections, "connection")}, ${named(negotiation.clients)} to ${named(negotiation.servers)}`;
-  return part(title, featureGrid(`Offers on ${title}`, negotiation));
+  return part(title, featureGrid(`Offered features of ${title}`, negotiation));
 }
 
-/** What both sides say of each feature, and what came of it. */
+/** Lists each feature with both offers and the outcome. */
 export function featureGrid(caption: string, negotiation: Negotiation): HTMLElement {
   return scrollingGrid({
     caption,

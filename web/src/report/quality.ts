@@ -1,4 +1,4 @@
-// What the capture could not show: every counter with what it means, those at zero folded away.
+// Capture quality: every counter with its meaning. Counters at zero are collapsed.
 import { h } from "../lib/dom";
 import { bytes, percent, thousands } from "../lib/format";
 import { facts, lead, list, meanings, part } from "../lib/page";
@@ -12,7 +12,7 @@ type CounterName = keyof typeof COUNTERS;
 
 const NAMES = Object.keys(COUNTERS) as CounterName[];
 
-/** Counters that are no sign of damage but the size of the capture. */
+/** Counters that describe the size of the capture rather than damage. */
 const SIZES = new Set<CounterName>([
   "packets",
   "wire_bytes",
@@ -54,7 +54,7 @@ export function quality(report: SmbscopeReportDocument): HTMLElement {
   );
 }
 
-/** `dropped_packets` as `Dropped packets`. */
+/** Formats `dropped_packets` as `Dropped packets`. */
 export function words(name: string): string {
   const text = name
     .replaceAll("_", " ")
@@ -70,15 +70,15 @@ function counterTable(report: SmbscopeReportDocument, names: CounterName[]): HTM
   const ordered = [...names.filter((name) => !SIZES.has(name)), ...names.filter((name) => SIZES.has(name))];
   const show = (name: CounterName) => (name.endsWith("_bytes") ? bytes(counters[name]) : thousands(counters[name]));
   return scrollingGrid({
-    caption: "Counters of the capture's quality",
-    columns: [["Counter"], ["Count", "number"], ["What it means"]],
+    caption: "Quality counters",
+    columns: [["Counter"], ["Count", "number"], ["Meaning"]],
     rows: ordered.map((name) => [words(name), show(name), COUNTERS[name].replaceAll("`", "")]),
     kind: "counters",
     rowKind: (i) => (SIZES.has(ordered[i] as CounterName) ? "" : "notable"),
   });
 }
 
-/** Packets that are no TCP, by protocol: nothing is left out in silence. */
+/** Lists ignored packets by protocol. */
 function skippedTable(skipped: SkippedProtocolEntry[]): HTMLElement | null {
   if (skipped.length === 0) return null;
   const number = ({ layer, number }: SkippedProtocolEntry) => {
@@ -89,10 +89,7 @@ function skippedTable(skipped: SkippedProtocolEntry[]): HTMLElement | null {
     textColumn("Protocol", (row) => [row.layer, number(row), row.name && `(${row.name})`].filter(Boolean).join(" ")),
     countColumn("Packets", (row) => row.packets),
   ];
-  return part(
-    "Packets without TCP, not read",
-    table({ caption: "Packets without TCP, not read", columns, rows: skipped }),
-  );
+  return part("Ignored packets (not TCP)", table({ caption: "Ignored packets (not TCP)", columns, rows: skipped }));
 }
 
 function captureTable(report: SmbscopeReportDocument): HTMLElement {

@@ -1,4 +1,4 @@
-// The breakdown that was asked for with --by: a row for each combination of keys.
+// The breakdown requested with --by: one row per combination of keys.
 import { h } from "../lib/dom";
 import { bytes, counted, span, thousands } from "../lib/format";
 import { lead } from "../lib/page";
@@ -16,7 +16,7 @@ import type { SliceListing } from "../types/report";
 
 type Slice = SliceListing["entries"][number];
 
-/** The headings of the figures that slices can be sorted by, where they have a column. */
+/** Column headings of the figures that slices can be sorted by. */
 const SORTED: { [sort in SliceListing["sort"]]?: string } = {
   response_time: "Total wait",
   count: "Commands",
@@ -44,7 +44,7 @@ export function slicesTable(slices: SliceListing): HTMLElement {
   ];
   const note =
     missed > 0
-      ? `There were more combinations than are kept: one without a row has a total wait of at most ${span(missed)}.`
+      ? `More combinations occurred than were kept. Each one not listed has a total wait of at most ${span(missed)}.`
       : undefined;
   return h(
     "div",
@@ -62,7 +62,7 @@ export function slicesTable(slices: SliceListing): HTMLElement {
   );
 }
 
-/** The key of a slice as one name; a share and what lies on it are one. */
+/** Formats the key of a slice. Joins a share and its file or directory. */
 export function sliceName(key: Record<string, string | number | null>): string {
   const parts = Object.keys(key).map((name) => [name, keyText(name, key) ?? "(unknown)"] as const);
   return parts.reduce((text, [name, part], i) => {
@@ -71,7 +71,7 @@ export function sliceName(key: Record<string, string | number | null>): string {
   }, "");
 }
 
-/** What the exchanges of a row have in common. */
+/** Formats one part of a key. */
 export function keyText(name: string, key: Record<string, string | number | null>): string | null {
   const value = key[name];
   if (value === undefined) return "(other)";

@@ -1,5 +1,5 @@
-// The slowest exchanges, with what it takes to find each in Wireshark.
-import { type PartKey, segment, slimBar } from "../charts/split";
+// The slowest commands, with a Wireshark filter for each.
+import { type PartKey, partsLegend, segment, slimBar } from "../charts/split";
 import { copyButton } from "../lib/clipboard";
 import { clock, duration, percent } from "../lib/format";
 import { type Column, pathColumn, textColumn, timeColumn } from "../table/columns";
@@ -8,7 +8,7 @@ import type { SlowExchange } from "../types/report";
 import { endpoint } from "./connections";
 import { commandName } from "./figures";
 
-/** A display filter for the packets of an exchange that are in one file; Wireshark wants commas since 4.0. */
+/** Builds a display filter for the packets in the request's file. Wireshark requires commas since 4.0. */
 export function wiresharkFilter(exchange: SlowExchange): string {
   const elsewhere = exchange.response_capture !== null && exchange.response_capture !== exchange.capture;
   const packets = [exchange.request_first_packet, exchange.request_last_packet];
@@ -17,10 +17,10 @@ export function wiresharkFilter(exchange: SlowExchange): string {
   return `frame.number in {${known.join(", ")}}`;
 }
 
-/** What a capture tells of an exchange beside its times. */
+/** Columns that need a capture. */
 const packetColumns: Column<SlowExchange>[] = [
   timeColumn("Server", (row) => row.server_time_ns, {
-    help: "Service time less the round trip",
+    help: "Service time minus the round trip",
     exported: "Server time (ns)",
   }),
   textColumn("Packets", wiresharkFilter, {
@@ -35,7 +35,7 @@ const packetColumns: Column<SlowExchange>[] = [
   }),
 ];
 
-/** The slowest commands; those that come from a capture can be looked up there. */
+/** Creates the table of the slowest commands. `captured` adds packet numbers. */
 export function slowestTable(slowest: readonly SlowExchange[], captured: boolean): HTMLElement {
   const files = new Set(slowest.flatMap((row) => [row.capture, row.response_capture ?? row.capture]));
   const columns: Column<SlowExchange>[] = [
@@ -50,13 +50,13 @@ export function slowestTable(slowest: readonly SlowExchange[], captured: boolean
       kind: "other",
       width: 8,
       private: true,
-      help: "Request, waiting for the response, response; sorts by the share of the waiting",
+      help: "Request, wait for the response, response. Sorts by the share of the wait",
       value: (row) => (row.service_time_ns === null ? null : row.service_time_ns / Math.max(1, row.response_time_ns)),
       text: () => "",
       cell: phases,
     },
     ...(captured ? packetColumns : []),
-    textColumn("At (UTC)", (row) => clock(row.request_first_ns)),
+    textColumn("Start (UTC)", (row) => clock(row.request_first_ns)),
     textColumn("Client", (row) => endpoint(row.client, row.client_port)),
     textColumn("User", (row) => row.user, { width: 12, screenOnly: true }),
     textColumn("Status", (row) => (row.status === "STATUS_SUCCESS" ? null : row.status), {
@@ -66,11 +66,12 @@ export function slowestTable(slowest: readonly SlowExchange[], captured: boolean
     ...(captured && files.size > 1 ? [textColumn<SlowExchange>("File", (row) => row.capture, { cutStart: true })] : []),
   ];
   return table({
-    caption: "The slowest exchanges",
+    caption: "Slowest commands",
     columns,
     rows: slowest,
     time: (row) => [row.request_first_ns, row.request_first_ns],
     sort: { title: "Took", descending: true },
+    legend: partsLegend(slowest.flatMap((row) => phaseParts(row).map(([, key]) => key))),
   });
 }
 
@@ -79,15 +80,14 @@ function packets(row: SlowExchange): string {
   return `${half(row.request_first_packet, row.request_last_packet)} → ${half(row.response_first_packet, row.response_last_packet)}`;
 }
 
-/** The phases of one exchange as a bar. */
-function phases(row: SlowExchange): HTMLElement {
+/** Returns the phases that took time. */
+function phaseParts(row: SlowExchange): [string, PartKey, number][] {
   const {
     request_transfer_ns: request,
     service_time_ns: service,
     server_time_ns: server,
     response_transfer_ns: response,
   } = row;
-  const whole = Math.max(1, row.response_time_ns);
   const parts: [string, PartKey, number][] = [["Request", "request_transfer_ns", request ?? 0]];
   if (service !== null && server !== null) {
     parts.push(["server", "server_ns", server], ["round trip", "network_ns", service - server]);
@@ -95,10 +95,16 @@ function phases(row: SlowExchange): HTMLElement {
     parts.push(["server or network", "server_or_network_ns", service ?? 0]);
   }
   parts.push(["response", "response_transfer_ns", response ?? 0]);
+  return parts.filter(([, , ns]) => ns > 0);
+}
+
+/** Draws the phases of one command as a bar. */
+function phases(row: SlowExchange): HTMLElement {
+  const whole = Math.max(1, row.response_time_ns);
+  const parts = phaseParts(row);
   const text = parts.map(([name, , ns]) => `${name} ${duration(ns)} (${percent(ns, whole)})`).join(", ");
-  const known = parts.filter(([, , ns]) => ns > 0);
   return slimBar(
     text,
-    known.map(([, key, ns]) => segment(key, ns / whole)),
+    parts.map(([, key, ns]) => segment(key, ns / whole)),
   );
 }

@@ -1,5 +1,5 @@
-// The tables: commands, errors, and who and what took part.
-import { splitBar } from "../charts/split";
+// Tables of commands, errors, files, users, clients and servers.
+import { splitBar, splitsLegend } from "../charts/split";
 import { counted, decimal } from "../lib/format";
 import { part } from "../lib/page";
 import {
@@ -19,10 +19,10 @@ import { table } from "../table/table";
 import type { CommandEntry, SubcommandEntry, TimeSplitEntry, Times, UserEntity } from "../types/report";
 import { commandName, type ErrorEntry, errorCount, waited } from "./figures";
 
-/** What is shown of a command, wherever its figures come from. */
+/** Figures of a command, from a capture or a load point. */
 export interface CommandFigures extends Pick<SubcommandEntry, "count" | "errors"> {
   name: string;
-  /** Expected waits are nothing that anybody waits for. */
+  /** True for expected waits, which are excluded from the total wait. */
   waiting: boolean;
   response_time: Times;
   average_packets?: number | null;
@@ -51,7 +51,7 @@ export function commandTable<Row extends CommandFigures>(rows: readonly Row[], m
   const share = (row: CommandFigures) => (row.waiting || total === 0 ? null : waited(row.response_time) / total);
   const columns: Column<Row>[] = [
     textColumn("Command", (row) => row.name, { width: 28 }),
-    waitedColumn(wait, "Sum of the response times; without expected waits"),
+    waitedColumn(wait, "Sum of response times, excluding expected waits"),
     waitedShareColumn(share),
     countColumn("Commands", (row) => row.count),
     countColumn("Errors", errorCount),
@@ -59,7 +59,7 @@ export function commandTable<Row extends CommandFigures>(rows: readonly Row[], m
     timeColumn("Fastest", (row) => row.response_time.min),
     serviceColumn<Row>(),
     numberColumn("Packets", (row) => row.average_packets ?? null, decimal, {
-      help: "Packets of a command, both halves, on average",
+      help: "Mean packets per command, request and response",
     }),
     ...more,
   ];
@@ -78,7 +78,7 @@ export function errorTable(rows: readonly ErrorEntry[]): HTMLElement | null {
     textColumn("Status", (row) => row.status),
     countColumn("Count", (row) => row.count),
     shareColumn("Share", (row) => (row.of ? row.count / row.of : null), {
-      help: "Share of the commands of that name that failed so",
+      help: "Share of these commands that failed with this status",
     }),
     textColumn("Command", (row) => row.command),
   ];
@@ -87,14 +87,14 @@ export function errorTable(rows: readonly ErrorEntry[]): HTMLElement | null {
 
 type Named = Omit<UserEntity, "user"> & { time_split?: TimeSplitEntry | null };
 
-/** A table of shares, files, users, clients or servers. */
+/** Creates a table of shares, files, users, clients or servers. */
 export function entities<Row extends Named>(
   caption: string,
   rows: readonly Row[],
   [name, ...more]: [Column<NoInfer<Row>>, ...Column<NoInfer<Row>>[]],
   omitted: number,
 ): HTMLElement {
-  const approximate = { help: "Exact up to some hundred commands, within 1.6% above" };
+  const approximate = { help: "Exact up to a few hundred commands, otherwise within 1.6%" };
   const columns: Column<Row>[] = [
     name,
     waitedColumn((row) => waited(row.response_time)),
@@ -110,10 +110,20 @@ export function entities<Row extends Named>(
   ];
   if (rows.some((row) => row.time_split)) columns.push(splitColumn((row) => row.time_split ?? null));
   const sort = { title: "Total wait", descending: true };
-  return part(caption, table({ caption, columns, rows, sort, note: omittedNote(omitted) }));
+  return part(
+    caption,
+    table({
+      caption,
+      columns,
+      rows,
+      sort,
+      legend: splitsLegend(rows.map(({ time_split }) => time_split)),
+      note: omittedNote(omitted),
+    }),
+  );
 }
 
-/** The time split as a bar; sorts by the share of the server. */
+/** Shows the time split as a bar. Sorts by the server's share. */
 export function splitColumn<Row>(split: (row: Row) => TimeSplitEntry | null): Column<Row> {
   return {
     title: "Where the time went",
@@ -132,5 +142,5 @@ export function splitColumn<Row>(split: (row: Row) => TimeSplitEntry | null): Co
 
 export function omittedNote(omitted: number): string | undefined {
   if (omitted === 0) return undefined;
-  return `${counted(omitted, "entry", "entries")} with the least waiting ${omitted === 1 ? "is" : "are"} left out to keep this file small; the JSON report has all.`;
+  return `${counted(omitted, "entry", "entries")} with the shortest total wait ${omitted === 1 ? "is" : "are"} omitted to keep this file small. The JSON report lists all of them.`;
 }

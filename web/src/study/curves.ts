@@ -1,5 +1,4 @@
-// Curves of a study: each measure against the load, or against an axis whose settings are numbers; below them, on the same
-// axis, what it cost the server.
+// Curves of a study: each measure against load, or against an axis with numeric settings, with server metrics below.
 import { spaced } from "../bench/charts";
 import { bandOf, curve, lines, type Series } from "../charts/lines";
 import { MEASURES, type ServerFigure, serversPanels } from "../charts/server";
@@ -7,13 +6,13 @@ import { thousands } from "../lib/format";
 import type { SmbscopeStudyDocument, StudyServerRow, VariantEntry } from "../types/study";
 import { isAt, type Load, loadAt, loadsOf, loadText, measurePanel, measuresOf, type NumericAxis } from "./values";
 
-/** A line of the chart, and where each of its points comes from. */
+/** Line of the chart, with the origin of each point. */
 interface Line {
   name: string;
   points: { x: number; variant: number; load: Load }[];
 }
 
-/** Each variant against users, or against the rate. */
+/** Draws each variant against users or rate. */
 export function loadCurves(study: SmbscopeStudyDocument): HTMLElement {
   const loads = loadsOf(study);
   const byRate = loads.some(({ rate }) => rate !== null);
@@ -22,7 +21,7 @@ export function loadCurves(study: SmbscopeStudyDocument): HTMLElement {
   });
   const positions = loads.map(loadAt);
   return chart(study, all, byRate ? "the rate" : "the number of users", {
-    title: byRate ? "Operations each second" : "Users",
+    title: byRate ? "Operations per second" : "Users",
     text: (n) => loadText(byRate ? { users: 0, rate: n } : { users: n, rate: null }),
     tickText: thousands,
     logarithmic: false,
@@ -30,7 +29,7 @@ export function loadCurves(study: SmbscopeStudyDocument): HTMLElement {
   });
 }
 
-/** At one load, against an axis; variants that differ in it alone make a line. */
+/** Draws one load against an axis. Variants that differ only in that axis form a line. */
 export function axisCurves(study: SmbscopeStudyDocument, axis: NumericAxis, load: Load): HTMLElement {
   const numbers = new Map([...axis.texts].map(([number, text]) => [text, number]));
   const all = new Map<string, Line>();
@@ -51,7 +50,7 @@ export function axisCurves(study: SmbscopeStudyDocument, axis: NumericAxis, load
   });
 }
 
-/** What tells a variant from others on the axis. */
+/** Names a line by the settings of the other axes. */
 function others({ settings }: VariantEntry, axis: string): string {
   const rest = Object.entries(settings).filter(([name]) => name !== axis);
   return rest.map(([, setting]) => setting).join(", ") || "all";
@@ -66,7 +65,7 @@ function chart(
   const server = serversPanels((figure) =>
     all.map(({ name, points }, i) => serverSeries(study, figure, name, i, points)),
   );
-  // What is a measure too is drawn once, with the server's side.
+  // A measure that is also a server metric is drawn once, with the server.
   const drawn = new Set(server.map(({ title }) => title));
   const own = measuresOf(study.results).filter(({ measure }) => !drawn.has(MEASURES[measure] ?? ""));
   const measures = own.map(({ measure, unit }) => {
@@ -89,7 +88,7 @@ function chart(
   });
 }
 
-/** A line through means, with a band from the least to the greatest value. */
+/** Creates a line through means, with a band from minimum to maximum. */
 function banded(
   name: string,
   index: number,
@@ -131,7 +130,7 @@ function serverSeries(
   return banded(name, index, known);
 }
 
-/** Of the repetitions that have it. */
+/** Returns the mean over the repetitions that have the metric. */
 export function serverMean({ means, maxima }: StudyServerRow, of: "mean" | "max"): number | null {
   const known = (of === "max" ? maxima : means).filter((value) => value !== null);
   return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;

@@ -1,4 +1,4 @@
-// The page of a study, `smbscope.study/1`: the question, the answer, and all that is needed to make it again.
+// Page of a study, `smbscope.study/1`: question, answer, and everything needed to reproduce it.
 import { type Factor, type FactorPanel, factors } from "../charts/factors";
 import { copyButton, save } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
@@ -65,31 +65,30 @@ export function studyPage(study: SmbscopeStudyDocument): Page {
       section("results", "Results", [
         any && resultTable(study),
         any && part("Every repetition", repetitionTable(study)),
-        server && part("What it cost the server", server),
+        server && part("Server load", server),
       ]),
-      section("setup", "Set-up", [
+      section("setup", "Setup", [
         lead(
           study.studies.length > 0
-            ? `Each variant of ${study.studies.join(" and ")} stands beside that of the same name. They were made at different times; factors are taken between all their repetitions.`
-            : `Every setting of every axis goes with every one of the others. A repetition has each variant once, in a random order of its own (seed ${study.seed}); factors are taken within repetitions.`,
+            ? `Each variant of ${study.studies.join(" and ")} is compared with the variant of the same name. The studies were run at different times; factors compare all their repetitions.`
+            : `The variants are all combinations of the axes' settings. Each repetition runs every variant once, in a random order (seed ${study.seed}); factors compare runs of the same repetition.`,
         ),
         part("Variants", variantTable(study)),
-        part("Made on", environment(study)),
+        part("Environment", environment(study)),
       ]),
       reproduce(study),
-      section("method", "How it was computed", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
+      section("method", "How the figures are computed", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
     ],
   };
 }
 
 const FACTORS =
-  "How many times the baseline’s value, on a logarithmic axis. The colour and the word say what it means for users; a whisker that ends without a cap goes on beyond the axis.";
+  "Ratio to the baseline on a logarithmic axis. Colour and label show the effect on users. A whisker without a cap continues beyond the axis.";
 
-/** What the others are compared with. */
 function baselines(study: SmbscopeStudyDocument): string {
   const names = [...new Set(study.variants.map(({ baseline }) => nameOf(study, baseline)))];
   return names.length > 3
-    ? `${names.slice(0, 3).join("; ")} and ${names.length - 3} more, as the chart shows`
+    ? `${names.slice(0, 3).join("; ")} and ${names.length - 3} more (see the chart)`
     : names.join("; ");
 }
 
@@ -109,7 +108,7 @@ function timeText({ started_ns, runs }: SmbscopeStudyDocument): string {
     : `${date(started_ns)} UTC, ${span(end - started_ns)} to the end of the last run`;
 }
 
-/** The answer, and what weakens it. */
+/** Creates the answer with its caveats and failed runs. */
 function result(study: SmbscopeStudyDocument): HTMLElement {
   const failed = study.runs.filter((run) => run.failed !== null);
   const { answer } = study;
@@ -117,7 +116,7 @@ function result(study: SmbscopeStudyDocument): HTMLElement {
     ...answer.evidence,
     ...answer.caveats,
     ...failed.map((run) =>
-      `No result of ${nameOf(study, run.variant)}, repetition ${run.repetition}: ${run.failed}.`.replace(/\.\.$/, "."),
+      `No result for ${nameOf(study, run.variant)}, repetition ${run.repetition}: ${run.failed}.`.replace(/\.\.$/, "."),
     ),
   ];
   return resultBox(
@@ -129,7 +128,7 @@ function result(study: SmbscopeStudyDocument): HTMLElement {
   );
 }
 
-/** A panel for each measure, of the variants at a load; a baseline stands above what is compared with it. */
+/** Draws the factors at a load, one panel per measure. Each baseline is above the variants compared with it. */
 function factorChart(study: SmbscopeStudyDocument, load: Load): HTMLElement {
   const place = (row: StudyRow) => study.variants[row.variant]?.baseline ?? 0;
   const panels = measuresOf(study.results).map(({ measure }): FactorPanel => {
@@ -145,7 +144,7 @@ function factorChart(study: SmbscopeStudyDocument, load: Load): HTMLElement {
   });
   return factors({
     label: `Factors against the baseline at ${loadText(load)}: ${panels.map(({ title }) => title).join(", ")}`,
-    // Of what the baseline has nothing of, there are no factors.
+    // There are no factors if the baseline's value is zero.
     panels: panels.filter(({ rows }) => study.variants.length === 1 || rows.some(({ factor }) => factor !== null)),
   });
 }
@@ -160,10 +159,10 @@ function curves(study: SmbscopeStudyDocument, loads: readonly Load[], chosen: Ch
   const axis = numericAxis(study);
   const several = loads.length > 1;
   if (loads.length === 0 || (!several && !axis)) return null;
-  const bands = study.repetitions > 1 ? " Bands reach from the least to the greatest repetition." : "";
+  const bands = study.repetitions > 1 ? " Bands show the range across repetitions." : "";
   return section("curves", "Curves", [
-    lead(`Means of the repetitions.${bands}`),
-    several && part("Against the load", loadCurves(study)),
+    lead(`Means across repetitions.${bands}`),
+    several && part("Against load", loadCurves(study)),
     axis &&
       part(
         `Against ${axis.name}`,
@@ -176,10 +175,10 @@ function environment({ environment }: SmbscopeStudyDocument): HTMLElement {
   const known = Object.entries(environment).map(([name, text]): [string, Child] => {
     return [name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " "), text];
   });
-  return known.length > 0 ? facts(known) : h("p", { class: "muted" }, "Nothing is the same for all runs");
+  return known.length > 0 ? facts(known) : h("p", { class: "muted" }, "No setting is the same for all runs");
 }
 
-/** The file and the command; the runs, and where their raw data are. */
+/** Shows the study file, the command and the runs with their raw data. */
 function reproduce(study: SmbscopeStudyDocument): Section | null {
   const { source, text, sha256 } = study.definition;
   const file = source.split(/[\\/]/).at(-1) ?? source;
@@ -190,7 +189,7 @@ function reproduce(study: SmbscopeStudyDocument): Section | null {
     copyButton("Copy", () => study.command, { "aria-label": "Copy the command" }),
   );
   const content = h("pre", { class: "file", tabindex: 0, role: "region", "aria-label": file });
-  // Its own text, lines and all.
+  // Keeps the line breaks of the file.
   content.textContent = text;
   return section(
     "reproduce",
@@ -208,7 +207,7 @@ function reproduce(study: SmbscopeStudyDocument): Section | null {
           ),
           content,
         ),
-      facts([["SHA-256, with form and targets", sha256]]),
+      facts([["SHA-256 (file, form and targets)", sha256]]),
       study.runs.length > 0 && part("Runs", lead(RAW), runTable(study)),
     ],
     "Reproduce",
@@ -216,23 +215,26 @@ function reproduce(study: SmbscopeStudyDocument): Section | null {
 }
 
 const RAW =
-  "Each run has a directory beside this page with its raw data: run.json (everything about the run), report.html (its page), exchanges.parquet (every command; with too many of them histograms.hgrm), intervals.parquet (every second) and server.parquet (the server’s side, where it was measured).";
+  "Each run has a directory next to this page with its raw data: run.json (all figures of the run), report.html (its page), exchanges.parquet (every command; histograms.hgrm if there are too many), intervals.parquet (every second) and server.parquet (server metrics, if measured).";
 
 const METHOD: [string, string][] = [
   [
     "Factor",
-    "The ratio to the baseline within the same repetition, of all repetitions their geometric mean: what drifts in the meantime hits both. Of studies beside each other the ratio of the geometric means of their repetitions: what drifted between them is part of it.",
+    "Ratio to the baseline within the same repetition, as the geometric mean over all repetitions. Drift between repetitions affects both sides and cancels out. For compared studies, it is the ratio of the geometric means of their repetitions, which includes drift between the studies.",
   ],
   [
     "95% interval",
-    "Of the factor of runs to come under the same conditions. It needs five repetitions; of three or four, the least and the greatest factor stand in brackets.",
+    "Confidence interval of the factor under the same conditions. It needs five repetitions; with three or four, the range of factors is shown in square brackets.",
   ],
   [
     "Slower, faster, more, less",
-    "Chance alone makes such a difference in fewer than 5% of tables, all rows of the study considered (Benjamini and Hochberg).",
+    "Significant at a false discovery rate of 5% over all rows of the study (Benjamini and Hochberg).",
   ],
-  ["Equal within 5%", "The interval of 90% lies within ±5%: shown by two one-sided tests."],
-  ["Undecided", "Neither is shown. So many repetitions would probably decide it."],
-  ["Spread", "The standard deviation of the repetitions, in percent of their mean."],
-  ["A dash", "The value is not known: too few commands for it, or none."],
+  ["Equal within 5%", "The 90% interval is within ±5% (two one-sided tests)."],
+  [
+    "Undecided",
+    "Neither a difference nor equality is significant. The number estimates the repetitions needed to decide.",
+  ],
+  ["Spread", "Standard deviation of the repetitions, as a percentage of their mean."],
+  ["A dash", "The value is unknown: too few commands, or none."],
 ];

@@ -1,4 +1,4 @@
-// The tables of a study: results, every repetition, the server's side, variants and runs.
+// Tables of a study: results, repetitions, server load, variants and runs.
 import { serverColumns } from "../bench/tables";
 import { factorText, verdictText } from "../charts/factors";
 import { ABSENT, date, ratio, span } from "../lib/format";
@@ -8,7 +8,7 @@ import type { SmbscopeStudyDocument, StudyRow, StudyRun } from "../types/study";
 import { serverMean } from "./curves";
 import { isAt, type Load, loadsOf, loadText, valueText } from "./values";
 
-/** A value of any measure: it is shown with its unit, and sorts and exports as it is. */
+/** Creates a column of values with mixed units. Sorts and exports the plain numbers. */
 function valueColumn<Row>(title: string, of: (row: Row) => { value: number; unit: string } | null): Column<Row> {
   const text = (row: Row) => {
     const found = of(row);
@@ -35,7 +35,7 @@ export function resultTable(study: SmbscopeStudyDocument): HTMLElement {
       text: ({ factor }) => (factor?.ratio ? factorText({ ...factor, ratio: factor.ratio }) : ABSENT),
       width: 24,
     }),
-    textColumn("Answer", (row) => {
+    textColumn("Verdict", (row) => {
       const { verdict, factor } = row;
       if (!factor || !verdict) return isBaseline(study, row) ? "baseline" : ABSENT;
       return verdictText({ verdict, needed: neededOf(factor) });
@@ -45,10 +45,10 @@ export function resultTable(study: SmbscopeStudyDocument): HTMLElement {
       (row) => row.adjusted_p_value,
       (p) => (p < 0.001 ? "<0.001" : p.toFixed(3)),
       {
-        help: "Probability of at least this difference where there is none, adjusted for the number of rows",
+        help: "p-value, adjusted for the number of rows",
       },
     ),
-    textColumn("Unit", (row) => row.unit || "count", { help: "Of the mean in a copy or a file" }),
+    textColumn("Unit", (row) => row.unit || "count", { help: "Unit of the mean in copies and downloads" }),
   ];
   return table({ caption: "Results", columns, rows: study.results });
 }
@@ -65,7 +65,7 @@ interface Repetition extends Load {
   directory: string | null;
 }
 
-/** A row for each value, as a statistics program reads it. */
+/** Lists every value in its own row, ready for a statistics program. */
 export function repetitionTable(study: SmbscopeStudyDocument): HTMLElement {
   const rows = study.results.flatMap((row) => {
     const baseline = study.variants[row.variant]?.baseline;
@@ -101,7 +101,7 @@ export function repetitionTable(study: SmbscopeStudyDocument): HTMLElement {
   return table({ caption: "Every repetition", columns, rows });
 }
 
-/** What each variant cost the server, averages of the repetitions; nothing where nobody looked. */
+/** Lists the server metrics of each variant, as means over repetitions. Returns null if no run has metrics. */
 export function serverTable(study: SmbscopeStudyDocument): HTMLElement | null {
   if (study.server.length === 0) return null;
   type Row = Load & { variant: number };
@@ -116,10 +116,10 @@ export function serverTable(study: SmbscopeStudyDocument): HTMLElement | null {
       return found ? serverMean(found, of) : null;
     }),
   ];
-  return table({ caption: "What it cost the server", columns, rows, filter: false });
+  return table({ caption: "Server load", columns, rows, filter: false });
 }
 
-/** Characters of a command that a column shows; all of it stands in copies and files. */
+/** Maximum width of a command in characters. Copies and downloads have all of it. */
 const COMMAND = 100;
 
 export function variantTable(study: SmbscopeStudyDocument): HTMLElement {
@@ -131,18 +131,18 @@ export function variantTable(study: SmbscopeStudyDocument): HTMLElement {
     textColumn("Compared with", (row) => (study.variants[row.baseline] === row ? null : nameOf(study, row.baseline))),
     textColumn("Before each run", (row) => row.before.join("; ") || null, { width: COMMAND }),
     textColumn("After each run", (row) => row.after.join("; ") || null, { width: COMMAND }),
-    textColumn("One of its runs", (row) => row.command || null, { width: COMMAND }),
+    textColumn("Command of one run", (row) => row.command || null, { width: COMMAND }),
   ];
   return table({ caption: "Variants", columns, rows: study.variants, filter: study.variants.length > 10 });
 }
 
-/** In the order in which they were made. */
+/** Lists the runs in order of execution. */
 export function runTable(study: SmbscopeStudyDocument): HTMLElement {
   const columns: Column<StudyRun>[] = [
     countColumn("Run", (row) => study.runs.indexOf(row) + 1),
     textColumn("Variant", (row) => nameOf(study, row.variant)),
     countColumn("Repetition", (row) => row.repetition),
-    { ...textColumn<StudyRun>("Began (UTC)", (row) => date(row.started_ns)), width: 20 },
+    { ...textColumn<StudyRun>("Start (UTC)", (row) => date(row.started_ns)), width: 20 },
     numberColumn("Took", (row) => row.duration_ns, span, { exported: "Took (ns)" }),
     countColumn("Attempts", (row) => row.attempts),
     textColumn("Directory", (row) => row.directory),
@@ -151,7 +151,7 @@ export function runTable(study: SmbscopeStudyDocument): HTMLElement {
   return table({ caption: "Runs", columns, rows: study.runs });
 }
 
-/** Whether a row is what others are compared with. */
+/** Returns true if the row belongs to a baseline. */
 export function isBaseline(study: SmbscopeStudyDocument, row: StudyRow): boolean {
   return study.variants[row.variant]?.baseline === row.variant;
 }

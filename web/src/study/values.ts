@@ -1,9 +1,9 @@
-// What the values of a study are, in words: measures with their units, loads, and settings that are numbers.
+// Formats values of a study: measures with units, loads and numeric settings.
 import { bytesPanel, type Panel, percentPanel, ratePanel, type Series, timePanel } from "../charts/lines";
 import { counted, decimal, duration, perSecond, rate, short, thousands } from "../lib/format";
 import type { SmbscopeStudyDocument, StudyRow } from "../types/study";
 
-/** A value with its unit, as the text report has it. */
+/** Formats a value with its unit, as in the text report. */
 export function valueText(value: number, unit: string): string {
   switch (unit) {
     case "s":
@@ -19,7 +19,6 @@ export function valueText(value: number, unit: string): string {
   }
 }
 
-/** A panel of values of a measure. */
 export function measurePanel(measure: string, unit: string, height: number, series: Series[]): Panel {
   switch (unit) {
     case "s":
@@ -37,7 +36,7 @@ export function measurePanel(measure: string, unit: string, height: number, seri
   }
 }
 
-/** Where a line is so many times above another, a linear axis shows nothing of the lower one. */
+/** Lines that differ by more than this factor need a logarithmic axis. */
 const WIDE = 10;
 
 function isWide(series: readonly Series[]): boolean {
@@ -58,7 +57,7 @@ function inNanoseconds(series: Series): Series {
   };
 }
 
-/** A load point of the runs of a study. */
+/** Load point of a study. */
 export interface Load {
   users: number;
   rate: number | null;
@@ -68,7 +67,7 @@ export function isAt(row: Load, load: Load): boolean {
   return row.users === load.users && row.rate === load.rate;
 }
 
-/** Those of the results, the lightest first. */
+/** Returns the loads of the results, the lightest first. */
 export function loadsOf({ results }: SmbscopeStudyDocument): Load[] {
   const found: Load[] = [];
   for (const { users, rate } of results) {
@@ -81,18 +80,16 @@ export function loadText({ users, rate }: Load): string {
   return rate === null ? counted(users, "user") : `${thousands(Math.round(rate))}/s`;
 }
 
-/** Where a load is on an axis. */
 export function loadAt({ users, rate }: Load): number {
   return rate ?? users;
 }
 
-/** Measures in the order of the document. */
 export function measuresOf(rows: readonly StudyRow[]): { measure: string; unit: string }[] {
   const units = new Map(rows.map(({ measure, unit }) => [measure, unit]));
   return [...units].map(([measure, unit]) => ({ measure, unit }));
 }
 
-/** What a word behind a number multiplies it by. */
+/** Multipliers of units. */
 const MULTIPLES: Record<string, number> = {
   "": 1,
   "%": 1,
@@ -117,24 +114,24 @@ const MULTIPLES: Record<string, number> = {
   GiB: 1_073_741_824,
 };
 
-/** `64KiB` as 65536, `1ms` as 0.001; null for what is no number. */
+/** Parses `64KiB` as 65536 and `1ms` as 0.001. Returns null if the setting is not a number. */
 export function numberOf(setting: string): number | null {
   const [, digits, unit] = /^(\d+(?:\.\d+)?)\s*([a-zA-Zµ%]*)$/.exec(setting) ?? [];
   const multiple = MULTIPLES[unit ?? "none"];
   return digits === undefined || multiple === undefined ? null : Number(digits) * multiple;
 }
 
-/** An axis of the study whose settings are places on a line. */
+/** Axis of the study with numeric settings. */
 export interface NumericAxis {
   name: string;
   /** Settings by their number. */
   texts: Map<number, string>;
 }
 
-/** Two numbers may be names, such as dialects. */
+/** Fewer settings than this are treated as names, such as dialects. */
 const NUMBERS_MIN = 3;
 
-/** The axis of the study along which values can be drawn: that with the most settings, all of them different numbers. */
+/** Returns the axis with the most settings among those with distinct numbers only. */
 export function numericAxis({ variants }: SmbscopeStudyDocument): NumericAxis | null {
   const names = Object.keys(variants[0]?.settings ?? {});
   const found = names.flatMap((name): NumericAxis[] => {

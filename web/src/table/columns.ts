@@ -1,30 +1,29 @@
-// What a table shows of a row, what it sorts by and what it gives away.
+// Columns: what a table displays, sorts by and exports.
 import { type Child, h, muted } from "../lib/dom";
 import { ABSENT, bytes, duration, percent, span, thousands } from "../lib/format";
 
-/** What a cell sorts by: numbers before texts, the unknown always last. */
+/** Sort key of a cell. Unknown values are always last. */
 export type Value = number | string | null;
 
 export interface Column<Row> {
-  /** Heading; short. */
   title: string;
-  /** What it means, where the heading alone does not say it. */
+  /** Tooltip of the heading. */
   help?: string;
-  /** Heading in copies and downloads, with the unit; otherwise the title. */
+  /** Heading in copies and downloads, with the unit. Defaults to the title. */
   exported?: string;
   kind: "text" | "number" | "other";
   value(row: Row): Value;
-  /** What is shown; otherwise the value. */
+  /** Displayed text. Defaults to the value. */
   text?(row: Row): string;
-  /** A cell that is more than a text. */
+  /** Content of the cell, if it is more than text. */
   cell?(row: Row): Child;
-  /** Width in characters, of texts the most; otherwise what the values need. */
+  /** Width in characters; for text, the maximum. Defaults to the width of the values. */
   width?: number;
-  /** Too long for its cell, it is cut at the start: the end of a path names the file. */
+  /** Truncates long text at the start: the end of a path names the file. */
   cutStart?: boolean;
-  /** Not in copies and downloads. */
+  /** Excluded from copies and downloads. */
   private?: boolean;
-  /** Not on paper: a button does nothing there. */
+  /** Excluded from print. */
   screenOnly?: boolean;
 }
 
@@ -37,7 +36,6 @@ export function textColumn<Row>(
   return { title, kind: "text", value, text, ...more };
 }
 
-/** A path: its end is what tells it from others. */
 export function pathColumn<Row>(value: (row: Row) => string | null, more: Partial<Column<Row>> = {}): Column<Row> {
   return textColumn("Path", value, { cutStart: true, ...more });
 }
@@ -66,7 +64,7 @@ export function bytesColumn<Row>(
   return numberColumn(title, value, bytes, { exported: `${title} (bytes)`, ...more });
 }
 
-/** A share as a number between 0 and 1. */
+/** Creates a column of shares between 0 and 1. */
 export function shareColumn<Row>(
   title: string,
   value: (row: Row) => number | null,
@@ -75,20 +73,18 @@ export function shareColumn<Row>(
   return numberColumn(title, value, (share) => percent(share, 1), more);
 }
 
-/** Commands in a second. */
 export function speedColumn<Row>(value: (row: Row) => number | null): Column<Row> {
   return numberColumn("Commands/s", value, (n) => thousands(Math.round(n)));
 }
 
-/** A sum of times that somebody waited. */
-export function waitedColumn<Row>(value: (row: Row) => number | null, help = "Sum of the response times"): Column<Row> {
+export function waitedColumn<Row>(value: (row: Row) => number | null, help = "Sum of response times"): Column<Row> {
   return numberColumn("Total wait", value, span, { exported: "Total wait (ns)", help });
 }
 
-/** The share of all the time that somebody waited, as a number with a bar. */
+/** Creates the column of shares of the total wait, with bars. */
 export function waitedShareColumn<Row>(value: (row: Row) => number | null): Column<Row> {
   return shareColumn("Share", value, {
-    help: "Share of the total wait, without expected waits",
+    help: "Share of the total wait, excluding expected waits",
     width: 12,
     cell: (row) => {
       const share = value(row);
@@ -104,7 +100,7 @@ export function waitedShareColumn<Row>(value: (row: Row) => number | null): Colu
   });
 }
 
-/** The figures of response times that most tables show. */
+/** Creates the columns of response times that most tables have. */
 export function timesColumns<Row>(
   times: (row: Row) => { [figure in "p50" | "mean" | "p95" | "p99" | "max"]: number | null },
 ): Column<Row>[] {
@@ -117,10 +113,9 @@ export function timesColumns<Row>(
   ];
 }
 
-/** The median of the service time. */
 export function serviceColumn<Row extends { service_time?: { p50: number | null } }>(): Column<Row> {
   return timeColumn("Service", (row) => row.service_time?.p50 ?? null, {
-    help: "Median from the last packet of the request to the first of the response",
+    help: "Median time from the last packet of the request to the first packet of the response",
     exported: "Service p50 (ns)",
   });
 }
@@ -138,30 +133,29 @@ export function numberColumn<Row>(
   return { title, kind: "number", value, text, ...more };
 }
 
-/** The text of a cell. */
 export function cellText<Row>(column: Column<Row>, row: Row): string {
   if (column.text) return column.text(row);
   const value = column.value(row);
   return value === null ? ABSENT : String(value);
 }
 
-/** Compares for sorting; the unknown comes last in either direction. */
+/** Compares for sorting. Unknown values are last in either direction. */
 export function compare(a: Value, b: Value, descending: boolean): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
   const order = typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));
   return descending ? -order : order;
 }
 
-/** Names as people sort them: 10.0.0.9 before 10.0.0.10. The same everywhere, so not by the reader's language. */
+/** Natural order: 10.0.0.9 before 10.0.0.10. Independent of the reader's locale. */
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-/** The rows in a new order; equals keep theirs. */
+/** Sorts rows. The sort is stable. */
 export function sorted<Row>(rows: readonly Row[], column: Column<Row>, descending: boolean): Row[] {
   const keyed = rows.map((row) => ({ row, value: column.value(row) }));
   return keyed.sort((a, b) => compare(a.value, b.value, descending)).map(({ row }) => row);
 }
 
-/** Whether a text cell holds every word that is looked for. */
+/** Returns true if each word is in some text cell. */
 export function matches<Row>(columns: readonly Column<Row>[], row: Row, words: readonly string[]): boolean {
   const texts = columns.filter((column) => column.kind === "text").map((column) => cellText(column, row).toLowerCase());
   return words.every((word) => texts.some((text) => text.includes(word)));

@@ -1,12 +1,12 @@
-// Tables as text for spreadsheets: raw numbers, and names that no spreadsheet takes for a formula.
+// Exports tables for spreadsheets: raw numbers, and names that cannot run as formulas.
 import type { Column, Value } from "./columns";
 
-/** Tab-separated, for the clipboard. */
+/** Exports tab-separated text for the clipboard. */
 export function tsv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   return lines(columns, rows, (text) => text.replace(/[\t\r\n]+/g, " "), "\t");
 }
 
-/** Comma-separated with a heading, as RFC 4180 has it. */
+/** Exports CSV with a header line (RFC 4180). */
 export function csv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   return lines(columns, rows, (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text), ",");
 }
@@ -23,7 +23,7 @@ function lines<Row>(
   return [heading, ...body].map((cells) => `${cells.join(separator)}\r\n`).join("");
 }
 
-/** A text that begins like a formula would be run by a spreadsheet: a file may be called `=cmd|…`. */
+/** Escapes texts that a spreadsheet would run as a formula: a file may be called `=cmd|…`. */
 function plain(value: Value): string {
   if (value === null) return "";
   if (typeof value === "number") return String(value);

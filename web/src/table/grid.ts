@@ -1,17 +1,15 @@
-// A plain table: all of it is in the page, in the order of the document.
+// Plain table without sorting and filtering.
 import { type Child, h } from "../lib/dom";
 
 export interface GridOptions {
   caption: string;
-  /** Headings with the class of their column; a heading may be empty. */
+  /** Headings, which may be empty, with the class of their column. */
   columns: readonly (readonly [title: string, kind?: string])[];
-  /** The first cell of a row names it. */
+  /** Cells of each row. The first is the row heading. */
   rows: readonly (readonly Child[])[];
-  /** Class of the table. */
   kind?: string;
-  /** Classes of rows, by their index. */
   rowKind?: (index: number) => string;
-  /** Whether the caption is there for all to see. */
+  /** True to display the caption. */
   captioned?: boolean;
 }
 
@@ -37,7 +35,7 @@ export function grid({ caption, columns, rows, kind, rowKind, captioned }: GridO
   );
 }
 
-/** The same in a place of its own that scrolls where it is too wide. */
+/** Creates a plain table that scrolls within itself. */
 export function scrollingGrid(options: GridOptions, wide = false): HTMLElement {
   const kind = wide ? "plain-table wide" : "plain-table";
   const within = grid({ ...options, kind: `grid ${options.kind ?? ""}`.trim() });

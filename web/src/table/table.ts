@@ -1,4 +1,4 @@
-// A table that sorts, filters, copies and stays fast with ten thousand rows: only the rows in view are in the document.
+// Table with sorting, filtering and export. Only visible rows are in the document, so that ten thousand rows stay fast.
 import { announce, copyButton, save } from "../lib/clipboard";
 import { append, h } from "../lib/dom";
 import { counted, thousands } from "../lib/format";
@@ -7,35 +7,37 @@ import { onPrint } from "../lib/print";
 import { type Column, cellText, matches, sorted } from "./columns";
 import { csv, tsv } from "./export";
 
-/** Height of a row in pixels; the style sheet has the same. */
+/** Height of a row in pixels, as in tables.css. */
 const ROW_HEIGHT = 33;
 
-/** Rows that show without scrolling. */
+/** Number of rows visible without scrolling. */
 const IN_VIEW = 14;
 
-/** Rows drawn above and below what is in view. */
+/** Number of rows drawn above and below the visible ones. */
 const MARGIN = 12;
 
-/** Room on both sides of a cell, in rem; the style sheet has the same. */
+/** Horizontal padding of a cell in rem, as in tables.css. */
 const PADDING = 1;
 
-/** Rows on paper. */
+/** Number of rows in print. */
 export const PRINTED = 25;
 
 export interface TableOptions<Row> {
-  /** What the table holds, for its caption and the name of its file. */
+  /** Caption, also used for the file name. */
   caption: string;
   columns: Column<Row>[];
   rows: readonly Row[];
-  /** The heading to sort by at first; otherwise the order of the document. */
+  /** Initial sort column. Defaults to the order of the document. */
   sort?: { title: string; descending: boolean };
-  /** Rows beneath a row, shown when it is opened. */
+  /** Child rows, shown when the row is expanded. */
   children?: (row: Row) => readonly Row[];
-  /** Said beneath the table. */
+  /** Legend of bars in cells, below the table. */
+  legend?: HTMLElement | undefined;
+  /** Text below the table. */
   note?: string | undefined;
-  /** With a box to filter by; otherwise where there are many rows. */
+  /** True for a filter box. Defaults to true if there are more than ten rows. */
   filter?: boolean;
-  /** From when to when a row was: the table shows those of the time that is zoomed to. */
+  /** Period of a row. The table then follows the zoomed period. */
   time?: (row: Row) => readonly [from: number, to: number];
 }
 
@@ -49,12 +51,12 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
   return new Table(options).element;
 }
 
-/** About how many digits wide a text is: capitals are wider than digits. */
+/** Estimates the width of a text in digits. Capitals are wider than digits. */
 function widthOf(text: string): number {
   return text.length + 0.22 * (text.match(/[A-Z_]/g)?.length ?? 0);
 }
 
-/** The columns but for those in which nothing is known of any row; the first names it. */
+/** Leaves out columns without any value, except the first. */
 function withValues<Row>(columns: Column<Row>[], rows: readonly Row[]): Column<Row>[] {
   return columns.filter((column, i) => i === 0 || rows.some((row) => column.value(row) !== null));
 }
@@ -112,6 +114,7 @@ class Table<Row> {
     );
     const attributes = { class: options.time ? "table timed" : "table", style: `--needed: ${this.needed()}` };
     this.element = h("div", attributes, this.tools(), this.scroller, this.status, this.printNote);
+    if (options.legend) append(this.element, options.legend);
     if (options.note) append(this.element, h("p", { class: "table-note" }, options.note));
     this.arrange();
     if (options.time) {
@@ -126,7 +129,7 @@ class Table<Row> {
     });
   }
 
-  /** The box to filter by and the buttons. */
+  /** Creates the filter box and the buttons. */
   private tools(): HTMLElement {
     const { caption, columns, rows, filter } = this.options;
     const tools = h("div", { class: "table-tools no-print" });
@@ -179,7 +182,7 @@ class Table<Row> {
     announce(`Sorted by ${column.title}, ${this.descending ? "descending" : "ascending"}`);
   }
 
-  /** Characters that a column needs: its longest value, looked for among at most 300 rows. */
+  /** Returns the width of a column in characters: its longest value among at most 300 rows. */
   private characters(column: Column<Row>): number {
     if (column.width !== undefined && column.kind !== "text") return column.width;
     const { rows } = this.options;
@@ -192,7 +195,7 @@ class Table<Row> {
     return Math.min(Math.ceil(longest), column.width ?? (column.kind === "text" ? 44 : 24));
   }
 
-  /** The column of paths, or the first text, takes what is left. */
+  /** Returns the style of a column. The elastic one takes the remaining width. */
   private width(column: Column<Row>): string {
     return column === this.elastic() ? "" : `width: calc(${this.characters(column)}ch + ${PADDING}rem)`;
   }
@@ -202,7 +205,7 @@ class Table<Row> {
     return columns.find((column) => column.cutStart) ?? columns.find((column) => column.kind === "text");
   }
 
-  /** The width at which nothing scrolls sideways; in a narrow window the first text column leaves room for figures. */
+  /** Returns the width at which nothing scrolls sideways. In a narrow window, the elastic column leaves room for figures. */
   private needed(): string {
     const { columns } = this.options;
     const elastic = this.elastic();
@@ -212,7 +215,7 @@ class Table<Row> {
     return `calc(${fixed}ch + ${columns.length * PADDING}rem${rest})`;
   }
 
-  /** Filters, sorts and draws anew. */
+  /** Filters, sorts and redraws. */
   private arrange(): void {
     const { columns, rows, children } = this.options;
     const wanted = (row: Row) => this.words.length === 0 || matches(columns, row, this.words);
@@ -227,7 +230,7 @@ class Table<Row> {
     this.draw();
   }
 
-  /** Whether a row is of the time that is zoomed to. */
+  /** Returns true if a row overlaps the zoomed period. */
   private within(row: Row): boolean {
     const { period } = this;
     const time = this.options.time?.(row);
@@ -237,14 +240,14 @@ class Table<Row> {
   private unfolded(row: Row, depth: number): Line<Row>[] {
     const below = this.options.children?.(row) ?? [];
     if (below.length === 0) return [{ row, depth, open: null }];
-    // What is looked for may be below.
+    // A match may be in a child row.
     const open = this.opened.has(row) || this.words.length > 0;
     const kept = this.sortColumn ? sorted(below, this.sortColumn, this.descending) : [...below];
     const lines = open ? kept.flatMap((child) => this.unfolded(child, depth + 1)) : [];
     return [{ row, depth, open }, ...lines];
   }
 
-  /** Puts the rows that are in view into the document. */
+  /** Puts the visible rows into the document. */
   private draw(): void {
     const count = this.lines.length;
     const height = this.scroller.clientHeight || ROW_HEIGHT * IN_VIEW;
@@ -275,7 +278,7 @@ class Table<Row> {
           h(
             "td",
             { class: "empty", colspan: this.options.columns.length },
-            this.period ? "None of them in this time" : "Nothing to show",
+            this.period ? "No rows in this period" : "No rows",
           ),
         ),
       );
@@ -327,7 +330,7 @@ class Table<Row> {
   private toggle(line: Line<Row>, index: number): void {
     if (!this.opened.delete(line.row)) this.opened.add(line.row);
     this.arrange();
-    // The button was drawn anew: the focus stays with the row.
+    // The button was recreated: keeps the focus on the row.
     const row = this.body.querySelector(`tr[aria-rowindex="${index + 2}"]`);
     row?.querySelector<HTMLElement>("button.fold")?.focus();
   }

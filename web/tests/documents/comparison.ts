@@ -1,4 +1,4 @@
-// A comparison of captures that were never made: reports from seeds, put side by side by the definitions of the schema.
+// Synthetic comparison of simulated reports, computed as the schema defines it.
 import type { ComparisonCell, Ratio, SmbscopeComparisonDocument } from "../../src/types/compare";
 import type { SmbscopeReportDocument, StatisticsEntry } from "../../src/types/report";
 import { simulate } from "./simulate";
@@ -186,7 +186,7 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
   };
 }
 
-/** The same as load points of ramps: the second has one less. */
+/** Comparison of ramps. The second has one load point less. */
 export function comparedRamps(): SmbscopeComparisonDocument {
   const document = comparison(["before", "after"]);
   const point = (users: number, columns: number) => {

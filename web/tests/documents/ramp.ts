@@ -60,7 +60,7 @@ const COMMANDS: [string, string | null, Group, number, number][] = [
   ["WRITE", null, "Write", 0.19, 1.9],
 ];
 
-/** What the report of a capture says, without what only packets tell. */
+/** Breakdown like the report of a capture, without packet numbers. */
 function counted(seed: number, start: number): LoadPointBreakdown {
   const { groups, heatmap, concurrency, slowest, files, users, slices } = simulate({ seed, exchanges: 600 });
   const none = { request_first_packet: 0, request_last_packet: 0, response_first_packet: 0, response_last_packet: 0 };
@@ -122,7 +122,7 @@ function jobs(users: number, start: number): BenchRun["jobs"] {
   };
 }
 
-/** What the client knows of a load point: it can't separate the server from the network. */
+/** Answer for a load point. The client can't separate the server from the network. */
 function pointAnswer(slow: boolean): NonNullable<BenchRun["answer"]> {
   return {
     culprit: slow ? "capture" : "nothing",

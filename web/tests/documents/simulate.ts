@@ -1,5 +1,4 @@
-// A report of traffic that was never on a wire: exchanges from a seed, summed up by the definitions of the schema. It is
-// for tests that need a document of any size; what smbscope really prints is tested beside it.
+// Synthetic report of any size: exchanges from a seed, summarised as the schema defines it. Other tests cover real output.
 import { COUNTERS } from "../../src/types/counters";
 import type {
   GroupEntry,

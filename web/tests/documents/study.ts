@@ -1,5 +1,4 @@
-// A study that was never run: opening applications from two servers with several dialects while their processors are busy,
-// with the factors of the articles, up to 541 times.
+// Synthetic study: application launches with several dialects under CPU load, with factors of up to 541×.
 import type { SmbscopeStudyDocument, StudyRow, StudyServerRow } from "../../src/types/study";
 import { random } from "./simulate";
 
@@ -7,7 +6,7 @@ const START = 1_763_800_000_000_000_000;
 const DIALECTS = ["3.1.1", "2.1", "nt1"];
 const LOADS = ["0", "50", "75", "100"];
 
-/** How many times as long as with the newest dialect on an idle server. */
+/** Factors against the newest dialect on an idle server. */
 const FACTORS: Record<string, number[]> = {
   "3.1.1": [1, 1.14, 1.6, 5.2],
   "2.1": [0.99, 0.7, 2.4, 12],

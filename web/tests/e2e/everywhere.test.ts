@@ -1,4 +1,4 @@
-// What holds for every page: colours, paper, size, hostile names, unknown documents, and use without a mouse or sight.
+// Requirements for every page: colours, print, size, hostile names, unknown documents and accessibility.
 
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -56,7 +56,7 @@ test("names that are markup, formulas or marks of direction stay text", async ({
 });
 
 test("a script that got into the page does not run", async ({ openFile, page }) => {
-  // Names that are markup stay text; this is what would happen if one did not.
+  // Simulates a name that was not escaped.
   const path = join(mkdtempSync(join(tmpdir(), "smbscope-page-")), "page.html");
   const injected = [
     "<script>document.title = 'owned'; window.owned = 1</script>",
@@ -79,22 +79,22 @@ test("a script that got into the page does not run", async ({ openFile, page }) 
   await expect.poll(() => refused.length).toBeGreaterThanOrEqual(4);
 });
 
-test("the licences of what is in the page are in the page", async ({ open, page }) => {
+test("the page has the licences of bundled packages", async ({ open, page }) => {
   await open(report);
-  await page.getByText("Licences of what this page is made with").click();
+  await page.getByText("Third-party licences").click();
   const notices = await page.locator("footer pre").innerText();
   for (const name of ["d3-scale", "d3-shape", "d3-array"])
     expect(notices).toMatch(new RegExp(`^${name} [\\d.]+ \\(ISC\\)$`, "m"));
   expect(notices).not.toContain("\ufffd");
 });
 
-test("an unknown or damaged document is said to be one", async ({ open }) => {
+test("an unknown document is reported", async ({ open }) => {
   const page = await open({ schema: "smbscope.future/9" });
-  await expect(page.getByRole("heading", { level: 1 })).toHaveText("This page cannot show the document in it");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("This page cannot show its document");
   await expect(page.locator("main")).toContainText("smbscope.future/9");
 });
 
-test("a document that is no object is said to have no schema", async ({ open }) => {
+test("a document that is not an object has no schema", async ({ open }) => {
   const page = await open([1, 2]);
   await expect(page.locator("main")).toContainText("none");
 });
@@ -104,16 +104,16 @@ test("colours follow the system until they are switched", async ({ open, page })
   await open(report);
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const dark = await ground();
-  await page.getByRole("button", { name: "Change to light colours" }).click();
+  await page.getByRole("button", { name: "Switch to light mode" }).click();
   const light = await ground();
   expect(light).not.toBe(dark);
   await page.emulateMedia({ colorScheme: "light" });
   expect(await ground()).toBe(light);
-  await page.getByRole("button", { name: "Change to dark colours" }).click();
+  await page.getByRole("button", { name: "Switch to dark mode" }).click();
   expect(await ground()).toBe(dark);
 });
 
-test("paper is light, without controls, and its tables are cut with a note", async ({ open, page }) => {
+test("print is light, without controls, and notes truncated tables", async ({ open, page }) => {
   await page.emulateMedia({ colorScheme: "dark" });
   await open(report);
   await page.getByRole("searchbox").first().waitFor();
@@ -134,6 +134,62 @@ test("a narrow window does not scroll sideways", async ({ open, page }) => {
   await page.setViewportSize({ width: 360, height: 800 });
   await open(report);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+});
+
+for (const [name, document] of [
+  ["report", report],
+  ["ramp", ramp()],
+  ["comparison", comparison()],
+  ["study", study()],
+] as const) {
+  test(`tables of a ${name} scroll within themselves on a phone, and their first column stays`, async ({
+    open,
+    page,
+  }) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open(document);
+    for (const summary of await page.getByText("Data table").all()) await summary.click();
+    const wrong = await page.locator("table").evaluateAll(async (tables) => {
+      const found: string[] = [];
+      for (const table of tables) {
+        const caption = table.querySelector("caption")?.textContent;
+        const scroller = table.closest(".scroller, .plain-table");
+        const right = (scroller ?? table).getBoundingClientRect().right;
+        if (right > innerWidth + 1) found.push(`${caption}: clipped`);
+        if (!scroller || scroller.scrollWidth <= scroller.clientWidth) continue;
+        const first = () =>
+          table.querySelector("tbody tr[aria-rowindex] > *, tbody tr > th")?.getBoundingClientRect().left;
+        const before = first();
+        scroller.scrollLeft = scroller.scrollWidth;
+        await new Promise(requestAnimationFrame);
+        if (Math.abs((first() ?? 0) - (before ?? 0)) > 1) found.push(`${caption}: its first column scrolled away`);
+        const last = table.querySelector("thead tr > :last-child")?.getBoundingClientRect();
+        if ((last?.right ?? 0) > right + 1) found.push(`${caption}: its last column is out of reach`);
+      }
+      return found;
+    });
+    expect(wrong).toEqual([]);
+    expect(await page.evaluate(() => globalThis.document.documentElement.scrollWidth)).toBe(390);
+  });
+}
+
+test("no table is wider than a printed page", async ({ open, page }) => {
+  test.slow();
+  // A4 without its margins of 12 mm, at 96 pixels per inch.
+  const width = Math.floor(((210 - 2 * 12) / 25.4) * 96);
+  await page.setViewportSize({ width, height: 1_000 });
+  await page.emulateMedia({ media: "print" });
+  for (const document of [report, ramp(), comparison(), study()]) {
+    await open(document);
+    const wide = await page
+      .locator("table")
+      .evaluateAll((tables) =>
+        tables
+          .filter((table) => table.getBoundingClientRect().right > innerWidth + 1)
+          .map((table) => table.querySelector("caption")?.textContent),
+      );
+    expect(wide).toEqual([]);
+  }
 });
 
 test("nothing moves after the first paint", async ({ open, page }) => {
@@ -174,10 +230,10 @@ test("ten thousand files scroll, and only those in view are in the document", as
   }
 });
 
-test("the first thing that Tab finds leads past the bar", async ({ open, page }) => {
+test("the first Tab stop skips the header", async ({ open, page }) => {
   await open(report);
   await page.keyboard.press("Tab");
-  await expect(page.getByRole("link", { name: "To the report" })).toBeFocused();
+  await expect(page.getByRole("link", { name: "Skip to content" })).toBeFocused();
   await page.keyboard.press("Tab");
   await expect(page.getByRole("link", { name: "Over time" })).toBeFocused();
 });
@@ -190,10 +246,10 @@ for (const colorScheme of ["light", "dark"] as const) {
     ["comparison", comparison()],
     ["study", study()],
   ] as const) {
-    test(`a ${name} breaks no rule of accessibility in ${colorScheme} colours`, async ({ open, page }) => {
+    test(`a ${name} breaks no rule of accessibility in ${colorScheme} mode`, async ({ open, page }) => {
       await page.emulateMedia({ colorScheme });
       await open(document);
-      await page.getByText("The numbers").first().click();
+      await page.getByText("Data table").first().click();
       const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
       await page.evaluate(axe);
       const violations = await page.evaluate(async () => {

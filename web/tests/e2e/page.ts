@@ -1,14 +1,14 @@
-// Opens a document as a user does: as a file, and watched for everything that a self-contained page must not do.
+// Opens a document from a file, as a user does. Fails on anything that a self-contained page must not do.
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { test as base, expect, type Page } from "@playwright/test";
 
-/** The page that the Rust crate embeds, as it is committed. */
+/** The committed page that the Rust crate embeds. */
 const TEMPLATE = fileURLToPath(new URL("../../../crates/smbscope-report/src/html/template.html", import.meta.url));
 
-/** What html.rs does; that it does it right is tested there, and with hostile names in real.test.ts. */
+/** Embeds a document as html.rs does. html.rs and real.test.ts test the original. */
 export function embedded(document: unknown, title: string): string {
   const text = JSON.stringify(document).replace(
     /[<>&\u2028\u2029]/g,
@@ -21,13 +21,13 @@ export function embedded(document: unknown, title: string): string {
 }
 
 interface Fixtures {
-  /** Makes a page of the document and opens it. */
+  /** Writes a page with the document and opens it. */
   open(document: unknown, title?: string): Promise<Page>;
-  /** Puts a page that is already a file in front of the watcher, which lets pass what the browser may complain about. */
+  /** Opens an existing page. `mayComplain` matches console messages that are allowed. */
   openFile(path: string, options?: { mayComplain: RegExp }): Promise<Page>;
 }
 
-/** Fails a test whose page asked for anything, or wrote anything to the console. */
+/** Fails a test whose page sent a request or wrote to the console. */
 export const test = base.extend<Fixtures>({
   openFile: async ({ page }, use) => {
     const wrong: string[] = [];
@@ -64,7 +64,7 @@ export const test = base.extend<Fixtures>({
   },
 });
 
-/** The counts in the numbers beneath the heat map, which are made when they are first asked for. */
+/** Reads the counts in the data table of the heat map. */
 export async function heatMapCounts(page: Page): Promise<number[]> {
   await page.locator("#time summary").first().click();
   await expect(page.locator("#time .numbers tbody tr").first()).toBeVisible();

@@ -1,4 +1,4 @@
-// What smbscope really writes of the bundled captures, whole and damaged, in Chromium.
+// Pages that smbscope writes for the bundled captures, in Chromium.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ function written(capture: string, ...more: string[]): string {
   return path;
 }
 
-/** Text that says that something was computed of nothing. */
+/** Text of a failed computation. */
 const NONSENSE = /\b(NaN|undefined|Infinity|null|\[object)/;
 
 for (const capture of ["demo-smb1-netbench.pcap.zst", "demo-smb311-office.pcap.zst"]) {
@@ -79,7 +79,7 @@ for (const capture of ["demo-smb1-netbench.pcap.zst", "demo-smb311-office.pcap.z
     const began = report.heatmap.bins.flatMap((bin) => bin.counts).reduce((sum, [, count]) => sum + count, 0);
     expect(began).toBeGreaterThan(1_000);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(began);
-    const slowest = page.locator(".table").filter({ has: page.getByRole("table", { name: "The slowest exchanges" }) });
+    const slowest = page.locator(".table").filter({ has: page.getByRole("table", { name: "Slowest commands" }) });
     await expect(slowest.locator('tbody tr[aria-rowindex="2"]')).toContainText(
       report.slowest[0]?.command.replace(/^SMB_COM_/, "") ?? "?",
     );

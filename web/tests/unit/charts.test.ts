@@ -1,9 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { spaced } from "../../src/bench/charts";
 import { logTicks, timeText, timeTicks } from "../../src/charts/axes";
-import { bucketHigh, bucketLow, cells, classes, classOf, latencyRange, quantile } from "../../src/charts/bins";
+import {
+  bucketHigh,
+  bucketLow,
+  cells,
+  classes,
+  classOf,
+  latencyRange,
+  outliers,
+  quantile,
+} from "../../src/charts/bins";
 import { factorDomain, factorText, ratioTicks, verdictText, wrapped } from "../../src/charts/factors";
 import { valueAt } from "../../src/charts/lines";
+import { FIGURES, groupStroke, seriesStroke } from "../../src/charts/palette";
 import { splitShares, waitedTime } from "../../src/charts/split";
 import { lanes } from "../../src/charts/waterfall";
 import { levelOf } from "../../src/report/groups";
@@ -83,6 +93,20 @@ describe("the heat map", () => {
     expect([1, 3, 4, 64, 9_999].map((count) => classOf([1, 2, 4, 8, 16, 32, 64], count))).toEqual([0, 1, 2, 6, 6]);
   });
 
+  it("has a point for the slowest 1% of commands, and for at least ten", () => {
+    const slow = Array.from({ length: 40 }, (_, i) => ({
+      request_first_ns: 5_000,
+      response_time_ns: i,
+      command: "READ",
+      path: null,
+    }));
+    const times = (found: HeatMap) => outliers(found, slow).map(({ response_time_ns }) => response_time_ns);
+    expect(times(map)).toEqual([39, 38, 37, 36, 35, 34, 33, 32, 31, 30]);
+    // 1% of 2,001 commands is 20.01.
+    expect(times({ ...map, bins: [bin(5_000, [[0, 2_001]])] }).length).toBe(21);
+    expect(times({ ...map, bins: [bin(5_000, [[0, 90_000]])] }).length).toBe(40);
+  });
+
   it("tells the median of an interval as the middle of its bucket", () => {
     // 2 of 3 are in the first bucket, from 100 to 1,000: its middle by factors is 316.
     expect(quantile(map, map.bins[0]?.counts ?? [], 0.5)).toBeCloseTo(316.2, 1);
@@ -92,7 +116,7 @@ describe("the heat map", () => {
 });
 
 describe("axes", () => {
-  it("mark decades, and parts of them where there is room", () => {
+  it("have ticks at decades, and within them if there is room", () => {
     expect(logTicks(1_000, 100_000, 10)).toEqual([1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000]);
     expect(logTicks(1_000, 100_000, 5)).toEqual([1_000, 3_000, 10_000, 30_000, 100_000]);
     expect(logTicks(1_000, 100_000, 3)).toEqual([1_000, 10_000, 100_000]);
@@ -133,7 +157,7 @@ describe("axes", () => {
     }
   });
 
-  it("of factors go as far as there are any, and have 1", () => {
+  it("of factors cover all factors and include 1", () => {
     expect(ratioTicks(0.9, 600, 9)).toEqual([1, 2, 5, 10, 20, 50, 100, 200, 500]);
     expect(ratioTicks(0.9, 600, 6)).toEqual([1, 10, 100]);
     expect(ratioTicks(0.001, 1.1, 6)).toEqual([0.001, 0.01, 0.1, 1]);
@@ -243,6 +267,15 @@ describe("a level of load", () => {
   });
 });
 
+describe("the palette", () => {
+  it("has one colour for reads and one for writes, as commands and as bytes", () => {
+    expect(seriesStroke(FIGURES.read).colour).toBe(groupStroke("Read").colour);
+    expect(seriesStroke(FIGURES.written).colour).toBe(groupStroke("Write").colour);
+    const all = Object.values(FIGURES).map((index) => seriesStroke(index).colour);
+    expect(new Set(all).size).toBe(all.length);
+  });
+});
+
 describe("a filter for Wireshark", () => {
   const exchange = {
     capture: "a.pcap",
@@ -266,7 +299,7 @@ describe("a filter for Wireshark", () => {
 });
 
 describe("a key of a breakdown", () => {
-  it("reads as words where it is empty, unknown or the rest", () => {
+  it("has words for empty, unknown and other values", () => {
     const key = { file: null, directory: "", extension: "", size: 4_096, flow_id: 1_234 };
     const texts = ["file", "directory", "extension", "size", "flow_id", "user"].map((name) => keyText(name, key));
     expect(texts).toEqual([null, "(root)", "(none)", "4.10\u00a0kB to 8.19\u00a0kB", "1,234", "(other)"]);

@@ -4,7 +4,7 @@ import { noticesOf } from "../../scripts/notices.mjs";
 
 const module = (path: string) => fileURLToPath(new URL(`../../node_modules/${path}`, import.meta.url));
 
-describe("the notices of what is bundled", () => {
+describe("the notices of bundled packages", () => {
   it("hold each package once, with its licence", () => {
     const notices = noticesOf([
       module("d3-scale/src/log.js"),

@@ -66,7 +66,7 @@ describe("copies and downloads", () => {
           .startsWith("'"),
       ).toBe(true);
     }
-    // A number is no name: its sign stays.
+    // A number keeps its sign.
     expect(csv([count], [{ name: "", count: -1 }])).toBe("Count\r\n-1\r\n");
   });
 
