@@ -1,6 +1,6 @@
 //! `smbscope launch`: measures repeated launches of a program.
 
-use crate::arguments::{BenchFormat, LaunchArguments, LaunchTarget};
+use crate::arguments::{LaunchArguments, LaunchTarget};
 use crate::bench::{how_it_ended, password, print};
 use crate::interrupt;
 use crate::output::Output;
@@ -11,6 +11,7 @@ use smbscope_model::Nanos;
 use smbscope_report::{bench, span};
 use smbscope_run::files::Sources;
 use smbscope_run::launch::{LaunchObserver, LaunchOptions, OnShare, ProgramFilesLocation, Series, Until};
+use smbscope_run::options::BenchFormat;
 use smbscope_run::{BenchOutcome, Connect, Login, Private, ServerUnderTest, TargetUrl};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;

@@ -1,8 +1,6 @@
 //! `smbscope study`: executes the runs of a study and prints the results.
 
-use crate::arguments::{
-    BenchArguments, ClusterArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed,
-};
+use crate::arguments::{BenchArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
 use crate::{BadArguments, bench, embedding, launch, terminal};
@@ -14,6 +12,7 @@ use smbscope_model::Nanos;
 use smbscope_report::bench::BenchDocument;
 use smbscope_report::{listed, quoted, span};
 use smbscope_run::launch::{LaunchOptions, ProgramFilesLocation, Series};
+use smbscope_run::options::{BenchOptions, ClusterOptions};
 use smbscope_run::study::{self, Conductor, PlannedVariant, Study, StudyProgress};
 use smbscope_run::{Bench, Connect, RunOptions, ServerUnderTest, TargetUrl};
 use std::collections::HashMap;
@@ -145,11 +144,7 @@ enum VariantRunOptions {
 }
 
 /// Builds the options of a run by parsing the variant's options like a command line.
-fn options(
-    variant: &PlannedVariant,
-    directory: &Path,
-    cluster: &ClusterArguments,
-) -> anyhow::Result<VariantRunOptions> {
+fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterOptions) -> anyhow::Result<VariantRunOptions> {
     let line = ["smbscope".to_owned()].into_iter().chain(variant.options.arguments());
     match parsed(line)? {
         Verb::Bench(arguments) => {
@@ -180,12 +175,12 @@ fn load(
     variant: &PlannedVariant,
     arguments: Box<BenchArguments>,
     directory: &Path,
-    ClusterArguments { address, slots }: &ClusterArguments,
+    ClusterOptions { address, slots }: &ClusterOptions,
 ) -> anyhow::Result<RunOptions> {
     if arguments.other.is_some() {
         bail!("a target is written as smb://[user@]host/share or file:DIR");
     }
-    let arguments = BenchArguments { output: Some(directory.to_owned()), quiet: true, ..*arguments };
+    let arguments = BenchOptions { output: Some(directory.to_owned()), quiet: true, ..arguments.options };
     let mut options = bench::run_options(&arguments)?;
     if let Some(address) = address {
         if arguments.capture || !arguments.by.is_empty() {
@@ -239,7 +234,7 @@ fn lost_hosts(document: &BenchDocument) -> anyhow::Result<()> {
 struct Runs<'a> {
     stop: Arc<AtomicBool>,
     quiet: bool,
-    cluster: &'a ClusterArguments,
+    cluster: &'a ClusterOptions,
     /// By target, so that each is asked for once; a user may have different passwords on different servers.
     passwords: Arc<Mutex<HashMap<String, Secret>>>,
 }

@@ -32,6 +32,7 @@ mod error;
 pub mod files;
 pub mod launch;
 mod metrics;
+pub mod options;
 mod process;
 pub mod record;
 mod server;
@@ -39,7 +40,7 @@ pub mod study;
 
 pub use bench::prepare::clean;
 pub use bench::progress;
-pub use bench::setup::{Cluster, ERRORS_ALLOWED_PERCENT, Hosts, RunOptions};
+pub use bench::setup::{Cluster, Hosts, RunOptions};
 pub use bench::{Bench, BenchOutcome};
 pub use directory::RUN;
 pub use error::{BenchError, one_line};

@@ -1,9 +1,10 @@
 //! Arguments of `smbscope compare`.
 
-use super::{AnalyzeArguments, Arguments, CommonArguments, Verb, by_ending, dimension};
+use super::{AnalyzeArguments, Arguments, CommonArguments, Verb, by_ending};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, ValueEnum};
 use smbscope_report::compare::RatioLimit;
+use smbscope_run::options::dimension;
 use smbscope_stats::Dimension;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

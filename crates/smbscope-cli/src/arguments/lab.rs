@@ -1,11 +1,10 @@
 //! Arguments of `smbscope lab`.
 
-use super::{PossibleValueTable, one_of};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{
-    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops,
-    parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
+    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, parse_bandwidth, parse_delay, parse_loss, parse_size,
 };
+use smbscope_run::options::{PossibleValueTable, StorageOptions, one_of};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -204,32 +203,7 @@ pub struct ServerArguments {
     pub disk: Option<u64>,
 
     #[command(flatten)]
-    pub storage: StorageArguments,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct StorageArguments {
-    /// Add this latency to every read, write and flush of the private server's storage: 8ms, 100us.
-    ///
-    /// The share is then a FUSE file system that bypasses the page cache; names and attributes stay fast. Requires
-    /// /dev/fuse, and root or fusermount3.
-    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_storage_latency, help_heading = "Slow storage")]
-    pub storage_latency: Option<Duration>,
-
-    /// Limit the private server's storage to N reads, writes and flushes per second: 120. Further requests are
-    /// queued.
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = parse_iops, help_heading = "Slow storage")]
-    pub storage_iops: Option<u32>,
-
-    /// Limit the private server's storage to this number of bytes per second: 150MB/s.
-    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
-    pub storage_bandwidth: Option<u64>,
-}
-
-impl StorageArguments {
-    pub fn settings(&self) -> Storage {
-        Storage { latency: self.storage_latency, iops: self.storage_iops, bandwidth: self.storage_bandwidth }
-    }
+    pub storage: StorageOptions,
 }
 
 impl ServerArguments {

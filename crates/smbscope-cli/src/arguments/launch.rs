@@ -1,12 +1,11 @@
 //! Arguments of `smbscope launch`.
 
-use super::bench::{DIALECTS, ENCRYPTION, SIGNING};
-use super::{BenchFormat, ColorChoice, PossibleValueTable, one_of};
 use clap::Args;
 use smbscope_client::{ClientSigningPolicy, Encryption};
 use smbscope_model::{Dialect, units};
 use smbscope_run::TargetUrl;
 use smbscope_run::launch::{LAUNCHES_MAX, Mounter};
+use smbscope_run::options::{BenchFormat, ColorChoice, DIALECTS, ENCRYPTION, PossibleValueTable, SIGNING, one_of};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;

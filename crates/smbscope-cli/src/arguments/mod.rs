@@ -8,22 +8,23 @@ mod lab;
 mod launch;
 mod study;
 
-pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, Think, WorkloadsArguments};
+pub use bench::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
 pub use captures::{KeptOfNames, RecordArguments, SlimArguments};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use compare::{CompareArguments, CompareFormat};
 pub use lab::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
-    StatusArguments, StorageArguments, UpArguments,
+    StatusArguments, UpArguments,
 };
 pub use launch::{LaunchArguments, LaunchTarget};
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{MemoryBudget, Nanos, Role};
 use smbscope_report::{FailIf, Slow};
+use smbscope_run::options::{ColorChoice, dimension, named};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, SliceSortKey};
 use std::ffi::OsString;
@@ -359,10 +360,6 @@ fn by_ending<F: ValueEnum>(output: Option<&Path>) -> Option<F> {
     F::from_str(output?.extension()?.to_str()?, true).ok()
 }
 
-fn dimension() -> impl TypedValueParser<Value = Dimension> {
-    named(Dimension::ALL.map(|dimension| (dimension.name(), dimension)))
-}
-
 fn sort() -> impl TypedValueParser<Value = SliceSortKey> {
     named(SliceSortKey::ALL.map(|sort| (sort.name(), sort)))
 }
@@ -389,17 +386,6 @@ pub enum AnalyzeFormat {
     Csv,
     /// The same table as Apache Parquet, for data frames and SQL.
     Parquet,
-}
-
-/// Use of colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 #[derive(Debug, Args)]
@@ -430,40 +416,6 @@ pub struct ManArguments {
     /// Write all pages into this directory, creating it if necessary, instead of printing one.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct ClusterArguments {
-    /// Run the users on the hosts of this Ray cluster: `HOST:PORT`, `auto` for a running one, or `local` for this
-    /// machine.
-    ///
-    /// Requires the Python package: `pip install 'smbscope[ray]'`. Passwords are sent to the hosts through Ray.
-    #[arg(hide_short_help = true, long = "cluster", value_name = "ADDRESS", help_heading = "Cluster")]
-    pub address: Option<String>,
-
-    /// Start N load generators on each host of the cluster.
-    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Cluster")]
-    pub slots: u16,
-}
-
-/// Accepted names, each with its help text and value.
-type PossibleValueTable<T> = [(&'static str, &'static str, T)];
-
-/// Returns a parser for the names of a table.
-fn one_of<T: Clone + Send + Sync + 'static>(table: &'static PossibleValueTable<T>) -> impl TypedValueParser<Value = T> {
-    named(table.iter().map(|(name, help, value)| (PossibleValue::new(*name).help(*help), value.clone())))
-}
-
-/// Returns a parser for names without help texts.
-fn named<T: Clone + Send + Sync + 'static>(
-    values: impl IntoIterator<Item = (impl Into<PossibleValue>, T)>,
-) -> impl TypedValueParser<Value = T> {
-    let (names, values): (Vec<PossibleValue>, Vec<T>) =
-        values.into_iter().map(|(name, value)| (name.into(), value)).unzip();
-    PossibleValuesParser::new(names.clone()).map(move |given: String| {
-        let place = names.iter().position(|name| name.get_name() == given);
-        values[place.expect("clap lets no other name pass")].clone()
-    })
 }
 
 #[cfg(test)]

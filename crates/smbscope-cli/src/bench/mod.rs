@@ -4,7 +4,7 @@ mod dashboard;
 mod options;
 pub(crate) mod password;
 
-use crate::arguments::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments};
+use crate::arguments::{BenchArguments, BenchVerb, CleanArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
 use crate::terminal::say;
@@ -15,6 +15,7 @@ pub(crate) use options::run_options;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
 use smbscope_report::{counted, html, listed};
+use smbscope_run::options::{BenchFormat, BenchOptions, ConnectOptions};
 use smbscope_run::{Bench, BenchError, BenchOutcome};
 use std::io;
 use std::sync::Arc;
@@ -24,11 +25,11 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     match &arguments.other {
         Some(BenchVerb::Clean(arguments)) => clean(arguments),
         Some(BenchVerb::Workloads(arguments)) => workloads(arguments.name.as_deref()),
-        None => measure(arguments),
+        None => measure(&arguments.options),
     }
 }
 
-fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
+fn measure(arguments: &BenchOptions) -> anyhow::Result<()> {
     let options = run_options(arguments)?;
     let mut output = Output::open(None, &options.sources)?;
     if arguments.format == BenchFormat::Html {
@@ -102,7 +103,7 @@ fn workloads(name: Option<&str>) -> anyhow::Result<()> {
     Output::stdout()?.print(&text)
 }
 
-fn choice(arguments: &BenchArguments) -> Choice {
+fn choice(arguments: &BenchOptions) -> Choice {
     match (arguments.quiet, arguments.plain) {
         (true, _) => Choice::Quiet,
         (_, true) => Choice::Plain,
@@ -112,7 +113,7 @@ fn choice(arguments: &BenchArguments) -> Choice {
 
 /// Removes the files that bench created on a share, and nothing else.
 fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
-    let ConnectArguments { prepare_timeout, .. } = arguments.connect;
+    let ConnectOptions { prepare_timeout, .. } = arguments.connect;
     let cleaned = smbscope_run::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;
     match cleaned.removed {
         0 if cleaned.left.count > 0 => {}

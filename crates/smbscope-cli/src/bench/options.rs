@@ -2,7 +2,7 @@
 //! prefix for the follow-up commands that reports suggest.
 
 use super::password;
-use crate::arguments::{Arguments, BenchArguments, ConnectArguments, Think};
+use crate::arguments::Arguments;
 use crate::{BadArguments, embedding, lab};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
@@ -14,13 +14,14 @@ use smbscope_load::engine::{
 use smbscope_load::workload::{Scenarios, Workload};
 use smbscope_report::quoted;
 use smbscope_run::files::Sources;
+use smbscope_run::options::{BenchOptions, ConnectOptions, Think};
 use smbscope_run::{Cluster, Connect, Private, RunOptions, ServerUnderTest};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
+pub(crate) fn run_options(arguments: &BenchOptions) -> anyhow::Result<RunOptions> {
     let workload = workload(arguments)?;
     fits(arguments, &workload)?;
     let server = match &arguments.target {
@@ -46,12 +47,12 @@ pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptio
     })
 }
 
-fn cluster(arguments: &BenchArguments) -> Result<Option<Cluster>, BadArguments> {
+fn cluster(arguments: &BenchOptions) -> Result<Option<Cluster>, BadArguments> {
     let address = arguments.cluster.address.as_deref();
     address.map(|address| embedding::hosts(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
 }
 
-pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
+pub(super) fn connect(arguments: &ConnectOptions) -> Connect {
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
     let mut connect = Connect::new(arguments.login, Box::new(password));
@@ -70,7 +71,7 @@ pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     connect
 }
 
-fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
+fn workload(arguments: &BenchOptions) -> anyhow::Result<Workload> {
     if let Some(file) = &arguments.loadfile {
         return Ok(thinking(arguments, Workload::loadfile(file)?)?);
     }
@@ -82,7 +83,7 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
 }
 
 /// Scales the pauses of the workload.
-fn thinking(arguments: &BenchArguments, workload: Workload) -> Result<Workload, BadArguments> {
+fn thinking(arguments: &BenchOptions, workload: Workload) -> Result<Workload, BadArguments> {
     let Some(Think::Recorded(by)) = arguments.think else { return Ok(workload) };
     if !workload.has_pauses() {
         let name = workload.name();
@@ -94,7 +95,7 @@ fn thinking(arguments: &BenchArguments, workload: Workload) -> Result<Workload, 
 }
 
 /// Rejects options that do not fit the workload, before anything is started.
-fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
+fn fits(arguments: &BenchOptions, workload: &Workload) -> Result<(), BadArguments> {
     if let Some(criterion) = &arguments.find_capacity {
         criterion.check(workload.operations()).map_err(|error| BadArguments(EngineError::from(error).to_string()))?;
         let has_scenarios = workload.scenarios().is_some() && schedule(arguments, workload).is_open();
@@ -113,7 +114,7 @@ fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArgume
     Ok(())
 }
 
-fn sources(arguments: &BenchArguments) -> Sources {
+fn sources(arguments: &BenchOptions) -> Sources {
     let workload = Some(Path::new(&arguments.workload)).filter(|_| arguments.loadfile.is_none());
     let files = [workload, arguments.loadfile.as_deref(), arguments.connect.password_file.as_deref()];
     let mut sources = Sources::default();
@@ -121,7 +122,7 @@ fn sources(arguments: &BenchArguments) -> Sources {
     sources
 }
 
-fn plan(arguments: &BenchArguments, workload: &Workload) -> RampPlan {
+fn plan(arguments: &BenchOptions, workload: &Workload) -> RampPlan {
     let rates = arguments.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
     let schedule = schedule(arguments, workload);
     let overload = workload.scenarios().filter(|_| schedule.is_open());
@@ -158,7 +159,7 @@ fn plan(arguments: &BenchArguments, workload: &Workload) -> RampPlan {
 }
 
 /// Returns the schedule set by the arguments, or by the workload.
-fn schedule(arguments: &BenchArguments, workload: &Workload) -> LoadSchedule {
+fn schedule(arguments: &BenchOptions, workload: &Workload) -> LoadSchedule {
     let arrivals = arguments.arrivals;
     let rates = arguments.rates.as_ref().and_then(|rates| rates.points().first());
     match (arguments.rate, arguments.rate_per_user, rates, workload.scenarios()) {
@@ -178,7 +179,7 @@ fn schedule(arguments: &BenchArguments, workload: &Workload) -> LoadSchedule {
 }
 
 /// Returns the search range, spanned by the given users or rates.
-fn search(arguments: &BenchArguments) -> Search {
+fn search(arguments: &BenchOptions) -> Search {
     let users = arguments.users();
     let points = arguments.rates.as_ref().map_or(users.points(), |rates| rates.points());
     let (first, most) = (points.iter().copied().min().unwrap_or(1), points.iter().copied().max().unwrap_or(1));

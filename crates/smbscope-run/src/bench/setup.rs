@@ -1,6 +1,7 @@
 //! The options of a run, and everything else that stays the same while it goes on.
 
 use crate::BenchError;
+use crate::bench::options::ERRORS_ALLOWED_PERCENT;
 use crate::files::Sources;
 use crate::metrics::Exporter;
 use crate::server::{Connect, ServerUnderTest, Site};
@@ -56,8 +57,6 @@ impl Setup {
 }
 
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-
-pub const ERRORS_ALLOWED_PERCENT: f64 = 1.0;
 
 #[derive(Debug)]
 pub struct RunOptions {
