@@ -80,9 +80,7 @@ fn files(arguments: &LaunchArguments) -> anyhow::Result<ProgramFilesLocation> {
         Some(LaunchTarget::Target(target)) => ServerUnderTest::Named(target.clone()),
         Some(LaunchTarget::Lab) => ServerUnderTest::Private(Private { launcher: lab::kept()?, ..Private::default() }),
     };
-    let file = arguments.password_file.clone();
-    let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
-    let mut connect = Connect::new(Login::Password, Box::new(password));
+    let mut connect = Connect::new(Login::Password, password::source(arguments.password_file.clone()));
     connect.options = SessionOptions {
         dialect: arguments.dialect,
         signing: arguments.signing,

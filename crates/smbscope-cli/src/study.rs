@@ -180,16 +180,21 @@ fn load(
     if arguments.other.is_some() {
         bail!("a target is written as smb://[user@]host/share or file:DIR");
     }
-    let arguments = BenchOptions { output: Some(directory.to_owned()), quiet: true, ..arguments.options };
-    let mut options = bench::run_options(&arguments)?;
+    let arguments = BenchOptions {
+        output: Some(directory.to_owned()),
+        title: Some(variant.name.clone()),
+        quiet: true,
+        ..arguments.options
+    };
+    let over_hosts = arguments.capture || !arguments.by.is_empty();
+    let mut options = bench::run_options(arguments)?;
     if let Some(address) = address {
-        if arguments.capture || !arguments.by.is_empty() {
+        if over_hosts {
             bail!("--capture and --by do not support several hosts: omit them or --cluster");
         }
         // A run that continued with fewer users would not be comparable.
         options.cluster = Some(embedding::hosts(address, *slots, OnLostHost::Stop)?);
     }
-    options.title = Some(variant.name.clone());
     options.command = Some(variant.command());
     fit(variant, &mut options.server)?;
     Ok(options)

@@ -4,7 +4,7 @@ use super::Arguments;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand};
 use smbscope_run::TargetUrl;
-use smbscope_run::options::{BenchOptions, ConnectOptions};
+use smbscope_run::options::{BenchOptions, CommandOptions, ConnectOptions};
 
 #[derive(Debug, Args)]
 #[command(

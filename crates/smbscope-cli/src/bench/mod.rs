@@ -10,12 +10,11 @@ use crate::output::Output;
 use crate::terminal::say;
 use anyhow::bail;
 use dashboard::{Choice, ProgressDisplay};
-use options::connect;
 pub(crate) use options::run_options;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
 use smbscope_report::{counted, html, listed};
-use smbscope_run::options::{BenchFormat, BenchOptions, ConnectOptions};
+use smbscope_run::options::{BenchFormat, BenchOptions};
 use smbscope_run::{Bench, BenchError, BenchOutcome};
 use std::io;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
 }
 
 fn measure(arguments: &BenchOptions) -> anyhow::Result<()> {
-    let options = run_options(arguments)?;
+    let options = run_options(arguments.clone())?;
     let mut output = Output::open(None, &options.sources)?;
     if arguments.format == BenchFormat::Html {
         output.refuse_terminal("HTML")?;
@@ -113,8 +112,9 @@ fn choice(arguments: &BenchOptions) -> Choice {
 
 /// Removes the files that bench created on a share, and nothing else.
 fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
-    let ConnectOptions { prepare_timeout, .. } = arguments.connect;
-    let cleaned = smbscope_run::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;
+    let options = &arguments.connect;
+    let connect = options.connect(password::source(options.password_file.clone()));
+    let cleaned = smbscope_run::clean(&arguments.target, &connect, options.prepare_timeout)?;
     match cleaned.removed {
         0 if cleaned.left.count > 0 => {}
         0 => say(&format!("there is nothing to remove at {}", arguments.target)),

@@ -1,14 +1,23 @@
 //! Options of `smbscope bench`.
 
-use crate::options::{ClusterOptions, ColorChoice, PossibleValueTable, StorageOptions, dimension, one_of};
-use crate::{Exporter, Login, TargetUrl};
+use crate::files::Sources;
+use crate::metrics::Exporter;
+use crate::options::{
+    ClusterOptions, ColorChoice, CommandOptions, ConnectOptions, GivenOptions, PossibleValueTable, StorageOptions,
+    dimension, one_of,
+};
+use crate::server::{Private, ServerUnderTest, TargetUrl};
 use clap::{Args, ValueEnum};
-use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SigningAlgorithm, Transport};
-use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, OnLostHost, Rates, Users};
-use smbscope_model::Dialect;
-use smbscope_model::units;
+use smbscope_lab::{LabServerSettings, Launcher};
+use smbscope_load::engine::{
+    Arrivals, Connects, Criterion, EngineError, ErrorLimit, LOAD_POINTS_MAX, LoadPointLimits, LoadSchedule, OnFailure,
+    OnLostHost, OverloadLimits, RampPlan, Rates, Search, Users,
+};
+use smbscope_load::workload::{Scenarios, Workload, WorkloadError};
+use smbscope_model::{Dialect, units};
 use smbscope_stats::Dimension;
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Maximum length of a load point, limited by the engine.
@@ -25,10 +34,20 @@ const WARMUP: Duration = Duration::from_secs(2);
 const RECONNECT_DELAY: Duration = Duration::from_millis(500);
 
 const SMB3: Dialect = Dialect::Smb2(0x0300);
-const SMB311: Dialect = Dialect::Smb2(0x0311);
 
 /// Maximum share of operations with an unexpected result, in percent.
 pub(crate) const ERRORS_ALLOWED_PERCENT: f64 = 1.0;
+
+/// Reason why a run can't begin.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionsError {
+    /// Options that contradict each other or the workload.
+    #[error("{0}")]
+    Conflict(String),
+
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+}
 
 #[derive(Debug, Clone, Args)]
 pub struct BenchOptions {
@@ -217,7 +236,53 @@ const USERS: &str = "1,2,4,8,16,32";
 /// Default number of users of an open loop: enough for a rate of several thousand per second.
 const USERS_OF_A_RATE: u32 = 32;
 
+impl CommandOptions for BenchOptions {
+    fn conflict(&self) -> Option<&'static str> {
+        if self.duration().is_zero() {
+            Some("--duration must be longer than 0s")
+        } else if self.duration() > DURATION_MAX || self.warmup() > DURATION_MAX {
+            Some("--duration and --warmup are at most 100000s, a day and some hours")
+        } else if self.target.is_some() && self.storage.settings().is_slow() {
+            Some("--storage-latency, --storage-iops and --storage-bandwidth require a private server: omit TARGET")
+        } else if let Some(conflict) = self.rate_conflict() {
+            Some(conflict)
+        } else if self.find_capacity.is_none() && self.users().points().len() > LOAD_POINTS_MAX {
+            Some("--users has more than 1000 load points; give the range a step: 10..5000:10")
+        } else if self.connections_per_session > 1 && self.connect.dialect < SMB3 {
+            Some("--connections-per-session needs SMB 3; choose --dialect 3.0 or later")
+        } else if self.cluster.address.is_some() && self.capture {
+            Some("--capture sees no packets of other hosts: omit --capture or --cluster")
+        } else if self.cluster.address.is_some() && !self.by.is_empty() {
+            Some("--by depends on the order of all commands, which is unknown across hosts: omit --by or --cluster")
+        } else {
+            self.connect.conflict()
+        }
+    }
+}
+
+impl Default for BenchOptions {
+    fn default() -> BenchOptions {
+        GivenOptions::default().parse().expect("no option is required")
+    }
+}
+
 impl BenchOptions {
+    /// Returns the server to load: the target, or a private one.
+    pub(crate) fn server(&self, launcher: Launcher) -> ServerUnderTest {
+        match &self.target {
+            Some(target) => ServerUnderTest::Named(target.clone()),
+            None => {
+                let settings = LabServerSettings { storage: self.storage.settings(), ..LabServerSettings::default() };
+                ServerUnderTest::Private(Private { launcher, settings })
+            }
+        }
+    }
+
+    /// Returns the time limit for creating the workload's files. `None` uses the files that are already there.
+    pub(crate) fn prepare_within(&self) -> Option<Duration> {
+        (!self.no_prepare).then_some(self.connect.prepare_timeout)
+    }
+
     /// Returns the load points, or the users of every load point if they differ in their rate.
     pub fn users(&self) -> Users {
         match &self.users {
@@ -265,27 +330,129 @@ impl BenchOptions {
         self.warmup.unwrap_or(if self.passes.is_some() { Duration::ZERO } else { WARMUP })
     }
 
-    /// Returns an error message for options that contradict each other in a way that clap can't express.
-    pub fn conflict(&self) -> Option<&'static str> {
-        if self.duration().is_zero() {
-            Some("--duration must be longer than 0s")
-        } else if self.duration() > DURATION_MAX || self.warmup() > DURATION_MAX {
-            Some("--duration and --warmup are at most 100000s, a day and some hours")
-        } else if self.target.is_some() && self.storage.settings().is_slow() {
-            Some("--storage-latency, --storage-iops and --storage-bandwidth require a private server: omit TARGET")
-        } else if let Some(conflict) = self.rate_conflict() {
-            Some(conflict)
-        } else if self.find_capacity.is_none() && self.users().points().len() > LOAD_POINTS_MAX {
-            Some("--users has more than 1000 load points; give the range a step: 10..5000:10")
-        } else if self.connections_per_session > 1 && self.connect.dialect < SMB3 {
-            Some("--connections-per-session needs SMB 3; choose --dialect 3.0 or later")
-        } else if self.cluster.address.is_some() && self.capture {
-            Some("--capture sees no packets of other hosts: omit --capture or --cluster")
-        } else if self.cluster.address.is_some() && !self.by.is_empty() {
-            Some("--by depends on the order of all commands, which is unknown across hosts: omit --by or --cluster")
-        } else {
-            self.connect.conflict()
+    /// Reads the workload.
+    pub(crate) fn workload(&self) -> Result<Workload, OptionsError> {
+        if let Some(file) = &self.loadfile {
+            return self.thinking(Workload::loadfile(file)?);
         }
+        let name = &self.workload;
+        let file = Path::new(name);
+        let is_file = file.is_file() || name.contains(['/', '.']);
+        let workload = if is_file { Workload::load(file)? } else { Workload::builtin(name)? };
+        self.thinking(workload.set(&self.set)?)
+    }
+
+    /// Scales the pauses of the workload.
+    fn thinking(&self, workload: Workload) -> Result<Workload, OptionsError> {
+        let Some(Think::Recorded(by)) = self.think else { return Ok(workload) };
+        if !workload.has_pauses() {
+            let name = workload.name();
+            return Err(OptionsError::Conflict(format!(
+                "{name} is neither a loadfile nor a recording, so --think has no pauses to scale: give a duration"
+            )));
+        }
+        Ok(workload.thinking(by))
+    }
+
+    /// Rejects options that do not fit the workload, before anything is started.
+    pub(crate) fn fits(&self, workload: &Workload) -> Result<(), OptionsError> {
+        if let Some(criterion) = &self.find_capacity {
+            criterion
+                .check(workload.operations())
+                .map_err(|error| OptionsError::Conflict(EngineError::from(error).to_string()))?;
+            let has_scenarios = workload.scenarios().is_some() && self.schedule(workload).is_open();
+            if criterion.needs_scenarios() && !has_scenarios {
+                let what = "overload is a share of scenarios: it needs a workload with [scenarios], and no --think";
+                return Err(OptionsError::Conflict(what.to_owned()));
+            }
+        }
+        workload.check_dialect(self.connect.dialect).map_err(|error| OptionsError::Conflict(error.to_string()))?;
+        if self.passes.is_some() && !workload.has_end() {
+            let name = workload.name();
+            return Err(OptionsError::Conflict(format!(
+                "--passes needs a workload that has an end, and {name} has none: use --operations, or order = \"sequence\" in a TOML file"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Returns the input files of the run, which its output must not overwrite.
+    pub(crate) fn sources(&self) -> Sources {
+        let workload = Some(Path::new(&self.workload)).filter(|_| self.loadfile.is_none());
+        let files = [workload, self.loadfile.as_deref(), self.connect.password_file.as_deref()];
+        let mut sources = Sources::default();
+        files.into_iter().flatten().filter(|file| !file.is_dir()).for_each(|file| sources.add(file));
+        sources
+    }
+
+    /// Returns the settings of the ramp.
+    pub(crate) fn plan(&self, workload: &Workload) -> RampPlan {
+        let rates = self.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
+        let schedule = self.schedule(workload);
+        let overload = workload.scenarios().filter(|_| schedule.is_open());
+        // A search generates its own load points within the range.
+        let (users, rates) = match (&self.find_capacity, rates.is_empty()) {
+            (None, _) => (self.users(), rates),
+            (Some(_), true) => (Users::range(self.search().first, self.search().most), rates),
+            (Some(_), false) => (self.users(), vec![self.search().first, self.search().most]),
+        };
+        RampPlan {
+            users,
+            rates,
+            sessions_per_user: self.sessions_per_user.into(),
+            connections_per_session: self.connections_per_session.into(),
+            schedule,
+            overload: overload.map(|Scenarios { late, budget, .. }| OverloadLimits { late, budget }),
+            warmup: self.warmup(),
+            duration: self.duration(),
+            connects: Connects { rate: f64::from(self.connect_rate), ..Connects::default() },
+            workers: self.threads.and_then(|threads| NonZeroUsize::new(threads.into())),
+            seed: self.seed,
+            on_failure: self.on_failure,
+            limits: LoadPointLimits {
+                passes: self.passes,
+                operations: self.operations,
+                errors: self.stop_on_errors.map(ErrorLimit::Count),
+                ..LoadPointLimits::default()
+            },
+            busy_poll: self.busy_poll,
+            exchanges: self.capture || self.output.is_some(),
+            by: self.by.clone(),
+            ..RampPlan::default()
+        }
+    }
+
+    /// Returns the schedule set by the options, or by the workload.
+    fn schedule(&self, workload: &Workload) -> LoadSchedule {
+        let arrivals = self.arrivals;
+        let rates = self.rates.as_ref().and_then(|rates| rates.points().first());
+        match (self.rate, self.rate_per_user, rates, workload.scenarios()) {
+            (Some(rate), ..) => LoadSchedule::Open { rate, per_user: false, arrivals },
+            (_, Some(rate), ..) => LoadSchedule::Open { rate, per_user: true, arrivals },
+            (_, _, Some(rate), _) => LoadSchedule::Open { rate: f64::from(*rate), per_user: false, arrivals },
+            (.., Some(Scenarios { rate, .. })) if self.think.is_none() => {
+                LoadSchedule::Open { rate, per_user: true, arrivals }
+            }
+            _ => LoadSchedule::Closed {
+                think: match self.think {
+                    Some(Think::Between(think)) => think,
+                    _ => Duration::ZERO,
+                },
+            },
+        }
+    }
+
+    /// Returns the criterion and the range of a capacity search.
+    pub(crate) fn capacity(&self) -> Option<(Criterion, Search)> {
+        self.find_capacity.clone().map(|criterion| (criterion, self.search()))
+    }
+
+    /// Returns the search range, spanned by the given users or rates.
+    fn search(&self) -> Search {
+        let users = self.users();
+        let points = self.rates.as_ref().map_or(users.points(), |rates| rates.points());
+        let (first, most) = (points.iter().copied().min().unwrap_or(1), points.iter().copied().max().unwrap_or(1));
+        Search { first, most, rates: self.rates.is_some(), ..Search::default() }
     }
 }
 
@@ -317,126 +484,6 @@ fn think(text: &str) -> Result<Think, String> {
         },
     }
 }
-
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Connection")]
-pub struct ConnectOptions {
-    /// Negotiate this dialect.
-    #[arg(long, value_parser = one_of(DIALECTS), default_value = "3.1.1")]
-    pub dialect: Dialect,
-
-    /// Sign messages never, if the server requires it, or always.
-    #[arg(long, value_parser = one_of(SIGNING), default_value = "on")]
-    pub signing: ClientSigningPolicy,
-
-    /// Offer only this signing algorithm with SMB 3.1.1. [default: all]
-    #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING_ALGORITHMS))]
-    pub signing_algorithm: Option<SigningAlgorithm>,
-
-    /// Encrypt messages with this cipher.
-    #[arg(long, value_parser = one_of(ENCRYPTION), default_value = "off")]
-    pub encryption: Encryption,
-
-    /// Connect with direct TCP (port 445) or through a NetBIOS session (port 139).
-    #[arg(hide_short_help = true, long, value_parser = one_of(TRANSPORTS), default_value = "tcp")]
-    pub transport: Transport,
-
-    /// Log in with these credentials.
-    #[arg(long, value_parser = one_of(LOGINS), default_value = "password")]
-    pub login: Login,
-
-    /// Read the password from the first line of this file. [default: SMBSCOPE_PASSWORD, or a prompt]
-    #[arg(long, value_name = "FILE")]
-    pub password_file: Option<PathBuf>,
-
-    /// Wait this long for the response to a command.
-    #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30s", value_parser = units::time)]
-    pub timeout: Duration,
-
-    /// Abort preparing or removing files after this time.
-    #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30min", value_parser = units::time)]
-    pub prepare_timeout: Duration,
-
-    /// Send related commands as one compound if the dialect supports it.
-    #[arg(hide_short_help = true, long)]
-    pub compound: bool,
-
-    /// SMB1: read and write in raw mode, as NetBench's clients did.
-    #[arg(hide_short_help = true, long, conflicts_with = "leases")]
-    pub raw: bool,
-
-    /// Request a lease or an oplock with every open.
-    #[arg(hide_short_help = true, long)]
-    pub leases: bool,
-}
-
-impl ConnectOptions {
-    /// Returns an error message for options that would be ignored, or that only the server would refuse.
-    pub fn conflict(&self) -> Option<&'static str> {
-        let (encrypted, algorithm) = (self.encryption != Encryption::Off, self.signing_algorithm.is_some());
-        let later_cipher =
-            encrypted && !matches!(self.encryption, Encryption::Required(None | Some(Cipher::Aes128Ccm)));
-        if encrypted && self.dialect < SMB3 {
-            Some("--encryption needs SMB 3; choose --dialect 3.0 or later")
-        } else if later_cipher && self.dialect < SMB311 {
-            Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 support only aes-128-ccm")
-        } else if algorithm && self.dialect < SMB311 {
-            Some("--signing-algorithm needs --dialect 3.1.1; older dialects have a fixed algorithm")
-        } else if algorithm && self.signing == ClientSigningPolicy::Off {
-            Some("--signing off contradicts --signing-algorithm; omit one of them")
-        } else if self.raw && self.dialect != Dialect::NtLm012 {
-            Some("--raw requires SMB1; choose --dialect nt1")
-        } else if self.raw && self.signing == ClientSigningPolicy::Required {
-            Some("raw messages have no header and can't be signed: omit --raw or --signing required")
-        } else if self.timeout.is_zero() {
-            Some("--timeout must be longer than 0s")
-        } else if self.prepare_timeout.is_zero() {
-            Some("--prepare-timeout must be longer than 0s")
-        } else {
-            None
-        }
-    }
-}
-
-pub const DIALECTS: &PossibleValueTable<Dialect> = &[
-    ("nt1", "SMB1", Dialect::NtLm012),
-    ("2.0.2", "SMB 2.0.2", Dialect::Smb2(0x0202)),
-    ("2.1", "SMB 2.1", Dialect::Smb2(0x0210)),
-    ("3.0", "SMB 3.0", Dialect::Smb2(0x0300)),
-    ("3.0.2", "SMB 3.0.2", Dialect::Smb2(0x0302)),
-    ("3.1.1", "SMB 3.1.1", Dialect::Smb2(0x0311)),
-];
-
-pub const SIGNING: &PossibleValueTable<ClientSigningPolicy> = &[
-    ("off", "Never", ClientSigningPolicy::Off),
-    ("on", "If the server requires it", ClientSigningPolicy::On),
-    ("required", "Always", ClientSigningPolicy::Required),
-];
-
-const SIGNING_ALGORITHMS: &PossibleValueTable<SigningAlgorithm> = &[
-    ("hmac-sha256", "HMAC-SHA256", SigningAlgorithm::HmacSha256),
-    ("aes-cmac", "AES-128-CMAC", SigningAlgorithm::AesCmac),
-    ("aes-gmac", "AES-128-GMAC", SigningAlgorithm::AesGmac),
-];
-
-pub const ENCRYPTION: &PossibleValueTable<Encryption> = &[
-    ("off", "Not unless the server requires it", Encryption::Off),
-    ("required", "Strongest mutually supported cipher", Encryption::Required(None)),
-    ("aes-128-ccm", "AES-128-CCM", Encryption::Required(Some(Cipher::Aes128Ccm))),
-    ("aes-128-gcm", "AES-128-GCM", Encryption::Required(Some(Cipher::Aes128Gcm))),
-    ("aes-256-ccm", "AES-256-CCM", Encryption::Required(Some(Cipher::Aes256Ccm))),
-    ("aes-256-gcm", "AES-256-GCM", Encryption::Required(Some(Cipher::Aes256Gcm))),
-];
-
-const TRANSPORTS: &PossibleValueTable<Transport> =
-    &[("tcp", "Direct TCP", Transport::DirectTcp), ("netbios", "NetBIOS session service", Transport::NetBios)];
-
-const LOGINS: &PossibleValueTable<Login> = &[
-    ("password", "User of the target with a password; a guest if the target names no user", Login::Password),
-    ("guest", "Guest", Login::Guest),
-    ("anonymous", "No user", Login::Anonymous),
-    ("kerberos", "The system's Kerberos tickets", Login::Kerberos),
-];
 
 const ON_FAILURE: &PossibleValueTable<OnFailure> = &[
     ("reconnect", "Reconnect", OnFailure::Reconnect { delay: RECONNECT_DELAY }),

@@ -3,7 +3,12 @@
 //!
 //! Options of one command are next to it, such as [`BenchOptions`]; those of several commands are here.
 
-pub use crate::bench::options::{BenchFormat, BenchOptions, ConnectOptions, DIALECTS, ENCRYPTION, SIGNING, Think};
+mod connect;
+mod given;
+
+pub use crate::bench::options::{BenchFormat, BenchOptions, OptionsError, Think};
+pub use connect::{ConnectOptions, DIALECTS, ENCRYPTION, SIGNING};
+pub use given::{CommandOptions, GivenOptions};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
