@@ -4,7 +4,7 @@ use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{
     Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, parse_bandwidth, parse_delay, parse_loss, parse_size,
 };
-use smbscope_run::options::{PossibleValueTable, StorageOptions, one_of};
+use smbscope_run::options::{CommandOptions, PossibleValueTable, StorageOptions, one_of};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -112,6 +112,8 @@ pub struct RunArguments {
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
+
+impl CommandOptions for UpArguments {}
 
 #[derive(Debug, Args)]
 pub struct StateArguments {

@@ -24,7 +24,7 @@ use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{MemoryBudget, Nanos, Role};
 use smbscope_report::{FailIf, Slow};
-use smbscope_run::options::{ColorChoice, dimension, named};
+use smbscope_run::options::{ColorChoice, CommandOptions, GivenOptions, dimension, named};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, SliceSortKey};
 use std::ffi::OsString;
@@ -47,52 +47,17 @@ pub struct Arguments {
 impl Arguments {
     /// Checks constraints that clap can't express.
     pub fn check(&self) -> Result<(), clap::Error> {
-        let arguments = match &self.verb {
-            Verb::Analyze(arguments) => arguments,
+        let conflict = match &self.verb {
+            Verb::Analyze(arguments) => arguments.conflict(),
             Verb::Bench(arguments) => return arguments.check(),
-            Verb::Compare(arguments) => return arguments.check(),
-            Verb::Launch(arguments) => {
-                let conflict = arguments.conflict();
-                let error = |what| Err(Arguments::command().error(ErrorKind::ArgumentConflict, what));
-                return conflict.map_or(Ok(()), error);
-            }
+            Verb::Compare(arguments) => arguments.conflict(),
+            Verb::Launch(arguments) => arguments.conflict(),
             Verb::Lab(_) | Verb::Record(_) | Verb::Slim(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => {
-                return Ok(());
+                None
             }
         };
-        let conflict = if arguments.classic && arguments.format() != AnalyzeFormat::Text {
-            "--classic is a layout of the text report; it goes with --format text"
-        } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            "standard input (-) can be read only once"
-        } else if arguments.classic && arguments.slices() {
-            "--classic is the layout of 1997, which has no slices; omit --classic or --by"
-        } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == AnalyzeFormat::Csv) {
-            "--interval sets the time line, which only the text report and --format json contain"
-        } else if !arguments.fail_if.is_empty() && arguments.writes_table() {
-            "--fail-if needs a report, not the exchange table; use --format text, json or html"
-        } else if arguments.no_findings && arguments.fail_if.iter().any(FailIf::needs_answer) {
-            "--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them"
-        } else if arguments.csv_raw && arguments.format() != AnalyzeFormat::Csv {
-            "--csv-raw goes with --format csv"
-        } else {
-            return Ok(());
-        };
-        Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
-    }
-}
-
-/// Parses a command line. The error is one line.
-pub(crate) fn parsed<T: Into<OsString> + Clone>(line: impl Iterator<Item = T>) -> anyhow::Result<Verb> {
-    let arguments = Arguments::try_parse_from(line).and_then(|arguments| arguments.check().map(|()| arguments));
-    match arguments {
-        Ok(arguments) => Ok(arguments.verb),
-        Err(error) => {
-            let text = error.to_string();
-            // Omit the usage line, which describes another command.
-            let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-            let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
-            anyhow::bail!("{}", said.join("; ").trim_start_matches("error: "))
-        }
+        let error = |what| Err(Arguments::command().error(ErrorKind::ArgumentConflict, what));
+        conflict.map_or(Ok(()), error)
     }
 }
 
@@ -338,7 +303,36 @@ impl CommonArguments {
     }
 }
 
+impl CommandOptions for AnalyzeArguments {
+    fn conflict(&self) -> Option<&'static str> {
+        if self.classic && self.format() != AnalyzeFormat::Text {
+            Some("--classic is a layout of the text report; it goes with --format text")
+        } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            Some("standard input (-) can be read only once")
+        } else if self.classic && self.slices() {
+            Some("--classic is the layout of 1997, which has no slices; omit --classic or --by")
+        } else if self.interval.is_some() && (self.classic || self.format() == AnalyzeFormat::Csv) {
+            Some("--interval sets the time line, which only the text report and --format json contain")
+        } else if !self.fail_if.is_empty() && self.writes_table() {
+            Some("--fail-if needs a report, not the exchange table; use --format text, json or html")
+        } else if self.no_findings && self.fail_if.iter().any(FailIf::needs_answer) {
+            Some("--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them")
+        } else if self.csv_raw && self.format() != AnalyzeFormat::Csv {
+            Some("--csv-raw goes with --format csv")
+        } else {
+            None
+        }
+    }
+}
+
 impl AnalyzeArguments {
+    /// Returns arguments with nothing but files.
+    pub(crate) fn of_files<F: Into<OsString>>(files: impl IntoIterator<Item = F>) -> AnalyzeArguments {
+        let mut given = GivenOptions::default();
+        given.set("files", files);
+        given.parse().expect("no option is required")
+    }
+
     /// Returns the output format.
     pub fn format(&self) -> AnalyzeFormat {
         self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(AnalyzeFormat::Text)
