@@ -4,7 +4,6 @@ use crate::{
     Arguments, BadArguments, CommandEnded, HostSource, InterruptedError, LimitExceeded, analyze, embedding, exit,
     logging, one_line, run, say,
 };
-use clap::Parser as _;
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use smbscope_run::options::GivenOptions;
 use std::ffi::OsString;
@@ -22,7 +21,7 @@ pub fn main(
     }
     embedding::set_program(program);
     let line = std::iter::once(OsString::from("smbscope")).chain(arguments);
-    let arguments = Arguments::try_parse_from(line).unwrap_or_else(|error| exit(&error));
+    let arguments = Arguments::parse_line(line).unwrap_or_else(|error| exit(&error));
     if let Err(conflict) = arguments.check() {
         exit(&conflict);
     }

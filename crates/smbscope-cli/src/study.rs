@@ -174,12 +174,9 @@ fn load(
     ClusterOptions { address, slots }: &ClusterOptions,
 ) -> anyhow::Result<RunOptions> {
     let over_hosts = options.capture || !options.by.is_empty();
-    let mut options = bench::run_options(BenchOptions {
-        output: Some(directory.to_owned()),
-        title: Some(variant.name.clone()),
-        quiet: true,
-        ..options
-    })?;
+    let options =
+        BenchOptions { output: Some(directory.to_owned()), title: Some(variant.name.clone()), quiet: true, ..options };
+    let mut options = bench::run_options(options, Some(variant.command()))?;
     if let Some(address) = address {
         if over_hosts {
             bail!("--capture and --by do not support several hosts: omit them or --cluster");
@@ -187,7 +184,6 @@ fn load(
         // A run that continued with fewer users would not be comparable.
         options.cluster = Some(embedding::hosts(address, *slots, OnLostHost::Stop)?);
     }
-    options.command = Some(variant.command());
     fit(variant, &mut options.server)?;
     Ok(options)
 }

@@ -4,7 +4,7 @@ use super::Arguments;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand};
 use smbscope_run::TargetUrl;
-use smbscope_run::options::{BenchOptions, CommandOptions, ConnectOptions};
+use smbscope_run::options::{BenchOptions, CommandOptions, ConnectOptions, GivenOptions};
 
 #[derive(Debug, Args)]
 #[command(
@@ -25,6 +25,10 @@ pub struct BenchArguments {
 
     #[command(flatten)]
     pub options: BenchOptions,
+
+    /// The options as text, without defaults.
+    #[arg(skip)]
+    pub given: GivenOptions,
 }
 
 impl BenchArguments {

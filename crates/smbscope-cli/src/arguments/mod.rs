@@ -12,7 +12,7 @@ pub use bench::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
 pub use captures::{KeptOfNames, RecordArguments, SlimArguments};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
-use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use compare::{CompareArguments, CompareFormat};
 pub use lab::{
@@ -45,6 +45,19 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// Parses a command line.
+    pub(crate) fn parse_line(line: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+        let mut command = Arguments::command();
+        let matches = command.try_get_matches_from_mut(line)?;
+        let mut arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        if let (Verb::Bench(bench), Some((name, matches))) = (&mut arguments.verb, matches.subcommand())
+            && let Some(command) = command.find_subcommand(name)
+        {
+            bench.given = GivenOptions::from_matches(command, matches);
+        }
+        Ok(arguments)
+    }
+
     /// Checks constraints that clap can't express.
     pub fn check(&self) -> Result<(), clap::Error> {
         let conflict = match &self.verb {

@@ -24,12 +24,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     match &arguments.other {
         Some(BenchVerb::Clean(arguments)) => clean(arguments),
         Some(BenchVerb::Workloads(arguments)) => workloads(arguments.name.as_deref()),
-        None => measure(&arguments.options),
+        None => measure(&arguments.options, options::to_repeat(&arguments.given)),
     }
 }
 
-fn measure(arguments: &BenchOptions) -> anyhow::Result<()> {
-    let options = run_options(arguments.clone())?;
+fn measure(arguments: &BenchOptions, command: Option<String>) -> anyhow::Result<()> {
+    let options = run_options(arguments.clone(), command)?;
     let mut output = Output::open(None, &options.sources)?;
     if arguments.format == BenchFormat::Html {
         output.refuse_terminal("HTML")?;

@@ -1,17 +1,15 @@
-//! Completes the options of `smbscope bench` with what only the program has, and reconstructs the command line of a run as a
-//! prefix for the follow-up commands that reports suggest.
+//! Completes the options of `smbscope bench` with what only the program has, and writes the command line of a run again,
+//! as a prefix for the follow-up commands that reports suggest.
 
 use super::password;
-use crate::arguments::Arguments;
 use crate::{BadArguments, embedding, lab};
-use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory};
+use clap::{Args, Command};
 use smbscope_report::quoted;
 use smbscope_run::RunOptions;
-use smbscope_run::options::{BenchOptions, OptionsError};
-use std::ffi::OsString;
+use smbscope_run::options::{BenchOptions, GivenOptions, OptionsError};
 
-pub(crate) fn run_options(options: BenchOptions) -> anyhow::Result<RunOptions> {
+/// `command` is the command line that started the run, for the report.
+pub(crate) fn run_options(options: BenchOptions, command: Option<String>) -> anyhow::Result<RunOptions> {
     let cluster = options.cluster.address.as_deref();
     let cluster = cluster.map(|address| embedding::hosts(address, options.cluster.slots, options.on_lost_host));
     let password = password::source(options.connect.password_file.clone());
@@ -19,18 +17,18 @@ pub(crate) fn run_options(options: BenchOptions) -> anyhow::Result<RunOptions> {
         OptionsError::Conflict(what) => anyhow::Error::from(BadArguments(what)),
         OptionsError::Workload(error) => error.into(),
     })?;
-    Ok(RunOptions { cluster: cluster.transpose()?, command: to_repeat(std::env::args_os()), ..run })
+    Ok(RunOptions { cluster: cluster.transpose()?, command, ..run })
 }
 
 /// Options that suggested commands set themselves: load points, schedule and output.
 const SAID_ANEW: [&str; 18] = [
     "users",
     "rate",
-    "rate_per_user",
+    "rate-per-user",
     "rates",
     "arrivals",
     "think",
-    "find_capacity",
+    "find-capacity",
     "capture",
     "output",
     "format",
@@ -44,38 +42,36 @@ const SAID_ANEW: [&str; 18] = [
     "plain",
 ];
 
-/// Returns e.g. `smbscope bench smb://ann@files/projects --duration 1min`. `None` if the line is not a bench command
-/// or not UTF-8.
-fn to_repeat(line: impl IntoIterator<Item = OsString>) -> Option<String> {
-    let matches = Arguments::command().try_get_matches_from(line).ok()?;
-    let ("bench", matches) = matches.subcommand()? else { return None };
+/// Returns e.g. `smbscope bench smb://ann@files/projects --duration 1min`. `None` if an option is not UTF-8.
+pub(super) fn to_repeat(given: &GivenOptions) -> Option<String> {
     let mut words = vec!["smbscope".to_owned(), "bench".to_owned()];
-    words.extend(values(matches, "target")?);
-    let command = Arguments::command();
-    for argument in command.find_subcommand("bench")?.get_arguments() {
-        let id = argument.get_id().as_str();
-        let given = matches!(matches.try_contains_id(id), Ok(true))
-            && matches.value_source(id) == Some(ValueSource::CommandLine);
-        let (Some(long), true) = (argument.get_long(), given && !SAID_ANEW.contains(&id)) else { continue };
-        match argument.get_action().takes_values() {
-            true => words.extend(values(matches, id)?.into_iter().flat_map(|value| [format!("--{long}"), value])),
-            false => words.push(format!("--{long}")),
+    words.extend(values(given, "target")?);
+    let command = BenchOptions::augment_args(Command::new("bench"));
+    let options = command.get_arguments().filter_map(|option| Some((option.get_long()?, option)));
+    for (name, option) in options.filter(|(name, _)| given.contains(name) && !SAID_ANEW.contains(name)) {
+        match option.get_action().takes_values() {
+            true => words.extend(values(given, name)?.into_iter().flat_map(|value| [format!("--{name}"), value])),
+            false => words.push(format!("--{name}")),
         }
     }
     Some(words.join(" "))
 }
 
-fn values(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
-    let Ok(Some(values)) = matches.try_get_raw(id) else { return Some(Vec::new()) };
-    values.map(|value| value.to_str().map(quoted)).collect()
+fn values(given: &GivenOptions, name: &str) -> Option<Vec<String>> {
+    given.values(name).iter().map(|value| value.to_str().map(quoted)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::{Arguments, Verb};
+    use std::ffi::OsString;
 
     fn command(line: &[&str]) -> Option<String> {
-        to_repeat(line.iter().map(OsString::from))
+        match Arguments::parse_line(line.iter().map(OsString::from)).ok()?.verb {
+            Verb::Bench(arguments) => to_repeat(&arguments.given),
+            _ => None,
+        }
     }
 
     #[test]

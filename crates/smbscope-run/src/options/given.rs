@@ -1,6 +1,7 @@
 //! Options given by name: in a study file, by Python, or for a task of a cluster.
 
-use clap::{ArgAction, Args, Command};
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, Command};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
@@ -20,6 +21,22 @@ impl GivenOptions {
     /// Sets an option, by its name on the command line or in Python. Replaces earlier values.
     pub fn set<V: Into<OsString>>(&mut self, name: &str, values: impl IntoIterator<Item = V>) {
         self.0.insert(name.replace('_', "-"), values.into_iter().map(Into::into).collect());
+    }
+
+    /// Returns what a command line gives, without the defaults.
+    pub fn from_matches(command: &Command, matches: &ArgMatches) -> GivenOptions {
+        let mut given = GivenOptions::default();
+        for argument in command.get_arguments() {
+            let id = argument.get_id().as_str();
+            let is_given = matches!(matches.try_contains_id(id), Ok(true))
+                && matches.value_source(id) == Some(ValueSource::CommandLine);
+            match (argument.get_long().unwrap_or(id), argument.get_action().takes_values()) {
+                (name, true) if is_given => given.set(name, matches.get_raw(id).into_iter().flatten()),
+                (name, false) if is_given => given.set(name, ["true"]),
+                _ => {}
+            }
+        }
+        given
     }
 
     /// Returns these options with others, which take precedence.
