@@ -49,7 +49,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
-  smbscope lab run --max-dialect 3.0 --encrypt -- ./my-test.sh
+  smbscope lab run --max-dialect 3.0 --encryption required -- ./my-test.sh
 
 Exit status: the command's; 128 plus the number of the signal that ended it; 1 if there was no server.")]
     Run(RunArguments),
@@ -137,8 +137,8 @@ pub struct ServerArguments {
     pub signing: ServerSigningPolicy,
 
     /// Require encryption on every share, not only on the share `enc`.
-    #[arg(long, help_heading = "Server")]
-    pub encrypt: bool,
+    #[arg(long, action = ArgAction::Set, value_parser = one_of(ENCRYPTION), default_value = "off", help_heading = "Server")]
+    pub encryption: bool,
 
     /// Grant leases and oplocks.
     #[arg(long, action = ArgAction::Set, value_parser = one_of(ON_OFF), default_value = "on", help_heading = "Server")]
@@ -176,7 +176,7 @@ pub struct ServerArguments {
     ///
     /// If root starts the server, it gets a network namespace whose link delays packets: a capture shows network
     /// time. Otherwise a proxy that terminates TCP delays the data, and a capture at the client shows server time.
-    #[arg(long, value_name = "TIME", value_parser = parse_delay, help_heading = "Impairments")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_delay, help_heading = "Impairments")]
     pub delay: Option<Duration>,
 
     /// Limit the bandwidth in each direction: 100mbit, 1gbit. [default: unlimited]
@@ -214,7 +214,7 @@ impl ServerArguments {
             min_dialect: self.min_dialect,
             max_dialect: self.max_dialect,
             signing: self.signing,
-            encrypt: self.encrypt,
+            encrypt: self.encryption,
             leases: self.leases,
             read_only: self.read_only,
             users: self.users,
@@ -238,6 +238,9 @@ const SIGNING: &PossibleValueTable<ServerSigningPolicy> = &[
     ("on", "If the client requests it", ServerSigningPolicy::On),
     ("required", "Always", ServerSigningPolicy::Required),
 ];
+
+const ENCRYPTION: &PossibleValueTable<bool> =
+    &[("off", "Only on the share `enc`", false), ("required", "On every share", true)];
 
 const ON_OFF: &PossibleValueTable<bool> = &[("on", "Yes", true), ("off", "No", false)];
 

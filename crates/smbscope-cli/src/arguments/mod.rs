@@ -272,6 +272,15 @@ pub struct AnalyzeArguments {
 
 #[derive(Debug, Clone, Args)]
 pub struct CommonArguments {
+    #[command(flatten)]
+    pub layout: LayoutArguments,
+
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct LayoutArguments {
     /// Use colour.
     #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
@@ -279,13 +288,22 @@ pub struct CommonArguments {
     /// Set the width of the text report in columns. [default: the terminal's]
     #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
     pub width: Option<u16>,
+}
 
+#[derive(Debug, Clone, Args)]
+pub struct ReadingArguments {
     /// Follow connections on N threads, plus one that reads; 1 does everything on one thread. [default: all cores]
     ///
     /// The result does not depend on it.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
+    #[command(flatten)]
+    pub budget: BudgetArguments,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct BudgetArguments {
     /// Memory budget in MiB for connection state (connections, outstanding requests, names), and again for the
     /// windows of decompressors.
     ///
@@ -299,7 +317,7 @@ pub struct CommonArguments {
     pub quiet: bool,
 }
 
-impl CommonArguments {
+impl BudgetArguments {
     /// Returns the memory budget in bytes.
     pub fn memory_bytes(&self) -> usize {
         (self.memory as usize) << 20
@@ -308,7 +326,9 @@ impl CommonArguments {
     pub fn limits(&self) -> MemoryBudget {
         MemoryBudget::for_memory(self.memory_bytes())
     }
+}
 
+impl ReadingArguments {
     /// Returns the number of threads, by default one per core.
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

@@ -22,7 +22,7 @@ pub struct StorageOptions {
     ///
     /// The share is then a FUSE file system that bypasses the page cache; names and attributes stay fast. Requires
     /// /dev/fuse, and root or fusermount3.
-    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_storage_latency, help_heading = "Slow storage")]
+    #[arg(hide_short_help = true, long, value_name = "DURATION", value_parser = parse_storage_latency, help_heading = "Slow storage")]
     pub storage_latency: Option<Duration>,
 
     /// Limit the private server's storage to N reads, writes and flushes per second: 120. Further requests are
