@@ -70,8 +70,8 @@ def analyze(
     paths: Path | Iterable[Path],
     *,
     # Options of `smbscope analyze`, written by `make keywords`.
-    filter: str | None = None,  # noqa: A002 - the name of the command line
     port: int | Sequence[int] = (),
+    filter: str | None = None,  # noqa: A002 - the name of the command line
     episode: int | None = None,
     what_if: Several = (),
     by: Several = (),
@@ -99,6 +99,18 @@ def bench(
     *,
     password: str | None = None,
     # Options of `smbscope bench`, written by `make keywords`.
+    dialect: str | None = None,
+    signing: str | None = None,
+    signing_algorithm: str | None = None,
+    encryption: str | None = None,
+    transport: str | None = None,
+    login: str | None = None,
+    password_file: Path | None = None,
+    timeout: str | None = None,
+    prepare_timeout: str | None = None,
+    compound: bool = False,
+    raw: bool = False,
+    leases: bool = False,
     workload: str | Path | None = None,
     loadfile: Path | None = None,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the command line
@@ -121,7 +133,7 @@ def bench(
     operations: int | None = None,
     passes: int | None = None,
     stop_on_errors: int | None = None,
-    max_errors: float | None = None,
+    max_errors: float | str | None = None,
     on_failure: str | None = None,
     cluster: str | None = None,
     slots: int | None = None,
@@ -134,18 +146,6 @@ def bench(
     by: Several = (),
     output: Path | None = None,
     title: str | None = None,
-    dialect: str | None = None,
-    signing: str | None = None,
-    signing_algorithm: str | None = None,
-    encryption: str | None = None,
-    transport: str | None = None,
-    login: str | None = None,
-    password_file: Path | None = None,
-    timeout: str | None = None,
-    prepare_timeout: str | None = None,
-    compound: bool = False,
-    raw: bool = False,
-    leases: bool = False,
     # End of the options.
 ) -> Bench:
     """Load a server with users of a workload, and measure the response time of every command.
@@ -196,9 +196,9 @@ def study(
     quick: bool = False,
     target: Several = (),
     repetitions: int | None = None,
-    allow_commands: bool = False,
     cluster: str | None = None,
     slots: int | None = None,
+    allow_commands: bool = False,
     # End of the options.
     password: str | None = None,
 ) -> Study:

@@ -13,6 +13,8 @@ mod embedding;
 mod entry;
 mod fail_if;
 mod interrupt;
+#[cfg(test)]
+mod keywords;
 mod lab;
 mod launch;
 mod logging;

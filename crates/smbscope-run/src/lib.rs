@@ -16,7 +16,8 @@
 //! # }
 //! ```
 //!
-//! This crate doesn't print, parse command lines or handle signals. To follow a run as it goes, implement
+//! This crate doesn't print, read the command line or handle signals. It declares the options of its commands
+//! ([`options`]). To follow a run as it goes, implement
 //! [`progress::BenchObserver`].
 
 #![forbid(unsafe_code)]

@@ -59,8 +59,8 @@ def analyze(
     max_retries: int = 3,
     progress: Callable[[Progress], None] | None = None,
     # Options of `smbscope analyze`, written by `make keywords`.
-    filter: str | None = None,  # noqa: A002 - the name of the command line
     port: int | Sequence[int] = (),
+    filter: str | None = None,  # noqa: A002 - the name of the command line
     interval: str | None = None,
     slow: str | None = None,
     no_findings: bool = False,
