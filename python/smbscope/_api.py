@@ -124,6 +124,7 @@ def bench(
     think: str | None = None,
     find_capacity: str | None = None,
     no_prepare: bool = False,
+    settle: str | None = None,
     sessions_per_user: int | None = None,
     connections_per_session: int | None = None,
     connect_rate: int | None = None,

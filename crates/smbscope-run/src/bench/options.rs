@@ -123,6 +123,10 @@ pub struct BenchOptions {
     #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub no_prepare: bool,
 
+    /// Wait this long after preparing the files, so that the server has written them back. [default: 0s]
+    #[arg(hide_short_help = true, long, value_name = "DURATION", value_parser = units::time, conflicts_with = "no_prepare", help_heading = "Load")]
+    pub settle: Option<Duration>,
+
     /// Give each user N sessions, used in turn.
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Load")]
     pub sessions_per_user: u16,
