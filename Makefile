@@ -57,7 +57,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -248,6 +248,9 @@ references: setup-build ## write the lists of causes, bounds, columns and worklo
 	$(CARGO) run -q --locked -p smbscope-testkit --example limits -- docs/limits.md
 	$(CARGO) run -q --locked -p smbscope-report --example columns -- docs/exchange-table.md
 	$(CARGO) run -q --locked -p smbscope-load --example steps -- docs/workloads.md
+
+keywords: setup-build ## write the keywords of the Python functions in python/smbscope, from the options of the commands
+	SMBSCOPE_UPDATE_KEYWORDS=1 $(CARGO) test -q --locked -p smbscope-cli --lib keywords
 
 schemas: setup-build ## write the published schemas in schema/, from the types of the documents; then run make web
 	$(CARGO) run -q -p smbscope-report --features schema --example schemas -- schema

@@ -62,11 +62,16 @@ class Study(Document):
         return self.table("results")
 
 
+# A run prints its document, and nothing else.
+_PRINTED = {"format": "json", "quiet": True}
+
+
 def analyze(
     paths: Path | Iterable[Path],
     *,
-    filter: str | None = None,  # noqa: A002 - the name of the command line
+    # Options of `smbscope analyze`, written by `make keywords`.
     port: int | Sequence[int] = (),
+    filter: str | None = None,  # noqa: A002 - the name of the command line
     episode: int | None = None,
     what_if: Several = (),
     by: Several = (),
@@ -79,34 +84,33 @@ def analyze(
     title: str | None = None,
     threads: int | None = None,
     memory: int | None = None,
+    # End of the options.
 ) -> Analysis:
     """Analyse captures: the response time of every SMB command in them. Several captures are one, in time order.
 
     The options are those of `smbscope analyze`. Python's lock is released, and Ctrl-C ends it.
     """
-    options = {
-        "filter": filter,
-        "port": port,
-        "episode": episode,
-        "what_if": what_if,
-        "by": by,
-        "sort": sort,
-        "interval": interval,
-        "slow": slow,
-        "no_findings": no_findings,
-        "thresholds": thresholds,
-        "beside": beside,
-        "title": title,
-        "threads": threads,
-        "memory": memory,
-    }
-    return _smbscope.analyze([*_command.arguments(options), "--", *_command.paths(paths)])
+    options = _command.options(locals(), "paths")
+    return _smbscope.analyze(_command.given(options), _command.paths(paths))
 
 
 def bench(
     target: str | None = None,
     *,
     password: str | None = None,
+    # Options of `smbscope bench`, written by `make keywords`.
+    dialect: str | None = None,
+    signing: str | None = None,
+    signing_algorithm: str | None = None,
+    encryption: str | None = None,
+    transport: str | None = None,
+    login: str | None = None,
+    password_file: Path | None = None,
+    timeout: str | None = None,
+    prepare_timeout: str | None = None,
+    compound: bool = False,
+    raw: bool = False,
+    leases: bool = False,
     workload: str | Path | None = None,
     loadfile: Path | None = None,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the command line
@@ -120,6 +124,7 @@ def bench(
     think: str | None = None,
     find_capacity: str | None = None,
     no_prepare: bool = False,
+    settle: str | None = None,
     sessions_per_user: int | None = None,
     connections_per_session: int | None = None,
     connect_rate: int | None = None,
@@ -129,7 +134,7 @@ def bench(
     operations: int | None = None,
     passes: int | None = None,
     stop_on_errors: int | None = None,
-    max_errors: float | None = None,
+    max_errors: float | str | None = None,
     on_failure: str | None = None,
     cluster: str | None = None,
     slots: int | None = None,
@@ -142,81 +147,21 @@ def bench(
     by: Several = (),
     output: Path | None = None,
     title: str | None = None,
-    dialect: str | None = None,
-    signing: str | None = None,
-    signing_algorithm: str | None = None,
-    encryption: str | None = None,
-    transport: str | None = None,
-    login: str | None = None,
-    password_file: Path | None = None,
-    timeout: str | None = None,
-    prepare_timeout: str | None = None,
-    compound: bool = False,
-    raw: bool = False,
-    leases: bool = False,
+    # End of the options.
 ) -> Bench:
     """Load a server with users of a workload, and measure the response time of every command.
 
     The target is `smb://[user@]host[:port]/share[/dir]`; without one, a private Samba server is started. The options
     are those of `smbscope bench`, which runs as a process of its own. A password never stands on a command line.
     """
-    options: dict[str, object] = {
-        "workload": workload,
-        "loadfile": loadfile,
-        "set": [f"{name}={value}" for name, value in (set or {}).items()],
-        "users": users,
-        "duration": duration,
-        "warmup": warmup,
-        "rate": rate,
-        "rate_per_user": rate_per_user,
-        "rates": rates,
-        "arrivals": arrivals,
-        "think": think,
-        "find_capacity": find_capacity,
-        "no_prepare": no_prepare,
-        "sessions_per_user": sessions_per_user,
-        "connections_per_session": connections_per_session,
-        "connect_rate": connect_rate,
-        "seed": seed,
-        "busy_poll": busy_poll,
-        "threads": threads,
-        "operations": operations,
-        "passes": passes,
-        "stop_on_errors": stop_on_errors,
-        "max_errors": max_errors,
-        "on_failure": on_failure,
-        "cluster": cluster,
-        "slots": slots,
-        "on_lost_host": on_lost_host,
-        "capture": capture,
-        "server_metrics": server_metrics,
-        "storage_latency": storage_latency,
-        "storage_iops": storage_iops,
-        "storage_bandwidth": storage_bandwidth,
-        "by": by,
-        "output": output,
-        "title": title,
-        "dialect": dialect,
-        "signing": signing,
-        "signing_algorithm": signing_algorithm,
-        "encryption": encryption,
-        "transport": transport,
-        "login": login,
-        "password_file": password_file,
-        "timeout": timeout,
-        "prepare_timeout": prepare_timeout,
-        "compound": compound,
-        "raw": raw,
-        "leases": leases,
-        "format": "json",
-        "quiet": True,
-    }
-    given = [*_command.arguments(options), *(["--", target] if target is not None else [])]
+    options = _command.options(locals(), "target", "password")
+    given = [*_command.arguments(options | _PRINTED), *(["--", target] if target is not None else [])]
     return Bench(_command.run("bench", given, password=password))
 
 
 def compare(
     *sides: Path | Sequence[Path],
+    # Options of `smbscope compare`, written by `make keywords`.
     name: Several = (),
     port: int | Sequence[int] = (),
     by: Several = (),
@@ -226,27 +171,18 @@ def compare(
     title: str | None = None,
     threads: int | None = None,
     memory: int | None = None,
+    # End of the options.
 ) -> Comparison:
     """Compare captures, saved reports, runs or studies; the first side is the base.
 
     A side is a path, or a list of the paths of its repetitions. The options are those of `smbscope compare`. Where a
     limit of `fail_if` is exceeded, LimitError is raised.
     """
-    options = {
-        "name": name,
-        "port": port,
-        "by": by,
-        "fail_if": fail_if,
-        "strict": strict,
-        "junit": junit,
-        "title": title,
-        "threads": threads,
-        "memory": memory,
-        "format": "json",
-        "quiet": True,
-    }
+    options = _command.options(locals(), "sides")
     files = [_command.paths(side) for side in sides]
-    given = [*_command.arguments(options), "--", *files[0]] if files else _command.arguments(options)
+    given = _command.arguments(options | _PRINTED)
+    if files:
+        given.extend(["--", *files[0]])
     for side in files[1:]:
         # Where no side has repetitions, each file is a side.
         given.extend(side if all(len(side) == 1 for side in files) else ["vs", *side])
@@ -256,28 +192,21 @@ def compare(
 def study(
     file: Path,
     *,
+    # Options of `smbscope study`, written by `make keywords`.
     output: Path,
     quick: bool = False,
     target: Several = (),
     repetitions: int | None = None,
-    allow_commands: bool = False,
     cluster: str | None = None,
     slots: int | None = None,
+    allow_commands: bool = False,
+    # End of the options.
     password: str | None = None,
 ) -> Study:
     """Run a study, or go on with one that was interrupted, and compare its variants.
 
     The options are those of `smbscope study`, which runs as a process of its own.
     """
-    options = {
-        "output": output,
-        "quick": quick,
-        "target": target,
-        "repetitions": repetitions,
-        "allow_commands": allow_commands,
-        "cluster": cluster,
-        "slots": slots,
-        "format": "json",
-    }
-    given = [*_command.arguments(options), "--quiet", "--", *_command.paths(file)]
+    options = _command.options(locals(), "file", "password")
+    given = [*_command.arguments(options | _PRINTED), "--", *_command.paths(file)]
     return Study(_command.run("study", given, password=password))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from smbscope._smbscope import ArgumentError, LimitError, RunError
 
@@ -11,7 +12,7 @@ from smbscope._smbscope import ArgumentError, LimitError, RunError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import TypeAlias
 
     Path: TypeAlias = str | os.PathLike[str]
@@ -28,18 +29,36 @@ def paths(given: Path | Iterable[Path]) -> list[str]:
     return [os.fspath(path) for path in several]
 
 
+def options(parameters: Mapping[str, object], *others: str) -> dict[str, object]:
+    """Return the parameters of a function that are options of the command line."""
+    return {name: value for name, value in parameters.items() if name not in others}
+
+
+def given(options: Mapping[str, object]) -> dict[str, list[str]]:
+    """Return the values of options as text; what is None, False or empty is not given."""
+    texts = {name: _texts(value) for name, value in options.items()}
+    return {name: values for name, values in texts.items() if values}
+
+
+def _texts(value: object) -> list[str]:
+    if value is None or value is False:
+        return []
+    if value is True:
+        return ["true"]
+    if isinstance(value, Mapping):
+        return [f"{name}={_text(item)}" for name, item in value.items()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_text(item) for item in value]
+    return [_text(value)]
+
+
 def arguments(options: Mapping[str, object]) -> list[str]:
-    """Options by their Python names as arguments; what is None, False or empty is not given."""
-    given: list[str] = []
-    for name, value in options.items():
+    """Return options by their Python names as arguments of a process."""
+    words: list[str] = []
+    for name, values in given(options).items():
         option = "--" + name.replace("_", "-")
-        if value is True:
-            given.append(option)
-        elif isinstance(value, list | tuple | set | frozenset):
-            given.extend(f"{option}={_text(item)}" for item in value)
-        elif value is not None and value is not False:
-            given.append(f"{option}={_text(value)}")
-    return given
+        words.extend([option] if options[name] is True else (f"{option}={value}" for value in values))
+    return words
 
 
 def _text(value: object) -> str:

@@ -1,6 +1,6 @@
 """The native module. Its public part is exported by `smbscope`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, final
 
@@ -124,11 +124,11 @@ class Analysis(Document):
     def save(self, path: str | PathLike[str]) -> None: ...
     def _repr_html_(self) -> str: ...
 
-def analyze(arguments: Sequence[str]) -> Analysis: ...
-def divide(arguments: Sequence[str], name: str, pieces: Sequence[str], times: str) -> bytes: ...
+def analyze(options: Mapping[str, Sequence[str]], files: Sequence[str]) -> Analysis: ...
+def divide(options: Mapping[str, Sequence[str]], file: str, name: str, pieces: Sequence[str], times: str) -> bytes: ...
 def plan(files: Sequence[bytes]) -> bytes: ...
 def follow(
-    arguments: Sequence[str],
+    options: Mapping[str, Sequence[str]],
     plan: bytes,
     files: Sequence[tuple[str, Sequence[str]]],
     exchanges: str | None,
@@ -136,9 +136,10 @@ def follow(
 ) -> bytes: ...
 def shared_sessions(parts: Sequence[bytes]) -> list[list[int]]: ...
 def merge(
-    arguments: Sequence[str],
+    options: Mapping[str, Sequence[str]],
+    files: Sequence[str],
     plan: bytes,
-    files: Sequence[bytes],
+    divided: Sequence[bytes],
     parts: Sequence[bytes],
     unread: Sequence[str],
 ) -> Analysis: ...

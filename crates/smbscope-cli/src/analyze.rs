@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs = inputs(arguments);
-    let mut watcher = Watcher::new(arguments.common.quiet);
+    let mut watcher = Watcher::new(arguments.common.reading.budget.quiet);
     let options = analysis::narrowed(&inputs, &options(arguments)?, &mut watcher).map_err(error)?;
     if arguments.writes_table() {
         return write_table(arguments, &inputs, &options, &mut watcher);
@@ -68,8 +68,8 @@ pub(crate) struct AnalysisOutcome {
 /// Returns the report on a capture for further processing.
 pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOutcome> {
     let (inputs, options) = (inputs(arguments), options(arguments)?);
-    let analysis =
-        CaptureSetAnalysis::run(&inputs, &options, &mut Watcher::new(arguments.common.quiet)).map_err(error)?;
+    let analysis = CaptureSetAnalysis::run(&inputs, &options, &mut Watcher::new(arguments.common.reading.budget.quiet))
+        .map_err(error)?;
     done(analysis, &options, arguments.format())
 }
 
@@ -94,8 +94,8 @@ pub(crate) fn inputs(arguments: &AnalyzeArguments) -> Vec<CaptureInput> {
 pub(crate) fn options(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOptions> {
     Ok(AnalysisOptions {
         ports: arguments.ports.clone(),
-        memory: arguments.common.memory_bytes(),
-        threads: arguments.common.threads(),
+        memory: arguments.common.reading.budget.memory_bytes(),
+        threads: arguments.common.reading.threads(),
         filter: arguments.filter.clone(),
         episode: arguments.episode,
         what_if: arguments.what_if.clone(),
@@ -180,8 +180,8 @@ pub(crate) fn error(error: analysis::AnalysisError) -> anyhow::Error {
 
 fn text_options(arguments: &AnalyzeArguments, output: &Output) -> ReportTextOptions {
     ReportTextOptions {
-        width: output.width(arguments.common.width),
-        color: output.takes_color(arguments.common.color),
+        width: output.width(arguments.common.layout.width),
+        color: output.takes_color(arguments.common.layout.color),
         top: arguments.top as usize,
         full: arguments.full,
     }

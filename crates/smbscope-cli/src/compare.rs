@@ -66,7 +66,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         CompareFormat::Json => compare::write(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Text => {
-            let (width, color) = (output.width(arguments.common.width), output.takes_color(arguments.common.color));
+            let (width, color) =
+                (output.width(arguments.common.layout.width), output.takes_color(arguments.common.layout.color));
             output.writer().write_all(compare::render(&comparison, width, color).as_bytes())
         }
     };
@@ -95,7 +96,8 @@ fn studies(
         CompareFormat::Json => study::write(&document, output.writer()),
         CompareFormat::Html => html::write_study(&document, output.writer()),
         CompareFormat::Text => {
-            let (width, color) = (output.width(arguments.common.width), output.takes_color(arguments.common.color));
+            let (width, color) =
+                (output.width(arguments.common.layout.width), output.takes_color(arguments.common.layout.color));
             output.writer().write_all(study::render(&document, width, color).as_bytes())
         }
     };

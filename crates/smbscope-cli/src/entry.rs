@@ -1,12 +1,11 @@
 //! Entry point of the command line, for the binary and for the Python package that embeds it.
 
-use crate::arguments::{Verb, parsed};
 use crate::{
     Arguments, BadArguments, CommandEnded, HostSource, InterruptedError, LimitExceeded, analyze, embedding, exit,
     logging, one_line, run, say,
 };
-use clap::Parser as _;
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
+use smbscope_run::options::GivenOptions;
 use std::ffi::OsString;
 
 /// Runs the command line and returns the exit status. `program` is the command and initial arguments that start it
@@ -22,7 +21,7 @@ pub fn main(
     }
     embedding::set_program(program);
     let line = std::iter::once(OsString::from("smbscope")).chain(arguments);
-    let arguments = Arguments::try_parse_from(line).unwrap_or_else(|error| exit(&error));
+    let arguments = Arguments::parse_line(line).unwrap_or_else(|error| exit(&error));
     if let Err(conflict) = arguments.check() {
         exit(&conflict);
     }
@@ -33,14 +32,15 @@ pub fn main(
     run(&arguments).map_or_else(|error| status(&error), |()| 0)
 }
 
-/// Parses the arguments of `analyze` into inputs and options. The error is one line.
-pub fn analysis(arguments: &[OsString]) -> Result<(Vec<CaptureInput>, AnalysisOptions), String> {
-    let line = ["smbscope", "analyze"].map(OsString::from).into_iter().chain(arguments.iter().cloned());
-    let asked = parsed(line).and_then(|verb| match verb {
-        Verb::Analyze(arguments) => Ok((analyze::inputs(&arguments), analyze::options(&arguments)?)),
-        _ => anyhow::bail!("these are not options of analyze"),
-    });
-    asked.map_err(|error| one_line(&error))
+/// Converts options of `analyze` and files into options of an analysis and inputs. The error is one line.
+pub fn analysis(
+    mut options: GivenOptions,
+    files: Vec<OsString>,
+) -> Result<(Vec<CaptureInput>, AnalysisOptions), String> {
+    options.set("files", files);
+    let arguments = options.parse()?;
+    let options = analyze::options(&arguments).map_err(|error| one_line(&error))?;
+    Ok((analyze::inputs(&arguments), options))
 }
 
 /// Prints an error, unless that was done before, and returns the exit status.

@@ -1,6 +1,6 @@
 //! `smbscope launch`: measures repeated launches of a program.
 
-use crate::arguments::{BenchFormat, LaunchArguments, LaunchTarget};
+use crate::arguments::{LaunchArguments, LaunchTarget};
 use crate::bench::{how_it_ended, password, print};
 use crate::interrupt;
 use crate::output::Output;
@@ -11,6 +11,7 @@ use smbscope_model::Nanos;
 use smbscope_report::{bench, span};
 use smbscope_run::files::Sources;
 use smbscope_run::launch::{LaunchObserver, LaunchOptions, OnShare, ProgramFilesLocation, Series, Until};
+use smbscope_run::options::BenchFormat;
 use smbscope_run::{BenchOutcome, Connect, Login, Private, ServerUnderTest, TargetUrl};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -79,9 +80,7 @@ fn files(arguments: &LaunchArguments) -> anyhow::Result<ProgramFilesLocation> {
         Some(LaunchTarget::Target(target)) => ServerUnderTest::Named(target.clone()),
         Some(LaunchTarget::Lab) => ServerUnderTest::Private(Private { launcher: lab::kept()?, ..Private::default() }),
     };
-    let file = arguments.password_file.clone();
-    let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
-    let mut connect = Connect::new(Login::Password, Box::new(password));
+    let mut connect = Connect::new(Login::Password, password::source(arguments.password_file.clone()));
     connect.options = SessionOptions {
         dialect: arguments.dialect,
         signing: arguments.signing,

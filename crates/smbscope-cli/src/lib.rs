@@ -13,6 +13,8 @@ mod embedding;
 mod entry;
 mod fail_if;
 mod interrupt;
+#[cfg(test)]
+mod keywords;
 mod lab;
 mod launch;
 mod logging;
@@ -24,17 +26,15 @@ mod study;
 mod terminal;
 
 pub use arguments::{
-    AnalyzeArguments, AnalyzeFormat, Arguments, ColorChoice, CompareArguments, CompareFormat, CompletionsArguments,
-    ManArguments, Verb,
+    AnalyzeArguments, AnalyzeFormat, Arguments, CompareArguments, CompareFormat, CompletionsArguments, ManArguments,
+    Verb,
 };
-pub use arguments::{
-    BenchArguments, BenchFormat, BenchVerb, CleanArguments, ClusterArguments, ConnectArguments, WorkloadsArguments,
-};
+pub use arguments::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
 pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
-    StatusArguments, StorageArguments, UpArguments,
+    StatusArguments, UpArguments,
 };
-pub use arguments::{KeptOfNames, LaunchArguments, LaunchTarget, RecordArguments, SlimArguments, Think};
+pub use arguments::{KeptOfNames, LaunchArguments, LaunchTarget, RecordArguments, SlimArguments};
 pub use arguments::{StudyArguments, StudyFormat};
 pub use embedding::HostSource;
 pub use entry::{analysis, main};

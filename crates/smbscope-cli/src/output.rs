@@ -1,10 +1,10 @@
 //! Output to a file or to standard output, opened before any work is done.
 
-use crate::arguments::ColorChoice;
 use crate::interrupt;
 use crate::terminal::SanitizingWriter;
 use anyhow::{Context, bail};
 use smbscope_run::files::{self, Destination, Replacement, Sources};
+use smbscope_run::options::ColorChoice;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;

@@ -20,12 +20,13 @@ use std::sync::atomic::Ordering;
 
 pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
-    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
+    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.reading.budget.memory_bytes())?;
     let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let options = AnalyzerOptions { limits: arguments.common.limits(), details: true, ..AnalyzerOptions::default() };
+    let options =
+        AnalyzerOptions { limits: arguments.reading.budget.limits(), details: true, ..AnalyzerOptions::default() };
     let filter = match arguments.episode {
         Some(number) => Some(of_episode(arguments, &inputs, number)?),
         None => arguments.filter.clone(),
@@ -40,8 +41,8 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
             recorder.take(exchange);
         }
     };
-    let threading = if arguments.common.threads() == 1 { Threading::Inline } else { Threading::Workers };
-    let mut progress = ReadProgressBar::new(arguments.common.quiet);
+    let threading = if arguments.reading.threads() == 1 { Threading::Inline } else { Threading::Workers };
+    let mut progress = ReadProgressBar::new(arguments.reading.budget.quiet);
     let sinks = std::slice::from_mut(&mut sink);
     let found = pipeline::run(&mut set, &options, Sharding::None, threading, sinks, |set| {
         progress.show(|| set.progress());
@@ -60,7 +61,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     let result = output.writer().write_all(recording.to_toml().as_bytes());
     output.settle(result)?;
     let recorded = &recording.recorded;
-    if !arguments.common.quiet {
+    if !arguments.reading.budget.quiet {
         if found.without_threads {
             terminal::say(WITHOUT_THREADS);
         }
@@ -72,10 +73,10 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
 
 /// Returns the filter for an episode, numbered as `analyze` lists them for the same captures.
 fn of_episode(arguments: &RecordArguments, inputs: &[CaptureInput], number: u32) -> anyhow::Result<Filter> {
-    let common = &arguments.common;
-    let (filter, memory, threads) = (arguments.filter.clone(), common.memory_bytes(), common.threads());
+    let reading = &arguments.reading;
+    let (filter, memory, threads) = (arguments.filter.clone(), reading.budget.memory_bytes(), reading.threads());
     let options = AnalysisOptions { filter, memory, threads, ..AnalysisOptions::default() };
-    let found = analysis::of_episode(inputs, &options, number, &mut Watcher::new(common.quiet));
+    let found = analysis::of_episode(inputs, &options, number, &mut Watcher::new(reading.budget.quiet));
     found.map(|(filter, _)| filter).map_err(analyze::error)
 }
 

@@ -23,8 +23,8 @@ const KEY_MOST: u64 = 1 << 20;
 
 pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
-    let options = SlimOptions { limits: arguments.common.limits(), anonymize: anonymize(arguments)? };
-    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
+    let options = SlimOptions { limits: arguments.budget.limits(), anonymize: anonymize(arguments)? };
+    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.budget.memory_bytes())?;
     let mut sources = Sources::of_inputs(&inputs);
     arguments.key_file.iter().for_each(|file| sources.add(file));
     let mut output = Output::open(Some(&arguments.output), &sources)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let mut progress = ReadProgressBar::new(arguments.common.quiet);
+    let mut progress = ReadProgressBar::new(arguments.budget.quiet);
     let compress = arguments.output.extension() == Some(OsStr::new("zst"));
     let written = write(&mut set, &options, output.writer(), compress, &mut |set| {
         progress.show(|| set.progress());
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
         }
         Err(error) => return output.settle(Err(error)),
     };
-    if !arguments.common.quiet {
+    if !arguments.budget.quiet {
         let damage = set.captures().iter().filter_map(|info| info.truncated.as_deref());
         damage.for_each(|damage| terminal::say(&format!("warning: {damage}")));
         say(&summary, &arguments.output);

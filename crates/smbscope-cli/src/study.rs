@@ -1,8 +1,6 @@
 //! `smbscope study`: executes the runs of a study and prints the results.
 
-use crate::arguments::{
-    BenchArguments, ClusterArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed,
-};
+use crate::arguments::{LaunchArguments, StudyArguments, StudyFormat, UpArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
 use crate::{BadArguments, bench, embedding, launch, terminal};
@@ -14,6 +12,7 @@ use smbscope_model::Nanos;
 use smbscope_report::bench::BenchDocument;
 use smbscope_report::{listed, quoted, span};
 use smbscope_run::launch::{LaunchOptions, ProgramFilesLocation, Series};
+use smbscope_run::options::{BenchOptions, ClusterOptions};
 use smbscope_run::study::{self, Conductor, PlannedVariant, Study, StudyProgress};
 use smbscope_run::{Bench, Connect, RunOptions, ServerUnderTest, TargetUrl};
 use std::collections::HashMap;
@@ -144,25 +143,17 @@ enum VariantRunOptions {
     Launch(Box<LaunchOptions>),
 }
 
-/// Builds the options of a run by parsing the variant's options like a command line.
-fn options(
-    variant: &PlannedVariant,
-    directory: &Path,
-    cluster: &ClusterArguments,
-) -> anyhow::Result<VariantRunOptions> {
-    let line = ["smbscope".to_owned()].into_iter().chain(variant.options.arguments());
-    match parsed(line)? {
-        Verb::Bench(arguments) => {
-            load(variant, arguments, directory, cluster).map(|options| VariantRunOptions::Load(Box::new(options)))
+/// Builds the options of a run from those of the variant.
+fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterOptions) -> anyhow::Result<VariantRunOptions> {
+    if variant.options.is_launch() {
+        let arguments = variant.options.launch().parse().map_err(anyhow::Error::msg)?;
+        if cluster.address.is_some() {
+            bail!("launches run on this machine only: omit --cluster");
         }
-        Verb::Launch(_) if cluster.address.is_some() => {
-            bail!("launches run on this machine only: omit --cluster")
-        }
-        Verb::Launch(arguments) => {
-            launching(variant, *arguments, directory).map(|options| VariantRunOptions::Launch(Box::new(options)))
-        }
-        _ => bail!("these are not options of bench or launch"),
+        return launching(variant, arguments, directory).map(|options| VariantRunOptions::Launch(Box::new(options)));
     }
+    let options = variant.options.bench().parse().map_err(anyhow::Error::msg)?;
+    load(variant, options, directory, cluster).map(|options| VariantRunOptions::Load(Box::new(options)))
 }
 
 fn launching(variant: &PlannedVariant, arguments: LaunchArguments, directory: &Path) -> anyhow::Result<LaunchOptions> {
@@ -178,24 +169,21 @@ fn launching(variant: &PlannedVariant, arguments: LaunchArguments, directory: &P
 
 fn load(
     variant: &PlannedVariant,
-    arguments: Box<BenchArguments>,
+    options: BenchOptions,
     directory: &Path,
-    ClusterArguments { address, slots }: &ClusterArguments,
+    ClusterOptions { address, slots }: &ClusterOptions,
 ) -> anyhow::Result<RunOptions> {
-    if arguments.other.is_some() {
-        bail!("a target is written as smb://[user@]host/share or file:DIR");
-    }
-    let arguments = BenchArguments { output: Some(directory.to_owned()), quiet: true, ..*arguments };
-    let mut options = bench::run_options(&arguments)?;
+    let over_hosts = options.capture || !options.by.is_empty();
+    let options =
+        BenchOptions { output: Some(directory.to_owned()), title: Some(variant.name.clone()), quiet: true, ..options };
+    let mut options = bench::run_options(options, Some(variant.command()))?;
     if let Some(address) = address {
-        if arguments.capture || !arguments.by.is_empty() {
+        if over_hosts {
             bail!("--capture and --by do not support several hosts: omit them or --cluster");
         }
         // A run that continued with fewer users would not be comparable.
         options.cluster = Some(embedding::hosts(address, *slots, OnLostHost::Stop)?);
     }
-    options.title = Some(variant.name.clone());
-    options.command = Some(variant.command());
     fit(variant, &mut options.server)?;
     Ok(options)
 }
@@ -217,14 +205,8 @@ fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result
 }
 
 fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
-    let line = ["smbscope", "lab", "up"].into_iter().map(str::to_owned).chain(variant.options.lab_arguments());
-    match parsed(line)? {
-        Verb::Lab(arguments) => match arguments.verb {
-            LabVerb::Up(arguments) => Ok(arguments.server.settings()),
-            _ => bail!("these are not options of lab up"),
-        },
-        _ => bail!("these are not options of lab up"),
-    }
+    let arguments: UpArguments = variant.options.lab().parse().map_err(anyhow::Error::msg)?;
+    Ok(arguments.server.settings())
 }
 
 /// Rejects a run that lost a load host.
@@ -239,7 +221,7 @@ fn lost_hosts(document: &BenchDocument) -> anyhow::Result<()> {
 struct Runs<'a> {
     stop: Arc<AtomicBool>,
     quiet: bool,
-    cluster: &'a ClusterArguments,
+    cluster: &'a ClusterOptions,
     /// By target, so that each is asked for once; a user may have different passwords on different servers.
     passwords: Arc<Mutex<HashMap<String, Secret>>>,
 }

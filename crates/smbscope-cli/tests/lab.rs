@@ -262,7 +262,7 @@ fn what_can_not_be_is_one_line() {
             2,
             "the oldest dialect, 3.0, is newer than the newest one, 2.1",
         ),
-        (&["--encrypt", "--max-dialect", "2.1"], 2, "encryption needs 3.0 or newer"),
+        (&["--encryption", "required", "--max-dialect", "2.1"], 2, "encryption needs 3.0 or newer"),
         (&["--users", "60000"], 2, "60000 users need 60000 accounts"),
         (&["--share-folder", "/no/such/folder"], 1, "cannot share /no/such/folder: "),
         (&["--name", "a/b"], 2, "\"a/b\" is not a valid server name"),

@@ -10,6 +10,8 @@ use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, html, json, text};
 use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput};
 use smbscope_run::files::Sources;
+use smbscope_run::options::GivenOptions;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,11 +25,24 @@ pub(crate) struct PyAnalysis {
     asked: Arc<AnalysisRequest>,
 }
 
-/// Analyses captures with the arguments of `smbscope analyze`.
+/// Options by name, each with its values as text.
+pub(crate) type OptionDict = BTreeMap<String, Vec<OsString>>;
+
+/// Parses options of `smbscope analyze`.
+pub(crate) fn parsed(
+    py: Python<'_>,
+    options: &OptionDict,
+    files: Vec<OsString>,
+) -> PyResult<(Vec<CaptureInput>, AnalysisOptions)> {
+    let mut given = GivenOptions::default();
+    options.iter().for_each(|(name, values)| given.set(name, values));
+    py.detach(|| smbscope_cli::analysis(given, files)).map_err(ArgumentError::new_err)
+}
+
+/// Analyses captures with the options of `smbscope analyze`.
 #[pyfunction]
-pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<PyAnalysis>> {
-    let parsed = py.detach(|| smbscope_cli::analysis(&arguments));
-    let (inputs, options) = parsed.map_err(ArgumentError::new_err)?;
+pub(crate) fn analyze(py: Python<'_>, options: OptionDict, files: Vec<OsString>) -> PyResult<Py<PyAnalysis>> {
+    let (inputs, options) = parsed(py, &options, files)?;
     let done = interruptible(py, |stopper| run(&inputs, options, stopper))?;
     PyAnalysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }

@@ -1,40 +1,36 @@
 //! The tasks of `smbscope.cluster`: parts of an analysis, and the load generators of a distributed benchmark. Python
 //! transports their messages, which are bytes.
 
-use crate::analysis::{PyAnalysis, RenderedAnalysis};
+use crate::analysis::{OptionDict, PyAnalysis, RenderedAnalysis, parsed};
 use crate::errors::{ArgumentError, SmbscopeError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smbscope_report::parquet::ParquetExchangeWriter;
 use smbscope_run::Host;
+use smbscope_run::analysis::AnalysisOptions;
 use smbscope_run::analysis::parts::{self, AnalysisPlan, FilePart, HostPairPart, Pieces, SerializedParts};
-use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-fn parsed(py: Python<'_>, arguments: &[OsString]) -> PyResult<(Vec<CaptureInput>, AnalysisOptions)> {
-    py.detach(|| smbscope_cli::analysis(arguments)).map_err(ArgumentError::new_err)
-}
-
 /// Parses options without inputs. The command line requires one, so this adds standard input.
-fn options(py: Python<'_>, mut arguments: Vec<OsString>) -> PyResult<AnalysisOptions> {
-    arguments.extend(["--".into(), "-".into()]);
-    Ok(parsed(py, &arguments)?.1)
+fn without_files(py: Python<'_>, options: &OptionDict) -> PyResult<AnalysisOptions> {
+    Ok(parsed(py, options, vec!["-".into()])?.1)
 }
 
-/// Divides a file by host pairs into pieces, given the arguments of `smbscope analyze`.
+/// Divides a file by host pairs into pieces, given the options of `smbscope analyze`.
 #[pyfunction]
 pub(crate) fn divide<'py>(
     py: Python<'py>,
-    arguments: Vec<OsString>,
+    options: OptionDict,
+    file: OsString,
     name: &str,
     pieces: Vec<PathBuf>,
     times: PathBuf,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (inputs, options) = parsed(py, &arguments)?;
+    let (inputs, options) = parsed(py, &options, vec![file])?;
     let [input] = &inputs[..] else { return Err(ArgumentError::new_err("one file is divided at a time")) };
     let bytes = py.detach(|| Ok(parts::to_bytes(&parts::divide(input, name, &options, &pieces, &times)?)));
     Ok(PyBytes::new(py, &bytes.map_err(|error| of_analysis(&error))?))
@@ -52,14 +48,14 @@ pub(crate) fn plan<'py>(py: Python<'py>, files: Vec<Vec<u8>>) -> PyResult<Bound<
 #[pyfunction]
 pub(crate) fn follow<'py>(
     py: Python<'py>,
-    arguments: Vec<OsString>,
+    options: OptionDict,
     plan: &[u8],
     files: Vec<(PathBuf, Vec<PathBuf>)>,
     exchanges: Option<PathBuf>,
     first_id: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let plan: AnalysisPlan = parts::received(plan, || "the plan".to_owned()).map_err(|error| of_analysis(&error))?;
-    let options = options(py, arguments)?;
+    let options = without_files(py, &options)?;
     let files: Vec<Pieces> = files.into_iter().map(|(times, pieces)| Pieces { times, pieces }).collect();
     let bytes = py.detach(|| followed(&plan, &files, &options, exchanges.as_deref(), first_id));
     Ok(PyBytes::new(py, &bytes.map_err(|error| of_analysis(&error))?))
@@ -86,18 +82,19 @@ pub(crate) fn shared_sessions(parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> 
     groups.map_err(|error| of_analysis(&error))
 }
 
-/// Merges all parts into an analysis, given the arguments of `smbscope analyze`.
+/// Merges all parts into an analysis, given the options of `smbscope analyze`.
 #[pyfunction]
 pub(crate) fn merge(
     py: Python<'_>,
-    arguments: Vec<OsString>,
+    options: OptionDict,
+    files: Vec<OsString>,
     plan: &[u8],
-    files: Vec<Vec<u8>>,
+    divided: Vec<Vec<u8>>,
     parts: Vec<Vec<u8>>,
     unread: Vec<String>,
 ) -> PyResult<Py<PyAnalysis>> {
-    let (inputs, options) = parsed(py, &arguments)?;
-    let arrived = SerializedParts { plan, files: &files, parts: &parts };
+    let (inputs, options) = parsed(py, &options, files)?;
+    let arrived = SerializedParts { plan, files: &divided, parts: &parts };
     let done = py.detach(|| {
         arrived.merged(&unread, &options, |analysis| RenderedAnalysis::from_analysis(analysis, options.clone()))
     });

@@ -16,7 +16,8 @@
 //! # }
 //! ```
 //!
-//! This crate doesn't print, parse command lines or handle signals. To follow a run as it goes, implement
+//! This crate doesn't print, read the command line or handle signals. It declares the options of its commands
+//! ([`options`]). To follow a run as it goes, implement
 //! [`progress::BenchObserver`].
 
 #![forbid(unsafe_code)]
@@ -32,6 +33,7 @@ mod error;
 pub mod files;
 pub mod launch;
 mod metrics;
+pub mod options;
 mod process;
 pub mod record;
 mod server;
@@ -39,7 +41,7 @@ pub mod study;
 
 pub use bench::prepare::clean;
 pub use bench::progress;
-pub use bench::setup::{Cluster, ERRORS_ALLOWED_PERCENT, Hosts, RunOptions};
+pub use bench::setup::{Cluster, Hosts, RunOptions};
 pub use bench::{Bench, BenchOutcome};
 pub use directory::RUN;
 pub use error::{BenchError, one_line};

@@ -1,10 +1,10 @@
 //! The benchmark as a library: options without a command line, on private Samba servers.
 
-use smbscope_load::engine::RampPlan;
-use smbscope_load::workload::Workload;
+use smbscope_lab::Launcher;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
+use smbscope_run::options::BenchOptions;
 use smbscope_run::progress::{BenchObserver, RampSnapshot, Wish};
-use smbscope_run::{Bench, BenchOutcome, Connect, Login, Private, RUN, RunOptions, ServerUnderTest};
+use smbscope_run::{Bench, BenchOutcome, RUN, RunOptions};
 use smbscope_testkit::skip;
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -17,14 +17,15 @@ fn options(users: &str, duration: Duration) -> Option<RunOptions> {
         skip::missing(why);
         return None;
     }
-    let connect = Connect::new(
-        Login::Password,
-        Box::new(|user| Err(format!("a private server tells the password of {user} itself").into())),
-    );
-    let workload = Workload::builtin("echo").expect("it is built in");
-    let users = users.parse().expect("load points");
-    let plan = RampPlan { users, duration, warmup: Duration::ZERO, ..RampPlan::default() };
-    Some(RunOptions { plan, ..RunOptions::new(ServerUnderTest::Private(Private::default()), connect, workload) })
+    let password = |user: &str| Err(format!("a private server tells the password of {user} itself").into());
+    let bench = BenchOptions {
+        workload: "echo".to_owned(),
+        users: Some(users.parse().expect("load points")),
+        duration: Some(duration),
+        warmup: Some(Duration::ZERO),
+        ..BenchOptions::default()
+    };
+    Some(RunOptions::new(bench, Launcher::default(), Box::new(password)).expect("options that fit the workload"))
 }
 
 /// Records the events of a run.
@@ -54,11 +55,11 @@ impl BenchObserver for Watcher {
 
 #[test]
 fn a_run_is_watched_kept_and_told() {
-    let Some(options) = options("1,2", Duration::from_millis(300)) else { return };
+    let Some(mut options) = options("1,2", Duration::from_millis(300)) else { return };
     let folder = tempfile::tempdir().expect("a directory");
     let directory = folder.path().join("run");
-    let bench =
-        Bench::open(RunOptions { directory: Some(directory.clone()), ..options }).expect("a server that answers");
+    options.bench.output = Some(directory.clone());
+    let bench = Bench::open(options).expect("a server that answers");
     assert_eq!(bench.heading().workload, "echo");
     let mut watcher = Watcher::default();
     let BenchOutcome { document, kept } = bench.run(&mut watcher, &AtomicBool::new(false)).expect("a run");

@@ -1,11 +1,13 @@
 """The job: divide each file, follow each part through all files, merge."""
 
+from __future__ import annotations
+
 import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from smbscope import _command, _smbscope
 from smbscope._smbscope import Analysis, ArgumentError, CaptureError, RunError
@@ -20,6 +22,9 @@ try:
 except ImportError as missing:
     message = f"smbscope.cluster needs Ray and pyarrow ({missing}): pip install 'smbscope[ray]'"
     raise ImportError(message) from missing
+
+Options: TypeAlias = dict[str, list[str]]
+"""Options by name, each with its values as text."""
 
 PARTS = 16
 """Parts that the pairs of hosts are divided into, unless it is said otherwise."""
@@ -44,7 +49,7 @@ class Progress:
 
 
 def analyze(
-    files: "Path | Iterable[Path]",
+    files: Path | Iterable[Path],
     *,
     address: str | None = None,
     parts: int = PARTS,
@@ -53,15 +58,17 @@ def analyze(
     task_memory: int = TASK_MEMORY,
     max_retries: int = 3,
     progress: Callable[[Progress], None] | None = None,
-    filter: str | None = None,  # noqa: A002 - the name of the command line
+    # Options of `smbscope analyze`, written by `make keywords`.
     port: int | Sequence[int] = (),
+    filter: str | None = None,  # noqa: A002 - the name of the command line
     interval: str | None = None,
     slow: str | None = None,
     no_findings: bool = False,
-    thresholds: "Path | None" = None,
+    thresholds: Path | None = None,
     beside: str | None = None,
     title: str | None = None,
     memory: int | None = None,
+    # End of the options.
 ) -> Analysis:
     """Analyse captures on a Ray cluster; the report is that of one process, whatever they are divided into.
 
@@ -70,22 +77,11 @@ def analyze(
     left out. `exchanges` is a folder or URI for the exchange table, a Parquet file a part. A file that cannot be read
     is left out and named in the report's warnings. A task whose process dies is tried again `max_retries` times.
     """
+    own = ["files", "address", "parts", "scratch", "exchanges", "task_memory", "max_retries", "progress", "own"]
+    options = _command.given(_command.options(locals(), *own))
     if parts < 1:
         message = f"parts={parts}: there is at least one part"
         raise ArgumentError(message)
-    options = _command.arguments(
-        {
-            "filter": filter,
-            "port": port,
-            "interval": interval,
-            "slow": slow,
-            "no_findings": no_findings,
-            "thresholds": thresholds,
-            "beside": beside,
-            "title": title,
-            "memory": memory,
-        }
-    )
     names = expand(files)
     started = _connect(address)
     try:
@@ -133,13 +129,12 @@ def _times(file: int) -> str:
     return f"{file:05}.times"
 
 
-def _divide(name: str, file: int, parts: int, options: list[str], store: Store) -> tuple[bytes | None, str]:
+def _divide(name: str, file: int, parts: int, options: Options, store: Store) -> tuple[bytes | None, str]:
     """What a file holds beside its pieces; or none, and why it cannot be read."""
     names = [*(_piece(file, part) for part in range(parts)), _times(file)]
     try:
         with fetched(name) as local, store.writing(names) as paths:
-            given = [*options, "--", str(local)]
-            return _smbscope.divide(given, name, [str(path) for path in paths[:-1]], str(paths[-1])), ""
+            return _smbscope.divide(options, str(local), name, [str(path) for path in paths[:-1]], str(paths[-1])), ""
     except CaptureError as error:
         return None, str(error)
     except FileNotFoundError as error:
@@ -147,7 +142,7 @@ def _divide(name: str, file: int, parts: int, options: list[str], store: Store) 
 
 
 def _follow(
-    plan: bytes, files: list[int], group: list[int], options: list[str], store: Store, table: str | None
+    plan: bytes, files: list[int], group: list[int], options: Options, store: Store, table: str | None
 ) -> bytes:
     """What is found about the pairs of hosts of some parts."""
     wanted = [name for file in files for name in [_times(file), *(_piece(file, part) for part in group)]]
@@ -171,7 +166,7 @@ def _table(part: int) -> str:
 class _Job:
     names: list[str]
     parts: int
-    options: list[str]
+    options: Options
     store: Store
     exchanges: str | None
     how: dict[str, Any]
@@ -188,8 +183,8 @@ class _Job:
         held = [part for _, part in files]
         plan = _smbscope.plan(held)
         followed = self._followed(plan, [file for file, _ in files])
-        given = [*self.options, "--", *(self.names[file] for file, _ in files)]
-        return _smbscope.merge(given, plan, held, followed, unread)
+        names = [self.names[file] for file, _ in files]
+        return _smbscope.merge(self.options, names, plan, held, followed, unread)
 
     def _divided(self) -> tuple[list[tuple[int, bytes]], list[str]]:
         """The files that can be read, with what they hold beside their pieces; and why others cannot."""

@@ -1,6 +1,6 @@
 //! Arguments of the commands that convert captures: `smbscope record` and `smbscope slim`.
 
-use super::CommonArguments;
+use super::{BudgetArguments, ReadingArguments};
 use clap::{Args, ValueEnum};
 use smbscope_stats::filter::Filter;
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ pub struct RecordArguments {
     pub name: Option<String>,
 
     #[command(flatten)]
-    pub common: CommonArguments,
+    pub reading: ReadingArguments,
 }
 
 #[derive(Debug, Args)]
@@ -88,7 +88,7 @@ pub struct SlimArguments {
     pub keep: Vec<KeptOfNames>,
 
     #[command(flatten)]
-    pub common: CommonArguments,
+    pub budget: BudgetArguments,
 }
 
 /// Property of names that is kept.

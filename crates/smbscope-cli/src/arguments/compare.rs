@@ -1,11 +1,10 @@
 //! Arguments of `smbscope compare`.
 
-use super::{AnalyzeArguments, Arguments, CommonArguments, Verb, by_ending, dimension};
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, ValueEnum};
+use super::{AnalyzeArguments, CommonArguments, by_ending};
+use clap::{Args, ValueEnum};
 use smbscope_report::compare::RatioLimit;
+use smbscope_run::options::{CommandOptions, dimension};
 use smbscope_stats::Dimension;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -79,27 +78,27 @@ pub struct CompareArguments {
     pub common: CommonArguments,
 }
 
+impl CommandOptions for CompareArguments {
+    fn conflict(&self) -> Option<&'static str> {
+        let sides = self.sides();
+        if sides.iter().any(Vec::is_empty) {
+            Some("`vs` must be between files")
+        } else if sides.len() < 2 {
+            Some("a comparison needs two sides")
+        } else if self.names.len() > sides.len() {
+            Some("there are more names than sides")
+        } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            Some("standard input (-) can be read only once")
+        } else {
+            None
+        }
+    }
+}
+
 impl CompareArguments {
     /// Returns the output format.
     pub(crate) fn format(&self) -> CompareFormat {
         self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(CompareFormat::Text)
-    }
-
-    /// Checks constraints that clap can't express.
-    pub(super) fn check(&self) -> Result<(), clap::Error> {
-        let sides = self.sides();
-        let conflict = if sides.iter().any(Vec::is_empty) {
-            "`vs` must be between files"
-        } else if sides.len() < 2 {
-            "a comparison needs two sides"
-        } else if self.names.len() > sides.len() {
-            "there are more names than sides"
-        } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            "standard input (-) can be read only once"
-        } else {
-            return Ok(());
-        };
-        Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
     }
 
     /// Returns the files of each side: one each, or those between `vs`.
@@ -114,11 +113,8 @@ impl CompareArguments {
 
     /// Returns the arguments for analyzing one of the files.
     pub(crate) fn analysis_of(&self, file: &Path) -> AnalyzeArguments {
-        let line = [OsStr::new("smbscope"), OsStr::new("analyze"), OsStr::new("--"), file.as_os_str()];
-        let Verb::Analyze(defaults) = Arguments::parse_from(line).verb else {
-            unreachable!("the line says analyze");
-        };
-        AnalyzeArguments { ports: self.ports.clone(), by: self.by.clone(), common: self.common.clone(), ..*defaults }
+        let defaults = AnalyzeArguments::of_files([file]);
+        AnalyzeArguments { ports: self.ports.clone(), by: self.by.clone(), common: self.common.clone(), ..defaults }
     }
 }
 

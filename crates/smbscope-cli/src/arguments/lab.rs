@@ -1,11 +1,10 @@
 //! Arguments of `smbscope lab`.
 
-use super::{PossibleValueTable, one_of};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{
-    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops,
-    parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
+    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, parse_bandwidth, parse_delay, parse_loss, parse_size,
 };
+use smbscope_run::options::{CommandOptions, PossibleValueTable, StorageOptions, one_of};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,7 +49,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
-  smbscope lab run --max-dialect 3.0 --encrypt -- ./my-test.sh
+  smbscope lab run --max-dialect 3.0 --encryption required -- ./my-test.sh
 
 Exit status: the command's; 128 plus the number of the signal that ended it; 1 if there was no server.")]
     Run(RunArguments),
@@ -114,6 +113,8 @@ pub struct RunArguments {
     pub command: Vec<OsString>,
 }
 
+impl CommandOptions for UpArguments {}
+
 #[derive(Debug, Args)]
 pub struct StateArguments {
     /// Keep the servers' folders here. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
@@ -136,8 +137,8 @@ pub struct ServerArguments {
     pub signing: ServerSigningPolicy,
 
     /// Require encryption on every share, not only on the share `enc`.
-    #[arg(long, help_heading = "Server")]
-    pub encrypt: bool,
+    #[arg(long, action = ArgAction::Set, value_parser = one_of(ENCRYPTION), default_value = "off", help_heading = "Server")]
+    pub encryption: bool,
 
     /// Grant leases and oplocks.
     #[arg(long, action = ArgAction::Set, value_parser = one_of(ON_OFF), default_value = "on", help_heading = "Server")]
@@ -175,7 +176,7 @@ pub struct ServerArguments {
     ///
     /// If root starts the server, it gets a network namespace whose link delays packets: a capture shows network
     /// time. Otherwise a proxy that terminates TCP delays the data, and a capture at the client shows server time.
-    #[arg(long, value_name = "TIME", value_parser = parse_delay, help_heading = "Impairments")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_delay, help_heading = "Impairments")]
     pub delay: Option<Duration>,
 
     /// Limit the bandwidth in each direction: 100mbit, 1gbit. [default: unlimited]
@@ -204,32 +205,7 @@ pub struct ServerArguments {
     pub disk: Option<u64>,
 
     #[command(flatten)]
-    pub storage: StorageArguments,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct StorageArguments {
-    /// Add this latency to every read, write and flush of the private server's storage: 8ms, 100us.
-    ///
-    /// The share is then a FUSE file system that bypasses the page cache; names and attributes stay fast. Requires
-    /// /dev/fuse, and root or fusermount3.
-    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_storage_latency, help_heading = "Slow storage")]
-    pub storage_latency: Option<Duration>,
-
-    /// Limit the private server's storage to N reads, writes and flushes per second: 120. Further requests are
-    /// queued.
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = parse_iops, help_heading = "Slow storage")]
-    pub storage_iops: Option<u32>,
-
-    /// Limit the private server's storage to this number of bytes per second: 150MB/s.
-    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
-    pub storage_bandwidth: Option<u64>,
-}
-
-impl StorageArguments {
-    pub fn settings(&self) -> Storage {
-        Storage { latency: self.storage_latency, iops: self.storage_iops, bandwidth: self.storage_bandwidth }
-    }
+    pub storage: StorageOptions,
 }
 
 impl ServerArguments {
@@ -238,7 +214,7 @@ impl ServerArguments {
             min_dialect: self.min_dialect,
             max_dialect: self.max_dialect,
             signing: self.signing,
-            encrypt: self.encrypt,
+            encrypt: self.encryption,
             leases: self.leases,
             read_only: self.read_only,
             users: self.users,
@@ -262,6 +238,9 @@ const SIGNING: &PossibleValueTable<ServerSigningPolicy> = &[
     ("on", "If the client requests it", ServerSigningPolicy::On),
     ("required", "Always", ServerSigningPolicy::Required),
 ];
+
+const ENCRYPTION: &PossibleValueTable<bool> =
+    &[("off", "Only on the share `enc`", false), ("required", "On every share", true)];
 
 const ON_OFF: &PossibleValueTable<bool> = &[("on", "Yes", true), ("off", "No", false)];
 

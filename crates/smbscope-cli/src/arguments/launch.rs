@@ -1,12 +1,13 @@
 //! Arguments of `smbscope launch`.
 
-use super::bench::{DIALECTS, ENCRYPTION, SIGNING};
-use super::{BenchFormat, ColorChoice, PossibleValueTable, one_of};
 use clap::Args;
 use smbscope_client::{ClientSigningPolicy, Encryption};
 use smbscope_model::{Dialect, units};
 use smbscope_run::TargetUrl;
 use smbscope_run::launch::{LAUNCHES_MAX, Mounter};
+use smbscope_run::options::{
+    BenchFormat, ColorChoice, CommandOptions, DIALECTS, ENCRYPTION, PossibleValueTable, SIGNING, one_of,
+};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -147,9 +148,8 @@ impl FromStr for LaunchTarget {
     }
 }
 
-impl LaunchArguments {
-    /// Returns an error message for options that would be ignored.
-    pub(super) fn conflict(&self) -> Option<&'static str> {
+impl CommandOptions for LaunchArguments {
+    fn conflict(&self) -> Option<&'static str> {
         let on_share = matches!(&self.target, Some(LaunchTarget::Lab | LaunchTarget::Target(TargetUrl::Share(_))));
         let in_folder = matches!(&self.target, Some(LaunchTarget::Target(TargetUrl::Folder(_))));
         if self.server.is_some() && !in_folder {

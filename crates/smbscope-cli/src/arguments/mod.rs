@@ -8,22 +8,23 @@ mod lab;
 mod launch;
 mod study;
 
-pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, Think, WorkloadsArguments};
+pub use bench::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
 pub use captures::{KeptOfNames, RecordArguments, SlimArguments};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
-use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use compare::{CompareArguments, CompareFormat};
 pub use lab::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
-    StatusArguments, StorageArguments, UpArguments,
+    StatusArguments, UpArguments,
 };
 pub use launch::{LaunchArguments, LaunchTarget};
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{MemoryBudget, Nanos, Role};
 use smbscope_report::{FailIf, Slow};
+use smbscope_run::options::{ColorChoice, CommandOptions, GivenOptions, dimension, named};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, SliceSortKey};
 use std::ffi::OsString;
@@ -44,54 +45,32 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// Parses a command line.
+    pub(crate) fn parse_line(line: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+        let mut command = Arguments::command();
+        let matches = command.try_get_matches_from_mut(line)?;
+        let mut arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        if let (Verb::Bench(bench), Some((name, matches))) = (&mut arguments.verb, matches.subcommand())
+            && let Some(command) = command.find_subcommand(name)
+        {
+            bench.given = GivenOptions::from_matches(command, matches);
+        }
+        Ok(arguments)
+    }
+
     /// Checks constraints that clap can't express.
     pub fn check(&self) -> Result<(), clap::Error> {
-        let arguments = match &self.verb {
-            Verb::Analyze(arguments) => arguments,
+        let conflict = match &self.verb {
+            Verb::Analyze(arguments) => arguments.conflict(),
             Verb::Bench(arguments) => return arguments.check(),
-            Verb::Compare(arguments) => return arguments.check(),
-            Verb::Launch(arguments) => {
-                let conflict = arguments.conflict();
-                let error = |what| Err(Arguments::command().error(ErrorKind::ArgumentConflict, what));
-                return conflict.map_or(Ok(()), error);
-            }
+            Verb::Compare(arguments) => arguments.conflict(),
+            Verb::Launch(arguments) => arguments.conflict(),
             Verb::Lab(_) | Verb::Record(_) | Verb::Slim(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => {
-                return Ok(());
+                None
             }
         };
-        let conflict = if arguments.classic && arguments.format() != AnalyzeFormat::Text {
-            "--classic is a layout of the text report; it goes with --format text"
-        } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            "standard input (-) can be read only once"
-        } else if arguments.classic && arguments.slices() {
-            "--classic is the layout of 1997, which has no slices; omit --classic or --by"
-        } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == AnalyzeFormat::Csv) {
-            "--interval sets the time line, which only the text report and --format json contain"
-        } else if !arguments.fail_if.is_empty() && arguments.writes_table() {
-            "--fail-if needs a report, not the exchange table; use --format text, json or html"
-        } else if arguments.no_findings && arguments.fail_if.iter().any(FailIf::needs_answer) {
-            "--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them"
-        } else if arguments.csv_raw && arguments.format() != AnalyzeFormat::Csv {
-            "--csv-raw goes with --format csv"
-        } else {
-            return Ok(());
-        };
-        Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
-    }
-}
-
-/// Parses a command line. The error is one line.
-pub(crate) fn parsed<T: Into<OsString> + Clone>(line: impl Iterator<Item = T>) -> anyhow::Result<Verb> {
-    let arguments = Arguments::try_parse_from(line).and_then(|arguments| arguments.check().map(|()| arguments));
-    match arguments {
-        Ok(arguments) => Ok(arguments.verb),
-        Err(error) => {
-            let text = error.to_string();
-            // Omit the usage line, which describes another command.
-            let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-            let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
-            anyhow::bail!("{}", said.join("; ").trim_start_matches("error: "))
-        }
+        let error = |what| Err(Arguments::command().error(ErrorKind::ArgumentConflict, what));
+        conflict.map_or(Ok(()), error)
     }
 }
 
@@ -293,6 +272,15 @@ pub struct AnalyzeArguments {
 
 #[derive(Debug, Clone, Args)]
 pub struct CommonArguments {
+    #[command(flatten)]
+    pub layout: LayoutArguments,
+
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct LayoutArguments {
     /// Use colour.
     #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
@@ -300,13 +288,22 @@ pub struct CommonArguments {
     /// Set the width of the text report in columns. [default: the terminal's]
     #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
     pub width: Option<u16>,
+}
 
+#[derive(Debug, Clone, Args)]
+pub struct ReadingArguments {
     /// Follow connections on N threads, plus one that reads; 1 does everything on one thread. [default: all cores]
     ///
     /// The result does not depend on it.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
+    #[command(flatten)]
+    pub budget: BudgetArguments,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct BudgetArguments {
     /// Memory budget in MiB for connection state (connections, outstanding requests, names), and again for the
     /// windows of decompressors.
     ///
@@ -320,7 +317,7 @@ pub struct CommonArguments {
     pub quiet: bool,
 }
 
-impl CommonArguments {
+impl BudgetArguments {
     /// Returns the memory budget in bytes.
     pub fn memory_bytes(&self) -> usize {
         (self.memory as usize) << 20
@@ -329,7 +326,9 @@ impl CommonArguments {
     pub fn limits(&self) -> MemoryBudget {
         MemoryBudget::for_memory(self.memory_bytes())
     }
+}
 
+impl ReadingArguments {
     /// Returns the number of threads, by default one per core.
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -337,7 +336,36 @@ impl CommonArguments {
     }
 }
 
+impl CommandOptions for AnalyzeArguments {
+    fn conflict(&self) -> Option<&'static str> {
+        if self.classic && self.format() != AnalyzeFormat::Text {
+            Some("--classic is a layout of the text report; it goes with --format text")
+        } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            Some("standard input (-) can be read only once")
+        } else if self.classic && self.slices() {
+            Some("--classic is the layout of 1997, which has no slices; omit --classic or --by")
+        } else if self.interval.is_some() && (self.classic || self.format() == AnalyzeFormat::Csv) {
+            Some("--interval sets the time line, which only the text report and --format json contain")
+        } else if !self.fail_if.is_empty() && self.writes_table() {
+            Some("--fail-if needs a report, not the exchange table; use --format text, json or html")
+        } else if self.no_findings && self.fail_if.iter().any(FailIf::needs_answer) {
+            Some("--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them")
+        } else if self.csv_raw && self.format() != AnalyzeFormat::Csv {
+            Some("--csv-raw goes with --format csv")
+        } else {
+            None
+        }
+    }
+}
+
 impl AnalyzeArguments {
+    /// Returns arguments with nothing but files.
+    pub(crate) fn of_files<F: Into<OsString>>(files: impl IntoIterator<Item = F>) -> AnalyzeArguments {
+        let mut given = GivenOptions::default();
+        given.set("files", files);
+        given.parse().expect("no option is required")
+    }
+
     /// Returns the output format.
     pub fn format(&self) -> AnalyzeFormat {
         self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(AnalyzeFormat::Text)
@@ -357,10 +385,6 @@ impl AnalyzeArguments {
 /// Returns the format named by the extension of the output file.
 fn by_ending<F: ValueEnum>(output: Option<&Path>) -> Option<F> {
     F::from_str(output?.extension()?.to_str()?, true).ok()
-}
-
-fn dimension() -> impl TypedValueParser<Value = Dimension> {
-    named(Dimension::ALL.map(|dimension| (dimension.name(), dimension)))
 }
 
 fn sort() -> impl TypedValueParser<Value = SliceSortKey> {
@@ -391,17 +415,6 @@ pub enum AnalyzeFormat {
     Parquet,
 }
 
-/// Use of colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -430,40 +443,6 @@ pub struct ManArguments {
     /// Write all pages into this directory, creating it if necessary, instead of printing one.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct ClusterArguments {
-    /// Run the users on the hosts of this Ray cluster: `HOST:PORT`, `auto` for a running one, or `local` for this
-    /// machine.
-    ///
-    /// Requires the Python package: `pip install 'smbscope[ray]'`. Passwords are sent to the hosts through Ray.
-    #[arg(hide_short_help = true, long = "cluster", value_name = "ADDRESS", help_heading = "Cluster")]
-    pub address: Option<String>,
-
-    /// Start N load generators on each host of the cluster.
-    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Cluster")]
-    pub slots: u16,
-}
-
-/// Accepted names, each with its help text and value.
-type PossibleValueTable<T> = [(&'static str, &'static str, T)];
-
-/// Returns a parser for the names of a table.
-fn one_of<T: Clone + Send + Sync + 'static>(table: &'static PossibleValueTable<T>) -> impl TypedValueParser<Value = T> {
-    named(table.iter().map(|(name, help, value)| (PossibleValue::new(*name).help(*help), value.clone())))
-}
-
-/// Returns a parser for names without help texts.
-fn named<T: Clone + Send + Sync + 'static>(
-    values: impl IntoIterator<Item = (impl Into<PossibleValue>, T)>,
-) -> impl TypedValueParser<Value = T> {
-    let (names, values): (Vec<PossibleValue>, Vec<T>) =
-        values.into_iter().map(|(name, value)| (name.into(), value)).unzip();
-    PossibleValuesParser::new(names.clone()).map(move |given: String| {
-        let place = names.iter().position(|name| name.get_name() == given);
-        values[place.expect("clap lets no other name pass")].clone()
-    })
 }
 
 #[cfg(test)]

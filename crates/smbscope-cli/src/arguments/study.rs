@@ -1,7 +1,7 @@
 //! Arguments of `smbscope study`.
 
-use super::{ClusterArguments, ColorChoice};
 use clap::{Args, ValueEnum};
+use smbscope_run::options::{ClusterOptions, ColorChoice};
 use smbscope_run::study::RUNS_OF_A_VARIANT_MAX;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub struct StudyArguments {
     pub repetitions: Option<u32>,
 
     #[command(flatten)]
-    pub cluster: ClusterArguments,
+    pub cluster: ClusterOptions,
 
     /// List the runs, and the commands that the file runs around them, without running anything.
     #[arg(long)]

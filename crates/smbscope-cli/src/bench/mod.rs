@@ -4,17 +4,17 @@ mod dashboard;
 mod options;
 pub(crate) mod password;
 
-use crate::arguments::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments};
+use crate::arguments::{BenchArguments, BenchVerb, CleanArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
 use crate::terminal::say;
 use anyhow::bail;
 use dashboard::{Choice, ProgressDisplay};
-use options::connect;
 pub(crate) use options::run_options;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
 use smbscope_report::{counted, html, listed};
+use smbscope_run::options::{BenchFormat, BenchOptions};
 use smbscope_run::{Bench, BenchError, BenchOutcome};
 use std::io;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     match &arguments.other {
         Some(BenchVerb::Clean(arguments)) => clean(arguments),
         Some(BenchVerb::Workloads(arguments)) => workloads(arguments.name.as_deref()),
-        None => measure(arguments),
+        None => measure(&arguments.options, options::to_repeat(&arguments.given)),
     }
 }
 
-fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
-    let options = run_options(arguments)?;
+fn measure(arguments: &BenchOptions, command: Option<String>) -> anyhow::Result<()> {
+    let options = run_options(arguments.clone(), command)?;
     let mut output = Output::open(None, &options.sources)?;
     if arguments.format == BenchFormat::Html {
         output.refuse_terminal("HTML")?;
@@ -102,7 +102,7 @@ fn workloads(name: Option<&str>) -> anyhow::Result<()> {
     Output::stdout()?.print(&text)
 }
 
-fn choice(arguments: &BenchArguments) -> Choice {
+fn choice(arguments: &BenchOptions) -> Choice {
     match (arguments.quiet, arguments.plain) {
         (true, _) => Choice::Quiet,
         (_, true) => Choice::Plain,
@@ -112,8 +112,9 @@ fn choice(arguments: &BenchArguments) -> Choice {
 
 /// Removes the files that bench created on a share, and nothing else.
 fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
-    let ConnectArguments { prepare_timeout, .. } = arguments.connect;
-    let cleaned = smbscope_run::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;
+    let options = &arguments.connect;
+    let connect = options.connect(password::source(options.password_file.clone()));
+    let cleaned = smbscope_run::clean(&arguments.target, &connect, options.prepare_timeout)?;
     match cleaned.removed {
         0 if cleaned.left.count > 0 => {}
         0 => say(&format!("there is nothing to remove at {}", arguments.target)),

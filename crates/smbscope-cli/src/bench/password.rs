@@ -4,16 +4,21 @@
 use anyhow::{Context, bail};
 use smbscope_client::Secret;
 use smbscope_report::clean;
-use smbscope_run::PASSWORD_VARIABLE;
+use smbscope_run::{PASSWORD_VARIABLE, Passwords};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum length of the first line of a password file. Windows accepts passwords of 256 characters.
 const PASSWORD_LINE_MAX: u64 = 4 << 10;
 
+/// Returns a function that reads passwords.
+pub(crate) fn source(file: Option<PathBuf>) -> Box<Passwords> {
+    Box::new(move |user| Ok(read(user, file.as_deref())?))
+}
+
 /// Returns the password of `user`: the first line of the file, the variable, or a typed answer.
-pub(crate) fn read(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
+fn read(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
     if let Some(file) = file {
         let name = file.display();
         let line = first_line_of(file).with_context(|| format!("cannot read the password file {name}"))?;

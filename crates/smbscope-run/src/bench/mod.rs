@@ -2,6 +2,7 @@
 //!
 //! `prepare` creates the workload's files, `ramp` runs the load points, and `results` describes and stores them.
 
+pub(crate) mod options;
 pub(crate) mod prepare;
 pub mod progress;
 mod ramp;
@@ -46,7 +47,7 @@ impl Bench {
     pub fn open(mut options: RunOptions) -> Result<Bench, BenchError> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
-        let directory = options.directory.as_deref().map(open).transpose()?;
+        let directory = options.bench.output.as_deref().map(open).transpose()?;
         let site = Site::open(&options.server, &options.connect)?;
         if site.options.folder.is_some() {
             adapt_to_folder(&mut options)?;
@@ -67,17 +68,17 @@ impl Bench {
     /// far if `stop` is set or the observer asks for it.
     pub fn run(self, progress: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
         let Bench { setup, directory, fleet } = self;
-        if let Some(within) = setup.options.prepare {
+        if let Some(within) = setup.options.bench.prepare_within() {
             prepare::create_files(&setup, within, progress, stop)?;
         }
         let bytes = if setup.options.workload.has_queues() { SnapLength::All } else { SnapLength::First512 };
-        let captures = Captures::new(setup.site.options.address, setup.options.capture.then_some(bytes));
+        let captures = Captures::new(setup.site.options.address, setup.options.bench.capture.then_some(bytes));
         if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
         }
         let (address, lab) = (setup.site.options.address, setup.site.lab_record());
         tracing::info!(server = %address, private = lab.is_some(), "the load begins");
-        let metrics = Metrics::new(address, lab, setup.options.server_metrics.as_ref());
+        let metrics = Metrics::new(address, lab, setup.options.bench.server_metrics.as_ref());
         let mut keeper = RunResultWriter::new(&setup, directory, &metrics)?;
         let measured = ramp::run(&setup, fleet, captures, &mut keeper, progress, stop)?;
         let document = setup.document(measured);
@@ -89,7 +90,7 @@ impl Bench {
 /// Gives each user of a local folder a thread, because file system calls block. Refuses options that need SMB.
 fn adapt_to_folder(options: &mut RunOptions) -> Result<(), BenchError> {
     let RampPlan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
-    let of_smb = match (options.capture, *connections_per_session) {
+    let of_smb = match (options.bench.capture, *connections_per_session) {
         (true, _) => Some("--capture needs packets"),
         (_, 2..) => Some("several connections a session are of SMB 3"),
         _ => None,

@@ -49,12 +49,26 @@ pub(crate) fn create_files(
             }
         }
     };
-    runtime.block_on(async {
+    let prepared: Result<(), BenchError> = runtime.block_on(async {
         tokio::select! {
             prepared = prepare::prepare(&setup.site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
             () = stopped => Err(BenchError::Interrupted),
         }
-    })
+    });
+    prepared?;
+    settle(setup.options.bench.settle.unwrap_or_default(), &mut **watcher.borrow_mut(), stop)
+}
+
+fn settle(time: Duration, watcher: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<(), BenchError> {
+    let begun = Instant::now();
+    while let left = time.saturating_sub(begun.elapsed())
+        && !left.is_zero()
+    {
+        if stop.load(Ordering::Relaxed) || watcher.wait(Instant::now() + left.min(LOOK)) == Wish::Stop {
+            return Err(BenchError::Interrupted);
+        }
+    }
+    Ok(())
 }
 
 pub fn clean(target: &TargetUrl, connect: &Connect, within: Duration) -> Result<CleanupResult, BenchError> {
@@ -62,4 +76,18 @@ pub fn clean(target: &TargetUrl, connect: &Connect, within: Duration) -> Result<
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(BenchError::system("runtime for the client"))?;
     Ok(runtime.block_on(prepare::clean(&site.options, &site.directory, SESSIONS, within, &mut |_| {}))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settling_takes_its_time_unless_the_run_is_stopped() {
+        let (begun, time) = (Instant::now(), Duration::from_millis(150));
+        settle(time, &mut (), &AtomicBool::new(false)).unwrap();
+        assert!(begun.elapsed() >= time);
+        let stopped = settle(Duration::from_secs(3_600), &mut (), &AtomicBool::new(true));
+        assert!(matches!(stopped, Err(BenchError::Interrupted)), "{stopped:?}");
+    }
 }

@@ -75,7 +75,7 @@ impl Setup {
         }
         let document = BenchDocument {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
-            title: self.options.title.clone(),
+            title: self.options.bench.title.clone(),
             answer: Answer::default(),
             target: self.site.described(&self.facts),
             workload: self.workload(),
@@ -88,7 +88,7 @@ impl Setup {
             warnings,
             invocation: self.options.command.clone().map(|command| bench::Invocation {
                 command,
-                directory: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
+                directory: self.options.bench.output.as_ref().map(|directory| directory.display().to_string()),
             }),
             launch: None,
         };
@@ -134,8 +134,8 @@ impl Setup {
             busy_poll: self.options.plan.busy_poll,
             passes: self.options.plan.limits.passes,
             connects_per_second: Some(connects.rate),
-            max_errors_percent: Some(self.options.max_errors_percent),
-            capture: self.options.capture,
+            max_errors_percent: Some(self.options.bench.max_errors),
+            capture: self.options.bench.capture,
         }
     }
 }

@@ -1,16 +1,15 @@
 //! The options of a run, and everything else that stays the same while it goes on.
 
 use crate::BenchError;
+use crate::bench::options::{BenchOptions, OptionsError};
 use crate::files::Sources;
-use crate::metrics::Exporter;
-use crate::server::{Connect, ServerUnderTest, Site};
+use crate::server::{Connect, Passwords, ServerUnderTest, Site};
 use smbscope_client::SessionParameters;
+use smbscope_lab::Launcher;
 use smbscope_load::engine::{Criterion, Fleet, Host, LoadWork, OnLostHost, RampPlan, Search};
 use smbscope_load::workload::{Script, UserSeat, Workload};
 use smbscope_model::Timestamp;
 use std::fmt;
-use std::path::PathBuf;
-use std::time::Duration;
 
 pub(crate) struct Setup {
     pub(crate) options: RunOptions,
@@ -55,55 +54,42 @@ impl Setup {
     }
 }
 
-const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-
-pub const ERRORS_ALLOWED_PERCENT: f64 = 1.0;
-
+/// Options of `bench`, and what they stand for on this machine.
 #[derive(Debug)]
 pub struct RunOptions {
+    pub bench: BenchOptions,
     pub server: ServerUnderTest,
     pub connect: Connect,
     pub workload: Workload,
     pub plan: RampPlan,
     /// Criterion and range of a capacity search. `None` runs the load points of the plan.
     pub capacity: Option<(Criterion, Search)>,
-    /// Time limit for creating the workload's files. `None` uses the files that are already there.
-    pub prepare: Option<Duration>,
     /// Load hosts. `None` generates the load on this machine.
     pub cluster: Option<Cluster>,
-    pub capture: bool,
-    pub max_errors_percent: f64,
-    /// Exporter that provides the server's metrics. `None` reads this machine's counters if the server runs here.
-    pub server_metrics: Option<Exporter>,
-    /// Run directory. `None` keeps no files.
-    pub directory: Option<PathBuf>,
     /// Input files of the run, which its output must not overwrite.
     pub sources: Sources,
-    pub title: Option<String>,
     /// Shell-quoted command line that started the run, without the options for load points, schedule and results. The
     /// report builds its suggested next commands from it.
     pub command: Option<String>,
 }
 
 impl RunOptions {
-    /// Creates options with the default plan; the workload's files are created first.
-    pub fn new(server: ServerUnderTest, connect: Connect, workload: Workload) -> RunOptions {
-        RunOptions {
-            server,
-            connect,
+    /// Reads the workload, and checks that the options fit it. `launcher` starts a private server if there is no
+    /// target.
+    pub fn new(bench: BenchOptions, launcher: Launcher, password: Box<Passwords>) -> Result<RunOptions, OptionsError> {
+        let workload = bench.workload()?;
+        bench.fits(&workload)?;
+        Ok(RunOptions {
+            server: bench.server(launcher),
+            connect: bench.connect.connect(password),
+            plan: bench.plan(&workload),
             workload,
-            plan: RampPlan::default(),
-            capacity: None,
-            prepare: Some(PREPARE_TIMEOUT),
+            capacity: bench.capacity(),
             cluster: None,
-            capture: false,
-            max_errors_percent: ERRORS_ALLOWED_PERCENT,
-            server_metrics: None,
-            directory: None,
-            sources: Sources::default(),
-            title: None,
+            sources: bench.sources(),
             command: None,
-        }
+            bench,
+        })
     }
 }
 

@@ -405,8 +405,8 @@ pub struct PlannedVariant {
 
 impl PlannedVariant {
     pub fn command(&self) -> String {
-        let run = format!("smbscope{}", words(&self.options.arguments()));
-        match (self.options.target(), words(&self.options.lab_arguments())) {
+        let run = format!("smbscope{}", words(&self.options.words()));
+        match (self.options.target(), words(&self.options.lab_words())) {
             (None, lab) if !lab.is_empty() => format!("{run} (lab{lab})"),
             _ => run,
         }

@@ -1,9 +1,9 @@
 //! Options of `smbscope bench`, `smbscope launch` and `smbscope lab up` as written in a study file.
 
+use crate::options::GivenOptions;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use toml::{Table, Value};
-
-type OptionValues = BTreeMap<String, Vec<String>>;
 
 const OWN: [&str; 10] =
     ["output", "format", "title", "quiet", "plain", "full", "color", "width", "set", "find-capacity"];
@@ -12,13 +12,13 @@ const COMMAND: &str = "command";
 const REPETITIONS: &str = "repetitions";
 const PRIVATE: &str = "lab";
 
-/// Options of a run as on the command line. Later ones replace earlier ones.
+/// Options of a run by name. Later ones replace earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VariantOptions {
-    bench: OptionValues,
-    launch: OptionValues,
+    bench: GivenOptions,
+    launch: GivenOptions,
     /// Empty unless a private server with options is needed.
-    lab: OptionValues,
+    lab: GivenOptions,
     set: BTreeMap<String, String>,
 }
 
@@ -72,84 +72,109 @@ impl VariantOptions {
     /// Merges two sets of options. `others` take precedence.
     pub fn with(&self, others: &VariantOptions) -> VariantOptions {
         let mut all = self.clone();
-        all.bench.extend(others.bench.clone());
-        all.launch.extend(others.launch.clone());
-        all.lab.extend(others.lab.clone());
         all.set.extend(others.set.clone());
-        all
+        VariantOptions {
+            bench: all.bench.with(&others.bench),
+            launch: all.launch.with(&others.launch),
+            lab: all.lab.with(&others.lab),
+            set: all.set,
+        }
     }
 
     pub fn at(&self, target: &str) -> VariantOptions {
         let mut all = self.clone();
         for options in [&mut all.bench, &mut all.launch] {
-            options.insert("target".to_owned(), vec![target.to_owned()]);
+            options.set("target", [target]);
         }
         all
     }
 
     pub(super) fn without_lab(&self) -> VariantOptions {
-        VariantOptions { lab: OptionValues::new(), ..self.clone() }
+        VariantOptions { lab: GivenOptions::default(), ..self.clone() }
     }
 
     pub fn is_launch(&self) -> bool {
-        self.launch.contains_key(COMMAND)
+        self.launch.contains(COMMAND)
     }
 
     pub fn target(&self) -> Option<&str> {
         let options = if self.is_launch() { &self.launch } else { &self.bench };
-        let target = options.get("target").and_then(|target| target.first()).map(String::as_str);
+        let target = options.values("target").first().and_then(|target| target.to_str());
         target.filter(|target| !self.is_launch() || *target != PRIVATE)
     }
 
     pub fn lab_option(&self) -> Option<&str> {
-        self.lab.keys().next().map(String::as_str)
+        self.lab.iter().next().map(|(name, _)| name)
     }
 
-    pub fn bench_arguments(&self) -> Vec<String> {
+    /// Returns the options of the load, including the parameters of the workload.
+    pub fn bench(&self) -> GivenOptions {
+        let mut bench = self.bench.clone();
+        bench.set("set", self.set.iter().map(|(name, value)| format!("{name}={value}")));
+        bench
+    }
+
+    /// Returns the options of the launch, one unless the study says otherwise.
+    pub fn launch(&self) -> GivenOptions {
+        let mut once = GivenOptions::default();
+        once.set(REPETITIONS, ["1"]);
+        once.with(&self.launch)
+    }
+
+    /// Returns the options of the private server.
+    pub fn lab(&self) -> &GivenOptions {
+        &self.lab
+    }
+}
+
+/// The commands that do the same as a run, for people to read and repeat.
+impl VariantOptions {
+    pub(super) fn words(&self) -> Vec<String> {
+        let (verb, words) = match self.is_launch() {
+            true => ("launch", self.launch_words()),
+            false => ("bench", self.bench_words()),
+        };
+        [verb.to_owned()].into_iter().chain(words).collect()
+    }
+
+    pub(super) fn bench_words(&self) -> Vec<String> {
         let target = self.target().map(str::to_owned);
         let options = self.bench.iter().filter(|(name, _)| *name != "target");
         let set = self.set.iter().map(|(name, value)| format!("--set={name}={value}"));
         options.flat_map(written).chain(set).chain(target).collect()
     }
 
-    pub fn launch_arguments(&self) -> Vec<String> {
-        let once = (!self.launch.contains_key(REPETITIONS)).then(|| format!("--{REPETITIONS}=1"));
+    fn launch_words(&self) -> Vec<String> {
+        let once = (!self.launch.contains(REPETITIONS)).then(|| format!("--{REPETITIONS}=1"));
         let options = self.launch.iter().filter(|(name, _)| *name != COMMAND).flat_map(written);
-        let command = self.launch.get(COMMAND).into_iter().flatten().cloned();
+        let command = self.launch.values(COMMAND).iter().map(|word| word.to_string_lossy().into_owned());
         once.into_iter().chain(options).chain(["--".to_owned()]).chain(command).collect()
     }
 
-    pub fn arguments(&self) -> Vec<String> {
-        let (verb, arguments) = match self.is_launch() {
-            true => ("launch", self.launch_arguments()),
-            false => ("bench", self.bench_arguments()),
-        };
-        [verb.to_owned()].into_iter().chain(arguments).collect()
-    }
-
-    pub fn lab_arguments(&self) -> Vec<String> {
+    pub(super) fn lab_words(&self) -> Vec<String> {
         self.lab.iter().flat_map(written).collect()
     }
 }
 
-fn named(table: &Table) -> Result<OptionValues, String> {
-    let values = |(name, value): (&String, &Value)| {
+fn named(table: &Table) -> Result<GivenOptions, String> {
+    let mut options = GivenOptions::default();
+    for (name, value) in table {
         let values = match value {
             Value::Table(_) => return Err(format!("the option {name} has a value or a list of values")),
             Value::Array(values) => values.iter().map(plain).collect(),
             value => vec![plain(value)],
         };
-        match name.strip_prefix("--") {
-            Some(bare) => Err(format!("options are written without --: {bare}")),
-            None => Ok((name.replace('_', "-"), values)),
+        if let Some(bare) = name.strip_prefix("--") {
+            return Err(format!("options are written without --: {bare}"));
         }
-    };
-    table.iter().map(values).collect()
+        options.set(name, values);
+    }
+    Ok(options)
 }
 
 /// Formats an option for the command line. A switch that is on has no value; one that is off is left out.
-fn written((name, values): (&String, &Vec<String>)) -> Vec<String> {
-    let one = |value: &String| match value.as_str() {
+fn written((name, values): (&str, &[OsString])) -> Vec<String> {
+    let one = |value: &OsString| match value.to_string_lossy().as_ref() {
         "true" => Some(format!("--{name}")),
         "false" => None,
         value => Some(format!("--{name}={value}")),

@@ -78,9 +78,9 @@ fn every_setting_goes_with_every_other_and_later_ones_replace_earlier_ones() {
     let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
     assert_eq!(names, ["old, dialect 2.1", "old, dialect 3.1.1", "new, dialect 2.1", "new, dialect 3.1.1"]);
     assert_eq!(variants[3].folder, "04-new-dialect-3.1.1");
-    assert_eq!(variants[3].options.bench_arguments(), ["--dialect=3.1.1", "--users=4"]);
-    assert_eq!(variants[3].options.lab_arguments(), ["--delay=1ms"]);
-    assert_eq!(variants[0].options.lab_arguments(), Vec::<String>::new());
+    assert_eq!(variants[3].options.bench_words(), ["--dialect=3.1.1", "--users=4"]);
+    assert_eq!(variants[3].options.lab_words(), ["--delay=1ms"]);
+    assert_eq!(variants[0].options.lab_words(), Vec::<String>::new());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn the_short_form_keeps_some_settings_and_changes_options() {
         + "quick = ['3.1.1']\n[[axis]]\nset.block = [4096, '64KiB']\n";
     let quick = Study::parse("two.toml", &text, true).unwrap();
     assert_eq!((quick.repetitions, quick.variants().len()), (2, 4));
-    let arguments = quick.variants()[0].options.bench_arguments();
+    let arguments = quick.variants()[0].options.bench_words();
     assert_eq!(arguments, ["--dialect=3.1.1", "--users=1", "--set=block=4096"]);
     assert_ne!(quick.definition.sha256, study(&text).definition.sha256);
     assert_eq!(study(&text).repetitions, 5);

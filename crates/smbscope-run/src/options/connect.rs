@@ -1,0 +1,152 @@
+//! Options of a connection to a server: dialect, protection, login.
+
+use super::{PossibleValueTable, one_of};
+use crate::server::{Connect, Login, Passwords};
+use clap::Args;
+use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
+use smbscope_model::{Dialect, units};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const SMB3: Dialect = Dialect::Smb2(0x0300);
+const SMB311: Dialect = Dialect::Smb2(0x0311);
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct ConnectOptions {
+    /// Negotiate this dialect.
+    #[arg(long, value_parser = one_of(DIALECTS), default_value = "3.1.1")]
+    pub dialect: Dialect,
+
+    /// Sign messages never, if the server requires it, or always.
+    #[arg(long, value_parser = one_of(SIGNING), default_value = "on")]
+    pub signing: ClientSigningPolicy,
+
+    /// Offer only this signing algorithm with SMB 3.1.1. [default: all]
+    #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING_ALGORITHMS))]
+    pub signing_algorithm: Option<SigningAlgorithm>,
+
+    /// Encrypt messages with this cipher.
+    #[arg(long, value_parser = one_of(ENCRYPTION), default_value = "off")]
+    pub encryption: Encryption,
+
+    /// Connect with direct TCP (port 445) or through a NetBIOS session (port 139).
+    #[arg(hide_short_help = true, long, value_parser = one_of(TRANSPORTS), default_value = "tcp")]
+    pub transport: Transport,
+
+    /// Log in with these credentials.
+    #[arg(long, value_parser = one_of(LOGINS), default_value = "password")]
+    pub login: Login,
+
+    /// Read the password from the first line of this file. [default: SMBSCOPE_PASSWORD, or a prompt]
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// Wait this long for the response to a command.
+    #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30s", value_parser = units::time)]
+    pub timeout: Duration,
+
+    /// Abort preparing or removing files after this time.
+    #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30min", value_parser = units::time)]
+    pub prepare_timeout: Duration,
+
+    /// Send related commands as one compound if the dialect supports it.
+    #[arg(hide_short_help = true, long)]
+    pub compound: bool,
+
+    /// SMB1: read and write in raw mode, as NetBench's clients did.
+    #[arg(hide_short_help = true, long, conflicts_with = "leases")]
+    pub raw: bool,
+
+    /// Request a lease or an oplock with every open.
+    #[arg(hide_short_help = true, long)]
+    pub leases: bool,
+}
+
+impl ConnectOptions {
+    /// Returns the way to connect. `password` is asked for the password of a user.
+    pub fn connect(&self, password: Box<Passwords>) -> Connect {
+        let connect = Connect::new(self.login, password);
+        Connect {
+            options: SessionOptions {
+                dialect: self.dialect,
+                signing: self.signing,
+                signing_algorithm: self.signing_algorithm,
+                encryption: self.encryption,
+                transport: self.transport,
+                timeout: self.timeout,
+                compound: self.compound,
+                raw: self.raw,
+                leases: self.leases,
+                ..connect.options
+            },
+            ..connect
+        }
+    }
+
+    /// Returns an error message for options that would be ignored, or that only the server would refuse.
+    pub fn conflict(&self) -> Option<&'static str> {
+        let (encrypted, algorithm) = (self.encryption != Encryption::Off, self.signing_algorithm.is_some());
+        let later_cipher =
+            encrypted && !matches!(self.encryption, Encryption::Required(None | Some(Cipher::Aes128Ccm)));
+        if encrypted && self.dialect < SMB3 {
+            Some("--encryption needs SMB 3; choose --dialect 3.0 or later")
+        } else if later_cipher && self.dialect < SMB311 {
+            Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 support only aes-128-ccm")
+        } else if algorithm && self.dialect < SMB311 {
+            Some("--signing-algorithm needs --dialect 3.1.1; older dialects have a fixed algorithm")
+        } else if algorithm && self.signing == ClientSigningPolicy::Off {
+            Some("--signing off contradicts --signing-algorithm; omit one of them")
+        } else if self.raw && self.dialect != Dialect::NtLm012 {
+            Some("--raw requires SMB1; choose --dialect nt1")
+        } else if self.raw && self.signing == ClientSigningPolicy::Required {
+            Some("raw messages have no header and can't be signed: omit --raw or --signing required")
+        } else if self.timeout.is_zero() {
+            Some("--timeout must be longer than 0s")
+        } else if self.prepare_timeout.is_zero() {
+            Some("--prepare-timeout must be longer than 0s")
+        } else {
+            None
+        }
+    }
+}
+
+pub const DIALECTS: &PossibleValueTable<Dialect> = &[
+    ("nt1", "SMB1", Dialect::NtLm012),
+    ("2.0.2", "SMB 2.0.2", Dialect::Smb2(0x0202)),
+    ("2.1", "SMB 2.1", Dialect::Smb2(0x0210)),
+    ("3.0", "SMB 3.0", Dialect::Smb2(0x0300)),
+    ("3.0.2", "SMB 3.0.2", Dialect::Smb2(0x0302)),
+    ("3.1.1", "SMB 3.1.1", Dialect::Smb2(0x0311)),
+];
+
+pub const SIGNING: &PossibleValueTable<ClientSigningPolicy> = &[
+    ("off", "Never", ClientSigningPolicy::Off),
+    ("on", "If the server requires it", ClientSigningPolicy::On),
+    ("required", "Always", ClientSigningPolicy::Required),
+];
+
+const SIGNING_ALGORITHMS: &PossibleValueTable<SigningAlgorithm> = &[
+    ("hmac-sha256", "HMAC-SHA256", SigningAlgorithm::HmacSha256),
+    ("aes-cmac", "AES-128-CMAC", SigningAlgorithm::AesCmac),
+    ("aes-gmac", "AES-128-GMAC", SigningAlgorithm::AesGmac),
+];
+
+pub const ENCRYPTION: &PossibleValueTable<Encryption> = &[
+    ("off", "Not unless the server requires it", Encryption::Off),
+    ("required", "Strongest mutually supported cipher", Encryption::Required(None)),
+    ("aes-128-ccm", "AES-128-CCM", Encryption::Required(Some(Cipher::Aes128Ccm))),
+    ("aes-128-gcm", "AES-128-GCM", Encryption::Required(Some(Cipher::Aes128Gcm))),
+    ("aes-256-ccm", "AES-256-CCM", Encryption::Required(Some(Cipher::Aes256Ccm))),
+    ("aes-256-gcm", "AES-256-GCM", Encryption::Required(Some(Cipher::Aes256Gcm))),
+];
+
+const TRANSPORTS: &PossibleValueTable<Transport> =
+    &[("tcp", "Direct TCP", Transport::DirectTcp), ("netbios", "NetBIOS session service", Transport::NetBios)];
+
+const LOGINS: &PossibleValueTable<Login> = &[
+    ("password", "User of the target with a password; a guest if the target names no user", Login::Password),
+    ("guest", "Guest", Login::Guest),
+    ("anonymous", "No user", Login::Anonymous),
+    ("kerberos", "The system's Kerberos tickets", Login::Kerberos),
+];

@@ -1,0 +1,152 @@
+//! Options given by name: in a study file, by Python, or for a task of a cluster.
+
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, Command};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// Options of one command, which clap parses into a structure.
+pub trait CommandOptions: Args {
+    /// Returns an error message for options that contradict each other in a way that clap can't express.
+    fn conflict(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Names of options and positional arguments, each with its values as text. A switch has the value `true` or `false`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GivenOptions(BTreeMap<String, Vec<OsString>>);
+
+impl GivenOptions {
+    /// Sets an option, by its name on the command line or in Python. Replaces earlier values.
+    pub fn set<V: Into<OsString>>(&mut self, name: &str, values: impl IntoIterator<Item = V>) {
+        self.0.insert(name.replace('_', "-"), values.into_iter().map(Into::into).collect());
+    }
+
+    /// Returns what a command line gives, without the defaults.
+    pub fn from_matches(command: &Command, matches: &ArgMatches) -> GivenOptions {
+        let mut given = GivenOptions::default();
+        for argument in command.get_arguments() {
+            let id = argument.get_id().as_str();
+            let is_given = matches!(matches.try_contains_id(id), Ok(true))
+                && matches.value_source(id) == Some(ValueSource::CommandLine);
+            match (argument.get_long().unwrap_or(id), argument.get_action().takes_values()) {
+                (name, true) if is_given => given.set(name, matches.get_raw(id).into_iter().flatten()),
+                (name, false) if is_given => given.set(name, ["true"]),
+                _ => {}
+            }
+        }
+        given
+    }
+
+    /// Returns these options with others, which take precedence.
+    pub fn with(mut self, others: &GivenOptions) -> GivenOptions {
+        self.0.extend(others.0.clone());
+        self
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[OsString])> {
+        self.0.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
+    }
+
+    /// Returns the values of an option, or none if it was not given.
+    pub fn values(&self, name: &str) -> &[OsString] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Parses the options of a command, with the checks and defaults of the command line. The error is one line.
+    pub fn parse<O: CommandOptions>(&self) -> Result<O, String> {
+        let options = self.parsed::<O>().map_err(|error| one_line(&error))?;
+        options.conflict().map_or(Ok(options), |conflict| Err(conflict.to_owned()))
+    }
+
+    /// clap takes words only, and its checks (values, conflicts, requirements) depend on them.
+    fn parsed<O: Args>(&self) -> Result<O, clap::Error> {
+        let command = Command::new("smbscope").no_binary_name(true).disable_help_flag(true);
+        let mut command = O::augment_args(command);
+        command.build();
+        let switches = command.get_arguments().filter(|argument| matches!(argument.get_action(), ArgAction::SetTrue));
+        let switches: Vec<&str> = switches.filter_map(|switch| switch.get_long()).collect();
+        let places: Vec<&str> = command.get_positionals().map(|place| place.get_id().as_str()).collect();
+        let named = self.iter().filter(|(name, _)| !places.contains(name));
+        let named = named.flat_map(|(name, values)| {
+            values.iter().filter_map(|value| word(name, value, switches.contains(&name))).collect::<Vec<_>>()
+        });
+        let placed = places.iter().flat_map(|name| self.values(name)).cloned();
+        let words: Vec<OsString> = named.chain([OsString::from("--")]).chain(placed).collect();
+        O::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+}
+
+fn word(name: &str, value: &OsStr, is_switch: bool) -> Option<OsString> {
+    let mut word = OsString::from(format!("--{name}"));
+    match value.to_str() {
+        Some("true") if is_switch => return Some(word),
+        Some("false") if is_switch => return None,
+        _ => {}
+    }
+    word.push("=");
+    word.push(value);
+    Some(word)
+}
+
+/// Formats an error without the usage, which describes a command line.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
+    said.join("; ").trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::BenchOptions;
+    use std::time::Duration;
+
+    fn parse(given: &[(&str, &str)]) -> Result<BenchOptions, String> {
+        let mut options = GivenOptions::default();
+        given.iter().for_each(|(name, value)| options.set(name, [*value]));
+        options.parse()
+    }
+
+    #[test]
+    fn options_have_the_defaults_of_the_command_line() {
+        let options = parse(&[]).unwrap();
+        assert_eq!((options.workload.as_str(), options.connect.timeout), ("netbench-like", Duration::from_secs(30)));
+        assert!(options.target.is_none() && !options.capture);
+    }
+
+    #[test]
+    fn switches_values_and_positional_arguments_are_given_by_name() {
+        let given = [("target", "file:/tmp"), ("busy_poll", "true"), ("capture", "false"), ("title", "true")];
+        let options = parse(&given).unwrap();
+        assert_eq!(options.target.map(|target| target.to_string()).as_deref(), Some("file:/tmp"));
+        assert!(options.busy_poll && !options.capture);
+        assert_eq!(options.title.as_deref(), Some("true"));
+    }
+
+    #[test]
+    fn mistakes_are_those_of_the_command_line_in_one_line() {
+        for (given, expected) in [
+            (("dialekt", "2.1"), "unexpected argument '--dialekt' found; tip: a similar argument exists: '--dialect'"),
+            (
+                ("dialect", "3.1.2"),
+                "invalid value '3.1.2' for '--dialect <DIALECT>'; [possible values: nt1, 2.0.2, 2.1,",
+            ),
+            (("sessions-per-user", "0"), "invalid value '0' for '--sessions-per-user <N>': 0 is not in 1..=64"),
+            (("capture", "maybe"), "unexpected value 'maybe' for '--capture' found; no more were expected"),
+            (("help", "true"), "unexpected argument '--help' found"),
+            (("duration", "0s"), "--duration must be longer than 0s"),
+        ] {
+            let error = parse(&[given]).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let error = parse(&[("rate", "5/s"), ("think", "5ms")]).unwrap_err();
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+}
