@@ -217,7 +217,7 @@ export interface Answer {
    */
   headline: string;
   /**
-   * True if the headline states the first cause. Otherwise it names the party that took most of the time, or says that nothing is slow.
+   * True if the headline states the first cause, false if it names the party that took most of the time or none.
    */
   states_first_cause: boolean;
   /**
@@ -665,7 +665,7 @@ export interface ClientWireTimes {
   difference: Times | null;
 }
 /**
- * Statistics of a time in nanoseconds. The standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. Statistics with too few values are null.
+ * Statistics of a time in nanoseconds. The standard deviation divides by n − 1. Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. Statistics with too few values are null.
  */
 export interface Times {
   /**

@@ -55,6 +55,7 @@ export const COUNTERS = {
   netbios_keep_alives: "NetBIOS keep-alives.",
   netbios_session_packets: "NetBIOS session requests and responses.",
   responses_without_request: "Responses whose request was not captured.",
+  requests_before_capture: "Those whose request was sent before the capture began.",
   requests_unanswered: "Requests never answered although the server's whole stream was captured.",
   responses_not_captured: "Requests without a response where the capture lacks bytes that may have held it.",
   request_end_missing: "Commands whose last request packet was not captured. They have a response time if answered, but no service time.",

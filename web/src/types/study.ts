@@ -40,7 +40,7 @@ export type BaselineRatio = {
   repetitions: number;
   scope: Scope;
   /**
-   * Probability of at least this difference if there is none. For tables of many rows, see [`benjamini_hochberg`].
+   * Probability of a difference at least this large if the true ratio is 1. For tables, see [`benjamini_hochberg`].
    */
   p_value: number | null;
 } & BaselineRatio1;
@@ -156,7 +156,7 @@ export interface Answer {
    */
   headline: string;
   /**
-   * True if the headline states the first cause. Otherwise it names the party that took most of the time, or says that nothing is slow.
+   * True if the headline states the first cause, false if it names the party that took most of the time or none.
    */
   states_first_cause: boolean;
   /**

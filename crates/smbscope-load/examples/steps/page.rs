@@ -10,7 +10,8 @@ pub(crate) fn updated(page: &str) -> String {
 
 /// Replaces the text between two marker comments.
 fn replaced(page: &str, name: &str, text: &str) -> String {
-    let (from, to) = (format!("\n[//]: # ({name}, written by make references)\n"), format!("\n[//]: # (end of {name})\n"));
+    let (from, to) =
+        (format!("\n[//]: # ({name}, written by make references)\n"), format!("\n[//]: # (end of {name})\n"));
     let (before, rest) = page.split_once(&from).expect("docs/workloads.md has a comment before the table");
     let (_, after) = rest.split_once(&to).expect("docs/workloads.md has a comment after the table");
     format!("{before}{from}\n{text}{to}{after}")
