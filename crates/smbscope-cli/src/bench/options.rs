@@ -1,5 +1,5 @@
-//! Completes the options of `smbscope bench` with what only the program has, and writes the command line of a run again,
-//! as a prefix for the follow-up commands that reports suggest.
+//! Adds password prompt, launcher and load hosts to the options of `smbscope bench`, and writes the command line of a
+//! run again, as a prefix for the follow-up commands that reports suggest.
 
 use super::password;
 use crate::{BadArguments, embedding, lab};
