@@ -19,7 +19,7 @@ const LISTS: [KeywordList; 5] = [
     KeywordList {
         file: "_api.py",
         command: "analyze",
-        // Those of a terminal and of files.
+        // They concern a terminal or files.
         without: &[
             "format", "full", "classic", "output", "csv-raw", "top", "color", "width", "quiet", "fail-if", "junit",
         ],
@@ -46,7 +46,7 @@ const LISTS: [KeywordList; 5] = [
     KeywordList {
         file: "cluster/_job.py",
         command: "analyze",
-        // In addition, those that need the order of all commands or the threads of one machine.
+        // Also options that need the order of all commands or the threads of one machine.
         without: &[
             "format", "full", "classic", "output", "csv-raw", "top", "color", "width", "quiet", "fail-if", "junit",
             "episode", "what-if", "by", "sort", "threads",

@@ -143,7 +143,7 @@ enum VariantRunOptions {
     Launch(Box<LaunchOptions>),
 }
 
-/// Builds the options of a run from those of the variant.
+/// Builds the options of a run from the variant's.
 fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterOptions) -> anyhow::Result<VariantRunOptions> {
     if variant.options.is_launch() {
         let arguments = variant.options.launch().parse().map_err(anyhow::Error::msg)?;

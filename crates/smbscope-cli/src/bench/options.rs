@@ -1,5 +1,5 @@
-//! Completes the options of `smbscope bench` with what only the program has, and writes the command line of a run again,
-//! as a prefix for the follow-up commands that reports suggest.
+//! Adds password prompt, launcher and load hosts to the options of `smbscope bench`, and writes the command line of a
+//! run again, as a prefix for the follow-up commands that reports suggest.
 
 use super::password;
 use crate::{BadArguments, embedding, lab};
@@ -46,7 +46,7 @@ const SAID_ANEW: [&str; 18] = [
 pub(super) fn to_repeat(given: &GivenOptions) -> Option<String> {
     let mut words = vec!["smbscope".to_owned(), "bench".to_owned()];
     words.extend(values(given, "target")?);
-    let command = BenchOptions::augment_args(Command::new("bench"));
+    let command = BenchOptions::augment_args(Command::default().name("bench"));
     let options = command.get_arguments().filter_map(|option| Some((option.get_long()?, option)));
     for (name, option) in options.filter(|(name, _)| given.contains(name) && !SAID_ANEW.contains(name)) {
         match option.get_action().takes_values() {

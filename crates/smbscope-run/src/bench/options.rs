@@ -87,7 +87,7 @@ pub struct BenchOptions {
     #[arg(long, value_name = "DURATION", value_parser = units::time, help_heading = "Load")]
     pub warmup: Option<Duration>,
 
-    /// Open loop: start N operations per second in total (500/s), on schedule even if the server falls behind.
+    /// Open loop: start N operations per second in total (500/s), on schedule even if the server can't keep up.
     ///
     /// Response times count from the scheduled start. Without a rate, each user starts the next operation when the
     /// previous one has completed (closed loop).

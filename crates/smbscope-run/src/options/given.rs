@@ -66,7 +66,7 @@ impl GivenOptions {
 
     /// clap takes words only, and its checks (values, conflicts, requirements) depend on them.
     fn parsed<O: Args>(&self) -> Result<O, clap::Error> {
-        let command = Command::new("smbscope").no_binary_name(true).disable_help_flag(true);
+        let command = Command::default().name("smbscope").no_binary_name(true).disable_help_flag(true);
         let mut command = O::augment_args(command);
         command.build();
         let switches = command.get_arguments().filter(|argument| matches!(argument.get_action(), ArgAction::SetTrue));

@@ -1,7 +1,7 @@
 //! Options of the commands: an option is declared once, as a field of a structure with its help text, parser and
 //! default, for the command line, study files and Python.
 //!
-//! Options of one command are next to it, such as [`BenchOptions`]; those of several commands are here.
+//! Options of one command are next to it, such as [`BenchOptions`]; shared options are here.
 
 mod connect;
 mod given;
@@ -66,7 +66,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// Returns a parser for the fields by which commands are grouped.
+/// Returns a parser for the fields that group commands.
 pub fn dimension() -> impl TypedValueParser<Value = Dimension> {
     named(Dimension::ALL.map(|dimension| (dimension.name(), dimension)))
 }

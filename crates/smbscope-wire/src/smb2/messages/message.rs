@@ -20,7 +20,7 @@ pub trait Smb2Message {
 /// returns its offset and length.
 ///
 /// `target File(file)` names the variant of [`Smb2Request`](crate::smb2::Smb2Request) or
-/// [`Smb2Response`](crate::smb2::Smb2Response) that the analysis makes of these fields, the last of which ends
+/// [`Smb2Response`](crate::smb2::Smb2Response) that the analysis makes of these fields. The last of them ends
 /// at `within`. `names Path in name` is a buffer with a name, which an anonymous copy replaces. `sends data` and
 /// `expects length` are the buffer and the size that a credit charge counts. `impl` adds items to the
 /// message's [`Smb2RequestMessage`](super::Smb2RequestMessage) or [`Smb2ResponseMessage`](super::Smb2ResponseMessage).

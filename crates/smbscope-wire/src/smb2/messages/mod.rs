@@ -71,7 +71,7 @@ pub trait Smb2RequestMessage: Smb2Message {
         Self::retain_buffers(message, kept)
     }
 
-    /// Adds the ranges behind [`Self::PARSED`].
+    /// Adds the ranges after [`Self::PARSED`].
     fn retain_buffers(_message: &[u8], _kept: &mut RetainedRanges) -> Option<()> {
         Some(())
     }
