@@ -138,9 +138,7 @@ def shared_sessions(parts: Sequence[bytes]) -> list[list[int]]: ...
 def merge(
     options: Mapping[str, Sequence[str]],
     files: Sequence[str],
-    plan: bytes,
-    divided: Sequence[bytes],
-    parts: Sequence[bytes],
+    pieces: tuple[bytes, Sequence[bytes], Sequence[bytes]],
     unread: Sequence[str],
 ) -> Analysis: ...
 

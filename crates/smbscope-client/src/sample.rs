@@ -82,7 +82,7 @@ impl From<FileReference> for FileHandle {
 
 /// Ids in a message's header.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MessageIds {
+pub(crate) struct HeaderIds {
     pub(crate) message: u64,
     pub(crate) session: u64,
     pub(crate) tree: u32,
@@ -90,7 +90,7 @@ pub(crate) struct MessageIds {
 
 impl Sample {
     /// Creates the sample of an unanswered request with its times still to come.
-    pub(crate) fn new(command: Command, about: RequestDetails, ids: MessageIds, now: Instant) -> Sample {
+    pub(crate) fn new(command: Command, about: RequestDetails, ids: HeaderIds, now: Instant) -> Sample {
         Sample {
             command,
             subcommand: about.subcommand,
@@ -124,7 +124,7 @@ impl Sample {
     pub(crate) fn of_break(
         command: Command,
         file: Option<FileId>,
-        ids: MessageIds,
+        ids: HeaderIds,
         arrived: ReceiveTimes,
         bytes: usize,
     ) -> Sample {

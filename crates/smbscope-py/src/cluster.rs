@@ -82,19 +82,19 @@ pub(crate) fn shared_sessions(parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> 
     groups.map_err(|error| of_analysis(&error))
 }
 
-/// Merges all parts into an analysis, given the options of `smbscope analyze`.
+/// Merges the plan, the divided files and the parts into an analysis, given the options of `smbscope analyze`.
 #[pyfunction]
+#[pyo3(signature = (options, files, pieces, unread))]
 pub(crate) fn merge(
     py: Python<'_>,
     options: OptionDict,
     files: Vec<OsString>,
-    plan: &[u8],
-    divided: Vec<Vec<u8>>,
-    parts: Vec<Vec<u8>>,
+    pieces: (Vec<u8>, Vec<Vec<u8>>, Vec<Vec<u8>>),
     unread: Vec<String>,
 ) -> PyResult<Py<PyAnalysis>> {
     let (inputs, options) = parsed(py, &options, files)?;
-    let arrived = SerializedParts { plan, files: &divided, parts: &parts };
+    let (plan, divided, parts) = pieces;
+    let arrived = SerializedParts { plan: &plan, files: &divided, parts: &parts };
     let done = py.detach(|| {
         arrived.merged(&unread, &options, |analysis| RenderedAnalysis::from_analysis(analysis, options.clone()))
     });

@@ -184,7 +184,7 @@ class _Job:
         plan = _smbscope.plan(held)
         followed = self._followed(plan, [file for file, _ in files])
         names = [self.names[file] for file, _ in files]
-        return _smbscope.merge(self.options, names, plan, held, followed, unread)
+        return _smbscope.merge(self.options, names, (plan, held, followed), unread)
 
     def _divided(self) -> tuple[list[tuple[int, bytes]], list[str]]:
         """The files that can be read, with what they hold beside their pieces; and why others cannot."""

@@ -5,7 +5,7 @@ use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
 use super::super::transport::{FramedConnection, ReceiveTimes};
 use super::super::{ClientError, FileHandle, Sample, Samples, SessionOptions};
-use crate::sample::{MessageIds, RequestDetails};
+use crate::sample::{HeaderIds, RequestDetails};
 use crate::smb1::requests::{Mids, Smb1ChangeNotify, Smb1OutstandingRequest};
 use smbscope_model::{Command, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
@@ -260,7 +260,7 @@ impl Smb1Connection {
     ) -> Result<Smb1OutstandingRequest, ClientError> {
         self.link.begin().extend_from_slice(data);
         let Sample { command, message_id: message, session_id: session, tree_id: tree, signed, .. } = pending.sample;
-        let sample = Sample::new(command, about, MessageIds { message, session, tree }, Instant::now());
+        let sample = Sample::new(command, about, HeaderIds { message, session, tree }, Instant::now());
         let sample = Sample { request_bytes: data.len() as u32, signed, ..sample };
         self.transmit(Smb1OutstandingRequest { sample, ..*pending }, "sending data").await
     }
@@ -471,8 +471,8 @@ impl Smb1Connection {
     }
 }
 
-fn ids(header: &Smb1Header) -> MessageIds {
-    MessageIds { message: header.mid.into(), session: header.uid.into(), tree: header.tid.into() }
+fn ids(header: &Smb1Header) -> HeaderIds {
+    HeaderIds { message: header.mid.into(), session: header.uid.into(), tree: header.tid.into() }
 }
 
 /// Returns true if the wait ended by the client's own time limit. Errors of the system have a number.

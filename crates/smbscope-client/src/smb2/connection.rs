@@ -5,7 +5,7 @@
 //! responses, oplock and lease breaks, and responses to requests that nothing waits for.
 
 use crate::crypto::{Sealer, Signer};
-use crate::sample::{MessageIds, RequestDetails};
+use crate::sample::{HeaderIds, RequestDetails};
 use crate::smb2::breaks::Breaks;
 use crate::smb2::credits::ClientCredits;
 use crate::transport::{FramedConnection, ReceiveTimes};
@@ -283,7 +283,7 @@ impl Smb2Connection {
         header.emit(out);
         body.emit(out);
         self.last = Some(start);
-        let ids = MessageIds { message: header.message_id, session: self.session_id, tree: self.tree_id };
+        let ids = HeaderIds { message: header.message_id, session: self.session_id, tree: self.tree_id };
         let sample = Sample {
             request_bytes: (out.len() - start) as u32,
             compounded,

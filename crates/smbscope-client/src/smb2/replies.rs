@@ -2,7 +2,7 @@
 
 use super::connection::{Chain, ReceivedResponse, ResponseConsumer, Smb2Connection, Smb2OutstandingRequest};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
-use crate::sample::{MessageIds, RequestDetails};
+use crate::sample::{HeaderIds, RequestDetails};
 use crate::transport::ReceiveTimes;
 use crate::{ClientError, FileHandle, Sample};
 use smbscope_model::{Command, CommandGroup, FileId};
@@ -192,7 +192,7 @@ impl Smb2Connection {
             Notification::Lease(_) => None,
         };
         let (session, tree) = (header.session_id.unwrap_or(0), header.tree_id.unwrap_or(0));
-        let ids = MessageIds { message: header.message_id, session, tree };
+        let ids = HeaderIds { message: header.message_id, session, tree };
         self.samples.push(Sample {
             signed: header.is_signed(),
             encrypted: self.sealed,

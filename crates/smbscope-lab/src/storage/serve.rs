@@ -83,16 +83,8 @@ impl FuseFileSystem {
         Ok(listing)
     }
 
-    #[allow(clippy::too_many_arguments)] // FUSE defines the parameters.
-    fn set(
-        &self,
-        number: u64,
-        mode: Option<u32>,
-        owner: (Option<u32>, Option<u32>),
-        size: Option<u64>,
-        times: (Option<TimeOrNow>, Option<TimeOrNow>),
-        handle: Option<FileHandle>,
-    ) -> ErrnoResult<Metadata> {
+    fn set(&self, number: u64, changes: AttributeChanges, handle: Option<FileHandle>) -> ErrnoResult<Metadata> {
+        let AttributeChanges { mode, owner, size, times } = changes;
         if owner != (None, None) {
             self.folder.set_owner(number, owner.0, owner.1)?;
         }
@@ -112,6 +104,14 @@ impl FuseFileSystem {
         }
         self.folder.metadata(number)
     }
+}
+
+struct AttributeChanges {
+    mode: Option<u32>,
+    owner: (Option<u32>, Option<u32>),
+    size: Option<u64>,
+    /// Of last access and modification.
+    times: (Option<TimeOrNow>, Option<TimeOrNow>),
 }
 
 impl Filesystem for FuseFileSystem {
@@ -155,7 +155,8 @@ impl Filesystem for FuseFileSystem {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let done = self.set(number.0, mode, (uid, gid), size, (accessed, modified), handle);
+        let changes = AttributeChanges { mode, owner: (uid, gid), size, times: (accessed, modified) };
+        let done = self.set(number.0, changes, handle);
         attributes(number, done, reply);
     }
 

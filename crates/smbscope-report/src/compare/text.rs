@@ -203,7 +203,7 @@ fn servers(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let lines = ramps.points.iter().filter(|point| !point.server.is_empty()).flat_map(|point| {
-        let metrics = |column: usize| -> server_text::Metrics<'_> {
+        let metrics = |column: usize| -> server_text::MeanAndMaximum<'_> {
             Box::new(move |name: &str| {
                 let found = point.server.iter().find(|metric| metric.metric == name)?.cells[column]?;
                 Some((found.mean, found.max))

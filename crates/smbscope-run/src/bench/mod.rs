@@ -2,7 +2,6 @@
 //!
 //! `prepare` creates the workload's files, `ramp` runs the load points, and `results` describes and stores them.
 
-pub(crate) mod options;
 pub(crate) mod prepare;
 pub mod progress;
 mod ramp;

@@ -1,8 +1,8 @@
 //! The options of a run, and everything else that stays the same while it goes on.
 
 use crate::BenchError;
-use crate::bench::options::{BenchOptions, OptionsError};
 use crate::files::Sources;
+use crate::options::{BenchOptions, OptionsError};
 use crate::server::{Connect, Passwords, ServerUnderTest, Site};
 use smbscope_client::SessionParameters;
 use smbscope_lab::Launcher;

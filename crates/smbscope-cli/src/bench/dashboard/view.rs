@@ -62,16 +62,10 @@ pub(super) fn draw(frame: &mut Frame, state: &DashboardState, color: bool) {
     let areas = Layout::vertical(heights.chain([Constraint::Fill(1), Constraint::Length(1)])).split(area);
     frame.render_widget(Paragraph::new(header(state, look, width)), areas[0]);
     draw_groups(frame, groups, areas[1], look);
-    draw_spark(
-        frame,
-        "Commands/s",
-        commands_over_time(state),
-        rate_note(state),
-        areas[2],
-        look.tinted(Color::Cyan),
-        look,
-    );
-    draw_spark(frame, "p95", p95_over_time(state), p95_note(state), areas[3], look.tinted(Color::Magenta), look);
+    let rates = spark_title("Commands/s", rate_note(state), look);
+    draw_spark(frame, rates, &commands_over_time(state), areas[2], look.tinted(Color::Cyan));
+    let p95 = spark_title("p95", p95_note(state), look);
+    draw_spark(frame, p95, &p95_over_time(state), areas[3], look.tinted(Color::Magenta));
     let heading = format!("Errors{}", of_them(state.errors, state.unexpected));
     draw_lines(frame, heading, errors, areas[4], look);
     draw_lines(frame, "Done", newest(done, areas[5].height), areas[5], look);
@@ -204,14 +198,17 @@ fn p95_note(state: &DashboardState) -> String {
     format!("at most {}", or_dash(state.history.iter().filter_map(|(_, p95)| *p95).max()))
 }
 
-/// Draws a titled sparkline, newest value on the right.
-fn draw_spark(frame: &mut Frame, name: &str, values: Vec<u64>, note: String, area: Rect, style: Style, look: Look) {
+fn spark_title(name: &str, note: String, look: Look) -> Line<'static> {
+    Line::from(vec![Span::styled(format!("{name}  "), look.heading()), Span::styled(note, look.faint())])
+}
+
+/// Draws a sparkline below its title, newest value on the right.
+fn draw_spark(frame: &mut Frame, title: Line<'_>, values: &[u64], area: Rect, style: Style) {
     if area.height < 2 {
         return;
     }
-    let [title, line] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-    let text = vec![Span::styled(format!("{name}  "), look.heading()), Span::styled(note, look.faint())];
-    frame.render_widget(Paragraph::new(Line::from(text)), title);
+    let [above, line] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    frame.render_widget(Paragraph::new(title), above);
     let newest = values.len().saturating_sub(usize::from(line.width));
     frame.render_widget(Sparkline::default().data(&values[newest..]).style(style), line);
 }

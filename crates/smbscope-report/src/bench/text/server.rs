@@ -13,7 +13,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     let lines = runs.iter().map(|(run, server)| {
         let metric = |name: &str| server.metric(name).map(|series| (series.mean, series.max));
-        Row::new(document.load_name(run), Box::new(metric) as Metrics<'_>)
+        Row::new(document.load_name(run), Box::new(metric) as MeanAndMaximum<'_>)
     });
     let left_out = table().section("Server", lines).render(page);
     page.note(&format!("Means of a sample a second, from {}. {MEANINGS}", clean(&source)), &left_out);
@@ -24,11 +24,11 @@ pub(crate) const MEANINGS: &str = "Server CPU: all processors, and its maximum; 
                                    files and Locks: counted by Samba.";
 
 /// Returns mean and maximum of a metric.
-pub(crate) type Metrics<'a> = Box<dyn Fn(&str) -> Option<(f64, f64)> + 'a>;
+pub(crate) type MeanAndMaximum<'a> = Box<dyn Fn(&str) -> Option<(f64, f64)> + 'a>;
 
-pub(crate) fn table<'a>() -> Table<'a, Metrics<'a>> {
+pub(crate) fn table<'a>() -> Table<'a, MeanAndMaximum<'a>> {
     let mean = |name: &'static str, shown: fn(f64) -> Value| {
-        move |metric: &Metrics<'a>| metric(name).map(|(mean, _)| shown(mean))
+        move |metric: &MeanAndMaximum<'a>| metric(name).map(|(mean, _)| shown(mean))
     };
     let percent = |value: f64| Value::Text(whole_percent(value));
     let size = |value: f64| Value::Bytes(value.round() as u64);

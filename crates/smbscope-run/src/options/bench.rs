@@ -1,11 +1,10 @@
 //! Options of `smbscope bench`.
 
+use super::connect::ConnectOptions;
+use super::given::{CommandOptions, GivenOptions};
+use super::shared::{ClusterOptions, ColorChoice, PossibleValueTable, StorageOptions, dimension, one_of};
 use crate::files::Sources;
 use crate::metrics::Exporter;
-use crate::options::{
-    ClusterOptions, ColorChoice, CommandOptions, ConnectOptions, GivenOptions, PossibleValueTable, StorageOptions,
-    dimension, one_of,
-};
 use crate::server::{Private, ServerUnderTest, TargetUrl};
 use clap::{Args, ValueEnum};
 use smbscope_lab::{LabServerSettings, Launcher};
