@@ -61,8 +61,8 @@ def times(ratio: float) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Formats a table with text in the first column and figures in the others."""
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
+    lines = ["|" + "|".join(head) + "|", "|---|" + "---:|" * (len(head) - 1)]
+    return lines + ["|" + "|".join(row) + "|" for row in rows] + [""]
 
 
 def fastest(measured: Measured) -> Run:

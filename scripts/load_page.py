@@ -29,7 +29,7 @@ with each other. They are measured in turns. A figure is the median, ± half of 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     left = "|" + "|".join(["---"] + ["---:"] * (len(headings) - 1)) + "|"
-    lines = ["| " + " | ".join(headings) + " |", left, *("| " + " | ".join(row) + " |" for row in rows)]
+    lines = ["|" + "|".join(headings) + "|", left, *("|" + "|".join(row) + "|" for row in rows)]
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ import unittest
 
 from load_page import HEAD, page, sections, table
 
-OLD = HEAD + "\n## Costs\n\nMeasured long ago.\n\n| a | b |\n|---|---:|\n| x | 1 |\n\n## Sessions\n\nnone\n"
+OLD = HEAD + "\n## Costs\n\nMeasured long ago.\n\n|a|b|\n|---|---:|\n|x|1|\n\n## Sessions\n\nnone\n"
 
 
 class Page(unittest.TestCase):
@@ -12,8 +12,8 @@ class Page(unittest.TestCase):
         anew = {"Matrix": f"Measured today.\n\n{table(['c', 'd'], [['y', '2']])}"}
         found = page(OLD, ["Costs", "Matrix", "Sessions"], anew)
         self.assertEqual(list(sections(found)), ["Costs", "Matrix", "Sessions"])
-        self.assertEqual(sections(found)["Costs"], "Measured long ago.\n\n| a | b |\n|---|---:|\n| x | 1 |")
-        self.assertEqual(sections(found)["Matrix"], "Measured today.\n\n| c | d |\n|---|---:|\n| y | 2 |")
+        self.assertEqual(sections(found)["Costs"], "Measured long ago.\n\n|a|b|\n|---|---:|\n|x|1|")
+        self.assertEqual(sections(found)["Matrix"], "Measured today.\n\n|c|d|\n|---|---:|\n|y|2|")
 
     def test_what_was_measured_anew_takes_the_place_of_the_old(self) -> None:
         found = page(OLD, ["Sessions", "Costs"], {"Costs": "new"})
