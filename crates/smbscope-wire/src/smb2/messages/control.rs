@@ -195,6 +195,7 @@ pub mod validate_negotiate {
 pub mod network_interface {
     use crate::bytes::{array_at, u16_at, u32_at, u64_at};
     use crate::kept::{MAX_ENTRIES, RetainedRanges};
+    use crate::smb2::NetworkInterfaceInfo;
     use std::net::IpAddr;
 
     const FAMILY_IPV4: u16 = 0x0002;
@@ -202,15 +203,6 @@ pub mod network_interface {
     /// Offsets of an address of either family in an entry.
     const IPV4: usize = 28;
     const IPV6: usize = 32;
-
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct NetworkInterfaceInfo {
-        pub index: u32,
-        /// 1 receive side scaling, 2 RDMA.
-        pub capability: u32,
-        pub link_speed: u64,
-        pub address: IpAddr,
-    }
 
     /// Iterates over the IOCTL output, skipping addresses that are neither IPv4 nor IPv6.
     pub fn interfaces(output: &[u8]) -> impl Iterator<Item = NetworkInterfaceInfo> {
