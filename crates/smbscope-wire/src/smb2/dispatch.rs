@@ -63,8 +63,7 @@ macro_rules! dispatch {
                 .unwrap_or(Smb2Response::Other)
             }
 
-            /// Returns the number of bytes that [`Smb2Response::parse`] needs. `prefix` holds at least the header; the
-            /// result may grow with it.
+            /// Like [`Smb2Request::needed`], for [`Smb2Response::parse`].
             pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
                 match command {
                     $($($(Smb2Command::$name => <$response>::needed(prefix),)?)?)*

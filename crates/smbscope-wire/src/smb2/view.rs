@@ -49,8 +49,7 @@ pub struct Smb2ServerOffer {
     pub algorithms: Smb2AlgorithmIds,
 }
 
-/// Algorithm ids of one side, preferred first (MS-SMB2 2.2.3.1.2, 2.2.3.1.7, 2.2.3.1.3). Absent if truncated; empty if
-/// the side sent none.
+/// Algorithm ids of one side (2.2.3.1), preferred first. Absent if truncated; empty if the side sent none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Smb2AlgorithmIds {
     pub ciphers: Option<Vec<u16>>,
@@ -84,7 +83,6 @@ pub enum Smb2Request {
         element: Option<LockElement>,
     },
     Ioctl {
-        /// All ones for control codes without a file.
         file: FileReference,
         code: Fsctl,
     },

@@ -40,7 +40,6 @@ pub mod negotiate {
             client_guid: [u8; 16] = 12,
         } with {
             dialects: List<'a, u16> = [u16 @ 2],
-            /// Contexts of dialect 3.1.1.
             contexts: NegotiateContextList<'a> = [u32 @ 28, u16 @ 32, optional],
         }
         impl {

@@ -1,7 +1,6 @@
 //! IOCTL, and the inputs and outputs of the control codes that the client uses.
 
-/// IOCTL (MS-SMB2 2.2.31, 2.2.32). Inputs and outputs of control codes are in `copy_chunk`, `network_interface` and
-/// `validate_negotiate`.
+/// IOCTL (MS-SMB2 2.2.31, 2.2.32).
 pub mod ioctl {
     use crate::kept::RetainedRanges;
     use crate::names::Fsctl;
@@ -28,7 +27,6 @@ pub mod ioctl {
         /// SMB2_0_IOCTL_IS_FSCTL.
         pub const IS_FSCTL: u32 = 1;
 
-        /// Creates a request for a file system control code.
         pub fn new(code: Fsctl, file: FileReference, input: &'a [u8], max_output: u32) -> Request<'a> {
             Request { code, file, max_output, flags: Self::IS_FSCTL, input }
         }
@@ -298,7 +296,6 @@ pub mod copy_chunk {
         }
     }
 
-    /// Range to copy, in bytes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct SrvCopyChunk {
         pub source_offset: u64,

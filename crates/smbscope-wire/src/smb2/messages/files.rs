@@ -454,7 +454,6 @@ pub mod oplock_break {
         /// SMB2_NOTIFY_BREAK_LEASE_FLAG_ACK_REQUIRED: the server waits for an acknowledgment.
         pub const ACK_REQUIRED: u32 = 0x01;
 
-        /// Returns true if the server waits for an acknowledgment.
         pub fn waits(&self) -> bool {
             self.flags & LeaseBreak::ACK_REQUIRED != 0
         }

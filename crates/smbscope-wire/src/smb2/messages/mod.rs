@@ -56,7 +56,6 @@ pub trait Smb2RequestMessage: Smb2Message {
         Self::PARSED
     }
 
-    /// Returns the parameters needed for a replay.
     fn detail(_message: &[u8]) -> Option<RequestDetail> {
         None
     }
