@@ -39,7 +39,6 @@ pub fn before_terminator(bytes: &[u8], unicode: bool) -> (&[u8], bool) {
     (&bytes[..end.unwrap_or(all)], end.is_some())
 }
 
-/// Decodes UTF-16LE, or else text in an OEM code page.
 pub fn text(bytes: &[u8], unicode: bool) -> String {
     if unicode { utf16_text(bytes) } else { oem_text(bytes) }
 }

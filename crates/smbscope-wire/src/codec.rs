@@ -157,8 +157,7 @@ impl FixedSizeField for InfoLevel {
 
 /// Part of a message whose length is stated by fields of the message.
 pub trait Buffer<'a>: Sized {
-    /// Parses from an offset relative to the header and the length or count in the message. Returns `None` if
-    /// incomplete.
+    /// Parses a part at an offset from the header, with its length or count. Returns `None` if incomplete.
     fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Self>;
 
     /// Appends to a message whose header begins at `header`. Returns the length or count for the field.

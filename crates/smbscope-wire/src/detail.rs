@@ -26,7 +26,6 @@ pub enum RequestDetail {
     Rename {
         /// New path relative to the share.
         path: String,
-        /// True if an existing target is replaced.
         replace: bool,
     },
     /// 2.2.26; 2.2.4.32.

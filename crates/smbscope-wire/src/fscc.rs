@@ -55,7 +55,6 @@ impl<'a> DirectoryEntries<'a> {
         Some(DirectoryEntries { rest: Some(output), layout, unicode: true })
     }
 
-    /// Decodes names in the server's code page.
     pub fn in_oem(self) -> DirectoryEntries<'a> {
         DirectoryEntries { unicode: false, ..self }
     }
@@ -128,7 +127,6 @@ pub enum Data<'a> {
     Rename {
         /// Path relative to the share.
         path: WireText<'a>,
-        /// True if an existing target is replaced.
         replace: bool,
     },
 }
@@ -181,7 +179,6 @@ impl Data<'_> {
 mod tests {
     use super::*;
 
-    /// Builds an entry with a one-character name and its length at the given offsets.
     fn entry(next: u8, name_length: usize, name: usize, letter: u8) -> Vec<u8> {
         let mut bytes = vec![0; name + 2];
         bytes[0] = next;

@@ -52,7 +52,6 @@ impl RetainedRanges {
         }
     }
 
-    /// Adds a UTF-16 name at an offset with a length.
     pub(crate) fn utf16(&mut self, of: NameOf, (start, length): (usize, usize)) {
         self.name(of, true, start..start.saturating_add(length));
     }

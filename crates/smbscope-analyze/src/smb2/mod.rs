@@ -20,11 +20,10 @@ use requests::{
 use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::Details;
 use smbscope_model::{
-    Command, CommandGroup, Dialect, ExchangeOutcome, FlowDirection, Nanos, Protocol, ResponseStatus, Subcommand, groups,
+    Command, CommandGroup, Dialect, ExchangeOutcome, FlowDirection, GrantedCaching, Nanos, Protocol, ResponseStatus,
+    Subcommand, groups,
 };
-use smbscope_wire::smb2;
-use smbscope_wire::smb2::messages::network_interface::NetworkInterfaceInfo;
-use smbscope_wire::smb2::messages::oplock_break::Notification;
+use smbscope_wire::smb2::{self, FileReference, NetworkInterfaceInfo};
 use smbscope_wire::status::NtStatus;
 use target::{Previous, Smb2RequestTarget};
 
@@ -162,8 +161,12 @@ impl Smb2 {
         connection.max_credits_granted = connection.max_credits_granted.max(header.credits);
         self.credits.grant(&header, frame.last.unwrap_or(frame.first).time);
         if header.message_id == UNSOLICITED {
-            if let RequestOrResponse::Response(smb2::Smb2Response::Break(notification)) = &member.body {
-                self.broken(ledger, notification);
+            match &member.body {
+                RequestOrResponse::Response(smb2::Smb2Response::OplockBreak { file, oplock_level }) => {
+                    self.broken(ledger, oplock_left(*oplock_level).map(|left| (*file, left)));
+                }
+                RequestOrResponse::Response(smb2::Smb2Response::LeaseBreak) => self.broken(ledger, None),
+                _ => {}
             }
             report_unmatched(ledger, frame, member, ExchangeOutcome::ServerInitiated);
             return;
@@ -213,11 +216,7 @@ impl Smb2 {
         ledger.complete(request.pending);
     }
 
-    fn broken(&mut self, ledger: &mut Ledger<'_>, notification: &Notification) {
-        let oplock = match notification {
-            Notification::Oplock(oplock) => oplock_left(oplock.oplock_level).map(|left| (oplock.file, left)),
-            Notification::Lease(_) => None,
-        };
+    fn broken(&mut self, ledger: &mut Ledger<'_>, oplock: Option<(FileReference, GrantedCaching)>) {
         let server = ledger.server();
         let used = self.used.filter(|used| !self.joined.contains(used));
         for session_id in self.joined.iter().copied().chain(used) {

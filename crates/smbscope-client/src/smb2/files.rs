@@ -13,10 +13,10 @@ use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::messages::copy_chunk::{self, Copied, ResumeKey, SrvCopyChunk};
 use smbscope_wire::smb2::messages::create_context::{CreateContext, CreateContextList};
 use smbscope_wire::smb2::messages::lock::{self, flags as lock_flags};
-use smbscope_wire::smb2::messages::network_interface::{NetworkInterfaceInfo, interfaces};
+use smbscope_wire::smb2::messages::network_interface::interfaces;
 use smbscope_wire::smb2::messages::set_info::{self, Data};
 use smbscope_wire::smb2::messages::{close, create, flush, ioctl, query_info, read, write};
-use smbscope_wire::smb2::{self, FileReference, LockElement};
+use smbscope_wire::smb2::{self, FileReference, LockElement, NetworkInterfaceInfo};
 use smbscope_wire::status::NtStatus;
 
 /// Maximum response to QUERY_INFO: more than any class needs, and as much as one credit pays for.

@@ -6,9 +6,7 @@ use crate::bytes;
 /// Reason for ending before the end of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DecompressionEnd {
-    /// The output has reached the limit.
     Full,
-    /// The input ends inside an item.
     Truncated,
     Corrupt,
 }
@@ -47,14 +45,12 @@ impl<'a> DecompressionWindow<'a> {
         Ok(())
     }
 
-    /// Appends as many of `bytes` as fit.
     pub(super) fn literals(&mut self, bytes: &[u8]) -> Result<(), DecompressionEnd> {
         let room = self.limit.saturating_sub(self.out.len());
         self.out.extend_from_slice(&bytes[..bytes.len().min(room)]);
         if bytes.len() > room { Err(DecompressionEnd::Full) } else { Ok(()) }
     }
 
-    /// Appends `byte` up to `count` times, as long as it fits.
     pub(super) fn fill(&mut self, byte: u8, count: usize) -> Result<(), DecompressionEnd> {
         let room = self.limit.saturating_sub(self.out.len());
         self.out.resize(self.out.len() + count.min(room), byte);

@@ -52,7 +52,6 @@ pub enum CompressedFrame<'a> {
 }
 
 impl CompressedFrame<'_> {
-    /// Returns the length of the message inside, according to the header.
     pub fn original_len(&self) -> usize {
         match *self {
             CompressedFrame::Unchained { original_compressed_segment_size, offset, .. } => {
@@ -79,7 +78,6 @@ pub struct Payload<'a> {
 }
 
 impl Payload<'_> {
-    /// Returns the decompressed size, wherever the algorithm states it.
     pub fn original_len(&self) -> usize {
         match self.algorithm {
             Algorithm::PATTERN_V1 => algorithms::repetitions(self.data).unwrap_or(0),
@@ -97,7 +95,6 @@ pub fn looks_chained(frame: &[u8]) -> bool {
     bytes::u16_at(frame, 10) == Some(FLAG_CHAINED)
 }
 
-/// Parses the header in the layout that [`looks_chained`] detects.
 pub fn parse(frame: &[u8]) -> Result<CompressedFrame<'_>, CompressionError> {
     parse_as(frame, looks_chained(frame))
 }

@@ -23,14 +23,7 @@ pub enum CompressionError {
     #[error("no compression transform: the message does not begin with 0xFC 'S' 'M' 'B'")]
     NotCompressed,
     #[error("{what} needs {need} bytes at offset {offset}, but only {have} are present")]
-    Truncated {
-        /// Structure that was being parsed.
-        what: &'static str,
-        need: usize,
-        have: usize,
-        /// Offset of the structure in the frame.
-        offset: usize,
-    },
+    Truncated { what: &'static str, need: usize, have: usize, offset: usize },
     #[error("compression algorithm {0} is unknown")]
     UnknownAlgorithm(Algorithm),
     #[error("the data is not valid {0}")]
@@ -72,7 +65,6 @@ fn unpack(payloads: Payloads<'_>, out: &mut Vec<u8>, limit: usize) -> Result<(),
     Ok(())
 }
 
-/// Decompresses until `out` has `limit` bytes.
 fn decompress(algorithm: Algorithm, data: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), CompressionError> {
     let window = DecompressionWindow::new(out, limit);
     let outcome = match algorithm {

@@ -72,7 +72,6 @@ impl fmt::Display for InfoLevel {
     }
 }
 
-/// Declares the constants of [`InfoLevel`] and the function from class to name.
 macro_rules! classes {
     ($variant:ident, $known:ident, $function:ident { $($const:ident = $class:literal, $name:literal;)* }) => {
         impl InfoLevel {

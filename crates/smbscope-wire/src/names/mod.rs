@@ -39,7 +39,6 @@ macro_rules! open_enum {
 
         $crate::names::open_enum!(@short $type $($value $(=> $short)?,)*);
 
-        /// Prints the specification's name, or the value in hexadecimal.
         impl ::std::fmt::Display for $type {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 match self.name() {

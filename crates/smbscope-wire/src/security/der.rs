@@ -6,7 +6,6 @@ pub struct Element<'a> {
     pub tag: u8,
     /// Contents, up to the end of the input.
     pub content: &'a [u8],
-    /// True if the contents are complete.
     pub whole: bool,
 }
 
@@ -34,7 +33,6 @@ pub fn expect(input: &[u8], tag: u8) -> Option<&[u8]> {
     read(input).filter(|(element, _)| element.tag == tag).map(|(element, _)| element.content)
 }
 
-/// Returns the contents of the first element with this tag.
 pub fn find(input: &[u8], tag: u8) -> Option<&[u8]> {
     elements(input).find(|element| element.tag == tag).map(|element| element.content)
 }

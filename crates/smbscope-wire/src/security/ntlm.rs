@@ -5,7 +5,6 @@ use crate::bytes;
 use crate::kept::{NameOf, RetainedRanges};
 use std::ops::Range;
 
-/// First eight bytes of every message.
 pub(super) const SIGNATURE: &[u8] = b"NTLMSSP\0";
 
 const NEGOTIATE_UNICODE: u32 = 0x0000_0001;
@@ -22,7 +21,6 @@ mod field {
     pub(super) const AUTHENTICATE_FLAGS: usize = 60;
 }
 
-/// Parses a message that begins with [`SIGNATURE`].
 pub(super) fn identify(message: &[u8]) -> Option<SecurityToken> {
     match bytes::u32_at(message, field::MESSAGE_TYPE)? {
         1 => Some(SecurityToken::NtlmNegotiate),

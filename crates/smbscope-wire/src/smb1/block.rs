@@ -88,8 +88,7 @@ impl<'a> Block<'a> {
         self.start..self.data_offset
     }
 
-    /// Returns the range of a terminated string at an offset of the data, relative to the header, as far as captured;
-    /// and the offset of the data after it.
+    /// Returns the captured range of a terminated string, relative to the header, and the data offset after it.
     pub(super) fn text_place(&self, offset: usize) -> (Range<usize>, usize) {
         let start = self.aligned(offset, self.unicode);
         let (bytes, _) = before_terminator(self.data.get(start..).unwrap_or_default(), self.unicode);

@@ -30,8 +30,7 @@ const CHANGE: usize = 8;
 const PASSED_DISPOSITION: u16 = 1013;
 const PASSED_END_OF_FILE: u16 = 1020;
 
-/// Parses a block of a request; `message` begins with the header. Returns `None` if the command has no parameters or
-/// they are truncated.
+/// Returns `None` if the command has no parameters or they are truncated. `message` begins with the header.
 pub fn detail(block: &Block<'_>, message: &[u8]) -> Option<RequestDetail> {
     let w = block.words;
     Some(match block.command {

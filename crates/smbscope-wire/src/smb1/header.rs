@@ -15,10 +15,8 @@ pub mod flags {
 pub mod flags2 {
     pub const LONG_NAMES: u16 = 0x0001;
     pub const SECURITY_SIGNATURE: u16 = 0x0004;
-    /// The client requires signatures (MS-SMB 2.2.3.1).
     pub const SECURITY_SIGNATURE_REQUIRED: u16 = 0x0010;
     pub const IS_LONG_NAME: u16 = 0x0040;
-    /// The client requests extended security (MS-SMB 2.2.3.1).
     pub const EXTENDED_SECURITY: u16 = 0x0800;
     pub const NT_STATUS: u16 = 0x4000;
     pub const UNICODE: u16 = 0x8000;
@@ -118,7 +116,6 @@ impl Smb1Header {
 pub struct Smb1Command(pub u8);
 
 impl Smb1Command {
-    /// Returns true if the parameters begin with AndX fields (MS-CIFS 2.2.3.4).
     pub fn is_andx(self) -> bool {
         matches!(
             self,

@@ -107,7 +107,6 @@ impl Smb1OpenResult {
 }
 
 impl Smb1Response {
-    /// Parses one block of a response; `message` begins with the header.
     pub fn parse(block: &Block<'_>, message: &[u8]) -> Smb1Response {
         Self::parse_block(block, message).unwrap_or(Smb1Response::Other)
     }

@@ -10,7 +10,7 @@ use crate::bytes::{before_terminator, text, u8_at, u16_at, u32_at};
 use crate::kept::NameOf;
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
 
-/// Reads a request field whose offset and width depend on the kind.
+/// Reads a request field whose offset and width depend on the kind; `response_field` does so for responses.
 macro_rules! request_field {
     ($kind:expr, $words:ident, $field:ident) => {
         match $kind {
@@ -20,7 +20,6 @@ macro_rules! request_field {
     };
 }
 
-/// Reads a response field whose offset and width depend on the kind.
 macro_rules! response_field {
     ($kind:expr, $words:ident, $field:ident) => {
         match $kind {
@@ -66,7 +65,6 @@ impl TransactionKind {
         }
     }
 
-    /// Returns the primary command of a secondary one.
     pub fn primary_of(secondary: Smb1Command) -> Option<Smb1Command> {
         match secondary {
             Smb1Command::TRANSACTION_SECONDARY => Some(Smb1Command::TRANSACTION),
@@ -111,7 +109,6 @@ impl TransactionKind {
         NtTransactFields::function(words).map(NtTransact)
     }
 
-    /// Returns offset (from the header) and length of a response's parameters.
     pub(super) fn response_parameters(self, words: &[u8]) -> Option<(usize, usize)> {
         Some((self.response_parameter_offset(words)?, response_field!(self, words, parameter_count) as usize))
     }

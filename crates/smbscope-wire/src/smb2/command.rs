@@ -1,10 +1,7 @@
 //! Commands (MS-SMB2 2.2.1.2): one table of their numbers and messages. The messages hold everything else.
+//!
+//! Only names and numbers are expanded here, below the messages, which use them. `dispatch` expands the rest.
 
-use super::messages::*;
-use super::view::{HEAD, RESPONSE_HEAD};
-use super::{Smb2Header, Smb2Request, Smb2Response};
-use crate::RequestDetail;
-use crate::kept::RetainedRanges;
 use crate::names::open_enum;
 use serde::{Deserialize, Serialize};
 
@@ -40,108 +37,15 @@ macro_rules! with_commands {
     };
 }
 
-#[cfg(test)]
 pub(super) use with_commands;
 
-macro_rules! commands {
+macro_rules! numbers {
     ($($name:ident = $value:literal $(, $request:path $(, $response:path)?)?;)*) => {
         open_enum!(Smb2Command, "", "0x{:04x}" { $($name = $value;)* });
-
-        impl Smb2Request {
-            pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Request {
-                match command {
-                    $($(Smb2Command::$name => <$request>::view(message),)?)*
-                    _ => None,
-                }
-                .unwrap_or(Smb2Request::Other)
-            }
-
-            /// Returns the number of bytes that [`Smb2Request::parse`] needs. `prefix` holds at least the header; the
-            /// result may grow with it.
-            pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
-                match command {
-                    $($(Smb2Command::$name => <$request>::needed(prefix),)?)*
-                    _ => HEAD,
-                }
-            }
-        }
-
-        /// Parses a request from its header on. Returns `None` if the command has no parameters or they are truncated.
-        pub fn detail(command: Smb2Command, message: &[u8]) -> Option<RequestDetail> {
-            match command {
-                $($(Smb2Command::$name => <$request>::detail(message),)?)*
-                _ => None,
-            }
-        }
-
-        /// Returns the number of bytes that [`detail`] needs. `prefix` holds at least the fixed fields.
-        pub fn detail_needed(command: Smb2Command, prefix: &[u8]) -> usize {
-            match command {
-                $($(Smb2Command::$name => <$request>::detail_needed(prefix),)?)*
-                _ => 0,
-            }
-        }
-
-        fn retain_request(command: Smb2Command, message: &[u8], kept: &mut RetainedRanges) -> Option<()> {
-            match command {
-                $($(Smb2Command::$name => <$request>::retain(message, kept),)?)*
-                _ => None,
-            }
-        }
-
-        impl Smb2Response {
-            pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Response {
-                if is_error(command, message) {
-                    return Smb2Response::Other;
-                }
-                match command {
-                    $($($(Smb2Command::$name => <$response>::view(message),)?)?)*
-                    _ => None,
-                }
-                .unwrap_or(Smb2Response::Other)
-            }
-
-            /// Returns the number of bytes that [`Smb2Response::parse`] needs. `prefix` holds at least the header; the
-            /// result may grow with it.
-            pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
-                match command {
-                    $($($(Smb2Command::$name => <$response>::needed(prefix),)?)?)*
-                    _ => RESPONSE_HEAD,
-                }
-            }
-        }
-
-        fn retain_response(command: Smb2Command, message: &[u8], kept: &mut RetainedRanges) -> Option<()> {
-            match command {
-                $($($(Smb2Command::$name => <$response>::retain(message, kept),)?)?)*
-                _ => None,
-            }
-        }
     };
 }
 
-with_commands!(commands);
-
-/// Returns true for an error response, or a truncated one. SESSION_SETUP responses have the same StructureSize (2.2.2).
-fn is_error(command: Smb2Command, message: &[u8]) -> bool {
-    command != Smb2Command::SESSION_SETUP && error::Smb2ErrorResponse::is_error_response(message).unwrap_or(true)
-}
-
-/// Returns the ranges that [`Smb2Request`], [`Smb2Response`] and [`detail`] read.
-pub fn kept(header: &Smb2Header, message: &[u8]) -> RetainedRanges {
-    let mut kept = RetainedRanges::default();
-    kept.field(0..Smb2Header::SIGNATURE.start);
-    if !header.is_response() {
-        let _ = retain_request(header.command, message, &mut kept);
-    } else {
-        // StructureSize, which identifies an error, and the fields next to it.
-        kept.field(Smb2Header::LENGTH..RESPONSE_HEAD);
-        if !is_error(header.command, message) {
-            let _ = retain_response(header.command, message, &mut kept);
-        }
-    }
-    kept
-}
+with_commands!(numbers);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,7 @@
-//! Headers and identifiers of SMB2: packet header (MS-SMB2 2.2.1), SMB2_FILEID (2.2.14.1), and the TRANSFORM_HEADER of
-//! an encrypted message (2.2.41).
+//! Headers of SMB2: packet header (MS-SMB2 2.2.1) and the TRANSFORM_HEADER of an encrypted message (2.2.41).
 
 use super::{PROTOCOL_ID, Smb2Command, TRANSFORM_ID};
 use crate::bytes::{u16_at, u32_at, u64_at};
-use crate::codec::FixedSizeField;
 use crate::status::NtStatus;
 
 pub mod flags {
@@ -138,35 +136,6 @@ fn message_id(message: &[u8]) -> Option<(u64, u64)> {
         .map(|id| (id, u64::MAX))
         .or_else(|| u32_at(message, 24).map(|id| (id.into(), u32::MAX.into())))
         .or_else(|| u16_at(message, 24).map(|id| (id.into(), u16::MAX.into())))
-}
-
-/// Handle of an open: a part that survives a reconnect, and one that is unique on the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct FileReference {
-    pub persistent: u64,
-    pub volatile: u64,
-}
-
-impl FileReference {
-    /// File of the preceding operation in a related compound (MS-SMB2 3.2.4.1.4).
-    pub const RELATED: FileReference = FileReference { persistent: u64::MAX, volatile: u64::MAX };
-    /// Placeholder for control codes without a file (MS-SMB2 2.2.31).
-    pub const NONE: FileReference = FileReference::RELATED;
-}
-
-impl FixedSizeField for FileReference {
-    const LENGTH: usize = 16;
-
-    #[inline]
-    fn at(bytes: &[u8], at: usize) -> Option<FileReference> {
-        Some(FileReference { persistent: u64_at(bytes, at)?, volatile: u64_at(bytes, at + 8)? })
-    }
-
-    #[inline]
-    fn set(self, bytes: &mut [u8], at: usize) {
-        self.persistent.set(bytes, at);
-        self.volatile.set(bytes, at + 8);
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

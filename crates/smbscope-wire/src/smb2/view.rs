@@ -2,9 +2,7 @@
 //!
 //! Offsets are relative to the message's header, like the specification's own offset fields.
 
-use super::messages::network_interface::NetworkInterfaceInfo;
-use super::messages::oplock_break;
-use super::{FileReference, LockElement, Smb2ClientOffer, Smb2Header, Smb2ServerOffer};
+use super::{FileReference, LockElement, NetworkInterfaceInfo, Smb2Header};
 use crate::bytes::CapturedName;
 use crate::names::{Fsctl, InfoLevel};
 use crate::security::SecurityToken;
@@ -27,6 +25,36 @@ pub struct Created {
 pub struct GrantedLease {
     pub key: [u8; 16],
     pub state: u32,
+}
+
+/// Offer of a client in NEGOTIATE (2.2.3).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Smb2ClientOffer {
+    pub security_mode: u16,
+    /// Zero unless the client speaks SMB 3. See [`capabilities`](super::messages::negotiate::capabilities).
+    pub capabilities: u32,
+    pub dialects: Vec<u16>,
+    pub algorithms: Smb2AlgorithmIds,
+}
+
+/// Choices of a server in NEGOTIATE (2.2.4).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Smb2ServerOffer {
+    pub security_mode: u16,
+    /// 0x02ff asks for another NEGOTIATE.
+    pub dialect: u16,
+    pub capabilities: u32,
+    pub max_read_size: u32,
+    pub max_write_size: u32,
+    pub algorithms: Smb2AlgorithmIds,
+}
+
+/// Algorithm ids of one side (2.2.3.1), preferred first. Absent if truncated; empty if the side sent none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Smb2AlgorithmIds {
+    pub ciphers: Option<Vec<u16>>,
+    pub signing: Option<Vec<u16>>,
+    pub compression: Option<Vec<u16>>,
 }
 
 /// Fields of a request that identify its target (MS-SMB2 2.2.3 to 2.2.39).
@@ -55,7 +83,6 @@ pub enum Smb2Request {
         element: Option<LockElement>,
     },
     Ioctl {
-        /// All ones for control codes without a file.
         file: FileReference,
         code: Fsctl,
     },
@@ -79,8 +106,11 @@ pub enum Smb2Response {
     /// 2.2.10: ShareType (1 disk, 2 pipe, 3 printer).
     TreeConnect(u8),
     Create(Created),
-    /// 2.2.23: oplock or lease break.
-    Break(oplock_break::Notification),
+    OplockBreak {
+        file: FileReference,
+        oplock_level: u8,
+    },
+    LeaseBreak,
     /// 2.2.32.5: response to FSCTL_QUERY_NETWORK_INTERFACE_INFO.
     Interfaces(Vec<NetworkInterfaceInfo>),
     /// Anything else, or truncated.
@@ -100,122 +130,4 @@ pub(super) fn reach(place: Option<(usize, usize)>, fields: usize) -> usize {
 
 pub(super) fn text(message: &[u8], (start, length): (usize, usize)) -> CapturedName {
     CapturedName::in_range(message, start..start + length, true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Smb2Command;
-    use super::super::header::tests::header;
-    use super::super::messages::create;
-    use super::*;
-
-    fn with_body(command: u16, flags: u32, at: usize, bytes: &[u8]) -> Vec<u8> {
-        let mut message = header(command, flags);
-        message.resize(at, 0);
-        message.extend(bytes);
-        message
-    }
-
-    #[test]
-    fn create_request_names_its_file() {
-        let mut message = with_body(5, 0, 108, &[120, 0, 6, 0]);
-        message[67] = create::oplock::BATCH;
-        message.resize(120, 0);
-        let oplock_level = Some(create::oplock::BATCH);
-        assert_eq!(Smb2Request::needed(Smb2Command::CREATE, &message), 126);
-        message.extend(b"a\0\\\0b\0");
-        assert_eq!(
-            Smb2Request::parse(Smb2Command::CREATE, &message),
-            Smb2Request::Create { name: "a\\b".into(), oplock_level }
-        );
-        let cut = |length: usize| Smb2Request::parse(Smb2Command::CREATE, &message[..length]);
-        let named = |text: &str, missing| Smb2Request::Create {
-            name: CapturedName { text: text.into(), missing },
-            oplock_level,
-        };
-        assert_eq!([cut(124), cut(115)], [named("a\\", 2), named("", 11)]);
-        assert_eq!(cut(111), Smb2Request::Other, "not even its place is known");
-    }
-
-    #[test]
-    fn read_request_gives_file_offset_and_length() {
-        let mut message = with_body(8, 0, 68, &4096u32.to_le_bytes());
-        message.extend(0x1_0000_0000u64.to_le_bytes());
-        message.extend(1u64.to_le_bytes());
-        message.extend(2u64.to_le_bytes());
-        let file = FileReference { persistent: 1, volatile: 2 };
-        let expected = Smb2Request::ReadWrite { file, offset: 0x1_0000_0000, length: 4096 };
-        assert_eq!(Smb2Request::parse(Smb2Command::READ, &message), expected);
-    }
-
-    #[test]
-    fn rename_gives_the_new_name() {
-        let mut message = with_body(0x11, 0, 66, &[1, 10, 24, 0, 0, 0, 96, 0]);
-        message.resize(96 + 16, 0);
-        message.extend([4, 0, 0, 0, b'x', 0, b'y', 0]);
-        let Smb2Request::Info { new_name, .. } = Smb2Request::parse(Smb2Command::SET_INFO, &message) else { panic!() };
-        assert_eq!(new_name, Some("xy".into()));
-    }
-
-    #[test]
-    fn a_new_name_must_lie_within_the_buffer() {
-        // As above, with the buffer 8 bytes further on, and then with a buffer of 4 bytes, too short for a name (found
-        // by fuzzing).
-        let mut message = with_body(0x11, 0, 66, &[1, 10, 24, 0, 0, 0, 104, 0]);
-        message.resize(104 + 16, 0);
-        message.extend([4, 0, 0, 0, b'x', 0, b'y', 0]);
-        assert_eq!(Smb2Request::needed(Smb2Command::SET_INFO, &message), 104 + 24);
-        let new_name = |message: &[u8]| match Smb2Request::parse(Smb2Command::SET_INFO, message) {
-            Smb2Request::Info { new_name, .. } => new_name,
-            _ => None,
-        };
-        assert_eq!(new_name(&message), Some("xy".into()));
-        assert_eq!(new_name(&message[..message.len() - 2]), Some(CapturedName { text: "x".into(), missing: 2 }));
-        message[68] = 4;
-        assert_eq!(new_name(&message), None);
-    }
-
-    #[test]
-    fn error_responses_have_no_file() {
-        let message = with_body(5, 1, 64, &[9, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message), Smb2Response::Other);
-    }
-
-    /// A CREATE response that grants a lease of version 1 (2.2.14, 2.2.14.2.10).
-    fn leased(state: u8) -> Vec<u8> {
-        let mut message = with_body(5, 1, 64, &[89, 0, create::oplock::LEASE]);
-        message.resize(64 + 24, 0);
-        message.extend(0x01d9_0000_0000_0001u64.to_le_bytes());
-        message.resize(64 + 48, 0);
-        message.extend(1234u64.to_le_bytes());
-        message.resize(64 + 64, 0);
-        message.extend([7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
-        // 56 bytes of contexts after the fields: Next, name at 16 with 4 bytes, data at 24 with 32.
-        message.extend([152, 0, 0, 0, 56, 0, 0, 0]);
-        message.extend([0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 24, 0, 32, 0, 0, 0]);
-        message.extend(b"RqLs\0\0\0\0");
-        message.extend([0xab; 16]);
-        message.extend([state, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        message
-    }
-
-    #[test]
-    fn a_create_response_has_the_granted_caching() {
-        let message = leased(7);
-        assert_eq!(Smb2Response::needed(Smb2Command::CREATE, &message[..64]), 144);
-        assert_eq!(Smb2Response::needed(Smb2Command::CREATE, &message[..152]), 152 + 56);
-        let file = FileReference { persistent: 7, volatile: 8 };
-        let (last_write, end_of_file) = (0x01d9_0000_0000_0001, 1234);
-        let created = |lease| {
-            let oplock_level = create::oplock::LEASE;
-            let (create_action, file_attributes) = (0, 0);
-            let created =
-                Created { file, oplock_level, lease, create_action, file_attributes, last_write, end_of_file };
-            Smb2Response::Create(created)
-        };
-        let lease = GrantedLease { key: [0xab; 16], state: 7 };
-        assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message), created(Some(lease)));
-        assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message[..200]), created(None), "the lease is cut off");
-        assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message[..143]), Smb2Response::Other);
-    }
 }

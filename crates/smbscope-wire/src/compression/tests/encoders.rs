@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Item of an LZ77 stream.
 #[derive(Clone, Copy)]
 enum Item {
     Literal(u8),
@@ -182,8 +181,6 @@ fn symbol(item: &Item) -> usize {
     }
 }
 
-/// Returns the lengths of a complete code: 1, 2, 3… bits for the first `skew` symbols, nearly equal lengths for the
-/// rest.
 fn code_lengths(used: &BTreeSet<usize>, skew: usize) -> Vec<u8> {
     let mut lengths = vec![0; 512];
     let skew = skew.min(used.len() - 2);

@@ -43,7 +43,6 @@ message! {
     /// Write whose request consists of several messages.
     WriteMpx: WRITE_MPX, 12 {
         fid: u16 = 0,
-        /// Bytes of the whole request.
         total_byte_count: u16 = 2,
         /// Offset in the file of this message's data.
         byte_offset: u32 = 6,

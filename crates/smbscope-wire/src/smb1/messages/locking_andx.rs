@@ -105,7 +105,6 @@ pub struct LockingAndxRequest {
 }
 
 impl LockingAndxRequest {
-    /// Parses a break. Returns `None` for any other message.
     pub fn parse(message: &[u8]) -> Option<LockingAndxRequest> {
         let header = Smb1Header::parse(message).filter(|header| !header.is_reply())?;
         let block = blocks(&header, message).next()?;

@@ -255,7 +255,6 @@ impl<'a> Smb1MessageWriter<'a> {
         (start, self.position() - start)
     }
 
-    /// Returns the encoded length of bytes, or of text without its terminator.
     pub(super) fn length_of(&self, data: impl EncodedLength) -> u16 {
         data.length(self.unicode) as u16
     }

@@ -77,7 +77,6 @@ mod testing {
         bytes.split_off(Smb1Header::LENGTH)
     }
 
-    /// Returns the bytes of a request after its header, with OEM strings.
     pub(super) fn emitted_oem(request: &impl Smb1Message) -> Vec<u8> {
         let mut bytes = Vec::new();
         request.emit(&Smb1Header { flags2: 0, ..header(Smb1Command(0), 0) }, &mut bytes);

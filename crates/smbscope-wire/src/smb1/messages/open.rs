@@ -61,7 +61,6 @@ message! {
         access_mode: u16 = 6,
         /// Attributes that an existing file may have.
         search_attributes: u16 = 8,
-        /// Attributes of a new file.
         file_attributes: u16 = 10,
         /// Bits 0 and 1, if the file exists: 0 fail, 1 open, 2 truncate. Bit 4: create it otherwise.
         open_mode: u16 = 16,

@@ -182,7 +182,6 @@ message! {
         fid: u16 = 0,
         count: u16 = 2,
         offset_low: u32 = 6,
-        /// Bit 0: write-through.
         write_mode: u16 = 14,
         /// Bytes in the request itself.
         data_length: u16 = 20,

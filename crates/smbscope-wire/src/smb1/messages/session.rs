@@ -6,9 +6,7 @@ use super::message::message;
 message! {
     /// One step of a logon with GSS tokens.
     SessionSetupAndx<'a>: SESSION_SETUP_ANDX, 12 {
-        /// Maximum message size that the client accepts.
         max_buffer_size: u16 = 4,
-        /// Maximum number of outstanding requests.
         max_mpx_count: u16 = 6,
         /// Zero would close other connections of the same client.
         vc_number: u16 = 8,
@@ -54,7 +52,6 @@ message! {
 }
 
 message! {
-    /// Logon of a LAN Manager client.
     SessionSetupAndxLanMan<'a>: SESSION_SETUP_ANDX, 10 {} with {
         password: bytes = 14,
         account_name: text,
@@ -113,7 +110,6 @@ message! {
 
 message! {
     Echo<'a>: ECHO, 1 {
-        /// Number of requested responses.
         echo_count: u16 = 0,
     } with {
         data: bytes,

@@ -282,7 +282,6 @@ impl InformationLevel {
         InformationLevel(InformationLevel::PASS_THROUGH + u16::from(class))
     }
 
-    /// Returns true if the level needs a server with CAP_INFOLEVEL_PASSTHRU.
     pub fn is_pass_through(self) -> bool {
         self.0 >= InformationLevel::PASS_THROUGH
     }
@@ -349,7 +348,6 @@ mod tests {
     use super::super::testing::{emitted, utf16};
     use super::*;
 
-    /// Returns parameters and data of a request, with strings in UTF-16.
     fn parts<R: Trans2Request>(request: &R) -> (Vec<u8>, Vec<u8>) {
         let bytes = emitted(request);
         // Skips the word count: MS-CIFS 2.2.4.46.1.

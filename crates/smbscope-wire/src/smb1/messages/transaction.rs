@@ -11,9 +11,8 @@ use crate::smb1::Smb1Command;
 /// One message of a response, or of a request that spans several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransactionPart<'a> {
-    /// Parameter bytes of the whole transaction. A later message may reduce it.
+    /// Of the whole transaction. A later message may reduce both totals.
     pub total_parameter_count: usize,
-    /// Data bytes of the whole transaction. A later message may reduce it.
     pub total_data_count: usize,
     pub parameters: &'a [u8],
     /// Position of these bytes in the whole.
@@ -200,13 +199,10 @@ impl Transaction2Fields {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction2<'a> {
     pub subcommand: Trans2,
-    /// Parameter bytes of the whole request, at least as many as in this message.
+    /// Of the whole request. Both totals are at least as large as in this message.
     pub total_parameter_count: u16,
-    /// Data bytes of the whole request, at least as many as in this message.
     pub total_data_count: u16,
-    /// Maximum parameter bytes of the response.
     pub max_parameter_count: u16,
-    /// Maximum data bytes of the response.
     pub max_data_count: u16,
     pub parameters: &'a [u8],
     pub data: &'a [u8],

@@ -5,8 +5,8 @@ pub mod negotiate {
     use crate::codec::List;
     use crate::kept::RetainedRanges;
     use crate::smb2::messages::negotiate_context::{self, NegotiateContextList};
-    use crate::smb2::offers::{MAX_NEGOTIATE, Smb2ClientOffer, Smb2ServerOffer};
-    use crate::smb2::{Smb2Header, Smb2Request, Smb2Response};
+    use crate::smb2::messages::offers::{self, MAX_NEGOTIATE};
+    use crate::smb2::{Smb2AlgorithmIds, Smb2ClientOffer, Smb2Header, Smb2Request, Smb2Response, Smb2ServerOffer};
     use std::ops::Range;
 
     /// Bits of SecurityMode (SMB2_NEGOTIATE_*).
@@ -40,12 +40,18 @@ pub mod negotiate {
             client_guid: [u8; 16] = 12,
         } with {
             dialects: List<'a, u16> = [u16 @ 2],
-            /// Contexts of dialect 3.1.1.
             contexts: NegotiateContextList<'a> = [u32 @ 28, u16 @ 32, optional],
         }
         impl {
             fn view(m: &[u8]) -> Option<Smb2Request> {
-                Some(Smb2Request::Negotiate(Box::new(Smb2ClientOffer::parse(m)?)))
+                let m = offers::parsed(m);
+                let dialects = offers::dialects(m, Self::dialects(m)?)?;
+                Some(Smb2Request::Negotiate(Box::new(Smb2ClientOffer {
+                    security_mode: Self::security_mode(m)?,
+                    capabilities: Self::capabilities(m)?,
+                    algorithms: Smb2AlgorithmIds::offered(&dialects, m, Self::contexts(m)),
+                    dialects,
+                })))
             }
 
             fn needed(_prefix: &[u8]) -> usize {
@@ -84,7 +90,16 @@ pub mod negotiate {
         }
         impl {
             fn view(m: &[u8]) -> Option<Smb2Response> {
-                Some(Smb2Response::Negotiate(Box::new(Smb2ServerOffer::parse(m)?)))
+                let m = offers::parsed(m);
+                let dialect = Self::dialect(m)?;
+                Some(Smb2Response::Negotiate(Box::new(Smb2ServerOffer {
+                    security_mode: Self::security_mode(m)?,
+                    dialect,
+                    capabilities: Self::capabilities(m).unwrap_or_default(),
+                    max_read_size: Self::max_read_size(m).unwrap_or_default(),
+                    max_write_size: Self::max_write_size(m).unwrap_or_default(),
+                    algorithms: Smb2AlgorithmIds::offered(&[dialect], m, Self::contexts(m)),
+                })))
             }
 
             fn needed(_prefix: &[u8]) -> usize {

@@ -1,7 +1,6 @@
 //! IOCTL, and the inputs and outputs of the control codes that the client uses.
 
-/// IOCTL (MS-SMB2 2.2.31, 2.2.32). Inputs and outputs of control codes are in `copy_chunk`, `network_interface` and
-/// `validate_negotiate`.
+/// IOCTL (MS-SMB2 2.2.31, 2.2.32).
 pub mod ioctl {
     use crate::kept::RetainedRanges;
     use crate::names::Fsctl;
@@ -28,7 +27,6 @@ pub mod ioctl {
         /// SMB2_0_IOCTL_IS_FSCTL.
         pub const IS_FSCTL: u32 = 1;
 
-        /// Creates a request for a file system control code.
         pub fn new(code: Fsctl, file: FileReference, input: &'a [u8], max_output: u32) -> Request<'a> {
             Request { code, file, max_output, flags: Self::IS_FSCTL, input }
         }
@@ -195,6 +193,7 @@ pub mod validate_negotiate {
 pub mod network_interface {
     use crate::bytes::{array_at, u16_at, u32_at, u64_at};
     use crate::kept::{MAX_ENTRIES, RetainedRanges};
+    use crate::smb2::NetworkInterfaceInfo;
     use std::net::IpAddr;
 
     const FAMILY_IPV4: u16 = 0x0002;
@@ -202,15 +201,6 @@ pub mod network_interface {
     /// Offsets of an address of either family in an entry.
     const IPV4: usize = 28;
     const IPV6: usize = 32;
-
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct NetworkInterfaceInfo {
-        pub index: u32,
-        /// 1 receive side scaling, 2 RDMA.
-        pub capability: u32,
-        pub link_speed: u64,
-        pub address: IpAddr,
-    }
 
     /// Iterates over the IOCTL output, skipping addresses that are neither IPv4 nor IPv6.
     pub fn interfaces(output: &[u8]) -> impl Iterator<Item = NetworkInterfaceInfo> {
@@ -306,7 +296,6 @@ pub mod copy_chunk {
         }
     }
 
-    /// Range to copy, in bytes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct SrvCopyChunk {
         pub source_offset: u64,

@@ -82,7 +82,6 @@ impl CreateContext {
 }
 
 impl Lease {
-    /// Writes the fields common to both versions.
     fn set(&self, out: &mut [u8], at: usize) {
         self.key.set(out, at);
         self.state.set(out, at + 16);
@@ -103,7 +102,6 @@ impl Default for CreateContextList<'_> {
 }
 
 impl<'a> CreateContextList<'a> {
-    /// Returns the lease context, of either version.
     pub fn lease(self) -> Option<CreateContext> {
         let data = self.find(LEASE)?;
         let lease = Lease {
@@ -124,7 +122,6 @@ impl<'a> CreateContextList<'a> {
         self.find(DURABLE).or_else(|| self.find(DURABLE_V2)).is_some()
     }
 
-    /// Returns the data of the named context.
     fn find(self, name: &[u8]) -> Option<&'a [u8]> {
         let CreateContextList::Bytes(mut rest) = self else { return None };
         loop {

@@ -360,9 +360,8 @@ pub mod write {
 /// LOCK (MS-SMB2 2.2.26, 2.2.27).
 pub mod lock {
     use crate::RequestDetail;
-    use crate::bytes::{u32_at, u64_at};
     use crate::codec::{FixedSizeField, List};
-    use crate::smb2::{FileReference, Smb2Request};
+    use crate::smb2::{FileReference, LockElement, Smb2Request};
 
     /// Flags of a [`LockElement`] (SMB2_LOCKFLAG_*).
     pub mod flags {
@@ -372,36 +371,10 @@ pub mod lock {
         pub const FAIL_IMMEDIATELY: u32 = 0x10;
     }
 
-    /// SMB2_LOCK_ELEMENT (2.2.26.1).
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct LockElement {
-        pub offset: u64,
-        pub length: u64,
-        pub flags: u32,
-    }
-
     impl LockElement {
         /// Returns true if the server may delay the response until the range is free.
         pub fn waits(&self) -> bool {
             self.flags & (flags::UNLOCK | flags::FAIL_IMMEDIATELY) == 0
-        }
-    }
-
-    impl FixedSizeField for LockElement {
-        const LENGTH: usize = 24;
-
-        fn at(bytes: &[u8], at: usize) -> Option<LockElement> {
-            Some(LockElement {
-                offset: u64_at(bytes, at)?,
-                length: u64_at(bytes, at + 8)?,
-                flags: u32_at(bytes, at + 16)?,
-            })
-        }
-
-        fn set(self, bytes: &mut [u8], at: usize) {
-            self.offset.set(bytes, at);
-            self.length.set(bytes, at + 8);
-            self.flags.set(bytes, at + 16);
         }
     }
 
@@ -481,7 +454,6 @@ pub mod oplock_break {
         /// SMB2_NOTIFY_BREAK_LEASE_FLAG_ACK_REQUIRED: the server waits for an acknowledgment.
         pub const ACK_REQUIRED: u32 = 0x01;
 
-        /// Returns true if the server waits for an acknowledgment.
         pub fn waits(&self) -> bool {
             self.flags & LeaseBreak::ACK_REQUIRED != 0
         }
@@ -510,7 +482,10 @@ pub mod oplock_break {
 
     impl Smb2ResponseMessage for Notification {
         fn view(m: &[u8]) -> Option<Smb2Response> {
-            Notification::parse(m).map(Smb2Response::Break)
+            Some(match Notification::parse(m)? {
+                Notification::Oplock(Oplock { oplock_level, file }) => Smb2Response::OplockBreak { file, oplock_level },
+                Notification::Lease(_) => Smb2Response::LeaseBreak,
+            })
         }
 
         fn needed(_prefix: &[u8]) -> usize {

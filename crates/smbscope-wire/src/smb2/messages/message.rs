@@ -1,8 +1,7 @@
 //! Macro that generates the type of a message, its parser and its emitter from a table of fields.
 
-use super::Smb2Command;
 use crate::codec::{Buffer, LengthField};
-use crate::smb2::Smb2Header;
+use crate::smb2::{Smb2Command, Smb2Header};
 
 pub trait Smb2Message {
     const COMMAND: Smb2Command;

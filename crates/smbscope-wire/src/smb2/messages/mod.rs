@@ -14,6 +14,7 @@ pub mod error;
 mod files;
 mod info;
 pub mod negotiate_context;
+mod offers;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ pub use info::*;
 pub use message::Smb2Message;
 
 use super::view::RESPONSE_HEAD;
-use super::{Smb2Command, Smb2Header, Smb2Request, Smb2Response};
+use super::{Smb2Header, Smb2Request, Smb2Response};
 use crate::RequestDetail;
 use crate::kept::RetainedRanges;
 
@@ -55,7 +56,6 @@ pub trait Smb2RequestMessage: Smb2Message {
         Self::PARSED
     }
 
-    /// Returns the parameters needed for a replay.
     fn detail(_message: &[u8]) -> Option<RequestDetail> {
         None
     }

@@ -6,14 +6,13 @@ use crate::codec::{List, Put};
 use crate::names::{Fsctl, InfoLevel};
 use crate::smb2::Smb2Header;
 use crate::smb2::command::with_commands;
-use crate::smb2::{self, FileReference, LockElement, flags};
+use crate::smb2::{self, FileReference, LockElement, Smb2Command, flags};
 use crate::status::NtStatus;
 use proptest::prelude::*;
 
 const HEADER: Smb2Header =
     Smb2Header { message_id: 7, tree_id: Some(1), session_id: Some(2), ..Smb2Header::new(Smb2Command::ECHO) };
 
-/// Returns a complete request.
 pub(super) fn request<B: Smb2Message>(body: &B) -> Vec<u8> {
     let mut out = Vec::new();
     Smb2Header { command: B::COMMAND, ..HEADER }.emit(&mut out);
@@ -21,7 +20,6 @@ pub(super) fn request<B: Smb2Message>(body: &B) -> Vec<u8> {
     out
 }
 
-/// Returns the header of a response.
 pub(super) fn response(command: Smb2Command) -> Vec<u8> {
     let mut out = Vec::new();
     Smb2Header { command, flags: flags::SERVER_TO_REDIR, ..HEADER }.emit(&mut out);

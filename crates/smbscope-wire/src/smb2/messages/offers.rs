@@ -1,9 +1,9 @@
-//! Offers of both sides in NEGOTIATE (MS-SMB2 2.2.3, 2.2.4), parsed from possibly truncated messages: truncated lists
-//! are unknown, not empty.
+//! Dialects and algorithms of NEGOTIATE (MS-SMB2 2.2.3, 2.2.4), parsed from possibly truncated messages: truncated
+//! lists are unknown, not empty.
 
-use super::messages::negotiate::{Request, Response};
-use super::messages::negotiate_context::NegotiateContextList;
+use super::negotiate_context::NegotiateContextList;
 use crate::codec::{Buffer, List};
+use crate::smb2::Smb2AlgorithmIds;
 
 /// Dialects, or algorithms of a kind, of a NEGOTIATE. The specification has seven dialects and six compression
 /// algorithms.
@@ -13,81 +13,29 @@ pub(super) const MAX_NEGOTIATE: usize = 8 * 1024;
 /// The only dialect with contexts.
 const SMB_3_1_1: u16 = 0x0311;
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Smb2ClientOffer {
-    pub security_mode: u16,
-    /// Zero unless the client speaks SMB 3. See [`capabilities`](super::messages::negotiate::capabilities).
-    pub capabilities: u32,
-    pub dialects: Vec<u16>,
-    pub algorithms: Smb2AlgorithmIds,
+/// Returns the part of a message that is parsed.
+pub(super) fn parsed(m: &[u8]) -> &[u8] {
+    &m[..m.len().min(MAX_NEGOTIATE)]
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Smb2ServerOffer {
-    pub security_mode: u16,
-    /// 0x02ff asks for another NEGOTIATE.
-    pub dialect: u16,
-    pub capabilities: u32,
-    pub max_read_size: u32,
-    pub max_write_size: u32,
-    pub algorithms: Smb2AlgorithmIds,
-}
-
-/// Algorithm ids of one side, preferred first (MS-SMB2 2.2.3.1.2, 2.2.3.1.7, 2.2.3.1.3). Absent if truncated; empty if
-/// the side sent none.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Smb2AlgorithmIds {
-    pub ciphers: Option<Vec<u16>>,
-    pub signing: Option<Vec<u16>>,
-    pub compression: Option<Vec<u16>>,
-}
-
-impl Smb2ClientOffer {
-    /// Parses a request from its header on. Returns `None` if the dialects are truncated.
-    pub(super) fn parse(m: &[u8]) -> Option<Smb2ClientOffer> {
-        let m = &m[..m.len().min(MAX_NEGOTIATE)];
-        let (offset, count) = Request::dialects(m)?;
-        let dialects: Vec<u16> = List::parse(m, offset, count)?.iter().take(MAX_OFFERED).collect();
-        let algorithms = match dialects.contains(&SMB_3_1_1) {
-            true => Smb2AlgorithmIds::read(m, Request::contexts(m)),
-            false => Smb2AlgorithmIds::none(),
-        };
-        Some(Smb2ClientOffer {
-            security_mode: Request::security_mode(m)?,
-            capabilities: Request::capabilities(m)?,
-            dialects,
-            algorithms,
-        })
-    }
-}
-
-impl Smb2ServerOffer {
-    /// Parses a response from its header on. Returns `None` if the fields are truncated.
-    pub(super) fn parse(m: &[u8]) -> Option<Smb2ServerOffer> {
-        let m = &m[..m.len().min(MAX_NEGOTIATE)];
-        let dialect = Response::dialect(m)?;
-        let algorithms = match dialect {
-            SMB_3_1_1 => Smb2AlgorithmIds::read(m, Response::contexts(m)),
-            _ => Smb2AlgorithmIds::none(),
-        };
-        Some(Smb2ServerOffer {
-            security_mode: Response::security_mode(m)?,
-            dialect,
-            capabilities: Response::capabilities(m).unwrap_or_default(),
-            max_read_size: Response::max_read_size(m).unwrap_or_default(),
-            max_write_size: Response::max_write_size(m).unwrap_or_default(),
-            algorithms,
-        })
-    }
+/// Reads the dialects at this offset and count. Returns `None` if they are truncated.
+pub(super) fn dialects(m: &[u8], (offset, count): (usize, usize)) -> Option<Vec<u16>> {
+    Some(List::parse(m, offset, count)?.iter().take(MAX_OFFERED).collect())
 }
 
 impl Smb2AlgorithmIds {
-    /// Returns the empty lists of a dialect without contexts.
+    /// Reads the lists from the contexts of a dialect, which are at `place` (offset and count).
+    pub(super) fn offered(dialects: &[u16], m: &[u8], place: Option<(usize, usize)>) -> Smb2AlgorithmIds {
+        match dialects.contains(&SMB_3_1_1) {
+            true => Smb2AlgorithmIds::read(m, place),
+            false => Smb2AlgorithmIds::none(),
+        }
+    }
+
     fn none() -> Smb2AlgorithmIds {
         Smb2AlgorithmIds { ciphers: Some(Vec::new()), signing: Some(Vec::new()), compression: Some(Vec::new()) }
     }
 
-    /// Reads the lists from the contexts at `place` (offset and count).
     fn read(m: &[u8], place: Option<(usize, usize)>) -> Smb2AlgorithmIds {
         let contexts = place.and_then(|(offset, count)| NegotiateContextList::parse(m, offset, count));
         let Some(contexts) = contexts else { return Smb2AlgorithmIds::default() };
@@ -106,10 +54,10 @@ impl Smb2AlgorithmIds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::messages::negotiate_context::Offer;
-    use super::super::messages::{Smb2Message, negotiate};
-    use super::super::{Smb2Command, Smb2Header, Smb2Request, Smb2Response, flags};
+    use super::super::negotiate_context::Offer;
+    use super::super::{Smb2Message, negotiate};
     use super::*;
+    use crate::smb2::{Smb2ClientOffer, Smb2Command, Smb2Header, Smb2Request, Smb2Response, flags};
 
     fn message<M: Smb2Message>(flags: u32, body: &M) -> Vec<u8> {
         let mut bytes = Vec::new();
