@@ -1,10 +1,10 @@
 //! `ioctl`.
 
-use super::{CompiledStep, DialectLimit, OF, REQUIRED, StepField, StepKind, act};
+use super::{CompiledStep, DialectLimit, StepKind, act};
 use crate::workload::WorkloadError;
 use crate::workload::action::{Action, Expected};
 use crate::workload::error::suggest;
-use crate::workload::synthetic::compile::StepCompiler;
+use crate::workload::synthetic::compile::{OF, REQUIRED, StepCompiler, StepField};
 use smbscope_client::FsctlProfile;
 
 const CODE: StepField = StepField::new("code", REQUIRED, "name of a control code, listed below");

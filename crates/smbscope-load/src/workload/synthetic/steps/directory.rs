@@ -1,8 +1,9 @@
 //! `list`, `make_directory` and `remove_directory`.
 
-use super::{StepField, StepKind, act, names};
+use super::{StepKind, act};
 use crate::workload::action::Action;
 use crate::workload::paths::{Last, below};
+use crate::workload::synthetic::compile::{StepField, names};
 use smbscope_client::Info;
 use toml::Spanned;
 

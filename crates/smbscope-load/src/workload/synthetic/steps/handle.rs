@@ -1,9 +1,9 @@
 //! Steps of an open file that transfer no data: `flush`, `set_times`, `set_size`, `lock` and `unlock`.
 
-use super::{OF, StepField, StepKind, act};
+use super::{StepKind, act};
 use crate::workload::WorkloadError;
 use crate::workload::action::{Action, HandleSlot};
-use crate::workload::synthetic::compile::StepCompiler;
+use crate::workload::synthetic::compile::{OF, StepCompiler, StepField};
 use smbscope_client::{ByteRangeLock, access};
 
 const OFFSET: StepField = StepField::new("offset", "0", "bytes");

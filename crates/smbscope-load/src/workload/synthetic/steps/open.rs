@@ -1,8 +1,8 @@
 //! `open` and `close`.
 
-use super::{FILE, OF, StepField, StepKind, act, names};
+use super::{StepKind, act};
 use crate::workload::action::Action;
-use crate::workload::synthetic::compile::OpenHandle;
+use crate::workload::synthetic::compile::{FILE, OF, OpenHandle, StepField, names};
 use crate::workload::synthetic::user::Choose;
 use smbscope_client::{CreateDisposition, access};
 

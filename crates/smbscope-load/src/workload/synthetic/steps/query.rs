@@ -1,7 +1,8 @@
 //! `query_open`, `query` and `query_file_system`.
 
-use super::{FILE, OF, StepField, StepKind, act, names};
+use super::{StepKind, act};
 use crate::workload::action::Action;
+use crate::workload::synthetic::compile::{FILE, OF, StepField, names};
 use smbscope_client::Info;
 
 const FILE_INFOS: [(&str, Info); 8] = [
