@@ -4,13 +4,9 @@
 //! and returns the actions that a user performs ([`SyntheticUser`]). Related steps share a file. [`STEPS`] makes them
 //! known to the parser and to docs/workloads.md.
 
-mod control;
-mod delete;
-mod directory;
 mod handle;
-mod open;
+mod path;
 mod query;
-mod remove;
 mod session;
 mod transfer;
 mod walk;
@@ -25,8 +21,8 @@ use std::fmt;
 
 /// All steps, in the order of the manual.
 pub const STEPS: &[StepKind] = &[
-    open::OPEN,
-    open::CLOSE,
+    handle::OPEN,
+    handle::CLOSE,
     transfer::READ,
     transfer::WRITE,
     handle::FLUSH,
@@ -37,15 +33,15 @@ pub const STEPS: &[StepKind] = &[
     query::QUERY_FILE_SYSTEM,
     handle::SET_TIMES,
     handle::SET_SIZE,
-    directory::LIST,
-    remove::REMOVE,
-    delete::DELETE,
-    remove::RENAME,
-    directory::MAKE_DIRECTORY,
-    directory::REMOVE_DIRECTORY,
+    path::LIST,
+    path::REMOVE,
+    path::DELETE,
+    path::RENAME,
+    path::MAKE_DIRECTORY,
+    path::REMOVE_DIRECTORY,
     transfer::OPEN_READ_CLOSE,
     walk::WALK,
-    control::IOCTL,
+    query::IOCTL,
     session::SESSION_SETUP,
     session::TREE_CONNECT,
     session::ECHO,
