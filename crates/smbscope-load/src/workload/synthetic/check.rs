@@ -1,23 +1,27 @@
 //! Validates a TOML workload and compiles it to steps, or returns an error with position and remedy.
 
-use super::compile::{OpenHandle, StepContext};
+use super::compile::{StepCompiler, StepContext, StepResources};
 use super::source::{
-    ProblemWithHint, RawFiles, RawOperation, RawScenarios, RawStep, RawWorkload, TomlSource, size, sizes, time, times,
+    KEYS_HINT, ProblemWithHint, RawFiles, RawOperation, RawScenarios, RawStep, RawWorkload, TomlSource, size, sizes,
+    time, times,
 };
+use super::steps::STEPS;
 use super::{OperationOrder, Parsed, Synthetic, SyntheticStep};
+use crate::workload::action::Expected;
 use crate::workload::draw::{SizeDistribution, Times};
 use crate::workload::error::suggest;
 use crate::workload::file_set::FileSet;
 use crate::workload::{CreatedPaths, Scenarios, WorkloadError};
 use smbscope_model::units;
 use smbscope_stats::Random;
+use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use toml::{Spanned, Value};
 
 /// Maximum number of steps in an operation, including repetitions.
-pub(super) const MOST_STEPS: usize = 100_000;
+const MOST_STEPS: usize = 100_000;
 /// Repetitions of an operation; more are refused.
 const TIMES_MAX: i64 = 1_000_000_000;
 const MOST_FILES: i64 = 10_000_000;
@@ -29,6 +33,10 @@ const LATE: Duration = Duration::from_secs(1);
 
 const ORDERS: [(&str, OperationOrder); 2] =
     [("random", OperationOrder::Random), ("sequence", OperationOrder::Sequence)];
+
+/// Keys of every step.
+const COMMON_KEYS: [&str; 4] = ["do", "expect", "counts_as", "repeat"];
+
 pub(in crate::workload) fn parameters(file: &str, text: &str) -> Result<Vec<(String, String)>, WorkloadError> {
     TomlSource::new(file, text).parameters()
 }
@@ -46,14 +54,9 @@ pub(in crate::workload) fn parse(file: &str, text: &str) -> Result<Parsed, Workl
     let expanded = written.expanded()?;
     let source = written.with_expanded(&expanded);
     let raw: RawWorkload = toml::from_str(&expanded.text).map_err(|error| source.toml_error(&error))?;
-    let mut checker = Checker {
-        source,
-        files: FileSet::none(),
-        operations: Vec::new(),
-        slots: 0,
-        always_open: BTreeMap::new(),
-        makes: false,
-    };
+    check_keys(source, &raw)?;
+    let resources = StepResources { files: FileSet::none(), slots: 0, always_open: BTreeMap::new(), makes: false };
+    let mut checker = Checker { source, resources, operations: Vec::new() };
     checker.files(raw.files.as_ref())?;
     if raw.operation.is_empty() {
         let hint = "add [[operation]] with a name and steps";
@@ -63,7 +66,7 @@ pub(in crate::workload) fn parse(file: &str, text: &str) -> Result<Parsed, Workl
         Some(start) => checker.start(&start.steps)?,
         None => Vec::new(),
     };
-    let order = checker.named(raw.order.as_ref(), "order", &ORDERS)?;
+    let order = source.named(raw.order.as_ref(), "order", &ORDERS)?;
     let mut choices = Vec::new();
     let mut total = 0;
     for operation in &raw.operation {
@@ -81,7 +84,7 @@ pub(in crate::workload) fn parse(file: &str, text: &str) -> Result<Parsed, Workl
         None => Times::Fixed(Duration::ZERO),
     };
     let scenarios = raw.scenarios.as_ref().map(|scenarios| checker.scenarios(scenarios, order)).transpose()?;
-    let Checker { mut files, operations, slots, makes, .. } = checker;
+    let Checker { resources: StepResources { mut files, slots, makes, .. }, operations, .. } = checker;
     files.own_directories |= makes;
     let salt = name_salt(raw.name.get_ref());
     let files = Arc::new(files);
@@ -101,6 +104,27 @@ pub(in crate::workload) fn parse(file: &str, text: &str) -> Result<Parsed, Workl
     Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
 }
 
+/// Returns an error for the first key that no step has.
+fn check_keys(source: TomlSource<'_>, raw: &RawWorkload) -> Result<(), WorkloadError> {
+    let own = STEPS.iter().flat_map(|kind| kind.fields).map(|field| field.key);
+    let [first, rest @ ..] = COMMON_KEYS;
+    let mut known = Vec::new();
+    for key in [first].into_iter().chain(own).chain(rest) {
+        if !known.contains(&key) {
+            known.push(key);
+        }
+    }
+    let steps = raw.operation.iter().flat_map(|operation| &operation.get_ref().steps);
+    let mut steps = steps.chain(raw.start.iter().flat_map(|start| &start.steps));
+    match steps.find_map(|step| step.get_ref().unknown(&known).next()) {
+        Some((key, _)) => {
+            let what = format!("unknown field \"{}\"", key.get_ref());
+            Err(source.error(key.span(), what, suggest(key.get_ref(), &known)))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Parses the size of files, including `{ total = … }`.
 fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<SizeDistribution, ProblemWithHint> {
     let total = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("total"));
@@ -112,13 +136,10 @@ fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<SizeDistribution, 
     Ok(SizeDistribution::adding_up_to(bytes, files, seed))
 }
 
-pub(super) struct Checker<'t> {
-    pub(super) source: TomlSource<'t>,
-    pub(super) files: FileSet,
+struct Checker<'t> {
+    source: TomlSource<'t>,
+    resources: StepResources,
     operations: Vec<String>,
-    pub(super) slots: u32,
-    pub(super) always_open: BTreeMap<String, OpenHandle>,
-    pub(super) makes: bool,
 }
 
 impl Checker<'_> {
@@ -128,16 +149,16 @@ impl Checker<'_> {
 
     fn files(&mut self, raw: Option<&Spanned<RawFiles>>) -> Result<(), WorkloadError> {
         let Some(raw) = raw.map(Spanned::get_ref) else { return Ok(()) };
-        let files = self.number(&raw.count, "count", 1, MOST_FILES)?;
+        let files = self.source.number(&raw.count, "count", 1, MOST_FILES)?;
         let directories = match &raw.directories {
-            Some(directories) => self.number(directories, "directories", 1, files)?,
+            Some(directories) => self.source.number(directories, "directories", 1, files)?,
             None => 1,
         };
-        let seed = raw.seed.as_ref().map_or(Ok(1), |seed| self.number(seed, "seed", 0, i64::MAX))?;
-        let nested = raw.nested.as_ref().map_or(Ok(0), |nested| self.number(nested, "nested", 2, NESTED_MAX))?;
+        let seed = raw.seed.as_ref().map_or(Ok(1), |seed| self.source.number(seed, "seed", 0, i64::MAX))?;
+        let nested = raw.nested.as_ref().map_or(Ok(0), |nested| self.source.number(nested, "nested", 2, NESTED_MAX))?;
         let sizes = file_sizes(raw.size.get_ref(), files as u32, seed as u64)
             .map_err(|wrong| self.wrong(raw.size.span(), wrong))?;
-        self.files = FileSet {
+        self.resources.files = FileSet {
             own_directories: !raw.shared,
             shared: raw.shared,
             directories: directories as u32,
@@ -182,7 +203,7 @@ impl Checker<'_> {
             }
             self.step(step, None, &mut known, &mut lines)?;
         }
-        self.always_open = known.open;
+        self.resources.always_open = known.open;
         Ok(lines)
     }
 
@@ -200,12 +221,14 @@ impl Checker<'_> {
                 Err(self.source.error(weight.span(), what, hint))
             }
             (OperationOrder::Random, weight, None) => {
-                Ok(weight.map_or(Ok(1), |weight| self.number(weight, "weight", 0, 1_000_000))? as u64)
+                Ok(weight.map_or(Ok(1), |weight| self.source.number(weight, "weight", 0, 1_000_000))? as u64)
             }
             (OperationOrder::Sequence, None, None) => Ok(1),
             (OperationOrder::Sequence, None, Some(times)) => match times.get_ref() {
                 Value::Integer(number) if (1..=TIMES_MAX).contains(number) => Ok(*number as u64),
-                Value::String(text) if text == "files" && self.files.files > 0 => Ok(self.files.files.into()),
+                Value::String(text) if text == "files" && self.resources.files.files > 0 => {
+                    Ok(self.resources.files.files.into())
+                }
                 Value::String(text) if text == "files" => {
                     let hint = "add [files] with count and size, or write a number";
                     Err(self.source.error(times.span(), "the workload has no files", hint))
@@ -226,7 +249,7 @@ impl Checker<'_> {
         if raw.steps.is_empty() {
             return Err(self.source.error(operation.span(), "the operation has no steps", "add steps = [{ do = … }]"));
         }
-        let mut known = StepContext { open: self.always_open.clone(), file: None, directory: false };
+        let mut known = StepContext { open: self.resources.always_open.clone(), file: None, directory: false };
         let mut lines = Vec::new();
         for step in &raw.steps {
             let counts_as = self.source.value(step.get_ref(), "counts_as")?;
@@ -238,7 +261,7 @@ impl Checker<'_> {
                 return Err(self.source.error(step.span(), what, hint));
             }
         }
-        if let Some(name) = known.open.keys().find(|name| !self.always_open.contains_key(*name)) {
+        if let Some(name) = known.open.keys().find(|name| !self.resources.always_open.contains_key(*name)) {
             let hint = format!("add {{ do = \"close\", of = \"{name}\" }}, or open it in [start]");
             return Err(self.source.error(operation.span(), format!("the operation leaves \"{name}\" open"), hint));
         }
@@ -251,36 +274,63 @@ impl Checker<'_> {
         Ok(lines)
     }
 
+    fn step(
+        &mut self,
+        step: &Spanned<RawStep>,
+        operation: Option<usize>,
+        known: &mut StepContext,
+        lines: &mut Vec<SyntheticStep>,
+    ) -> Result<(), WorkloadError> {
+        let (source, raw) = (self.source, step.get_ref());
+        let Some(given) = source.value::<String>(raw, "do")? else {
+            return Err(source.error(step.span(), "missing field `do`", KEYS_HINT));
+        };
+        let name = given.get_ref().as_str();
+        let Some(kind) = STEPS.iter().find(|kind| kind.name == name) else {
+            let names: Vec<&str> = STEPS.iter().map(|kind| kind.name).collect();
+            return Err(source.error(given.span(), format!("there is no step \"{name}\""), suggest(name, &names)));
+        };
+        let keys: Vec<&str> = kind.fields.iter().map(|field| field.key).collect();
+        let known_keys = [&keys, COMMON_KEYS.as_slice()].concat();
+        let foreign = raw.unknown(&known_keys).map(|(key, value)| (key.get_ref(), value.span()));
+        if let Some((key, span)) = foreign.min_by_key(|(_, span)| span.start) {
+            let hint = match keys.is_empty() {
+                true => "remove it: this step has no keys of its own".to_owned(),
+                false => suggest(key, &keys),
+            };
+            return Err(source.error(span, format!("a step \"{name}\" has no key \"{key}\""), hint));
+        }
+        let mut compiled = (kind.compile)(&mut StepCompiler::new(source, &mut self.resources, known, step))?;
+        if let Some(status) = source.value::<String>(raw, "expect")? {
+            compiled.expected = expected(&status).ok_or_else(|| {
+                let hint = "write it as the specification does: \"OBJECT_NAME_NOT_FOUND\"";
+                source.error(status.span(), format!("\"{}\" is not a status", status.get_ref()), hint)
+            })?;
+        }
+        let repeat = source.value(raw, "repeat")?;
+        let repeat = repeat.map_or(Ok(1), |repeat| source.number(&repeat, "repeat", 1, MOST_STEPS as i64))?;
+        if repeat > 1 && !compiled.can_repeat {
+            let hint = "repeat the operation instead, or write the steps several times";
+            return Err(source.error(step.span(), format!("a step \"{name}\" cannot be repeated"), hint));
+        }
+        let operation = operation.filter(|_| compiled.is_counted);
+        let line = SyntheticStep { compiled: Arc::new(compiled), operation, completes: false };
+        lines.extend(std::iter::repeat_n(line, repeat as usize));
+        Ok(())
+    }
+
     fn operation_index(&mut self, name: &str) -> usize {
         self.operations.iter().position(|operation| operation == name).unwrap_or_else(|| {
             self.operations.push(name.to_owned());
             self.operations.len() - 1
         })
     }
+}
 
-    pub(super) fn named<T: Copy>(
-        &self,
-        value: Option<&Spanned<String>>,
-        key: &str,
-        list: &[(&str, T)],
-    ) -> Result<T, WorkloadError> {
-        let Some(value) = value else { return Ok(list[0].1) };
-        let found = list.iter().find(|(name, _)| name == value.get_ref());
-        found.map(|(_, found)| *found).ok_or_else(|| {
-            let names: Vec<&str> = list.iter().map(|(name, _)| *name).collect();
-            let what = format!("there is no {key} \"{}\"", value.get_ref());
-            self.source.error(value.span(), what, suggest(value.get_ref(), &names))
-        })
-    }
-
-    pub(super) fn number(&self, value: &Spanned<i64>, key: &str, least: i64, most: i64) -> Result<i64, WorkloadError> {
-        let number = *value.get_ref();
-        if (least..=most).contains(&number) {
-            return Ok(number);
-        }
-        let hint = format!("write a number from {least} to {most}");
-        Err(self.source.error(value.span(), format!("{key} is {number}"), hint))
-    }
+fn expected(status: &Spanned<String>) -> Option<Expected> {
+    let name = status.get_ref().trim_start_matches("NT_").trim_start_matches("STATUS_");
+    let is_named = |known: &&NtStatus| known.name().is_some_and(|known| known == format!("STATUS_{name}"));
+    NtStatus::KNOWN.iter().find(is_named).map(|status| Expected::Status(*status))
 }
 
 /// Hashes the name, so that two workloads draw different random numbers.

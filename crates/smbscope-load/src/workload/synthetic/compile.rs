@@ -1,22 +1,56 @@
-//! Compiles the steps of an operation, with the handles and files that are known at each of them.
+//! Fields of a step, and the context in which it is compiled: the files and handles that are known there.
 
-use super::SyntheticStep;
-use super::check::{Checker, MOST_STEPS};
-use super::source::{KEYS_HINT, ProblemWithHint, RawStep, size};
-use super::steps::{FILE, OF, STEPS, StepField};
+use super::source::{ProblemWithHint, RawStep, TomlSource, size};
 use super::user::Choose;
 use crate::workload::WorkloadError;
-use crate::workload::action::{Expected, HandleSlot};
+use crate::workload::action::HandleSlot;
 use crate::workload::error::suggest;
+use crate::workload::file_set::FileSet;
 use serde::de::DeserializeOwned;
-use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use toml::{Spanned, Value};
 
 /// Commands or files at once of a step; more are refused.
 const NUMBER_MAX: i64 = 256;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepField {
+    pub key: &'static str,
+    /// Values with a name. Without `default`, the first is the default.
+    pub names: &'static [&'static str],
+    /// Other values with their unit, and notes about the names.
+    pub about: &'static str,
+    pub default: &'static str,
+}
+
+impl StepField {
+    pub(super) const fn new(key: &'static str, default: &'static str, about: &'static str) -> StepField {
+        StepField { key, names: &[], about, default }
+    }
+}
+
+pub(super) const REQUIRED: &str = "required";
+pub(super) const OF: StepField =
+    StepField::new("of", "the only open file, otherwise `\"file\"`", "name of an open file");
+pub(super) const FILE: StepField = StepField {
+    key: "file",
+    names: &names(&Choose::NAMED),
+    about: "`\"next\"`: first to last, then again; `\"same\"`: the file of the step before; `\"new\"`: a unique name; \
+            `\"missing\"`: a name that never exists",
+    default: "`\"same\"`, in a first step `\"random\"`",
+};
+
+/// Returns the names of a list of named values.
+pub(super) const fn names<T: Copy, const N: usize>(list: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = list[at].0;
+        at += 1;
+    }
+    names
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenHandle {
@@ -34,65 +68,35 @@ pub(super) struct StepContext {
     pub(super) directory: bool,
 }
 
-impl Checker<'_> {
-    pub(super) fn step(
-        &mut self,
-        step: &Spanned<RawStep>,
-        operation: Option<usize>,
-        known: &mut StepContext,
-        lines: &mut Vec<SyntheticStep>,
-    ) -> Result<(), WorkloadError> {
-        let (source, raw) = (self.source, step.get_ref());
-        let Some(given) = source.value::<String>(raw, "do")? else {
-            return Err(source.error(step.span(), "missing field `do`", KEYS_HINT));
-        };
-        let name = given.get_ref().as_str();
-        let Some(kind) = STEPS.iter().find(|kind| kind.name == name) else {
-            let names: Vec<&str> = STEPS.iter().map(|kind| kind.name).collect();
-            return Err(source.error(given.span(), format!("there is no step \"{name}\""), suggest(name, &names)));
-        };
-        let keys: Vec<&str> = kind.fields.iter().map(|field| field.key).collect();
-        if let Some((key, span)) = raw.foreign_key(&keys) {
-            let hint = match keys.is_empty() {
-                true => "remove it: this step has no keys of its own".to_owned(),
-                false => suggest(key, &keys),
-            };
-            return Err(source.error(span, format!("a step \"{name}\" has no key \"{key}\""), hint));
-        }
-        let mut compiled = (kind.compile)(&mut StepCompiler { checker: self, known, step })?;
-        if let Some(status) = source.value::<String>(raw, "expect")? {
-            compiled.expected = expected(&status).ok_or_else(|| {
-                let hint = "write it as the specification does: \"OBJECT_NAME_NOT_FOUND\"";
-                source.error(status.span(), format!("\"{}\" is not a status", status.get_ref()), hint)
-            })?;
-        }
-        let repeat = source.value(raw, "repeat")?;
-        let repeat = repeat.map_or(Ok(1), |repeat| self.number(&repeat, "repeat", 1, MOST_STEPS as i64))?;
-        if repeat > 1 && !compiled.can_repeat {
-            let hint = "repeat the operation instead, or write the steps several times";
-            return Err(source.error(step.span(), format!("a step \"{name}\" cannot be repeated"), hint));
-        }
-        let operation = operation.filter(|_| compiled.is_counted);
-        let line = SyntheticStep { compiled: Arc::new(compiled), operation, completes: false };
-        lines.extend(std::iter::repeat_n(line, repeat as usize));
-        Ok(())
-    }
-}
-
-fn expected(status: &Spanned<String>) -> Option<Expected> {
-    let name = status.get_ref().trim_start_matches("NT_").trim_start_matches("STATUS_");
-    let is_named = |known: &&NtStatus| known.name().is_some_and(|known| known == format!("STATUS_{name}"));
-    NtStatus::KNOWN.iter().find(is_named).map(|status| Expected::Status(*status))
+/// Files and handles that the steps of a workload use.
+pub(super) struct StepResources {
+    pub(super) files: FileSet,
+    /// Number of files that a user has open at most.
+    pub(super) slots: u32,
+    /// Handles that `[start]` opens.
+    pub(super) always_open: BTreeMap<String, OpenHandle>,
+    /// True if users create files.
+    pub(super) makes: bool,
 }
 
 /// A step of a workload file, for the function that compiles its kind.
 pub(super) struct StepCompiler<'c, 't> {
-    checker: &'c mut Checker<'t>,
+    source: TomlSource<'t>,
+    resources: &'c mut StepResources,
     pub(super) known: &'c mut StepContext,
     step: &'c Spanned<RawStep>,
 }
 
-impl StepCompiler<'_, '_> {
+impl<'c, 't> StepCompiler<'c, 't> {
+    pub(super) fn new(
+        source: TomlSource<'t>,
+        resources: &'c mut StepResources,
+        known: &'c mut StepContext,
+        step: &'c Spanned<RawStep>,
+    ) -> StepCompiler<'c, 't> {
+        StepCompiler { source, resources, known, step }
+    }
+
     pub(super) fn span(&self) -> Range<usize> {
         self.step.span()
     }
@@ -102,11 +106,11 @@ impl StepCompiler<'_, '_> {
     }
 
     pub(super) fn error_at(&self, span: Range<usize>, what: impl Into<String>, hint: &str) -> WorkloadError {
-        self.checker.source.error(span, what, hint)
+        self.source.error(span, what, hint)
     }
 
     pub(super) fn value<T: DeserializeOwned>(&self, field: &StepField) -> Result<Option<Spanned<T>>, WorkloadError> {
-        self.checker.source.value(self.step.get_ref(), field.key)
+        self.source.value(self.step.get_ref(), field.key)
     }
 
     pub(super) fn parsed<T>(
@@ -121,13 +125,13 @@ impl StepCompiler<'_, '_> {
     }
 
     pub(super) fn choice<T: Copy>(&self, field: &StepField, list: &[(&str, T)]) -> Result<T, WorkloadError> {
-        self.checker.named(self.value(field)?.as_ref(), field.key, list)
+        self.source.named(self.value(field)?.as_ref(), field.key, list)
     }
 
     /// Returns a number from 1, which is the default, to 256.
     pub(super) fn number(&self, field: &StepField) -> Result<u32, WorkloadError> {
         let number = self.value(field)?;
-        let number = number.map_or(Ok(1), |number| self.checker.number(&number, field.key, 1, NUMBER_MAX))?;
+        let number = number.map_or(Ok(1), |number| self.source.number(&number, field.key, 1, NUMBER_MAX))?;
         Ok(number as u32)
     }
 
@@ -146,7 +150,7 @@ impl StepCompiler<'_, '_> {
 
     /// Returns true if `[start]` opened the file.
     pub(super) fn is_always_open(&self, name: &str) -> bool {
-        self.checker.always_open.contains_key(name)
+        self.resources.always_open.contains_key(name)
     }
 
     pub(super) fn handle(&self, access: u32) -> Result<OpenHandle, WorkloadError> {
@@ -179,7 +183,7 @@ impl StepCompiler<'_, '_> {
     pub(super) fn free_slot(&mut self) -> HandleSlot {
         let taken: Vec<u32> = self.known.open.values().map(|open| open.slot.0).collect();
         let slot = (0..).find(|slot| !taken.contains(slot)).unwrap_or(0);
-        self.checker.slots = self.checker.slots.max(slot + 1);
+        self.resources.slots = self.resources.slots.max(slot + 1);
         HandleSlot(slot)
     }
 
@@ -206,11 +210,11 @@ impl StepCompiler<'_, '_> {
 
     /// Gives each user a directory for new files.
     pub(super) fn makes_files(&mut self) {
-        self.checker.makes = true;
+        self.resources.makes = true;
     }
 
     pub(super) fn must_have_files(&self) -> Result<(), WorkloadError> {
-        if self.checker.files.files > 0 {
+        if self.resources.files.files > 0 {
             return Ok(());
         }
         let hint = "add [files] with count and size, or use file = \"new\"";
@@ -218,7 +222,7 @@ impl StepCompiler<'_, '_> {
     }
 
     pub(super) fn must_have_content(&self, file: Choose) -> Result<(), WorkloadError> {
-        if matches!(file, Choose::New | Choose::Missing | Choose::Same) || self.checker.files.sizes.least() > 0 {
+        if matches!(file, Choose::New | Choose::Missing | Choose::Same) || self.resources.files.sizes.least() > 0 {
             return Ok(());
         }
         let hint = "give them a size above 0: there is nothing to read past the end";

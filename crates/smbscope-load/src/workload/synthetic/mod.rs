@@ -1,8 +1,8 @@
 //! TOML workloads: weighted operations, each a list of steps, on a set of files.
 //!
 //! [`parse`] checks everything that can be checked without a server (open handles, chosen files, valid sizes), so that
-//! scripts are infallible. `steps` has the kinds of steps, each in one place. `source.rs` has the structure of the file,
-//! `check.rs` and `compile.rs` validate it, `script.rs` and `user.rs` perform it.
+//! scripts are infallible. `source.rs` has the structure of the file, `compile.rs` the part that a step sees, `steps`
+//! the kinds of steps, each in one place, and `check.rs` validates all of it. `script.rs` and `user.rs` perform it.
 
 mod check;
 mod compile;
@@ -14,8 +14,9 @@ mod tests;
 mod user;
 
 pub(super) use check::{parameters, parse, with_parameters};
+pub use compile::StepField;
 pub(super) use script::SyntheticScript;
-pub use steps::{STEPS, StepField, StepKind};
+pub use steps::{STEPS, StepKind};
 
 use super::draw::Times;
 use super::file_set::FileSet;

@@ -6,13 +6,11 @@
 use super::super::WorkloadError;
 use super::super::draw::{SizeDistribution, Times};
 use super::super::error::{Location, suggest};
-use super::steps::{COMMON_KEYS, STEPS};
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use smbscope_model::units;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::LazyLock;
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
@@ -90,11 +88,36 @@ impl<'t> TomlSource<'t> {
     pub(super) fn value<T: DeserializeOwned>(
         &self,
         step: &RawStep,
-        key: &'static str,
+        key: &str,
     ) -> Result<Option<Spanned<T>>, WorkloadError> {
-        let Some(value) = step.0.get(&StepKey(key)) else { return Ok(None) };
+        let Some(value) = step.0.get(key) else { return Ok(None) };
         let typed = value.get_ref().clone().try_into().map_err(|error| self.toml_error_at(&error, value.span()))?;
         Ok(Some(Spanned::new(value.span(), typed)))
+    }
+
+    /// Returns the value of a name, or the first of the list if there is none.
+    pub(super) fn named<T: Copy>(
+        &self,
+        value: Option<&Spanned<String>>,
+        key: &str,
+        list: &[(&str, T)],
+    ) -> Result<T, WorkloadError> {
+        let Some(value) = value else { return Ok(list[0].1) };
+        let found = list.iter().find(|(name, _)| name == value.get_ref());
+        found.map(|(_, found)| *found).ok_or_else(|| {
+            let names: Vec<&str> = list.iter().map(|(name, _)| *name).collect();
+            let what = format!("there is no {key} \"{}\"", value.get_ref());
+            self.error(value.span(), what, suggest(value.get_ref(), &names))
+        })
+    }
+
+    pub(super) fn number(&self, value: &Spanned<i64>, key: &str, least: i64, most: i64) -> Result<i64, WorkloadError> {
+        let number = *value.get_ref();
+        if (least..=most).contains(&number) {
+            return Ok(number);
+        }
+        let hint = format!("write a number from {least} to {most}");
+        Err(self.error(value.span(), format!("{key} is {number}"), hint))
     }
 
     fn table(&self) -> Result<DeTable<'t>, WorkloadError> {
@@ -276,41 +299,16 @@ pub(super) struct RawOperation {
 
 /// Keys and values of a step. `do` decides which are valid.
 #[derive(Debug, Deserialize)]
-pub(super) struct RawStep(BTreeMap<StepKey, Spanned<Value>>);
-
-/// A key that some step can have.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct StepKey(&'static str);
-
-static STEP_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let own = STEPS.iter().flat_map(|kind| kind.fields).map(|field| field.key);
-    let [first, rest @ ..] = COMMON_KEYS;
-    let mut keys = Vec::new();
-    for key in [first].into_iter().chain(own).chain(rest) {
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    keys
-});
-
-impl<'de> Deserialize<'de> for StepKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StepKey, D::Error> {
-        let given = String::deserialize(deserializer)?;
-        let known = STEP_KEYS.iter().find(|key| **key == given);
-        known.map(|key| StepKey(key)).ok_or_else(|| D::Error::unknown_field(&given, &STEP_KEYS))
-    }
-}
+pub(super) struct RawStep(BTreeMap<Spanned<String>, Spanned<Value>>);
 
 impl RawStep {
-    pub(super) fn has(&self, key: &'static str) -> bool {
-        self.0.contains_key(&StepKey(key))
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
     }
 
-    /// Returns the first key that not every step may have and `known` lacks, and the position of its value.
-    pub(super) fn foreign_key(&self, known: &[&str]) -> Option<(&'static str, Range<usize>)> {
-        let foreign = self.0.iter().filter(|(key, _)| !known.contains(&key.0) && !COMMON_KEYS.contains(&key.0));
-        foreign.map(|(key, value)| (key.0, value.span())).min_by_key(|(_, span)| span.start)
+    /// Returns the keys that `known` lacks, and their values, in alphabetical order.
+    pub(super) fn unknown(&self, known: &[&str]) -> impl Iterator<Item = (&Spanned<String>, &Spanned<Value>)> {
+        self.0.iter().filter(|(key, _)| !known.contains(&key.get_ref().as_str()))
     }
 }
 

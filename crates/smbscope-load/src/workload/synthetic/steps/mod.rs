@@ -4,18 +4,14 @@
 //! and returns the actions that a user performs ([`SyntheticUser`]). Related steps share a file. [`STEPS`] makes them
 //! known to the parser and to docs/workloads.md.
 
-mod control;
-mod delete;
-mod directory;
 mod handle;
-mod open;
+mod path;
 mod query;
-mod remove;
 mod session;
 mod transfer;
 mod walk;
 
-use super::compile::StepCompiler;
+use super::compile::{StepCompiler, StepField};
 use super::user::{Choose, SyntheticUser};
 use crate::workload::WorkloadError;
 use crate::workload::action::{Action, Expected};
@@ -25,8 +21,8 @@ use std::fmt;
 
 /// All steps, in the order of the manual.
 pub const STEPS: &[StepKind] = &[
-    open::OPEN,
-    open::CLOSE,
+    handle::OPEN,
+    handle::CLOSE,
     transfer::READ,
     transfer::WRITE,
     handle::FLUSH,
@@ -37,15 +33,15 @@ pub const STEPS: &[StepKind] = &[
     query::QUERY_FILE_SYSTEM,
     handle::SET_TIMES,
     handle::SET_SIZE,
-    directory::LIST,
-    remove::REMOVE,
-    delete::DELETE,
-    remove::RENAME,
-    directory::MAKE_DIRECTORY,
-    directory::REMOVE_DIRECTORY,
+    path::LIST,
+    path::REMOVE,
+    path::DELETE,
+    path::RENAME,
+    path::MAKE_DIRECTORY,
+    path::REMOVE_DIRECTORY,
     transfer::OPEN_READ_CLOSE,
     walk::WALK,
-    control::IOCTL,
+    query::IOCTL,
     session::SESSION_SETUP,
     session::TREE_CONNECT,
     session::ECHO,
@@ -65,51 +61,10 @@ pub struct StepKind {
 
 type Compile = fn(&mut StepCompiler<'_, '_>) -> Result<CompiledStep, WorkloadError>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StepField {
-    pub key: &'static str,
-    /// Values with a name. Without `default`, the first is the default.
-    pub names: &'static [&'static str],
-    /// Other values with their unit, and notes about the names.
-    pub about: &'static str,
-    pub default: &'static str,
-}
-
 impl StepKind {
     const fn new(name: &'static str, about: &'static str, fields: &'static [StepField], compile: Compile) -> StepKind {
         StepKind { name, about, fields, compile }
     }
-}
-
-impl StepField {
-    const fn new(key: &'static str, default: &'static str, about: &'static str) -> StepField {
-        StepField { key, names: &[], about, default }
-    }
-}
-
-/// Keys of every step.
-pub(super) const COMMON_KEYS: [&str; 4] = ["do", "expect", "counts_as", "repeat"];
-
-const REQUIRED: &str = "required";
-pub(super) const OF: StepField =
-    StepField::new("of", "the only open file, otherwise `\"file\"`", "name of an open file");
-pub(super) const FILE: StepField = StepField {
-    key: "file",
-    names: &names(&Choose::NAMED),
-    about: "`\"next\"`: first to last, then again; `\"same\"`: the file of the step before; `\"new\"`: a unique name; \
-            `\"missing\"`: a name that never exists",
-    default: "`\"same\"`, in a first step `\"random\"`",
-};
-
-/// Returns the names of a list of named values.
-const fn names<T: Copy, const N: usize>(list: &[(&'static str, T); N]) -> [&'static str; N] {
-    let mut names = [""; N];
-    let mut at = 0;
-    while at < N {
-        names[at] = list[at].0;
-        at += 1;
-    }
-    names
 }
 
 /// An action of a step, which may have several.

@@ -1,7 +1,8 @@
 //! Steps that touch no file: `session_setup`, `tree_connect`, `echo` and `think`.
 
-use super::{CompiledStep, REQUIRED, StepField, StepKind, act, names};
+use super::{CompiledStep, StepKind, act};
 use crate::workload::action::Action;
+use crate::workload::synthetic::compile::{REQUIRED, StepField, names};
 use crate::workload::synthetic::source::times;
 use smbscope_client::TreeConnectTarget;
 

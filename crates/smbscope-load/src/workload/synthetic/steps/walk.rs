@@ -1,10 +1,11 @@
 //! `walk`.
 
 use super::transfer::{BLOCK, block};
-use super::{CompiledStep, Part, StepField, StepKind, in_parts};
+use super::{CompiledStep, Part, StepKind, in_parts};
 use crate::workload::action::{Action, HandleSlot};
 use crate::workload::draw::SizeDistribution;
 use crate::workload::file_set::FileSet;
+use crate::workload::synthetic::compile::StepField;
 use crate::workload::synthetic::user::{At, Choose, ChosenFileName, SyntheticUser};
 use smbscope_client::{CreateDisposition, Info, WholeFile, access};
 

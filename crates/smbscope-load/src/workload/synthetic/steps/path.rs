@@ -1,9 +1,11 @@
-//! `list`, `make_directory` and `remove_directory`.
+//! Steps on paths: `list`, `make_directory`, `remove_directory`, `rename`, `remove` and `delete`.
 
-use super::{StepField, StepKind, act, names};
+use super::{Part, StepKind, act, in_parts};
 use crate::workload::action::Action;
 use crate::workload::paths::{Last, below};
-use smbscope_client::Info;
+use crate::workload::synthetic::compile::{StepField, names};
+use crate::workload::synthetic::user::{ChosenFile, ChosenFileName};
+use smbscope_client::{CreateDisposition, Info, access};
 use toml::Spanned;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,3 +84,66 @@ pub(super) const REMOVE_DIRECTORY: StepKind = StepKind::new("remove_directory", 
     });
     Ok(remove.once())
 });
+
+pub(super) const RENAME: StepKind = StepKind::new("rename", "renames the new file", &[], |step| {
+    step.must_be_new(step.known.file, "rename")?;
+    Ok(act(|user| {
+        let file = user.file.unwrap_or(ChosenFile::MISSING);
+        user.write_path(file.name);
+        std::mem::swap(&mut user.path, &mut user.other);
+        user.made += 1;
+        let name = ChosenFileName::New(user.made);
+        user.file = Some(ChosenFile { name, ..file });
+        user.write_path(name);
+        Action::Rename { from: &user.other, to: &user.path }
+    }))
+});
+
+pub(super) const REMOVE: StepKind = StepKind::new("remove", "removes the new file", &[], |step| {
+    step.must_be_new(step.known.file, "remove")?;
+    step.known.file = None;
+    let remove = act(|user| {
+        let file = user.file.take().unwrap_or(ChosenFile::MISSING);
+        user.write_path(file.name);
+        Action::RemoveFile(&user.path)
+    });
+    Ok(remove.once())
+});
+
+/// Next action. The file is gone when the handle is closed.
+#[derive(Debug, Clone, Copy)]
+enum DeleteStage {
+    Open,
+    Mark,
+    Close,
+}
+
+pub(super) const DELETE: StepKind = StepKind::new(
+    "delete",
+    "removes the new file as Windows Explorer does: opens it, marks it for deletion, closes it",
+    &[],
+    |step| {
+        step.must_be_new(step.known.file, "delete")?;
+        step.known.file = None;
+        let slot = step.free_slot();
+        let delete = in_parts(move |user| {
+            let stage = user.progress.get().unwrap_or(DeleteStage::Open);
+            let next = match stage {
+                DeleteStage::Open => Some(DeleteStage::Mark),
+                DeleteStage::Mark => Some(DeleteStage::Close),
+                DeleteStage::Close => None,
+            };
+            user.progress.set(next);
+            let action = match stage {
+                DeleteStage::Open => {
+                    let file = user.file.take().unwrap_or(ChosenFile::MISSING);
+                    user.open(slot, file, access::DELETE | access::READ_ATTRIBUTES, CreateDisposition::Open)
+                }
+                DeleteStage::Mark => Action::SetDelete(slot, true),
+                DeleteStage::Close => Action::Close(slot),
+            };
+            Part { action, is_last: next.is_none(), completes: next.is_none() }
+        });
+        Ok(delete.once())
+    },
+);
