@@ -19,7 +19,6 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Consumer of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ResponseConsumer {
     #[default]

@@ -130,13 +130,11 @@ pub struct ResponseStall {
 pub struct ClientCpuUsage {
     pub user: Duration,
     pub system: Duration,
-    /// True if threads polled their sockets ([`RampPlan::busy_poll`](super::RampPlan::busy_poll)), which `user` and
-    /// `system` include.
+    /// True if threads polled their sockets, which `user` and `system` include.
     pub busy_poll: bool,
     /// Processor time of the busiest thread, without polling, as a share of the measurement, 0 to 1.
     pub busiest: f64,
-    /// The client was the bottleneck: its busiest thread was on a processor for more than nine tenths of the time. The
-    /// figures say nothing about the server.
+    /// The client was the bottleneck: its busiest thread had a processor for more than nine tenths of the time.
     pub limited: bool,
     /// 99th percentile of the wake-up delay of its threads, which response times include. Above a few milliseconds,
     /// other programs took the processors. Absent for measurements below one second.
@@ -153,8 +151,7 @@ pub enum LoadPointEnd {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PacingResult {
-    /// Closed loop: a user starts an operation after the previous one. A stall also stops new operations, so
-    /// percentiles hide it.
+    /// Closed loop: a user starts an operation after the previous one. Percentiles hide stalls, which stop new ones.
     Closed,
     Open {
         rate: f64,

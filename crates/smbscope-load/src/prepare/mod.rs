@@ -127,8 +127,7 @@ fn advice(error: &smbscope_client::ClientError) -> &'static str {
     }
 }
 
-/// Returns the working directory: [`DEFAULT_DIRECTORY`] below a user-supplied directory, or below the root if it is
-/// empty.
+/// Returns [`DEFAULT_DIRECTORY`] below a directory, or below the root if `base` is empty.
 pub fn directory_below(base: &str) -> Result<String, PrepareError> {
     let base = crate::workload::relative_path(base).map_err(|what| PrepareError::Directory { what })?;
     Ok(if base.is_empty() { DEFAULT_DIRECTORY.to_owned() } else { format!("{base}\\{DEFAULT_DIRECTORY}") })

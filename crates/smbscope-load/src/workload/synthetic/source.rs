@@ -44,7 +44,7 @@ impl<'t> TomlSource<'t> {
         TomlSource { file, text, edits: &[] }
     }
 
-    /// Interprets positions as those of the expanded text.
+    /// Interprets positions in the expanded text.
     pub(super) fn with_expanded<'e>(self, expanded: &'e Expanded) -> TomlSource<'e>
     where
         't: 'e,
@@ -95,7 +95,7 @@ impl<'t> TomlSource<'t> {
         Ok(Some(Spanned::new(value.span(), typed)))
     }
 
-    /// Returns the value of a name, or the first of the list if there is none.
+    /// Returns the value of a name, or the first of the list without one.
     pub(super) fn named<T: Copy>(
         &self,
         value: Option<&Spanned<String>>,

@@ -11,7 +11,7 @@ use crate::smb1::Smb1Command;
 /// One message of a response, or of a request that spans several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransactionPart<'a> {
-    /// Of the whole transaction. A later message may reduce both totals.
+    /// Total of the transaction. A later message may reduce both totals.
     pub total_parameter_count: usize,
     pub total_data_count: usize,
     pub parameters: &'a [u8],
@@ -199,7 +199,7 @@ impl Transaction2Fields {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction2<'a> {
     pub subcommand: Trans2,
-    /// Of the whole request. Both totals are at least as large as in this message.
+    /// Total of the request. Both totals are at least as large as in this message.
     pub total_parameter_count: u16,
     pub total_data_count: u16,
     pub max_parameter_count: u16,
