@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Notifications about the progress of a ramp. All calls come from the thread that runs the engine, which waits for them.
+/// Notifications about the progress of a ramp. All calls come from the engine's thread, which waits for them.
 pub trait Hooks {
     /// Called before the sessions of a load point connect, so that a capture started here sees all of them.
     fn point_begins(&mut self, users: u32) {
