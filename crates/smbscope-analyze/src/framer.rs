@@ -534,7 +534,7 @@ impl Framer {
         }
         self.hidden.frame(frame.end - frame.start);
         if frame.content.hides_messages() {
-            self.hidden.cut(frame.end - frame.start);
+            self.hidden.cut(frame.end - frame.start, matches!(frame.content, FrameContent::Cut));
         }
         self.synchronised |= is_message;
         if is_message && self.last_message_packet != Some(frame.first.packet) {

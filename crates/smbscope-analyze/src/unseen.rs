@@ -257,6 +257,8 @@ pub(crate) struct HiddenFrames {
     pub(crate) frames: u64,
     pub(crate) unread: u64,
     cut: u64,
+    /// Frames of which only the length is known.
+    unknown: u64,
     /// True if bytes before the first frame were not read.
     pub(crate) begins_unread: bool,
     before: SizeMoments,
@@ -283,8 +285,9 @@ impl HiddenFrames {
 
     /// Notes a frame of this many bytes whose last messages, or all of them, lack their headers.
     #[cold]
-    pub(crate) fn cut(&mut self, length: u64) {
+    pub(crate) fn cut(&mut self, length: u64, is_unknown: bool) {
         self.cut += length;
+        self.unknown += u64::from(is_unknown);
     }
 
     pub(crate) fn end(&mut self, bytes: u64) {
@@ -312,8 +315,9 @@ impl HiddenFrames {
 
     fn settle(&mut self) {
         let Some((bytes, before, behind)) = self.open.take() else { return };
+        // The range begins and ends at a frame.
         let estimate = before.with(behind).within(bytes as f64);
-        self.settled.add(estimate);
+        self.settled.add(if bytes >= SMALLEST_MESSAGE { estimate.at_least_one() } else { estimate });
     }
 
     fn commands_at_the_end(&self, seen: u64) -> UnseenEstimate {
@@ -324,11 +328,13 @@ impl HiddenFrames {
     /// Estimates the commands with a half in this direction, `seen` of them captured. Absent if nothing was captured.
     fn commands(&mut self, seen: u64) -> Option<UnseenEstimate> {
         self.settle();
-        if seen == 0 || self.frames == 0 {
+        let known = self.frames.saturating_sub(self.unknown);
+        if seen == 0 || known == 0 {
             return None;
         }
-        let per_frame = seen as f64 / self.frames as f64;
-        let hidden = self.settled;
+        let per_frame = seen as f64 / known as f64;
+        let unknown = UnseenEstimate { count: self.unknown as f64, variance: 0.0 };
+        let hidden = self.settled.plus(unknown);
         Some(UnseenEstimate {
             count: seen as f64 + hidden.count * per_frame,
             variance: hidden.variance * per_frame * per_frame + if hidden.count > 0.0 { ROUNDING } else { 0.0 },
@@ -377,12 +383,14 @@ impl CommandObservations<'_> {
         if self.begins_in_response { self.hidden().plus(before) } else { self.hidden() }
     }
 
-    /// Returns the number of commands that lost parts of the streams hide: none if the client's was read completely.
+    /// Returns the number of commands that lost parts of the streams hide. If the client's was read completely, these
+    /// are only the encrypted ones from before the capture.
     fn hidden(self) -> UnseenEstimate {
         let seen = self.seen as f64;
         let unread = self.client.unread + self.client.cut;
+        let earlier = self.encrypted.before;
         if unread == 0 {
-            return UnseenEstimate::default();
+            return UnseenEstimate { count: earlier as f64, variance: 0.0 };
         }
         let at_the_end = self.client.commands_at_the_end(self.asked);
         let all = match (self.ids, self.mids.and_then(MidCounter::missing)) {
@@ -415,7 +423,7 @@ impl CommandObservations<'_> {
         };
         // A command from before the capture may have been answered in it, by a response that is missing, too.
         let all = if self.from_the_beginning { all } else { all.plus(A_COMMAND_MORE_OR_LESS) };
-        UnseenEstimate { count: (all.count - seen).clamp(0.0, (unread / SMALLEST_MESSAGE) as f64), ..all }
+        UnseenEstimate { count: (all.count - seen).clamp(0.0, (unread / SMALLEST_MESSAGE + earlier) as f64), ..all }
     }
 }
 
@@ -525,11 +533,11 @@ mod tests {
         let mut ids = MessageIds::default();
         for first in [0, 4] {
             client.frame(400);
-            client.cut(400);
+            client.cut(400, false);
             ids.note(&header(first, 1));
             ids.note(&header(first + 1, 1));
             server.frame(500);
-            server.cut(500);
+            server.cut(500, false);
         }
         ids.note(&header(8, 1));
         let known = observed([5, 5, 2], &mut client, &mut server, Some(&ids));
@@ -584,6 +592,26 @@ mod tests {
         (0..500).for_each(|_| hidden.frame(100));
         let all = hidden.commands(2_000).expect("there are frames");
         assert!((all.count - 2_050.0).abs() < 0.01 && all.variance < 1.0, "{all:?}");
+    }
+
+    #[test]
+    fn missing_bytes_between_frames_are_one_message_at_least() {
+        // 48 writes of 64 KiB, and 170 bytes missing between them.
+        let mut hidden = HiddenFrames::default();
+        (0..24).for_each(|_| hidden.frame(65_536));
+        hidden.stretch(170);
+        (0..24).for_each(|_| hidden.frame(65_536));
+        assert_eq!(hidden.commands(48).expect("there are frames").count, 49.0);
+    }
+
+    #[test]
+    fn a_frame_whose_length_alone_is_known_is_one_command() {
+        // Of ten requests, one lost everything but the frame header, which its client sends in a segment of its own.
+        let mut hidden = HiddenFrames::default();
+        (0..10).for_each(|_| hidden.frame(170));
+        hidden.cut(170, true);
+        let all = hidden.commands(9).expect("there are frames");
+        assert_eq!((all.count, all.variance), (10.0, ROUNDING));
     }
 
     #[test]

@@ -243,6 +243,24 @@ fn what_was_hidden_before_the_first_encrypted_frame_confirms_no_pair() {
     assert_eq!(outcomes(&damage::without(&packets, &[2])), [ExchangeOutcome::NotPairable; 8]);
 }
 
+/// Eight encrypted commands, one after the other, of which the capture misses the first packets.
+fn begun_before(missing: usize) -> u64 {
+    let mut conversation = Conversation::midstream().segment_size(100);
+    for step in 0..8 {
+        let at = 1000 + step * 1000;
+        conversation = conversation
+            .client_says(at, smb2::encrypted(0x1234, 104))
+            .server_says(at + 500, smb2::encrypted(0x1234, 200));
+    }
+    analyze(&conversation.packets()[missing..]).quality.commands_unseen
+}
+
+#[test]
+fn an_encrypted_command_from_before_the_capture_is_counted() {
+    // Each message takes two packets or three. The capture begins with the first request, after it, or in its response.
+    assert_eq!([begun_before(0), begun_before(2), begun_before(3)], [0, 1, 1]);
+}
+
 #[test]
 fn one_lost_response_costs_one_encrypted_exchange() {
     // 252 encrypted requests; the response to the one in packet 24 is missing. A request with the size of a LOCK has a
