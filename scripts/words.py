@@ -71,8 +71,8 @@ RUST = re.compile(
 )
 
 
-# Comments, and strings, which may be shown to a reader. A regular expression with a quote or a comment in it would need a
-# real parser; there is none so far.
+# Comments, and strings, which may be shown to a reader. A regular expression with a quote or a comment in it would need
+# a real parser; there is none so far.
 TYPESCRIPT = re.compile(
     r"""/\*(?P<doc>\*)?(?P<block>.*?)\*/|(?<!:)//(?P<line>[^\n]*)|(?P<text>"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)""",
     re.DOTALL,

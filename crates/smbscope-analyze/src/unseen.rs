@@ -257,8 +257,7 @@ pub(crate) struct HiddenFrames {
     pub(crate) frames: u64,
     pub(crate) unread: u64,
     cut: u64,
-    /// Frames of which only the length is known.
-    unknown: u64,
+    frames_of_known_length_only: u64,
     /// True if bytes before the first frame were not read.
     pub(crate) begins_unread: bool,
     before: SizeMoments,
@@ -287,7 +286,7 @@ impl HiddenFrames {
     #[cold]
     pub(crate) fn cut(&mut self, length: u64, is_unknown: bool) {
         self.cut += length;
-        self.unknown += u64::from(is_unknown);
+        self.frames_of_known_length_only += u64::from(is_unknown);
     }
 
     pub(crate) fn end(&mut self, bytes: u64) {
@@ -315,7 +314,6 @@ impl HiddenFrames {
 
     fn settle(&mut self) {
         let Some((bytes, before, behind)) = self.open.take() else { return };
-        // The range begins and ends at a frame.
         let estimate = before.with(behind).within(bytes as f64);
         self.settled.add(if bytes >= SMALLEST_MESSAGE { estimate.at_least_one() } else { estimate });
     }
@@ -328,12 +326,12 @@ impl HiddenFrames {
     /// Estimates the commands with a half in this direction, `seen` of them captured. Absent if nothing was captured.
     fn commands(&mut self, seen: u64) -> Option<UnseenEstimate> {
         self.settle();
-        let known = self.frames.saturating_sub(self.unknown);
+        let known = self.frames.saturating_sub(self.frames_of_known_length_only);
         if seen == 0 || known == 0 {
             return None;
         }
         let per_frame = seen as f64 / known as f64;
-        let unknown = UnseenEstimate { count: self.unknown as f64, variance: 0.0 };
+        let unknown = UnseenEstimate { count: self.frames_of_known_length_only as f64, variance: 0.0 };
         let hidden = self.settled.plus(unknown);
         Some(UnseenEstimate {
             count: seen as f64 + hidden.count * per_frame,

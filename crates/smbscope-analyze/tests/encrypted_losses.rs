@@ -243,7 +243,7 @@ fn what_was_hidden_before_the_first_encrypted_frame_confirms_no_pair() {
     assert_eq!(outcomes(&damage::without(&packets, &[2])), [ExchangeOutcome::NotPairable; 8]);
 }
 
-/// Eight encrypted commands, one after the other, of which the capture misses the first packets.
+/// Returns how many of eight encrypted commands count as unseen in a capture without their first packets.
 fn begun_before(missing: usize) -> u64 {
     let mut conversation = Conversation::midstream().segment_size(100);
     for step in 0..8 {

@@ -96,8 +96,7 @@ impl Output {
         }
     }
 
-    /// Completes the output, given the result of the writes, and puts the file in its place. A closed pipe (`| head`)
-    /// is not an error.
+    /// Completes the output and puts the file in its place. A closed pipe (`| head`) is not an error.
     pub(crate) fn settle(mut self, result: io::Result<()>) -> anyhow::Result<()> {
         let result = result.and_then(|()| self.writer.flush());
         let result = result.and_then(|()| self.file.take().map_or(Ok(()), Replacement::finish));
@@ -117,7 +116,6 @@ impl Output {
     }
 }
 
-/// Writes a file atomically.
 pub(crate) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
     interrupt::removes_unfinished_files();
     files::write_file(path, contents).with_context(|| format!("cannot write {}", path.display()))

@@ -31,8 +31,7 @@ pub(crate) fn one_line(text: &str) -> String {
     text.replace("\r\n", " ").replace('\n', " ")
 }
 
-/// Prints an error of clap and ends the process as clap would. Arguments may be file names inserted by a shell: if
-/// one contains control characters, the message is printed on one line without colour.
+/// Prints an error of clap and ends the process as clap would: on one line if an argument has control characters.
 pub fn exit(error: &clap::Error) -> ! {
     let arguments = std::env::args_os();
     let mut unclean = arguments.filter_map(|argument| argument.into_string().ok()).filter(|text| clean(text) != *text);
