@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use smbscope_load::engine::Users;
+use smbscope_testkit::generated::replaced;
 use std::any::TypeId;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,48 +12,37 @@ use std::path::{Path, PathBuf};
 struct KeywordList {
     file: &'static str,
     command: &'static str,
-    without: &'static [&'static str],
+    without: &'static [&'static [&'static str]],
     required: &'static [&'static str],
 }
 
+/// Options of `analyze` that concern a terminal or files.
+const SHOWN: &[&str] =
+    &["format", "full", "classic", "output", "csv-raw", "top", "color", "width", "quiet", "fail-if", "junit"];
+/// Options that need the order of all commands, or the threads of one machine.
+const OF_ONE_MACHINE: &[&str] = &["episode", "what-if", "by", "sort", "threads"];
+
 const LISTS: [KeywordList; 5] = [
-    KeywordList {
-        file: "_api.py",
-        command: "analyze",
-        // They concern a terminal or files.
-        without: &[
-            "format", "full", "classic", "output", "csv-raw", "top", "color", "width", "quiet", "fail-if", "junit",
-        ],
-        required: &[],
-    },
+    KeywordList { file: "_api.py", command: "analyze", without: &[SHOWN], required: &[] },
     KeywordList {
         file: "_api.py",
         command: "bench",
-        without: &["format", "full", "color", "width", "plain", "quiet"],
+        without: &[&["format", "full", "color", "width", "plain", "quiet"]],
         required: &[],
     },
     KeywordList {
         file: "_api.py",
         command: "compare",
-        without: &["format", "output", "color", "width", "quiet"],
+        without: &[&["format", "output", "color", "width", "quiet"]],
         required: &[],
     },
     KeywordList {
         file: "_api.py",
         command: "study",
-        without: &["format", "dry-run", "color", "width", "quiet"],
+        without: &[&["format", "dry-run", "color", "width", "quiet"]],
         required: &["output"],
     },
-    KeywordList {
-        file: "cluster/_job.py",
-        command: "analyze",
-        // Also options that need the order of all commands or the threads of one machine.
-        without: &[
-            "format", "full", "classic", "output", "csv-raw", "top", "color", "width", "quiet", "fail-if", "junit",
-            "episode", "what-if", "by", "sort", "threads",
-        ],
-        required: &[],
-    },
+    KeywordList { file: "cluster/_job.py", command: "analyze", without: &[SHOWN, OF_ONE_MACHINE], required: &[] },
 ];
 
 const END: &str = "    # End of the options.\n";
@@ -81,16 +71,14 @@ fn python_has_the_options_of_the_command_line_as_keywords() {
 /// Replaces the lines between the marks of a list.
 fn with_keywords(text: &str, list: &KeywordList) -> String {
     let begin = format!("    # Options of `smbscope {}`, written by `make keywords`.\n", list.command);
-    let (before, rest) = text.split_once(&begin).expect("a line that begins the list");
-    let (_, after) = rest.split_once(END).expect("a line that ends the list");
     let mut all = Arguments::command();
     let command = all.find_subcommand_mut(list.command).expect("a command");
-    format!("{before}{begin}{}{END}{after}", keywords(command, list))
+    replaced(text, &begin, END, &keywords(command, list))
 }
 
 fn keywords(command: &Command, list: &KeywordList) -> String {
     let options = command.get_arguments().filter_map(|argument| Some((argument.get_long()?, argument)));
-    let options = options.filter(|(name, _)| !list.without.contains(name));
+    let options = options.filter(|(name, _)| !list.without.iter().any(|names| names.contains(name)));
     options.map(|(name, option)| keyword(name, option, list.required.contains(&name))).collect()
 }
 

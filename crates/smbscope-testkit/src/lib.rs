@@ -8,7 +8,7 @@
 //! - Real captures: [`recording`] holds a capture to damage, and [`judge`] compares the analysis of the damaged copy
 //!   with the truth.
 //! - [`server`] answers real clients according to a script, faults included. [`exchange`] builds exchanges for tests of
-//!   the code after the analysis. [`skip`] reports missing prerequisites of a test.
+//!   the code after the analysis. [`generated`] updates parts of files. [`skip`] reports missing prerequisites of a test.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ pub mod damage;
 pub mod encapsulation;
 pub mod exchange;
 pub mod frame;
+pub mod generated;
 pub mod judge;
 pub mod packet;
 pub mod pcap;

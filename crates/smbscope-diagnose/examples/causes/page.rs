@@ -1,6 +1,7 @@
 //! Generates the list of causes in docs/causes.md from the catalogue.
 
 use smbscope_diagnose::{Catalogue, CauseDefinition, Culprit};
+use smbscope_testkit::generated::replaced;
 use std::fmt::Write;
 
 /// Headings before and after the list.
@@ -9,9 +10,7 @@ const TO: &str = "\n## Episodes\n";
 
 /// Returns the page with an up-to-date list.
 pub(crate) fn updated(page: &str) -> String {
-    let (before, rest) = page.split_once(FROM).expect("docs/causes.md has the heading of the list");
-    let (_, after) = rest.split_once(TO).expect("docs/causes.md has the heading after the list");
-    format!("{before}{FROM}{}{TO}{after}", list())
+    replaced(page, FROM, TO, &list())
 }
 
 fn list() -> String {

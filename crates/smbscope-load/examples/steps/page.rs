@@ -1,20 +1,17 @@
 //! Generates the tables of steps and of their keys in docs/workloads.md.
 
 use smbscope_load::workload::{STEPS, StepField, StepKind};
+use smbscope_testkit::generated::replaced;
 
 /// Returns the page with up-to-date tables.
 pub(crate) fn updated(page: &str) -> String {
-    let page = replaced(page, "steps", &steps());
-    replaced(&page, "keys", &keys())
+    let page = with_table(page, "steps", &steps());
+    with_table(&page, "keys", &keys())
 }
 
-/// Replaces the text between two marker comments.
-fn replaced(page: &str, name: &str, text: &str) -> String {
-    let (from, to) =
-        (format!("\n[//]: # ({name}, written by make references)\n"), format!("\n[//]: # (end of {name})\n"));
-    let (before, rest) = page.split_once(&from).expect("docs/workloads.md has a comment before the table");
-    let (_, after) = rest.split_once(&to).expect("docs/workloads.md has a comment after the table");
-    format!("{before}{from}\n{text}{to}{after}")
+fn with_table(page: &str, name: &str, table: &str) -> String {
+    let from = format!("\n[//]: # ({name}, written by make references)\n\n");
+    replaced(page, &from, &format!("\n[//]: # (end of {name})\n"), table)
 }
 
 fn listed<'a>(names: impl IntoIterator<Item = &'a str>, quote: &str) -> String {

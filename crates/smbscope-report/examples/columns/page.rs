@@ -2,6 +2,7 @@
 
 use arrow_schema::DataType;
 use smbscope_report::table::{COLUMNS, ExchangeBatches};
+use smbscope_testkit::generated::replaced;
 use std::fmt::Write;
 
 /// Lines before and after the list. Markdown shows neither.
@@ -10,9 +11,7 @@ const TO: &str = "\n[//]: # (end of columns)\n";
 
 /// Returns the page with an up-to-date list.
 pub(crate) fn updated(page: &str) -> String {
-    let (before, rest) = page.split_once(FROM).expect("docs/exchange-table.md has the line before the list");
-    let (_, after) = rest.split_once(TO).expect("docs/exchange-table.md has the line after the list");
-    format!("{before}{FROM}{}{TO}{after}", list())
+    replaced(page, FROM, TO, &list())
 }
 
 fn list() -> String {
