@@ -1,6 +1,6 @@
 //! Options of `smbscope bench`.
 
-use super::connect::ConnectOptions;
+use super::connect::{ConnectOptions, SMB3};
 use super::given::{CommandOptions, GivenOptions};
 use super::shared::{ClusterOptions, ColorChoice, PossibleValueTable, StorageOptions, dimension, one_of};
 use crate::files::Sources;
@@ -13,7 +13,7 @@ use smbscope_load::engine::{
     OnLostHost, OverloadLimits, RampPlan, Rates, Search, Users,
 };
 use smbscope_load::workload::{Scenarios, Workload, WorkloadError};
-use smbscope_model::{Dialect, units};
+use smbscope_model::units;
 use smbscope_stats::Dimension;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,6 @@ const WARMUP: Duration = Duration::from_secs(2);
 
 /// Delay before a user whose session broke reconnects.
 const RECONNECT_DELAY: Duration = Duration::from_millis(500);
-
-const SMB3: Dialect = Dialect::Smb2(0x0300);
 
 /// Maximum share of operations with an unexpected result, in percent.
 pub(crate) const ERRORS_ALLOWED_PERCENT: f64 = 1.0;

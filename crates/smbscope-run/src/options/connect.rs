@@ -8,7 +8,7 @@ use smbscope_model::{Dialect, units};
 use std::path::PathBuf;
 use std::time::Duration;
 
-const SMB3: Dialect = Dialect::Smb2(0x0300);
+pub(super) const SMB3: Dialect = Dialect::Smb2(0x0300);
 const SMB311: Dialect = Dialect::Smb2(0x0311);
 
 #[derive(Debug, Clone, Args)]

@@ -82,7 +82,8 @@ impl GivenOptions {
     }
 }
 
-fn word(name: &str, value: &OsStr, is_switch: bool) -> Option<OsString> {
+/// Formats a value for the command line. A switch that is on is a name only; one that is off is left out.
+pub(crate) fn word(name: &str, value: &OsStr, is_switch: bool) -> Option<OsString> {
     let mut word = OsString::from(format!("--{name}"));
     match value.to_str() {
         Some("true") if is_switch => return Some(word),

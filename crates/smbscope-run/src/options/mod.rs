@@ -8,5 +8,6 @@ mod shared;
 
 pub use bench::{BenchFormat, BenchOptions, OptionsError, Think};
 pub use connect::{ConnectOptions, DIALECTS, ENCRYPTION, SIGNING};
+pub(crate) use given::word;
 pub use given::{CommandOptions, GivenOptions};
 pub use shared::{ClusterOptions, ColorChoice, PossibleValueTable, StorageOptions, dimension, named, one_of};

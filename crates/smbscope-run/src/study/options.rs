@@ -1,6 +1,6 @@
 //! Options of `smbscope bench`, `smbscope launch` and `smbscope lab up` as written in a study file.
 
-use crate::options::GivenOptions;
+use crate::options::{GivenOptions, word};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use toml::{Table, Value};
@@ -172,14 +172,9 @@ fn named(table: &Table) -> Result<GivenOptions, String> {
     Ok(options)
 }
 
-/// Formats an option for the command line. A switch that is on has no value; one that is off is left out.
 fn written((name, values): (&str, &[OsString])) -> Vec<String> {
-    let one = |value: &OsString| match value.to_string_lossy().as_ref() {
-        "true" => Some(format!("--{name}")),
-        "false" => None,
-        value => Some(format!("--{name}={value}")),
-    };
-    values.iter().filter_map(one).collect()
+    let words = values.iter().filter_map(|value| word(name, value, true));
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 pub(super) fn plain(value: &Value) -> String {
