@@ -155,7 +155,9 @@ impl<'a, T: 'a> Table<'a, T> {
 
     /// Shows the column that was added last to programs too, under this key.
     pub(crate) fn key(mut self, key: &'static str) -> Table<'a, T> {
-        self.columns.iter_mut().rev().take(1).for_each(|column| column.key = Some(key.into()));
+        if let Some(column) = self.columns.last_mut() {
+            column.key = Some(key.into());
+        }
         self
     }
 
