@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 /// Heading of the first table. Everything from here on is generated.
 const FROM: &str = "\n## Reading\n";
 
-/// Headings, and the sources below `crates/` whose bounds they list. A bound belongs to the first that fits.
+/// Headings, and the sources below `crates/` whose bounds they list. Of two paths that fit, the longer one decides.
 const SECTIONS: [(&str, &[&str]); 6] = [
+    ("Reading", &["smbscope-capture/src"]),
+    ("Connections", &["smbscope-analyze/src", "smbscope-wire/src", "smbscope-model/src"]),
     (
         "Slim copies",
         &[
@@ -16,17 +18,12 @@ const SECTIONS: [(&str, &[&str]); 6] = [
             "smbscope-analyze/src/pseudonym",
             "smbscope-capture/src/writer.rs",
             "smbscope-capture/src/decode/outline.rs",
-            "smbscope-wire/src/smb2/kept.rs",
         ],
     ),
-    ("Reading", &["smbscope-capture/src"]),
-    ("Connections", &["smbscope-analyze/src", "smbscope-wire/src", "smbscope-model/src"]),
     ("Statistics", &["smbscope-stats/src"]),
     ("Causes", &["smbscope-diagnose/src"]),
     ("Load, recordings, studies", &["smbscope-client/src", "smbscope-load/src", "smbscope-run/src"]),
 ];
-/// Order of the headings on the page.
-const ORDER: [usize; 6] = [1, 2, 0, 3, 4, 5];
 
 /// Prefixes and suffixes of the names of bounds.
 const BEGINNINGS: [&str; 7] = ["MAX_", "RECENT_", "WINDOW_", "BATCH", "CHUNK_", "CHUNKS_", "FEW_"];
@@ -65,11 +62,15 @@ pub(crate) fn updated(page: &str) -> String {
     let constants = constants();
     let mut tables: Vec<String> = SECTIONS.iter().map(|(title, _)| format!("\n## {title}\n\n{HEAD}")).collect();
     for bound in constants.iter().filter(|constant| is_bound(&constant.name)) {
-        let place = SECTIONS.iter().position(|(_, paths)| paths.iter().any(|path| bound.file.starts_with(path)));
-        tables[place.expect("a crate of the list")] += &row(bound, &constants);
+        tables[section(&bound.file)] += &row(bound, &constants);
     }
-    let tables: String = ORDER.iter().map(|place| tables[*place].as_str()).collect();
-    format!("{before}{tables}")
+    format!("{before}{}", tables.concat())
+}
+
+fn section(file: &Path) -> usize {
+    let paths = SECTIONS.iter().enumerate().flat_map(|(place, (_, paths))| paths.iter().map(move |path| (path, place)));
+    let fitting = paths.filter(|(path, _)| file.starts_with(path));
+    fitting.max_by_key(|(path, _)| path.len()).expect("a crate of the list").1
 }
 
 const HEAD: &str = "|constant|value||\n|---|---:|---|\n";
@@ -109,8 +110,11 @@ fn first_sentence(comment: &str) -> &str {
 pub(crate) fn constants() -> Vec<Constant> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
     let mut files = Vec::new();
-    for path in SECTIONS.iter().flat_map(|(_, paths)| *paths).filter(|path| path.ends_with("/src")) {
-        sources(&root.join(path), &mut files);
+    for path in SECTIONS.iter().flat_map(|(_, paths)| *paths) {
+        assert!(root.join(path).exists(), "{path} is no source any more");
+        if path.ends_with("/src") {
+            sources(&root.join(path), &mut files);
+        }
     }
     files.sort();
     let mut found = Vec::new();
