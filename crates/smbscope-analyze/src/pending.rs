@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 /// Finished exchanges held for late retransmissions.
 const MAX_RECENT: usize = 16;
-/// Time for which they are held. It is more than the first two retransmission timeouts of common systems.
+/// Time they are held, longer than the first two retransmission timeouts of common systems.
 const MAX_RECENT_AGE: Nanos = Nanos(2_000_000_000);
 /// Retransmissions waiting for their frame to end.
 const MAX_UNASSIGNED: usize = 16;

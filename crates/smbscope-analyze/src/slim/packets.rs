@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 const MAX_FRAGMENTS: usize = 4096;
 
 const PRUNED_AT: usize = 4096;
-/// Packets for which a fragment waits.
+/// Packets read while a fragment waits for the rest of its datagram.
 const MAX_FRAGMENT_AGE: u64 = 16 << 10;
 /// Header bytes of a fragmented segment: IP, tunnel and TCP.
 const MAX_FRAGMENT_HEADERS: usize = 256;

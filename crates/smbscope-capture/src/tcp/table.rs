@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 const PLACE_BYTES: usize = 2 * size_of::<(FlowKey, usize)>();
-/// Time for which an ended flow stays in the table, to recognise its late packets.
+/// Time an ended flow stays in the table, to recognise its late packets.
 const LINGER_NS: i64 = 10_000_000_000;
 
 /// Flows of a shard found without hashing. It is the size of the direct-mapped cache in front of the hash table.

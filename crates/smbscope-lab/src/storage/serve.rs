@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Time for which the kernel may cache names and attributes. Only changes made outside the share can go unnoticed.
+/// Lifetime of names and attributes in the kernel's cache. Only changes made outside the share can go unnoticed.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
 /// Maximum read or write of the kernel. Linux is limited to 256 pages (`fs.fuse.max_pages_limit`).
