@@ -50,6 +50,7 @@ export function dots(options: DotsOptions): HTMLElement {
     height: height + 34,
     draw: drawAll,
     numbers: options.numbers,
+    cuts: () => rows.map((_, i) => TOP + i * rowHeight).slice(1),
     above: [legend],
   });
   return element;

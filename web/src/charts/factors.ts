@@ -3,7 +3,7 @@ import { scaleLog } from "d3-scale";
 import { h, s } from "../lib/dom";
 import { counted, ratio as ratioText } from "../lib/format";
 import { type Box, logTicks, type Scale, xAxis } from "./axes";
-import { figure, type Numbers } from "./figure";
+import { figure, type Numbers, PAPER_HEIGHT } from "./figure";
 
 /** Text and CSS class of each verdict. */
 const VERDICTS = {
@@ -103,9 +103,31 @@ export function factors(options: {
       }
     },
     numbers: options.numbers ?? (() => numbers(panels)),
+    cuts: (width) => cuts(panels, layoutOf(width), rowHeight),
     above: [legend(all)],
   });
   return element;
+}
+
+/** Returns the top of each panel; if one is higher than a page, of each row, too. */
+function cuts(
+  panels: readonly FactorPanel[],
+  layout: Layout,
+  rowHeight: (row: FactorRow, layout: Layout) => number,
+): number[] {
+  let at = 0;
+  const all = panels.map((panel) => {
+    const tops = [at];
+    at += TOP + titleOf(panel, layout).length * LINE;
+    for (const [i, row] of panel.rows.entries()) {
+      if (i > 0) tops.push(at);
+      at += rowHeight(row, layout);
+    }
+    at += AXIS;
+    return tops;
+  });
+  const isTall = all.some(([top = 0], i) => (all[i + 1]?.[0] ?? at) - top > PAPER_HEIGHT);
+  return isTall ? all.flat() : all.flatMap(([top = 0]) => top);
 }
 
 function layout(panels: readonly FactorPanel[], width: number): Layout {

@@ -125,12 +125,13 @@ class Lines {
     for (const panel of options.panels) {
       for (const series of panel.series) if (series.hidden) this.hidden.add(series.name);
     }
-    const height = options.panels.reduce((sum, panel) => sum + panel.height + 44, 0) + 14;
+    const height = options.panels.reduce((sum, panel) => sum + panel.height + 44, 0) + 26;
     const setup: FigureOptions = {
       label: options.label,
       height,
-      draw: (svg, width) => this.draw(svg, width),
+      draw: (svg, width, divided) => this.draw(svg, width, divided),
       numbers: options.numbers ?? (() => this.numbers()),
+      cuts: () => panelCuts(options.panels),
       key: (event) => this.key(event),
       above: [this.legend(), this.readout],
     };
@@ -169,7 +170,7 @@ class Lines {
     return h("div", { class: "legend", role: "group", "aria-label": "Lines shown" }, ...items);
   }
 
-  private draw(svg: SVGSVGElement, width: number): void {
+  private draw(svg: SVGSVGElement, width: number, divided: boolean): void {
     const { options } = this;
     const { x: axis, panels } = options;
     const shown = panels.flatMap((panel) => panel.series.filter((series) => !this.hidden.has(series.name)));
@@ -182,8 +183,9 @@ class Lines {
     let top = 26;
     for (const [i, panel] of panels.entries()) {
       const box: Box = { left: LEFT, right: width - 14, top, bottom: top + panel.height };
-      const lowest = i === panels.length - 1;
-      svg.append(xAxis(box, this.x, lowest ? { ticks, text: tickText, title: axis.title } : { ticks, text: () => "" }));
+      const title = i === panels.length - 1 ? { title: axis.title } : {};
+      const text = divided || i === panels.length - 1 ? tickText : () => "";
+      svg.append(xAxis(box, this.x, { ticks, text, ...title }));
       const y = scaleOf(panel, box);
       const [low, high] = y.domain() as [number, number];
       const marks =
@@ -329,6 +331,15 @@ class Lines {
     );
     this.readout.textContent = `${at} ${x.text(position)}:  ${values.join("  ·  ")}`;
   }
+}
+
+/** Returns the positions below the tick labels of each panel but the last. */
+function panelCuts(panels: readonly Panel[]): number[] {
+  let bottom = 26 - 44;
+  return panels.slice(0, -1).map(({ height }) => {
+    bottom += height + 44;
+    return bottom + 22;
+  });
 }
 
 /** Draws the labelled vertical line. */

@@ -131,6 +131,7 @@ export class Choice<Value> {
   /** Creates a place that shows the selected value, with a select box if there are several. */
   place(show: (value: Value) => Child[]): HTMLElement {
     const content = h("div");
+    const said = h("p", { class: "print-only choice-said" });
     const select = h(
       "select",
       { change: () => this.choose(select.selectedIndex) },
@@ -139,12 +140,13 @@ export class Choice<Value> {
     const draw = () => {
       const option = this.options[this.at];
       content.replaceChildren();
+      said.textContent = option ? `${this.label}: ${option.name}` : "";
       if (option) append(content, ...show(option.value));
     };
     draw();
     this.places.push({ select, draw });
     const label = h("label", { class: "choice no-print" }, this.label, select);
-    return h("div", {}, this.options.length > 1 ? label : null, content);
+    return h("div", {}, ...(this.options.length > 1 ? [label, said] : []), content);
   }
 
   private choose(at: number): void {

@@ -1,6 +1,7 @@
 // The page of a report, `smbscope.report/1`.
 import { overTime } from "../charts/overtime";
 import { splitEvidence } from "../charts/split";
+import { h } from "../lib/dom";
 import { lead, type Page, part, section } from "../lib/page";
 import { pathColumn, textColumn } from "../table/columns";
 import type { SmbscopeReportDocument } from "../types/report";
@@ -73,7 +74,10 @@ export function reportPage(report: SmbscopeReportDocument): Page {
             "slowest",
             "Slowest commands",
             [
-              lead("Packet numbers match Wireshark. Click them to copy a display filter for the command."),
+              lead(
+                "Packet numbers match Wireshark. ",
+                h("span", { class: "no-print" }, "Click them to copy a display filter for the command."),
+              ),
               slowestTable(report.slowest, true),
             ],
             "Slowest",

@@ -22,6 +22,9 @@ const PADDING = 1;
 /** Number of rows in print. */
 export const PRINTED = 25;
 
+/** Number of characters across a printed page. */
+const PAPER_CHARACTERS = 130;
+
 export interface TableOptions<Row> {
   /** Caption, also used for the file name. */
   caption: string;
@@ -112,7 +115,8 @@ class Table<Row> {
       },
       grid,
     );
-    const attributes = { class: options.time ? "table timed" : "table", style: `--needed: ${this.needed()}` };
+    const kinds = ["table", options.time && "timed", this.fitsPaper() && "fits-paper"].filter(Boolean);
+    const attributes = { class: kinds.join(" "), style: `--needed: ${this.needed()}` };
     this.element = h("div", attributes, this.tools(), this.scroller, this.status, this.printNote);
     if (options.legend) append(this.element, options.legend);
     if (options.note) append(this.element, h("p", { class: "table-note" }, options.note));
@@ -169,7 +173,8 @@ class Table<Row> {
   private heading(column: Column<Row>): HTMLElement {
     const button = h("button", { type: "button", click: () => this.sortBy(column) }, column.title);
     if (column.help) button.title = column.help;
-    const cell = h("th", { scope: "col", class: `${column.kind} ${onScreen(column)}`.trim() }, button);
+    const kind = `${column.kind} ${onScreen(column)}`.trim();
+    const cell = h("th", { scope: "col", class: kind, "data-title": column.title }, button);
     this.headings.push(cell);
     return cell;
   }
@@ -213,6 +218,13 @@ class Table<Row> {
     const fixed = others.reduce((sum, column) => sum + this.characters(column), 0);
     const rest = elastic ? ` + min(${this.characters(elastic)}ch, 36cqw)` : "";
     return `calc(${fixed}ch + ${columns.length * PADDING}rem${rest})`;
+  }
+
+  /** Returns true if only values of the elastic column have to wrap on paper. */
+  private fitsPaper(): boolean {
+    const printed = this.options.columns.filter((column) => !column.screenOnly);
+    const characters = (column: Column<Row>) => Math.min(this.characters(column), column === this.elastic() ? 20 : 99);
+    return printed.reduce((sum, column) => sum + characters(column) + 1, 0) <= PAPER_CHARACTERS;
   }
 
   /** Filters, sorts and redraws. */
@@ -297,7 +309,8 @@ class Table<Row> {
     let toggleDone = line.open === null;
     const cells = this.options.columns.map((column) => {
       const cut = column.cutStart ? "cut-start" : "";
-      const cell = h("td", { class: [column.kind, onScreen(column), cut].filter(Boolean).join(" ") });
+      const elastic = column === this.elastic() ? "elastic" : "";
+      const cell = h("td", { class: [column.kind, onScreen(column), cut, elastic].filter(Boolean).join(" ") });
       const text = cellText(column, line.row);
       if (!toggleDone && column.kind === "text") {
         toggleDone = true;

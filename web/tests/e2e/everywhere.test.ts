@@ -173,14 +173,28 @@ for (const [name, document] of [
   });
 }
 
-test("no table is wider than a printed page", async ({ open, page }) => {
+test("no table is wider than a printed page, and no drawing higher", async ({ open, page }) => {
   test.slow();
-  // A4 without its margins of 12 mm, at 96 pixels per inch.
-  const width = Math.floor(((210 - 2 * 12) / 25.4) * 96);
-  await page.setViewportSize({ width, height: 1_000 });
-  await page.emulateMedia({ media: "print" });
+  // A4 without its margins of 12 and 14 mm, at 96 pixels per inch.
+  const [width, height] = [210 - 2 * 12, 297 - 2 * 14].map((mm) => Math.floor((mm / 25.4) * 96)) as [number, number];
   for (const document of [report, ramp(), comparison(), study()]) {
+    // Charts of a narrow window are redrawn for paper.
+    await page.emulateMedia({ media: "screen" });
+    await page.setViewportSize({ width: 390, height });
     await open(document);
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ media: "print" });
+    const drawings = await page.locator("svg.chart").evaluateAll((all) =>
+      all.map((svg) => ({
+        drawn: (svg as SVGSVGElement).viewBox.baseVal.width,
+        height: svg.getBoundingClientRect().height,
+      })),
+    );
+    expect(drawings.length).toBeGreaterThan(2);
+    for (const drawing of drawings) {
+      expect(drawing.drawn).toBe(700);
+      expect(drawing.height).toBeLessThan(height - 100);
+    }
     const wide = await page
       .locator("table")
       .evaluateAll((tables) =>

@@ -12,6 +12,7 @@ import {
   quantile,
 } from "../../src/charts/bins";
 import { factorDomain, factorText, ratioTicks, verdictText, wrapped } from "../../src/charts/factors";
+import { PAPER_HEIGHT, pageEnds } from "../../src/charts/figure";
 import { valueAt } from "../../src/charts/lines";
 import { FIGURES, groupStroke, seriesStroke } from "../../src/charts/palette";
 import { splitShares, waitedTime } from "../../src/charts/split";
@@ -320,5 +321,19 @@ describe("the waterfall", () => {
       [40, 50, 2],
       [100, 105, 0],
     ]);
+  });
+});
+
+describe("drawings on paper", () => {
+  it("are cut where a piece would be higher than a page", () => {
+    const [page, row] = [PAPER_HEIGHT, PAPER_HEIGHT / 2 - 1];
+    expect(pageEnds(page, [])).toEqual([page]);
+    expect(pageEnds(page, [row, 2 * row])).toEqual([page]);
+    expect(pageEnds(5 * row, [row, 2 * row, 3 * row, 4 * row])).toEqual([2 * row, 4 * row, 5 * row]);
+  });
+
+  it("stay whole without a place to cut, and a part that is higher than a page keeps its own piece", () => {
+    expect(pageEnds(3_000, [])).toEqual([3_000]);
+    expect(pageEnds(3_000, [0, 100, 2_900])).toEqual([100, 2_900, 3_000]);
   });
 });
