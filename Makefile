@@ -15,11 +15,8 @@ export RUST_TEST_THREADS ?= 6
 # A module with modules of its own is name/mod.rs.
 CLIPPY = $(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings -D clippy::self_named_module_files
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# Tools that are built once, each of which takes two processors about two minutes: cargo-deny checks licences and
-# advisories by deny.toml, the others make packages by crates/smbscope-cli/Cargo.toml.
+# Checks licences and advisories by deny.toml. It is built once, which takes two processors about two minutes.
 DENY := .cache/tools/cargo-deny-0.20.2/bin/cargo-deny
-MAKE_DEB := .cache/tools/cargo-deb-3.8.0/bin/cargo-deb
-MAKE_RPM := .cache/tools/cargo-generate-rpm-0.21.1/bin/cargo-generate-rpm
 # A file for each target of `make test` that was skipped, with the reason.
 SKIPPED := $(TARGET)/skipped
 SMBSCOPE := $(TARGET)/release/smbscope
@@ -96,14 +93,13 @@ uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(addprefix $(INSTALLED)/share/,$(COMPLETIONS))
 	rm -rf $(INSTALLED)/share/doc/smbscope $(INSTALLED)/share/smbscope
 
-packages: setup-packages build $(MAKE_DEB) $(MAKE_RPM) ## a .deb and an .rpm of what `make install` installs, in target/packages
+packages: setup-packages build ## a .deb and an .rpm of what `make install` installs, in target/packages
 	rm -rf $(STAGE) $(PACKAGES)
 	$(MAKE) --no-print-directory install DESTDIR=$(STAGE) PREFIX=/usr
 	scripts/notices.py $(STAGE)/usr/share/doc/smbscope/third-party-licences.gz
 	gzip -9n $(STAGE)/usr/share/man/man1/*
 	install -d $(PACKAGES)
-	$(MAKE_DEB) -p smbscope-cli --no-build --no-strip --output $(PACKAGES)
-	$(MAKE_RPM) -p crates/smbscope-cli --target-dir $(TARGET) --output $(PACKAGES)
+	packaging/build.sh $(STAGE) $(PACKAGES)
 	@ls -l $(PACKAGES)
 
 demo: setup-servers build ## load a private Samba with 1 to 32 users, and report; also pages of two bundled captures
@@ -163,13 +159,12 @@ lint-python: setup-python
 lint-words: ## comments, pages and the web page without phrases of translated sentences; scripts/words.py --update after a clean-up
 	@scripts/words.py
 
-# They run for seconds, and take half the time to build so; their libraries in C compress the packages.
-$(DENY) $(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
-$(DENY) $(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_LTO := off
-$(DENY) $(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
-$(DENY) $(MAKE_DEB) $(MAKE_RPM): export CFLAGS := -O2
+# It runs for seconds, and takes half the time to build without optimisation.
+$(DENY): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
+$(DENY): export CARGO_PROFILE_RELEASE_LTO := off
+$(DENY): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
 # .cache/tools/NAME-VERSION/bin/NAME
-$(DENY) $(MAKE_DEB) $(MAKE_RPM):
+$(DENY):
 	$(CARGO) install --quiet --locked --root $(@:/bin/$(@F)=) $(@F)@$(patsubst .cache/tools/$(@F)-%/bin/$(@F),%,$@)
 
 licences: setup-build $(DENY)

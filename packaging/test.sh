@@ -51,13 +51,12 @@ same_files() {
     dpkg-deb -x "$deb" "$scratch/deb"
     digests "$scratch/deb" | diff "$scratch/stage" - || fail "$deb has other files than were installed (<)"
     say "$(wc -l <"$scratch/stage") files in ${deb##*/}, those that make install installs"
-    if ! has rpm; then return; fi
+    if ! has rpmbuild; then return; fi
     rpm -K --nosignature "$rpm" >"$scratch/digests" || fail "$rpm: $(cat "$scratch/digests")"
     # Directories have no digest.
     rpm -qp --qf '[%{FILEDIGESTS}  %{FILENAMES}\n]' "$rpm" | grep -v '^ ' | sort -k 2 | diff "$scratch/stage" - ||
         fail "$rpm has other files than were installed (<)"
-    # The shell is for the script that removes directories.
-    rpm -qp --requires "$rpm" | grep -vE '^(rpmlib|rtld)\(|^/bin/sh$' | sort | diff <(libraries) - ||
+    rpm -qp --requires "$rpm" | grep -vE '^(rpmlib|rtld)\(' | sort | diff <(libraries) - ||
         fail "$rpm does not require (>) the libraries and versions that the binary names (<)"
     say "the same in ${rpm##*/}, which requires the $(libraries | wc -l) libraries and versions that the binary names"
 }
@@ -174,11 +173,11 @@ build_image() {
 rm -f "$note"
 mkdir -p "$(dirname "$note")"
 deb=$(echo "$packages"/*.deb) rpm=$(echo "$packages"/*.rpm)
-if ! has dpkg-deb; then
-    missing "the packages: there is no dpkg (Debian: dpkg)"
+if ! has dpkg-shlibdeps; then
+    missing "the packages: there is no dpkg-shlibdeps (Debian: dpkg-dev)"
     exit
 fi
-has rpm || missing "the .rpm: there is no rpm (Debian: rpm)"
+has rpmbuild || missing "the .rpm: there is no rpmbuild (Debian: rpm)"
 same_files
 # What the rest is, for the notes of what is skipped.
 rest="installing the packages in a minimal Debian, and the image"
@@ -193,7 +192,7 @@ elif ! make_root; then
 else
     mv "$mark" "$scratch/mark"
     install_deb
-    if has rpm; then install_rpm; fi
+    if has rpmbuild; then install_rpm; fi
     mv "$scratch/mark" "$mark"
     if has buildah; then
         build_image

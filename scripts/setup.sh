@@ -105,7 +105,7 @@ if wants servers && [ ! -x /bin/kill ]; then packages+=(procps); fi
 if wants packages; then
     [ -n "$python" ] || packages+=(python3)
     command -v dpkg-shlibdeps >/dev/null || packages+=(dpkg-dev)
-    command -v rpm >/dev/null || packages+=(rpm)
+    command -v rpmbuild >/dev/null || packages+=(rpm)
     PATH=$PATH:/usr/sbin command -v debootstrap >/dev/null || packages+=(debootstrap)
     command -v buildah >/dev/null || packages+=(buildah)
 fi
