@@ -4,6 +4,7 @@ import { benchPage } from "./bench/index";
 import { comparePage } from "./compare/index";
 import { h } from "./lib/dom";
 import { type Page, page } from "./lib/page";
+import { followAddress } from "./lib/selection";
 import { reportPage } from "./report/index";
 import { studyPage } from "./study/index";
 import "./styles/base.css";
@@ -46,3 +47,4 @@ function problem(title: string, text: string): HTMLElement[] {
 }
 
 document.getElementById("page")?.replaceChildren(...show());
+followAddress();

@@ -106,7 +106,7 @@ function timeContent({ counted: { heatmap, slowest }, started_ns, duration_ns, s
   const said = bands.map(({ start_ns, text }) => `From ${elapsed(start_ns - started_ns)} on, ${text}.`);
   const stalled = said.length > 0 ? [h("p", { class: "lead stalls" }, said.join(" "))] : [];
   if (heatmap.bins.length === 0) return stalled;
-  return [...stalled, overTime(heatmap, started_ns, started_ns + duration_ns, slowest, bands)];
+  return [...stalled, overTime(heatmap, started_ns, started_ns + duration_ns, slowest, { bands })];
 }
 
 /** Sums the phases of all commands. The client cannot separate the server from the network. */

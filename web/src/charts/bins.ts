@@ -75,13 +75,13 @@ export function classOf(bounds: readonly number[], count: number): number {
 }
 
 /** Command that is drawn as a point over the heat map. */
-export type SlowPoint = Pick<SlowExchange, "request_first_ns" | "response_time_ns" | "command" | "path">;
+export type SlowPoint = Pick<SlowExchange, "response_time_ns">;
 
 /** Minimum number of points, for captures with few commands. */
 const POINTS_MIN = 10;
 
 /** Returns the slowest 1% of commands, at least ten, as far as the document lists them. */
-export function outliers(map: HeatMap, slowest: readonly SlowPoint[]): SlowPoint[] {
+export function outliers<Point extends SlowPoint>(map: HeatMap, slowest: readonly Point[]): Point[] {
   const total = map.bins.reduce((sum, { counts }) => counts.reduce((all, [, count]) => all + count, sum), 0);
   const sorted = [...slowest].sort((a, b) => b.response_time_ns - a.response_time_ns);
   return sorted.slice(0, Math.max(POINTS_MIN, Math.ceil(total / 100)));

@@ -4,11 +4,14 @@ import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
 import { clock, counted, decimal, duration, elapsed, rate, thousands, tickDuration, tickRate } from "../lib/format";
 import { onPeriod, type Period, setPeriod } from "../lib/period";
-import type { HeatMap } from "../types/report";
+import { namesTests, onSelection, SELECTION_KINDS, type Selection, selectionText } from "../lib/selection";
+import type { HeatMap, SlowExchange } from "../types/report";
 import { type Box, logTicks, type Scale, timeText, timeTicks, xAxis, yAxis } from "./axes";
-import { bucketHigh, cells, classes, classOf, latencyRange, outliers, quantile, type SlowPoint } from "./bins";
+import { bucketHigh, cells, classes, classOf, latencyRange, outliers, quantile } from "./bins";
 import { figure, type Numbers, pointedAt } from "./figure";
 import { lineSample } from "./split";
+
+const TESTS = namesTests<SlowExchange>();
 
 const CLASSES = 7;
 const HEIGHT = 520;
@@ -23,15 +26,21 @@ export interface Band {
   text: string;
 }
 
+interface Marks {
+  bands?: readonly Band[];
+  /** Opens the command of a point. */
+  open?(exchange: SlowExchange): void;
+}
+
 /** Creates the chart. `first` and `last` are the ends of the capture in nanoseconds; outliers of `slowest` become points. */
 export function overTime(
   map: HeatMap,
   first: number,
   last: number,
-  slowest: readonly SlowPoint[],
-  bands: readonly Band[] = [],
+  slowest: readonly SlowExchange[],
+  marks: Marks = {},
 ): HTMLElement {
-  return new OverTime(map, first, last, outliers(map, slowest), bands).element;
+  return new OverTime(map, first, last, outliers(map, slowest), marks).element;
 }
 
 class OverTime {
@@ -53,6 +62,7 @@ class OverTime {
   private x: Scale = scaleLinear();
   private cursor: SVGElement = s("g");
   private at = -1;
+  private selected: Selection | null = null;
   private dragged: number | null = null;
   private selection: SVGElement = s("rect");
 
@@ -60,8 +70,8 @@ class OverTime {
     map: HeatMap,
     first: number,
     last: number,
-    private readonly points: readonly SlowPoint[],
-    private readonly bands: readonly Band[],
+    private readonly outliers: readonly SlowExchange[],
+    private readonly marks: Marks,
   ) {
     this.map = map;
     this.first = first;
@@ -83,6 +93,10 @@ class OverTime {
     this.redraw = redraw;
     this.say();
     onPeriod(this.element, (period) => this.follow(period));
+    onSelection(this.element, SELECTION_KINDS, (selection) => {
+      this.selected = selection;
+      this.redraw();
+    });
   }
 
   private draw(svg: SVGSVGElement, width: number): void {
@@ -128,7 +142,7 @@ class OverTime {
       this.steps("outstanding", (bin) => bin.outstanding_ns / this.map.width_ns, linear(deepest, concurrency), true),
     );
 
-    for (const { start_ns, duration_ns, text } of this.bands) {
+    for (const { start_ns, duration_ns, text } of this.marks.bands ?? []) {
       const from = this.x(start_ns - this.origin);
       const to = this.x(start_ns - this.origin + duration_ns);
       const place = { x: from, y: heat.top, width: Math.max(2, to - from), height: concurrency.bottom - heat.top };
@@ -186,15 +200,25 @@ class OverTime {
     return s("g", { class: "heat" }, ...paths.map((d, i) => s("path", { d, style: shade(i, bounds.length) })));
   }
 
+  /** Returns the outliers of the selection. */
+  private points(): readonly SlowExchange[] {
+    const { selected } = this;
+    const test = selected && TESTS[selected.kind];
+    return selected && test ? this.outliers.filter((point) => test(point, selected)) : this.outliers;
+  }
+
   /** Draws a point per outlier, with its command as tooltip. */
   private slow(y: Scale, clip: string): SVGElement {
     const [low, high] = y.domain() as [number, number];
-    const points = this.points.map(({ request_first_ns: start, response_time_ns: time, command, path }) => {
+    const { open } = this.marks;
+    const points = this.points().map((exchange) => {
+      const { request_first_ns: start, response_time_ns: time, command, path } = exchange;
       const at = { cx: this.x(start - this.origin), cy: y(Math.min(high, Math.max(low, time))), r: 3.5 };
       const name = [command.replace(/^SMB_COM_/, ""), path].filter(Boolean).join(" ");
-      return s("circle", at, s("title", {}, `${name}: ${duration(time)} at ${clock(start)}`));
+      const title = s("title", {}, `${name}: ${duration(time)} at ${clock(start)}`);
+      return s("circle", { ...at, click: open && (() => open(exchange)) }, title);
     });
-    return s("g", { class: "slow", "clip-path": clip }, ...points);
+    return s("g", { class: open ? "slow opens" : "slow", "clip-path": clip }, ...points);
   }
 
   private explain(bounds: number[]): void {
@@ -215,11 +239,13 @@ class OverTime {
         text,
       );
     });
+    const count = this.points().length;
+    const [all, of] = this.selected ? [" (everything)", ` of ${selectionText(this.selected)}`] : ["", ""];
     this.legend.replaceChildren(
-      h("span", { class: "item muted" }, "Commands per cell"),
+      h("span", { class: "item muted" }, `Commands per cell${all}`),
       ...items,
-      this.points.length > 0
-        ? h("span", { class: "item apart" }, pointSample(), counted(this.points.length, "slowest command"))
+      this.outliers.length > 0
+        ? h("span", { class: "item apart" }, pointSample(), `${counted(count, "slowest command")}${of}`)
         : "",
       h("span", { class: "item apart" }, lineSample("var(--sky)", ""), "to clients"),
       h("span", { class: "item" }, lineSample("var(--amber)", "5 2"), "to servers"),

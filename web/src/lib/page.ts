@@ -2,12 +2,15 @@
 import { copyButton } from "./clipboard";
 import { append, type Child, h } from "./dom";
 import { periodChip, setPeriod } from "./period";
+import { selectionChip } from "./selection";
 
 export interface Section {
   id: string;
   title: string;
   /** Shorter title for the navigation. */
   link?: string;
+  /** True for a section that is shown with every selection. */
+  always?: true;
   content: Child[];
 }
 
@@ -30,11 +33,12 @@ export function page({ title, facts, links: above = [], sections, version }: Pag
     { class: "bar no-print" },
     h("span", { class: "brand" }, "smbscope"),
     h("nav", { "aria-label": "Sections" }, ...links),
+    selectionChip(),
     periodChip(),
     themeSwitch(),
   );
   const head = h("div", { class: "head" }, h("h1", {}, title), ...facts);
-  const main = h("main", { id: "main" }, head, ...shown.map(sectionElement));
+  const main = h("main", { id: "main", tabindex: -1 }, head, ...shown.map(sectionElement));
   return [
     h("a", { class: "skip no-print", href: "#main" }, "Skip to content"),
     bar,
@@ -44,9 +48,9 @@ export function page({ title, facts, links: above = [], sections, version }: Pag
   ];
 }
 
-function sectionElement({ id, title, content }: Section): HTMLElement {
+function sectionElement({ id, title, content, always }: Section): HTMLElement {
   const heading = h("h2", { id: `${id}-heading` }, title);
-  const element = h("section", { id, "aria-labelledby": `${id}-heading` }, heading);
+  const element = h("section", { id, "aria-labelledby": `${id}-heading`, "data-always": always }, heading);
   append(element, ...content);
   return element;
 }
@@ -69,6 +73,11 @@ export function headPart(title: string, content: Child, id: string | null = null
 /** Creates the introduction below a heading. */
 export function lead(...content: Child[]): HTMLElement {
   return h("p", { class: "lead" }, ...content);
+}
+
+/** Creates an introduction about everything, which a selection hides. */
+export function wholeLead(...content: Child[]): HTMLElement {
+  return h("p", { class: "lead whole" }, ...content);
 }
 
 /** Creates a list of names and values. */
@@ -158,6 +167,23 @@ export class Choice<Value> {
       draw();
     }
   }
+}
+
+/** Opens a dialog. Closing it returns the focus to the element that had it. */
+export function openDialog(label: string, title: string, ...content: Child[]): void {
+  const close = h("button", { type: "button", class: "quiet" }, "Close");
+  const dialog = h(
+    "dialog",
+    { "aria-label": label },
+    h("div", { class: "dialog-head" }, h("h2", {}, title), close),
+    ...content,
+  );
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  // A click on the backdrop closes it, too.
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  document.body.append(dialog);
+  dialog.showModal();
 }
 
 /** Creates a key figure. */

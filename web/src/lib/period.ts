@@ -19,7 +19,7 @@ let chip: HTMLElement | null = null;
 
 /** Creates the chip for the sticky header. */
 export function periodChip(): HTMLElement {
-  chip = h("button", { type: "button", class: "quiet chip", hidden: true, click: () => setPeriod(null) });
+  chip = h("button", { type: "button", class: "quiet chip zoom", hidden: true, click: () => setPeriod(null) });
   return chip;
 }
 

@@ -1,7 +1,8 @@
 // Oplocks and leases granted to opens, and repeated reads of unchanged data.
 import { bytes, counted, percent, thousands } from "../lib/format";
-import { lead, part } from "../lib/page";
-import { bytesColumn, type Column, countColumn, pathColumn, textColumn } from "../table/columns";
+import { part, wholeLead } from "../lib/page";
+import { clientSelection, fileSelection, namesTests, shareSelection } from "../lib/selection";
+import { bytesColumn, type Column, countColumn, pathColumn, selectColumn, textColumn } from "../table/columns";
 import { grid } from "../table/grid";
 import { table } from "../table/table";
 import type { FileRereads, SmbscopeReportDocument } from "../types/report";
@@ -30,20 +31,35 @@ function rereads({ caching }: SmbscopeReportDocument): HTMLElement | null {
   const { repeated, reads, bytes_read: all, files } = caching;
   if (repeated.reads === 0) return null;
   const columns: Column<FileRereads>[] = [
-    pathColumn((row) => row.path),
+    selectColumn(
+      pathColumn((row) => row.path),
+      (row) => fileSelection(row.path, row.share),
+    ),
     bytesColumn("Bytes", (row) => row.bytes),
     countColumn("Repeated", (row) => row.reads, { help: "Reads of data that the session had already read" }),
     countColumn("Cacheable", (row) => row.cacheable_reads, {
       help: "Repeated reads under an oplock or lease that allowed the client to cache the data",
     }),
-    textColumn("Share", (row) => row.share, { width: 14 }),
-    textColumn("Client", (row) => row.client, { width: 14 }),
+    selectColumn(
+      textColumn("Share", (row) => row.share, { width: 14 }),
+      ({ share }) => (share === null ? null : shareSelection(share)),
+    ),
+    selectColumn(
+      textColumn("Client", (row) => row.client, { width: 14 }),
+      (row) => clientSelection(row.client),
+    ),
   ];
   return part(
     "Repeated reads",
-    lead(
+    wholeLead(
       `${thousands(repeated.reads)} of ${counted(reads, "read")} (${percent(repeated.bytes, all)} of ${bytes(all)}) returned data that the client had already read and that did not change during the capture. For ${thousands(repeated.cacheable_reads)} of them, an oplock or lease allowed the client to cache the data.`,
     ),
-    table({ caption: "Repeated reads", columns, rows: files, sort: { title: "Bytes", descending: true } }),
+    table({
+      caption: "Repeated reads",
+      columns,
+      rows: files,
+      sort: { title: "Bytes", descending: true },
+      only: namesTests(),
+    }),
   );
 }

@@ -5,6 +5,15 @@ import { copyButton } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
 import { prosePercent, span, unbroken } from "../lib/format";
 import { facts, headPart } from "../lib/page";
+import {
+  clientSelection,
+  fileSelection,
+  onSelection,
+  SELECTION_KINDS,
+  type Selection,
+  selectButton,
+  shareSelection,
+} from "../lib/selection";
 import type { Answer, Cause } from "../types/report";
 import { CULPRITS } from "./answer";
 
@@ -22,13 +31,32 @@ type Captures = readonly { name: string }[];
 
 export function causes(answer: Answer, captures: Captures): HTMLElement | null {
   if (answer.causes.length === 0) return null;
-  const cards = answer.causes.map((cause, i) => card(answer, cause, i, captures));
+  const cards = answer.causes.map((cause, i) => following(card(answer, cause, i, captures), cause));
   return headPart("Causes", h("ol", { class: "causes" }, ...cards), "causes");
 }
 
 export function notes(answer: Answer, captures: Captures): HTMLElement | null {
   if (answer.notes.length === 0) return null;
-  return headPart("Notes", h("ul", { class: "notes" }, ...answer.notes.map((cause) => note(cause, captures))));
+  return headPart(
+    "Notes",
+    h("ul", { class: "notes" }, ...answer.notes.map((cause) => following(note(cause, captures), cause))),
+  );
+}
+
+/** Returns true unless the cause is certainly about something else. Further clients of a cause are not listed. */
+export function concerns({ client, clients, share, path }: Cause["subject"], selection: Selection): boolean {
+  if (selection.kind === "client") return client === null || clients > 1 || client === selection.name;
+  if (selection.kind === "share") return share === null || share === selection.name;
+  if (share !== null && selection.share !== null && share !== selection.share) return false;
+  return path === null || path === "" || path === selection.name || selection.name.startsWith(`${path}\\`);
+}
+
+/** Hides a card or note while the selection is about something else. */
+function following(element: HTMLElement, { subject }: Cause): HTMLElement {
+  onSelection(element, SELECTION_KINDS, (selection) => {
+    element.hidden = selection !== null && !concerns(subject, selection);
+  });
+  return element;
 }
 
 /** Creates a card. Leaves out the advice and the sentence that the answer already shows. */
@@ -101,16 +129,8 @@ function note(cause: Cause, captures: Captures): HTMLElement {
 }
 
 function details({ subject, lost_ns, active_ns, ...cause }: Cause, captures: Captures): [string, Child][] {
-  const entries: [string, Child][] = [];
-  const users = subject.users.length > 0 ? ` (${subject.users.join(", ")})` : "";
-  if (subject.clients > 1) {
-    const most = subject.client === null ? "" : `, mainly ${subject.client}${users}`;
-    entries.push(["Clients", `${subject.clients}${most}`]);
-  } else if (subject.client !== null) entries.push(["Client", `${subject.client}${users}`]);
-  if (subject.server !== null) {
-    entries.push(["Server", `${subject.server}${subject.share === null ? "" : `, share “${subject.share}”`}`]);
-  } else if (subject.share !== null) entries.push(["Share", subject.share]);
-  if (subject.path !== null && subject.path !== "") entries.push(["File", h("span", { class: "name" }, subject.path)]);
+  // Pages of load points have no captures and no selection.
+  const entries = places(subject, captures.length > 0);
   if (lost_ns !== null) entries.push(["Time lost", lostText(lost_ns, active_ns)]);
   entries.push(["Confidence", CONFIDENCE[cause.confidence]]);
   if (cause.also.length > 0) entries.push(["Also explains", cause.also.join("; ")]);
@@ -125,6 +145,25 @@ function details({ subject, lost_ns, active_ns, ...cause }: Cause, captures: Cap
     entries.push(["Wireshark filter", h("span", { class: "command" }, h("code", {}, filter), copy)]);
   }
   if (cause.source !== "") entries.push(["Source", cause.source]);
+  return entries;
+}
+
+/** Names the client, server, share and file. */
+function places(subject: Cause["subject"], selects: boolean): [string, Child][] {
+  const { client, clients, server, share, path } = subject;
+  const named = (selection: Selection) =>
+    selects ? selectButton(selection) : h("span", { class: "name" }, selection.name);
+  const entries: [string, Child][] = [];
+  const users = subject.users.length > 0 ? ` (${subject.users.join(", ")})` : "";
+  if (clients > 1) {
+    const most = client === null ? [] : [", mainly ", named(clientSelection(client)), users];
+    entries.push(["Clients", h("span", {}, String(clients), ...most)]);
+  } else if (client !== null) entries.push(["Client", h("span", {}, named(clientSelection(client)), users)]);
+  if (server !== null) {
+    const on = share === null ? [] : [", share ", named(shareSelection(share))];
+    entries.push(["Server", h("span", {}, server, ...on)]);
+  } else if (share !== null) entries.push(["Share", named(shareSelection(share))]);
+  if (path !== null && path !== "") entries.push(["File", named(fileSelection(path, share))]);
   return entries;
 }
 

@@ -2,7 +2,8 @@
 import { splitFigure, splitsLegend } from "../charts/split";
 import { type Child, h } from "../lib/dom";
 import { bytes, clock, counted, duration, percent, span, thousands } from "../lib/format";
-import { facts } from "../lib/page";
+import { facts, openDialog } from "../lib/page";
+import { clientSelection, selectButton, shareSelection } from "../lib/selection";
 import { type Column, countColumn, textColumn, timeColumn } from "../table/columns";
 import { grid } from "../table/grid";
 import { table } from "../table/table";
@@ -53,6 +54,10 @@ export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
     sort: { title: "Commands", descending: true },
     legend: splitsLegend(report.connections.map(({ time_split }) => time_split)),
     note: omittedNote(report.omitted.connections),
+    only: {
+      client: (row, { name }) => row.client === name,
+      share: (row, { name }) => row.shares.includes(name),
+    },
   });
 }
 
@@ -60,14 +65,11 @@ export function endpoint(address: string, port: number): string {
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Opens a dialog with the details of a connection. Closing it returns the focus to the button. */
 function openDetails(connection: ConnectionEntry, report: SmbscopeReportDocument): void {
-  const close = h("button", { type: "button", class: "quiet" }, "Close");
   const title = `${endpoint(connection.client, connection.client_port)} → ${endpoint(connection.server, connection.server_port)}`;
-  const dialog = h(
-    "dialog",
-    { "aria-label": `Connection ${title}` },
-    h("div", { class: "dialog-head" }, h("h2", {}, title), close),
+  openDialog(
+    `Connection ${title}`,
+    title,
     facts(known(connection)),
     connection.time_split && connection.time_split.elapsed_ns > 0
       ? splitFigure(connection.time_split, "Where the time on this connection went")
@@ -75,12 +77,6 @@ function openDetails(connection: ConnectionEntry, report: SmbscopeReportDocument
     offers(connection, report),
     directions(connection),
   );
-  close.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => dialog.remove());
-  // A click on the backdrop closes it, too.
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  document.body.append(dialog);
-  dialog.showModal();
 }
 
 function offers(connection: ConnectionEntry, report: SmbscopeReportDocument): HTMLElement | null {
@@ -99,11 +95,12 @@ function known(connection: ConnectionEntry): [string, Child][] {
       : connection.signing_required
         ? "required by the server"
         : "not required by the server";
-  const names = (list: string[]) =>
+  const names = (list: Child[]) =>
     list.length > 0
       ? h("span", { class: "names" }, ...list.map((name) => h("span", { class: "name" }, name)))
       : "unknown";
   return [
+    ["Client", selectButton(clientSelection(connection.client))],
     [
       "Time",
       `${clock(connection.first_ns)} to ${clock(connection.last_ns)} UTC, ${span(connection.last_ns - connection.first_ns)}`,
@@ -128,7 +125,7 @@ function known(connection: ConnectionEntry): [string, Child][] {
       connection.max_credits_granted > 0 ? `${thousands(connection.max_credits_granted)} at most` : "none granted",
     ],
     ["Users", names(connection.users)],
-    ["Shares", names(connection.shares)],
+    ["Shares", names(connection.shares.map((share) => selectButton(shareSelection(share))))],
     ["First packet", `${thousands(connection.flow_id)}, counted across all captures`],
   ];
 }

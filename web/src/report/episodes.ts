@@ -3,7 +3,16 @@ import { waterfall } from "../charts/waterfall";
 import { h } from "../lib/dom";
 import { clock, span, thousands } from "../lib/format";
 import { lead, part, type Section, section } from "../lib/page";
-import { bytesColumn, countColumn, numberColumn, textColumn, timeColumn, waitedColumn } from "../table/columns";
+import { clientSelection } from "../lib/selection";
+import {
+  bytesColumn,
+  countColumn,
+  numberColumn,
+  selectColumn,
+  textColumn,
+  timeColumn,
+  waitedColumn,
+} from "../table/columns";
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
 import type { Episode, SmbscopeReportDocument } from "../types/report";
@@ -64,7 +73,10 @@ function episodeTable(found: readonly Episode[]): HTMLElement {
     columns: [
       numberColumn<Episode>("N", (row) => row.number, String),
       textColumn("What", (row) => row.label, { width: 30 }),
-      textColumn("Client", (row) => row.client),
+      selectColumn(
+        textColumn("Client", (row) => row.client),
+        (row) => clientSelection(row.client),
+      ),
       textColumn("Start (UTC)", (row) => clock(row.start_ns)),
       timeColumn("Duration", (row) => row.duration_ns),
       waitedColumn((row) => row.waited_ns, "Time with a command outstanding, summed over connections"),
@@ -82,6 +94,7 @@ function episodeTable(found: readonly Episode[]): HTMLElement {
     ],
     rows: found,
     time: (row) => [row.start_ns, row.end_ns],
+    only: { client: (row, { name }) => row.client === name },
     sort: { title: "Total wait", descending: true },
   });
 }

@@ -3,11 +3,13 @@ import { overTime } from "../charts/overtime";
 import { splitEvidence } from "../charts/split";
 import { h } from "../lib/dom";
 import { lead, type Page, part, section } from "../lib/page";
-import { pathColumn, textColumn } from "../table/columns";
-import type { SmbscopeReportDocument } from "../types/report";
+import { clientSelection, fileSelection, shareSelection } from "../lib/selection";
+import { pathColumn, selectColumn, textColumn } from "../table/columns";
+import type { ClientEntity, FileEntity, ShareEntity, SmbscopeReportDocument } from "../types/report";
 import { firstScreen, furtherParts } from "./answer";
 import { caching } from "./caching";
 import { causes, notes } from "./causes";
+import { openCommand } from "./command";
 import { connectionTable } from "./connections";
 import { episodes } from "./episodes";
 import { keyFigures, origin, timeSplit, title } from "./facts";
@@ -16,6 +18,7 @@ import { cumulative, groupTable, loadCurve } from "./groups";
 import { method } from "./method";
 import { negotiations, smb1Notice } from "./negotiation";
 import { quality } from "./quality";
+import { selectionPanel, wholeNote } from "./selected";
 import { slicesTable } from "./slices";
 import { slowestTable } from "./slowest";
 import { commandFigures, commandTable, entities, errorTable } from "./tables";
@@ -32,6 +35,8 @@ export function reportPage(report: SmbscopeReportDocument): Page {
     facts: [
       smb1Notice(report),
       origin(report),
+      selectionPanel(report),
+      wholeNote(report),
       firstScreen(answer, isOfSufferer(report) && splitEvidence(report.time_split), report.quality.sentence),
       causes(answer, report.captures),
       notes(answer, report.captures),
@@ -42,7 +47,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
     version: report.generator.version,
     sections: [
       section("time", "Over time", [
-        timed && overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0, report.slowest),
+        timed && overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0, report.slowest, { open: openCommand }),
         load &&
           part(
             "Response time under load",
@@ -78,7 +83,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
                 "Packet numbers match Wireshark. ",
                 h("span", { class: "no-print" }, "Click them to copy a display filter for the command."),
               ),
-              slowestTable(report.slowest, true),
+              slowestTable(report.slowest, true, true),
             ],
             "Slowest",
           )
@@ -89,13 +94,9 @@ export function reportPage(report: SmbscopeReportDocument): Page {
             "who",
             "Files, shares and users",
             [
-              entities(
-                "Files",
-                report.files,
-                [pathColumn((row) => row.path), textColumn("Share", (row) => row.share, { width: 14 })],
-                omitted.files,
-              ),
-              entities("Shares", report.shares, [textColumn("Share", (row) => row.share)], omitted.shares),
+              lead(h("span", { class: "no-print" }, "Click a file or a share to show only its figures.")),
+              filesPart(report),
+              sharesPart(report),
               entities("Users", report.users, [textColumn("User", (row) => row.user)], omitted.users),
             ],
             "Files",
@@ -105,7 +106,14 @@ export function reportPage(report: SmbscopeReportDocument): Page {
             "hosts",
             "Clients, servers and connections",
             [
-              entities("Clients", report.clients, [textColumn("Client", (row) => row.client)], omitted.clients),
+              lead(
+                h(
+                  "span",
+                  { class: "no-print" },
+                  "Click a client to show only its figures, a connection for its details.",
+                ),
+              ),
+              clientsPart(report),
               entities(
                 "Servers",
                 report.servers,
@@ -125,9 +133,44 @@ export function reportPage(report: SmbscopeReportDocument): Page {
       section("negotiation", "Negotiation", negotiations(report)),
       section("where", "Where the time went", timeSplit(report), "Time split"),
       section("quality", "Capture quality", [quality(report)], "Quality"),
-      section("method", "How the figures are computed", [method(report)], "Method"),
+      { id: "method", title: "How the figures are computed", link: "Method", always: true, content: [method(report)] },
     ],
   };
+}
+
+function filesPart({ files, omitted }: SmbscopeReportDocument): HTMLElement {
+  const path = selectColumn(
+    pathColumn<FileEntity>((row) => row.path),
+    (row) => (row.is_other ? null : fileSelection(row.path, row.share)),
+  );
+  const share = selectColumn(
+    textColumn<FileEntity>("Share", (row) => row.share, { width: 14 }),
+    (row) => (row.is_other || row.share === null ? null : shareSelection(row.share)),
+  );
+  return entities("Files", files, [path, share], omitted.files, {
+    share: (row, { name }) => row.share === name && !row.is_other,
+    file: (row, { name, share }) => row.path === name && row.share === share && !row.is_other,
+  });
+}
+
+function sharesPart({ shares, omitted }: SmbscopeReportDocument): HTMLElement {
+  const share = selectColumn(
+    textColumn<ShareEntity>("Share", (row) => row.share),
+    (row) => (row.is_other ? null : shareSelection(row.share)),
+  );
+  return entities("Shares", shares, [share], omitted.shares, {
+    share: (row, { name }) => row.share === name && !row.is_other,
+  });
+}
+
+function clientsPart({ clients, omitted }: SmbscopeReportDocument): HTMLElement {
+  const client = selectColumn(
+    textColumn<ClientEntity>("Client", (row) => row.client),
+    (row) => (row.is_other ? null : clientSelection(row.client)),
+  );
+  return entities("Clients", clients, [client], omitted.clients, {
+    client: (row, { name }) => row.client === name && !row.is_other,
+  });
 }
 
 /** Returns true if the split of all time is the split of the time that the headline is about. */

@@ -1,7 +1,8 @@
 // The SMB1 notice, and the features that clients and servers offered.
 import { h } from "../lib/dom";
 import { counted } from "../lib/format";
-import { lead, part } from "../lib/page";
+import { part, wholeLead } from "../lib/page";
+import { onSelection } from "../lib/selection";
 import { scrollingGrid } from "../table/grid";
 import type { Negotiation, SmbscopeReportDocument } from "../types/report";
 
@@ -27,9 +28,11 @@ export function negotiations(report: SmbscopeReportDocument): (HTMLElement | nul
   const left = known.slice(LISTED);
   return [
     ...known.slice(0, LISTED).map(negotiationPart),
-    left.length > 0 ? lead(`${counted(left.length, "more kind")} on ${connections(left)}: see the JSON report.`) : null,
+    left.length > 0
+      ? wholeLead(`${counted(left.length, "more kind")} on ${connections(left)}: see the JSON report.`)
+      : null,
     unknown.length > 0
-      ? lead(`The negotiation of ${connections(unknown)} was not captured, so the offered features are unknown.`)
+      ? wholeLead(`The negotiation of ${connections(unknown)} was not captured, so the offered features are unknown.`)
       : null,
   ];
 }
@@ -40,7 +43,11 @@ function negotiationPart(negotiation: Negotiation): HTMLElement {
     return more > 0 ? `${names.slice(0, NAMED).join(", ")} and ${more} more` : names.join(", ");
   };
   const title = `${counted(negotiation.connections, "connection")}, ${named(negotiation.clients)} to ${named(negotiation.servers)}`;
-  return part(title, featureGrid(`Offered features of ${title}`, negotiation));
+  const element = part(title, featureGrid(`Offered features of ${title}`, negotiation));
+  onSelection(element, ["client"], (selection) => {
+    element.hidden = selection !== null && !negotiation.clients.includes(selection.name);
+  });
+  return element;
 }
 
 /** Lists each feature with both offers and the outcome. */

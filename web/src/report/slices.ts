@@ -1,7 +1,8 @@
 // The breakdown requested with --by: one row per combination of keys.
 import { h } from "../lib/dom";
 import { bytes, counted, span, thousands } from "../lib/format";
-import { lead } from "../lib/page";
+import { wholeLead } from "../lib/page";
+import type { RowTests, Selection } from "../lib/selection";
 import {
   bytesColumn,
   type Column,
@@ -49,7 +50,7 @@ export function slicesTable(slices: SliceListing): HTMLElement {
   return h(
     "div",
     {},
-    lead(
+    wholeLead(
       `By ${by.join(", ")}: ${counted(entries.length, "combination")}, sorted by ${slices.sort.replaceAll("_", " ")}.`,
     ),
     table({
@@ -58,8 +59,19 @@ export function slicesTable(slices: SliceListing): HTMLElement {
       rows,
       sort: { title: SORTED[slices.sort] ?? "", descending: true },
       note,
+      only: sliceTests(by),
     }),
   );
+}
+
+/** Creates the tests of slices for the dimensions that they have. */
+function sliceTests(by: SliceListing["by"]): RowTests<Slice> {
+  const has = (name: (typeof by)[number]) => by.includes(name);
+  const client = (row: Slice, { name }: Selection) => row.key.client === name;
+  const share = (row: Slice, { name }: Selection) => row.key.share === name;
+  const file = (row: Slice, selection: Selection) =>
+    row.key.file === selection.name && (!("share" in row.key) || row.key.share === selection.share);
+  return { ...(has("client") && { client }), ...(has("share") && { share }), ...(has("file") && { file }) };
 }
 
 /** Formats the key of a slice. Joins a share and its file or directory. */

@@ -2,7 +2,8 @@
 import { type PartKey, partsLegend, segment, slimBar } from "../charts/split";
 import { copyButton } from "../lib/clipboard";
 import { clock, duration, percent } from "../lib/format";
-import { type Column, pathColumn, textColumn, timeColumn } from "../table/columns";
+import { clientSelection, fileSelection, namesTests, type Selection, shareSelection } from "../lib/selection";
+import { type Column, pathColumn, selectColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { SlowExchange } from "../types/report";
 import { endpoint } from "./connections";
@@ -35,15 +36,18 @@ const packetColumns: Column<SlowExchange>[] = [
   }),
 ];
 
-/** Creates the table of the slowest commands. `captured` adds packet numbers. */
-export function slowestTable(slowest: readonly SlowExchange[], captured: boolean): HTMLElement {
+/** Creates the table of the slowest commands. `captured` adds packet numbers, `selects` makes names select. */
+export function slowestTable(slowest: readonly SlowExchange[], captured: boolean, selects = false): HTMLElement {
   const files = new Set(slowest.flatMap((row) => [row.capture, row.response_capture ?? row.capture]));
   const columns: Column<SlowExchange>[] = [
     timeColumn("Took", (row) => row.response_time_ns, { exported: "Response time (ns)" }),
     textColumn("Command", (row) => (row.subcommand ? `${commandName(row)} ${row.subcommand}` : commandName(row)), {
       width: 18,
     }),
-    pathColumn((row) => [row.share, row.path].filter((text) => text !== null).join(": ") || null, { width: 26 }),
+    selectColumn(
+      pathColumn((row) => [row.share, row.path].filter((text) => text !== null).join(": ") || null, { width: 26 }),
+      (row) => (selects ? placeSelection(row) : null),
+    ),
     {
       title: "Phases",
       screenOnly: true,
@@ -57,7 +61,10 @@ export function slowestTable(slowest: readonly SlowExchange[], captured: boolean
     },
     ...(captured ? packetColumns : []),
     textColumn("Start (UTC)", (row) => clock(row.request_first_ns)),
-    textColumn("Client", (row) => endpoint(row.client, row.client_port)),
+    selectColumn(
+      textColumn("Client", (row) => endpoint(row.client, row.client_port)),
+      (row) => (selects ? clientSelection(row.client) : null),
+    ),
     textColumn("User", (row) => row.user, { width: 12, screenOnly: true }),
     textColumn("Status", (row) => (row.status === "STATUS_SUCCESS" ? null : row.status), {
       width: 17,
@@ -71,8 +78,15 @@ export function slowestTable(slowest: readonly SlowExchange[], captured: boolean
     rows: slowest,
     time: (row) => [row.request_first_ns, row.request_first_ns],
     sort: { title: "Took", descending: true },
+    only: selects ? namesTests<SlowExchange>() : undefined,
     legend: partsLegend(slowest.flatMap((row) => phaseParts(row).map(([, key]) => key))),
   });
+}
+
+/** Returns the selection of a command's file, or of its share. */
+function placeSelection({ share, path }: SlowExchange): Selection | null {
+  if (path !== null) return fileSelection(path, share);
+  return share === null ? null : shareSelection(share);
 }
 
 function packets(row: SlowExchange): string {

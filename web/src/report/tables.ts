@@ -2,6 +2,7 @@
 import { splitBar, splitsLegend } from "../charts/split";
 import { counted, decimal } from "../lib/format";
 import { part } from "../lib/page";
+import type { RowTests } from "../lib/selection";
 import {
   bytesColumn,
   type Column,
@@ -93,6 +94,7 @@ export function entities<Row extends Named>(
   rows: readonly Row[],
   [name, ...more]: [Column<NoInfer<Row>>, ...Column<NoInfer<Row>>[]],
   omitted: number,
+  only?: RowTests<NoInfer<Row>>,
 ): HTMLElement {
   const approximate = { help: "Exact up to a few hundred commands, otherwise within 1.6%" };
   const columns: Column<Row>[] = [
@@ -119,6 +121,7 @@ export function entities<Row extends Named>(
       sort,
       legend: splitsLegend(rows.map(({ time_split }) => time_split)),
       note: omittedNote(omitted),
+      only,
     }),
   );
 }

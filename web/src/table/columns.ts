@@ -1,6 +1,7 @@
 // Columns: what a table displays, sorts by and exports.
 import { type Child, h, muted } from "../lib/dom";
 import { ABSENT, bytes, duration, percent, span, thousands } from "../lib/format";
+import { type Selection, selectButton } from "../lib/selection";
 
 /** Sort key of a cell. Unknown values are always last. */
 export type Value = number | string | null;
@@ -38,6 +39,17 @@ export function textColumn<Row>(
 
 export function pathColumn<Row>(value: (row: Row) => string | null, more: Partial<Column<Row>> = {}): Column<Row> {
   return textColumn("Path", value, { cutStart: true, ...more });
+}
+
+/** Makes the cells of a column select what they name. Null for a row that names nothing. */
+export function selectColumn<Row>(column: Column<Row>, selection: (row: Row) => Selection | null): Column<Row> {
+  const cell = (row: Row) => {
+    const text = cellText(column, row);
+    const content = column.cutStart ? h("bdi", { dir: "ltr" }, text) : text;
+    const found = selection(row);
+    return found ? selectButton(found, content) : content;
+  };
+  return { ...column, cell };
 }
 
 export function countColumn<Row>(

@@ -4,6 +4,7 @@ import { append, h } from "../lib/dom";
 import { counted, thousands } from "../lib/format";
 import { onPeriod, type Period } from "../lib/period";
 import { onPrint } from "../lib/print";
+import { onSelection, type RowTests, SELECTION_KINDS, type Selection, selectionText } from "../lib/selection";
 import { type Column, cellText, matches, sorted } from "./columns";
 import { csv, tsv } from "./export";
 
@@ -42,6 +43,8 @@ export interface TableOptions<Row> {
   filter?: boolean;
   /** Period of a row. The table then follows the zoomed period. */
   time?: (row: Row) => readonly [from: number, to: number];
+  /** Tests of rows for selections that the table follows. */
+  only?: RowTests<Row> | undefined;
 }
 
 interface Line<Row> {
@@ -81,6 +84,7 @@ class Table<Row> {
   private lines: Line<Row>[] = [];
   private words: string[] = [];
   private period: Period | null = null;
+  private selection: Selection | null = null;
   private sortColumn: Column<Row> | undefined;
   private descending = true;
   private printing = false;
@@ -124,6 +128,15 @@ class Table<Row> {
     if (options.time) {
       onPeriod(this.element, (period) => {
         this.period = period;
+        this.arrange();
+      });
+    }
+    const { only } = options;
+    if (only) {
+      const kinds = SELECTION_KINDS.filter((kind) => only[kind]);
+      onSelection(this.element, kinds, (selection) => {
+        this.selection = selection && only[selection.kind] ? selection : null;
+        this.scroller.scrollTop = 0;
         this.arrange();
       });
     }
@@ -231,7 +244,8 @@ class Table<Row> {
   private arrange(): void {
     const { columns, rows, children } = this.options;
     const wanted = (row: Row) => this.words.length === 0 || matches(columns, row, this.words);
-    const kept = rows.filter((row) => this.within(row) && (wanted(row) || (children?.(row) ?? []).some(wanted)));
+    const chosen = rows.filter((row) => this.within(row) && this.isSelected(row));
+    const kept = chosen.filter((row) => wanted(row) || (children?.(row) ?? []).some(wanted));
     this.order = this.sortColumn ? sorted(kept, this.sortColumn, this.descending) : kept;
     for (const [i, column] of columns.entries()) {
       const direction = column === this.sortColumn ? (this.descending ? "descending" : "ascending") : "none";
@@ -247,6 +261,12 @@ class Table<Row> {
     const { period } = this;
     const time = this.options.time?.(row);
     return !period || !time || (time[0] < period.to && time[1] >= period.from);
+  }
+
+  private isSelected(row: Row): boolean {
+    const { selection } = this;
+    const test = selection && this.options.only?.[selection.kind];
+    return !test || test(row, selection);
   }
 
   private unfolded(row: Row, depth: number): Line<Row>[] {
@@ -284,15 +304,7 @@ class Table<Row> {
     if (last < count && !this.printing) content.push(space(count - last));
     if (count === 0) {
       content.push(
-        h(
-          "tr",
-          {},
-          h(
-            "td",
-            { class: "empty", colspan: this.options.columns.length },
-            this.period ? "No rows in this period" : "No rows",
-          ),
-        ),
+        h("tr", {}, h("td", { class: "empty", colspan: this.options.columns.length }, `No rows${this.limits()}`)),
       );
     }
     this.body.replaceChildren(...content);
@@ -301,8 +313,15 @@ class Table<Row> {
     const shown = this.order.length;
     const all = total > IN_VIEW ? counted(total, "row") : "";
     const some = `${thousands(shown)} of ${counted(total, "row")}`;
-    this.status.textContent = this.period ? `${some} in ${this.period.text}` : shown < total ? some : all;
+    const limits = this.limits();
+    this.status.textContent = limits !== "" ? `${some}${limits}` : shown < total ? some : all;
     this.printNote.textContent = count > last ? `The first ${last} of ${thousands(count)} rows are printed.` : "";
+  }
+
+  /** Formats the selection and the zoomed period: ` for client 10.0.0.5 in 23.0 s – 31.5 s`. */
+  private limits(): string {
+    const chosen = this.selection ? ` for ${selectionText(this.selection)}` : "";
+    return `${chosen}${this.period ? ` in ${this.period.text}` : ""}`;
   }
 
   private rowElement(line: Line<Row>, index: number): HTMLElement {

@@ -166,7 +166,7 @@ test("the zoomed period filters timed tables, and the others say that they ignor
   const chart = page.locator("#time svg.chart").first();
   await chart.focus();
   for (const key of ["+", "+", "+"]) await page.keyboard.press(key);
-  const chip = page.locator(".bar .chip");
+  const chip = page.locator(".bar .chip.zoom");
   await expect(chip).toHaveText(/^(\d+\smin\s)?[\d.]+\ss – (\d+\smin\s)?[\d.]+\ss\s+×$/);
   // The middle eighth of the time, in whole intervals, and those that began in it.
   const { width_ns: width, bins } = report.heatmap;
@@ -193,6 +193,77 @@ test("the zoomed period filters timed tables, and the others say that they ignor
   await expect(files).toHaveCSS("opacity", "1");
   await expect(tableOf(page, "Slowest commands").locator(".table-status")).toHaveText("100\u00a0rows");
   await expect(page.getByRole("button", { name: "Show all" })).toBeDisabled();
+});
+
+test("a client, share or file filters the page, the address keeps it, and the chip removes it", async ({ open }) => {
+  const other: Cause = { ...cause, subject: { ...cause.subject, client: "10.20.0.12", share: "office", path: null } };
+  const own: Cause = { ...other, subject: { ...other.subject, client: "10.20.0.13" } };
+  const page = await open(answered({ causes: [other, own] }));
+  // Positions are compared below, so nothing may still be scrolling.
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  const chip = page.locator(".bar .chip.only");
+  const clients = tableOf(page, "Clients");
+  await expect(chip).toBeHidden();
+  // By keyboard: the button keeps the focus and its place.
+  const button = clients.getByRole("button", { name: "10.20.0.13", exact: true });
+  await button.focus();
+  const before = (await button.boundingBox())?.y;
+  await page.keyboard.press("Enter");
+  await expect(chip).toHaveText("Only client 10.20.0.13×");
+  await expect(button).toBeFocused();
+  expect(Math.abs(((await button.boundingBox())?.y ?? 0) - (before ?? 0))).toBeLessThan(3);
+  await expect(clients.locator("tbody tr")).toHaveCount(1);
+  const entity = report.clients.find(({ client }) => client === "10.20.0.13");
+  const panel = page.locator(".selected");
+  await expect(panel.getByRole("heading")).toHaveText("Only client 10.20.0.13");
+  await expect(panel.locator(".tile").first()).toContainText(entity?.count.toLocaleString("en") ?? "?");
+  await expect(panel.locator("code")).toContainText("smbscope analyze --filter 'client == 10.20.0.13' -o ");
+  // Rows and points of others are gone, and what has no figures for a client is hidden with its link.
+  const slow = report.slowest.filter(({ client }) => client === "10.20.0.13").length;
+  expect(slow).toBeGreaterThan(0);
+  await expect(tableOf(page, "Slowest commands").locator(".table-status")).toHaveText(
+    `${slow} of 100\u00a0rows for client 10.20.0.13`,
+  );
+  await expect(page.locator("#time .slow circle:has(title)")).toHaveCount(slow);
+  await expect(page.locator("#time .heat-legend")).toContainText("of client 10.20.0.13");
+  await expect(page.locator(".causes > li:visible")).toHaveCount(1);
+  for (const section of ["#groups", "#commands", "#quality", ".head > .tiles", ".answer .lost"]) {
+    await expect(page.locator(section), section).toBeHidden();
+  }
+  await expect(page.locator(".whole-note")).toBeVisible();
+  const links = page.getByRole("navigation").getByRole("link");
+  await expect(links.filter({ hasText: "Groups", visible: true })).toHaveCount(0);
+  await expect(panel).toContainText("Command groups, Commands");
+  // Links within the page and a reload keep it.
+  await links.filter({ hasText: "Slowest" }).click();
+  expect(new URL(page.url()).hash).toBe("#slowest&client=10.20.0.13");
+  await expect(page.locator("#slowest")).toBeInViewport();
+  await page.reload();
+  await expect(chip).toHaveText("Only client 10.20.0.13×");
+  await expect(page.locator("#slowest")).toBeInViewport();
+  // Another selection replaces it, and the way back returns to it.
+  const path = report.files[0]?.path ?? "?";
+  const share = report.files[0]?.share ?? "?";
+  await page.locator("#time .slow circle:has(title)").first().click();
+  await page
+    .getByRole("dialog")
+    .getByTitle(/^Show only share/)
+    .click();
+  await expect(chip).toHaveText(/^Only share /);
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await page.goBack();
+  await expect(chip).toHaveText("Only client 10.20.0.13×");
+  await chip.press("Enter");
+  await expect(chip).toBeHidden();
+  expect(new URL(page.url()).hash).toBe("");
+  await expect(page.locator("#groups")).toBeVisible();
+  await expect(page.locator(".causes > li:visible")).toHaveCount(2);
+  await expect(page.locator("#time .slow circle:has(title)")).toHaveCount(100);
+  await tableOf(page, "Files").getByTitle(`Show only file ${share}: ${path}`).click();
+  await expect(tableOf(page, "Files").locator("tbody tr")).toHaveCount(1);
+  await expect(tableOf(page, "Clients")).toBeHidden();
+  await expect(page.locator(".selected")).toContainText("path == ");
+  expect(await page.locator("body").innerText()).not.toMatch(/\b(NaN|undefined|null)\b/);
 });
 
 test("the column that sorts and the last one are in sight, and the first one stays", async ({ open, page }) => {
@@ -347,7 +418,8 @@ test("a connection shows all that is known of it, and gives the focus back", asy
   const page = await open(report);
   const connection = [...report.connections].sort((a, b) => b.exchanges - a.exchanges)[0];
   if (!connection) throw new Error("no connection");
-  const opener = page.getByRole("button", { name: `${connection.client}:${connection.client_port}` });
+  const name = `${connection.client}:${connection.client_port}`;
+  const opener = tableOf(page, "Connections").getByRole("button", { name });
   await opener.click();
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText(connection.dialect ?? "");
@@ -411,7 +483,7 @@ test("what to do stands below the headline, and the card does not repeat either"
   await expect(card).toContainText("17 of fileserver-01.pcapng.zst");
   await expect(card).not.toContainText(cause.sentence);
   await expect(card).not.toContainText(cause.advice);
-  await card.getByRole("button").click();
+  await card.getByRole("button", { name: /^Copy/ }).click();
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(cause.wireshark);
 });
 
