@@ -1,7 +1,7 @@
 // Charts of a ramp, as in figures 2 and 3 of Swartz (1997): response time and throughput against users, and response time
 // by group.
 import { bytesPanel, curve, lines, type Panel, ratePanel, timePanel } from "../charts/lines";
-import { FIGURES, groupStroke } from "../charts/palette";
+import { FIGURES, figureStroke, groupStroke, type Stroke } from "../charts/palette";
 import { serverPanels } from "../charts/server";
 import { elapsed, perSecond, short, thousands } from "../lib/format";
 import type { BenchRun, SmbscopeBenchDocument, Times } from "../types/bench";
@@ -90,22 +90,22 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   const open = runs.some((run) => run.due !== null);
   const seconds = (run: BenchRun) => Math.max(run.duration_ns, 1) / 1e9;
   const at = (run: BenchRun) => load(bench, run);
-  const line = (name: string, index: number, value: (run: BenchRun) => number | null | undefined) =>
-    curve(name, index, runs, at, value);
+  const line = (name: string, stroke: Stroke | number, value: (run: BenchRun) => number | null | undefined) =>
+    curve(name, stroke, runs, at, value);
   const panels = [
     timePanel(open ? "Response time of operations, from their due time" : "Response time in the client", 230, [
       line("Median", FIGURES.median, (run) => headline(run).p50),
       line("Mean", FIGURES.mean, (run) => headline(run).mean),
       line("p95", FIGURES.p95, (run) => headline(run).p95),
-      ...(open ? [line("p95 of commands", 6, (run) => run.total.client.p95)] : []),
+      ...(open ? [line("p95 of commands", figureStroke("p95", "2 3"), (run) => run.total.client.p95)] : []),
     ]),
     ratePanel(150, [line("Commands", FIGURES.commands, (run) => run.operations_per_second)]),
     bytesPanel("Bytes per second", 110, [
       line("Read", FIGURES.read, (run) => run.bytes_read / seconds(run)),
       line("Written", FIGURES.written, (run) => run.bytes_written / seconds(run)),
     ]),
-    ...serverPanels(({ name, metric, of }, index) =>
-      line(name, index, (run) => run.server?.metrics.find((series) => series.metric === metric)?.[of]),
+    ...serverPanels(({ name, metric, of, stroke }) =>
+      line(name, stroke, (run) => run.server?.metrics.find((series) => series.metric === metric)?.[of]),
     ),
   ];
   return overLoad(bench, runs, "Response time and throughput", panels);
@@ -114,12 +114,12 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
 /** Draws the server metrics of a load point. Returns null without samples. */
 export function serverOverTime({ server, started_ns }: BenchRun): HTMLElement | null {
   if (!server || server.times_ns.length < 2) return null;
-  const panels = serverPanels(({ name, metric, of }, index) => {
+  const panels = serverPanels(({ name, metric, of, stroke }) => {
     const values = of === "mean" ? server.metrics.find((series) => series.metric === metric)?.values : undefined;
     const samples = server.times_ns.map((time, i) => ({ at: time - started_ns, value: values?.[i] }));
     return curve(
       name,
-      index,
+      stroke,
       samples,
       ({ at }) => at,
       ({ value }) => value,
@@ -167,21 +167,21 @@ export function added(measured: { client: Times; wire: Times | null; difference:
 /** Draws response times in the client and on the wire, and their difference. */
 export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
   const runs = bench.runs.filter((run) => run.total.wire);
-  const line = (name: string, index: number, value: (run: BenchRun) => number | null) =>
-    curve(name, index, runs, (run) => load(bench, run), value);
+  const line = (name: string, stroke: Stroke, value: (run: BenchRun) => number | null) =>
+    curve(name, stroke, runs, (run) => load(bench, run), value);
   const client = (time: "p50" | "p95") => (run: BenchRun) => run.total.client[time];
   const wire = (time: "p50" | "p95") => (run: BenchRun) => run.total.wire?.[time] ?? null;
   const between = (time: "p50" | "p95") => (run: BenchRun) => added(run.total, time);
   const panels = [
     timePanel("Response time", 200, [
-      line("Client median", 0, client("p50")),
-      line("Wire median", 2, wire("p50")),
-      line("Client p95", 3, client("p95")),
-      line("Wire p95", 1, wire("p95")),
+      line("Client median", figureStroke("median", ""), client("p50")),
+      line("Wire median", figureStroke("median", "2 3"), wire("p50")),
+      line("Client p95", figureStroke("p95", ""), client("p95")),
+      line("Wire p95", figureStroke("p95", "2 3"), wire("p95")),
     ]),
     timePanel("Added by the client's system", 120, [
-      line("Added, median", 4, between("p50")),
-      line("Added, p95", 5, between("p95")),
+      line("Added, median", figureStroke("median", "9 3 2 3"), between("p50")),
+      line("Added, p95", figureStroke("p95", "9 3 2 3"), between("p95")),
     ]),
   ];
   return overLoad(bench, runs, "Response time in the client and on the wire", panels);

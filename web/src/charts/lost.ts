@@ -23,8 +23,24 @@ export function lostTimes(causes: readonly Cause[]): HTMLElement | null {
   return h(
     "div",
     { class: "lost" },
-    h("p", { class: "bar-label" }, "Time lost by cause, of the active time"),
+    h("p", { class: "bar-label" }, "Time lost by cause"),
     h("ol", {}, ...rows),
+    legend(known),
+  );
+}
+
+/** Explains the parts of the bars that occur. */
+function legend(causes: readonly Cause[]): HTMLElement {
+  const isRange = causes.some(({ lost_ns }) => lost_ns !== null && lost_ns.high > lost_ns.low);
+  const isPart = causes.some(({ lost_ns, active_ns }) => active_ns > (lost_ns?.high ?? 0));
+  const item = (kind: string, text: string) =>
+    h("span", { class: "item" }, h("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text);
+  return h(
+    "div",
+    { class: `legend culprit-${causes[0]?.culprit}` },
+    item("lost-low", isRange ? "lost at least" : "lost"),
+    isRange && item("lost-high", "at most"),
+    isPart && item("lost-active", "rest of the active time"),
   );
 }
 

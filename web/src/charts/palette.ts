@@ -34,6 +34,16 @@ export interface Stroke {
   dashes: string;
 }
 
+/** Returns the stroke of a second line with the meaning of a figure, such as the median on the wire. */
+export function figureStroke(figure: keyof typeof FIGURES, dashes: string): Stroke {
+  return { ...seriesStroke(FIGURES[figure]), dashes };
+}
+
+/** Returns the stroke of a server metric. These have panels of their own, so dashes distinguish them. */
+export function serverStroke(dashes: string): Stroke {
+  return { colour: "var(--ink)", dashes };
+}
+
 export function groupStroke(group: string): Stroke {
   const [name, dashes] = GROUPS[group] ?? ["grey", ""];
   return { colour: `var(--${name})`, dashes };

@@ -1,8 +1,8 @@
-// Waterfall chart: commands as bars on a time axis, coloured by group. Overlapping commands are in separate lanes. Zooms
-// by wheel, by dragging and by keys.
+// Waterfall chart: commands as bars on a time axis, coloured by group. Few commands have a named row each; of more, those
+// that overlap are in separate lanes. Zooms by wheel, by dragging and by keys.
 import { scaleLinear } from "d3-scale";
 import { h, s } from "../lib/dom";
-import { counted, duration, thousands } from "../lib/format";
+import { counted, duration, thousands, tickDuration } from "../lib/format";
 import type { SlowExchange } from "../types/report";
 import { type Box, xAxis } from "./axes";
 import { figure, pointedAt } from "./figure";
@@ -13,8 +13,17 @@ const LANE = 14;
 const TOP = 8;
 const BOTTOM = 44;
 
+/** Maximum number of commands with a row each, and the width of their names in pixels. */
+const ROWS_MAX = 100;
+const NAMES = 250;
+
+/** Approximate width of a character in pixels. */
+const CHARACTER = 6.6;
+
 /** Maximum number of lanes. Further commands share the last one. */
 const LANES_MAX = 32;
+
+const HINT = "Hover over a bar to see its command, click it for details. Drag to zoom; arrow keys move, + and − zoom";
 
 /** Shortest visible period in nanoseconds. */
 const NARROWEST = 1000;
@@ -41,13 +50,24 @@ export function lanes(exchanges: readonly SlowExchange[]): Bar[] {
   });
 }
 
-export function waterfall(exchanges: readonly SlowExchange[]): HTMLElement {
-  const bars = lanes(exchanges);
+/** Assigns each command a row of its own. */
+export function rows(exchanges: readonly SlowExchange[]): Bar[] {
+  return lanes(exchanges).map((bar, lane) => ({ ...bar, lane }));
+}
+
+/** Creates the chart. A click on a bar opens its command. */
+export function waterfall(exchanges: readonly SlowExchange[], open: (exchange: SlowExchange) => void): HTMLElement {
+  const named = exchanges.length <= ROWS_MAX;
+  const bars = named ? rows(exchanges) : lanes(exchanges);
   const end = Math.max(1, ...bars.map((bar) => bar.to));
   const used = 1 + Math.max(0, ...bars.map((bar) => bar.lane));
   const groups = [...new Set(bars.map((bar) => bar.exchange.group))];
-  const readout = h("p", { class: "readout", "aria-live": "off" }, "Hover over a bar to see its command");
-  const whole = h("button", { type: "button", hidden: true, click: () => look(0, end) }, "Show all");
+  const readout = h("p", { class: "readout", "aria-live": "off" }, HINT);
+  const whole = h(
+    "button",
+    { type: "button", class: "quiet no-print", hidden: true, click: () => look(0, end) },
+    "Show all",
+  );
   let [from, to] = [0, end];
 
   const look = (start: number, until: number) => {
@@ -63,17 +83,20 @@ export function waterfall(exchanges: readonly SlowExchange[]): HTMLElement {
   const chart = figure({
     label: `${counted(bars.length, "command")} on a time axis, by group`,
     height: TOP + used * LANE + BOTTOM,
-    above: [h("div", { class: "waterfall-head no-print" }, legend(groups), whole), readout],
+    above: [h("div", { class: "waterfall-head" }, legend(groups), whole), readout],
+    cuts: () => Array.from({ length: used - 1 }, (_, i) => TOP + (i + 1) * LANE),
     draw(svg, width) {
-      const box: Box = { left: 8, right: width - 16, top: TOP, bottom: TOP + used * LANE };
+      const names = named ? Math.min(NAMES, 0.4 * width) : 8;
+      const box: Box = { left: names, right: width - 16, top: TOP, bottom: TOP + used * LANE };
       const x = scaleLinear([from, to], [box.left, box.right]);
-      const text = (value: number) => duration(value);
-      const ticks = x.ticks(Math.max(2, Math.floor(width / 120)));
-      svg.append(xAxis(box, x, { ticks, text, title: "after the first command" }));
+      const ticks = x.ticks(Math.max(2, Math.floor((box.right - box.left) / 120)));
+      svg.append(xAxis(box, x, { ticks, text: tickDuration, title: "after the first command" }));
+      if (named) svg.append(...bars.map((bar) => nameOf(bar, names)));
       for (const bar of bars) {
         if (bar.to < from || bar.from > to) continue;
         const [left, right] = [Math.max(box.left, x(bar.from)), Math.min(box.right, x(bar.to))];
         const rect = s("rect", {
+          class: "command-bar",
           x: left,
           y: TOP + bar.lane * LANE + 1,
           width: Math.max(1, right - left),
@@ -81,6 +104,7 @@ export function waterfall(exchanges: readonly SlowExchange[]): HTMLElement {
           pointerenter: () => {
             readout.textContent = describe(bar);
           },
+          click: () => open(bar.exchange),
         });
         rect.style.fill = groupStroke(bar.exchange.group).colour;
         svg.append(rect);
@@ -94,7 +118,8 @@ export function waterfall(exchanges: readonly SlowExchange[]): HTMLElement {
         "-": () => zoom(2, from + width / 2),
         ArrowLeft: () => look(from - width / 4, to - width / 4),
         ArrowRight: () => look(from + width / 4, to + width / 4),
-        Escape: () => look(0, end),
+        // Without a zoom, Escape closes the dialog around the chart.
+        ...(width < end && { Escape: () => look(0, end) }),
       };
       const move = moves[event.key];
       move?.();
@@ -138,20 +163,33 @@ function follow(
   svg.ondblclick = () => look(0, Number.MAX_SAFE_INTEGER);
 }
 
+/** Creates the name of a row: the command and the end of its path. */
+function nameOf({ lane, exchange }: Bar, width: number): SVGElement {
+  const { command, path } = exchange;
+  const [most, name] = [Math.floor(width / CHARACTER), command.replace(/^SMB_COM_/, "")];
+  const room = most - name.length - 1;
+  const end = path !== null && path.length > room ? `…${path.slice(1 - room)}` : (path ?? "");
+  const text = room > 4 ? `${name} ${end}` : name.slice(0, most);
+  return s("text", { class: "row-name", x: 0, y: TOP + (lane + 1) * LANE - 3 }, text);
+}
+
 function describe({ from, exchange }: Bar): string {
   const path = exchange.path ? ` of ${exchange.path}` : "";
   const packets = `packets ${exchange.request_first_packet} → ${exchange.response_last_packet}`;
   return `${exchange.command}${path}: ${duration(exchange.response_time_ns)}, ${duration(from)} after the first command, ${packets}`;
 }
 
+/** Lists the groups, groups of one colour as one entry. */
 function legend(groups: readonly string[]): HTMLElement {
-  return h(
-    "ul",
-    { class: "legend" },
-    ...groups.map((group) => {
-      const mark = h("span", { class: "mark", "aria-hidden": true });
-      mark.style.background = groupStroke(group).colour;
-      return h("li", {}, mark, group);
-    }),
-  );
+  const byColour = new Map<string, string[]>();
+  for (const group of groups) {
+    const { colour } = groupStroke(group);
+    byColour.set(colour, [...(byColour.get(colour) ?? []), group]);
+  }
+  const items = [...byColour].map(([colour, names]) => {
+    const mark = h("span", { class: "mark", "aria-hidden": true });
+    mark.style.background = colour;
+    return h("li", {}, mark, names.join(", "));
+  });
+  return h("ul", { class: "legend" }, ...items);
 }

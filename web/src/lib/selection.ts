@@ -99,7 +99,7 @@ export function followAddress(): void {
   read();
 }
 
-/** Selects, and keeps the pressed button where it is, with the focus. */
+/** Selects. The pressed button keeps its position in the window and the focus. */
 function select(selection: Selection | null, pressed: HTMLElement | null): void {
   const before = pressed?.getBoundingClientRect().top ?? 0;
   const place = pressed?.closest<HTMLElement>(".table, .causes, .notes");

@@ -1,9 +1,10 @@
 // Episodes: bursts of activity by one client, and the commands of the selected one on a time axis.
 import { waterfall } from "../charts/waterfall";
+import { copyButton } from "../lib/clipboard";
 import { h } from "../lib/dom";
 import { clock, span, thousands } from "../lib/format";
-import { lead, part, type Section, section } from "../lib/page";
-import { clientSelection } from "../lib/selection";
+import { facts, lead, openDialog, part, type Section, section } from "../lib/page";
+import { clientSelection, selectButton } from "../lib/selection";
 import {
   bytesColumn,
   countColumn,
@@ -15,24 +16,25 @@ import {
 } from "../table/columns";
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
-import type { Episode, SmbscopeReportDocument } from "../types/report";
+import type { Episode, SlowExchange, SmbscopeReportDocument } from "../types/report";
+import { openCommand } from "./command";
+import { analyzeCommand } from "./commandline";
 
 export function episodes(report: SmbscopeReportDocument): Section | null {
   const found = report.episodes ?? [];
   const bars = report.waterfall ?? [];
   return section("episodes", "Episodes", [
     whatIf(report),
-    bars.length > 0 && part("Commands of the episode", waterfall(bars)),
+    bars.length > 0 && part("Commands of the episode", waterfall(bars, openCommand)),
     found.length > 0 &&
       h(
         "div",
         {},
         lead(
           "An episode is a burst of activity by one client, without a pause of 2 s or more. ",
-          h("code", {}, "analyze --episode N"),
-          " shows a single episode with its commands on a time axis.",
+          h("span", { class: "no-print" }, "Click one to see its commands on a time axis."),
         ),
-        episodeTable(found),
+        episodeTable(report),
       ),
   ]);
 }
@@ -67,12 +69,73 @@ function whatIf(report: SmbscopeReportDocument): HTMLElement | null {
   );
 }
 
-function episodeTable(found: readonly Episode[]): HTMLElement {
+/** Returns the commands of an episode that the document lists. */
+export function commandsOf(
+  { waterfall, slowest }: Pick<SmbscopeReportDocument, "waterfall" | "slowest">,
+  { client, start_ns, end_ns }: Pick<Episode, "client" | "start_ns" | "end_ns">,
+): SlowExchange[] {
+  const all = waterfall.length > 0 ? waterfall : slowest;
+  return all.filter(
+    (row) => row.client === client && row.request_first_ns >= start_ns && row.request_first_ns <= end_ns,
+  );
+}
+
+/** Opens a dialog with the figures of an episode and its commands on a time axis. */
+function openEpisode(episode: Episode, report: SmbscopeReportDocument): void {
+  const { number, label, client, commands } = episode;
+  const bars = commandsOf(report, episode);
+  const command = analyzeCommand(report, `--episode ${number} -o episode-${number}.html`);
+  const isComplete = report.waterfall.length > 0 || bars.length >= commands;
+  openDialog(
+    `Episode ${number}: ${label}`,
+    `Episode ${number}: ${label}`,
+    facts([
+      ["Client", selectButton(clientSelection(client))],
+      ["Start", `${clock(episode.start_ns)} UTC`],
+      ["Duration", span(episode.duration_ns)],
+      ["Total wait", span(episode.waited_ns)],
+      ["Commands", shownText(commands, bars.length, isComplete)],
+    ]),
+    bars.length > 0 ? waterfall(bars, openCommand) : lead("None of its commands is among the slowest of the capture."),
+    isComplete
+      ? null
+      : h(
+          "p",
+          { class: "command" },
+          h("span", { class: "muted" }, "All its commands:"),
+          h("code", {}, command),
+          copyButton("Copy", () => command, { "aria-label": `Copy ${command}` }),
+        ),
+  );
+}
+
+/** Tells how many commands the chart has. A selected episode lacks commands without a response time. */
+function shownText(commands: number, shown: number, isComplete: boolean): string {
+  if (shown >= commands) return thousands(commands);
+  const which = isComplete ? "with a response time" : "among the slowest of the capture";
+  return `${thousands(commands)}; the chart shows the ${thousands(shown)} ${which}`;
+}
+
+function episodeTable(report: SmbscopeReportDocument): HTMLElement {
   return table<Episode>({
     caption: "Episodes",
     columns: [
       numberColumn<Episode>("N", (row) => row.number, String),
-      textColumn("What", (row) => row.label, { width: 30 }),
+      textColumn("What", (row) => row.label, {
+        width: 30,
+        cell: (row) =>
+          h(
+            "button",
+            {
+              type: "button",
+              class: "link",
+              "aria-haspopup": "dialog",
+              title: `Commands of episode ${row.number}`,
+              click: () => openEpisode(row, report),
+            },
+            row.label,
+          ),
+      }),
       selectColumn(
         textColumn("Client", (row) => row.client),
         (row) => clientSelection(row.client),
@@ -92,7 +155,7 @@ function episodeTable(found: readonly Episode[]): HTMLElement {
       bytesColumn("Read", (row) => row.bytes_read),
       bytesColumn("Written", (row) => row.bytes_written),
     ],
-    rows: found,
+    rows: report.episodes,
     time: (row) => [row.start_ns, row.end_ns],
     only: { client: (row, { name }) => row.client === name },
     sort: { title: "Total wait", descending: true },

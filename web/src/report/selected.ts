@@ -1,4 +1,4 @@
-// What the document says about the selected client, share or file, and the command that reports everything about it.
+// Panel with the figures of the selected client, share or file, and the command that reports everything about it.
 import { splitEvidence } from "../charts/split";
 import { copyButton } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
@@ -6,10 +6,8 @@ import { bytes, duration, percent, span, thousands } from "../lib/format";
 import { tile, tiles } from "../lib/page";
 import { onSelection, SELECTION_KINDS, type Selection, selectionText } from "../lib/selection";
 import type { SmbscopeReportDocument, TimeSplitEntry, UserEntity } from "../types/report";
+import { analyzeCommand, filterValue } from "./commandline";
 import { waited } from "./figures";
-
-/** Number of captures that the command names. */
-const NAMED = 4;
 
 type Entity = Omit<UserEntity, "user"> & { time_split?: TimeSplitEntry | null };
 
@@ -34,7 +32,7 @@ function content(report: SmbscopeReportDocument, selection: Selection): HTMLElem
     h(
       "p",
       { class: "muted" },
-      `The answer, throughput and cells of the heat map stay those of ${everything(report)}. `,
+      `The answer, throughput and cells of the heat map still cover ${everything(report)}. `,
       "Slowest commands are those among its 100 slowest. Hidden, as the page has no figures for the selection: ",
       h("span", { class: "hidden-sections" }),
       ".",
@@ -78,27 +76,12 @@ function entityOf(report: SmbscopeReportDocument, { kind, name, share }: Selecti
 
 /** Returns the command that reports on the selection. */
 export function commandOf(
-  { captures, filter }: Pick<SmbscopeReportDocument, "captures" | "filter">,
+  report: Pick<SmbscopeReportDocument, "captures" | "filter">,
   { kind, name, share }: Selection,
 ): string {
   const test = (column: string, value: string) => `${column} == ${filterValue(value)}`;
-  const tests =
-    kind === "file" ? [...(share === null ? [] : [test("share", share)]), test("path", name)] : [test(kind, name)];
-  const expression = [...(filter === null ? [] : [`(${filter})`]), ...tests].join(" and ");
-  const names = captures.map((capture) => capture.name);
-  const files = names.length > 0 && names.length <= NAMED && !names.includes("-") ? names.map(shellWord) : ["FILE"];
-  return ["smbscope analyze --filter", shellWord(expression), "-o selected.html", ...files].join(" ");
-}
-
-/** Quotes a value of a filter, as docs/filter.md describes. */
-function filterValue(value: string): string {
-  return /[\s(),"'=!<>~&|*?]/.test(value) || value === "" ? `"${value.replaceAll('"', '""')}"` : value;
-}
-
-/** Quotes a word for a POSIX shell. */
-function shellWord(text: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(text)) return text.startsWith("-") ? `./${text}` : text;
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+  const onShare = kind === "file" && share !== null ? [test("share", share)] : [];
+  return analyzeCommand(report, "-o selected.html", [...onShare, test(kind === "file" ? "path" : kind, name)]);
 }
 
 /** Names the origin of parts that a selection does not change. */

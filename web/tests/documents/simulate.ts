@@ -1,6 +1,7 @@
 // Synthetic report of any size: exchanges from a seed, summarised as the schema defines it. Other tests cover real output.
 import { COUNTERS } from "../../src/types/counters";
 import type {
+  Episode,
   GroupEntry,
   SlowExchange,
   SmbscopeReportDocument,
@@ -59,6 +60,29 @@ export interface Settings {
   seconds?: number;
   /** Put in front of every name of a user, share and file. */
   prefix?: string;
+}
+
+/** Summarises what a client did in a period as an episode. */
+function episode(exchanges: Exchange[], client: number, name: string, from: number, duration: number): Episode {
+  const own = exchanges.filter((e) => e.client === client && e.start >= from && e.start < from + duration);
+  const waited = own.reduce((sum, e) => sum + e.took, 0);
+  return {
+    number: client + 1,
+    client: name,
+    kind: "document",
+    about: "plan.xlsx",
+    label: "opened plan.xlsx",
+    start_ns: Math.round(from),
+    end_ns: Math.round(from + duration),
+    duration_ns: Math.round(duration),
+    waited_ns: waited,
+    think_ns: Math.max(0, Math.round(duration - waited)),
+    commands: own.length,
+    opens: own.filter((e) => MIX[e.command]?.[0] === "CREATE").length,
+    files: new Set(own.map((e) => e.file)).size,
+    bytes_read: 0,
+    bytes_written: 0,
+  };
 }
 
 export function simulate(settings: Settings = {}): SmbscopeReportDocument {
@@ -191,7 +215,7 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
     title: null,
     filter: null,
     matched: null,
-    episodes: [],
+    episodes: [0.2, 0.6].map((from, i) => episode(exchanges, i, names.client(i), START + from * elapsed, elapsed / 10)),
     waterfall: [],
     what_if: [],
     slices: slices(exchanges, names),

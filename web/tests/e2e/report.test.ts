@@ -603,3 +603,30 @@ test("the commands of an episode are bars that can be looked at more closely", a
   await page.locator("#episodes").getByRole("button", { name: "Show all" }).click();
   await expect(chart.locator("rect")).toHaveCount(50);
 });
+
+test("an episode opens with its commands on a time axis, and each of them with its details", async ({ open }) => {
+  const page = await open(report);
+  const [, episode] = report.episodes;
+  if (!episode) throw new Error("no episode");
+  const opener = tableOf(page, "Episodes").getByTitle("Commands of episode 2");
+  await opener.focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Episode 2" });
+  const bars = report.slowest.filter(
+    ({ client, request_first_ns: at }) => client === episode.client && at >= episode.start_ns && at <= episode.end_ns,
+  );
+  expect(bars.length).toBeGreaterThan(0);
+  await expect(dialog.locator(".command-bar")).toHaveCount(bars.length);
+  await expect(dialog).toContainText(`${episode.commands}; the chart shows the ${bars.length} among the slowest`);
+  await expect(dialog.locator("code")).toHaveText(/^smbscope analyze --episode 2 -o episode-2.html fileserver-01/);
+  await dialog.locator(".command-bar").first().click();
+  const command = page.getByRole("dialog").last();
+  await expect(command).toContainText("Wireshark filter");
+  // Escape closes one after the other, also from the chart, and the focus returns.
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(1);
+  await dialog.locator("svg.chart").focus();
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await expect(opener).toBeFocused();
+});

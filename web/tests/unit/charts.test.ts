@@ -16,7 +16,7 @@ import { PAPER_HEIGHT, pageEnds } from "../../src/charts/figure";
 import { valueAt } from "../../src/charts/lines";
 import { FIGURES, groupStroke, seriesStroke } from "../../src/charts/palette";
 import { splitShares, waitedTime } from "../../src/charts/split";
-import { lanes } from "../../src/charts/waterfall";
+import { lanes, rows } from "../../src/charts/waterfall";
 import { levelOf } from "../../src/report/groups";
 import { keyText } from "../../src/report/slices";
 import { wiresharkFilter } from "../../src/report/slowest";
@@ -320,6 +320,15 @@ describe("the waterfall", () => {
       [30, 80, 1],
       [40, 50, 2],
       [100, 105, 0],
+    ]);
+  });
+
+  it("gives each of few commands a row, in the order of their start", () => {
+    const bars = rows([at(1_030, 50), at(1_000, 100), at(1_100, 5)]);
+    expect(bars.map(({ from, lane }) => [from, lane])).toEqual([
+      [0, 0],
+      [30, 1],
+      [100, 2],
     ]);
   });
 });

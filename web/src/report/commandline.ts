@@ -1,0 +1,28 @@
+// Command lines for the captures of a report, ready to paste.
+import type { SmbscopeReportDocument } from "../types/report";
+
+/** Number of captures that a command names. */
+const NAMED = 4;
+
+type Source = Pick<SmbscopeReportDocument, "captures" | "filter">;
+
+/** Builds `smbscope analyze --filter '…' OPTIONS capture.pcap`. Keeps the filter of the report and adds tests to it. */
+export function analyzeCommand({ captures, filter }: Source, options: string, tests: readonly string[] = []): string {
+  const own = filter === null ? [] : [tests.length > 0 ? `(${filter})` : filter];
+  const expression = [...own, ...tests].join(" and ");
+  const names = captures.map((capture) => capture.name);
+  const files = names.length > 0 && names.length <= NAMED && !names.includes("-") ? names.map(shellWord) : ["FILE"];
+  const filtered = expression === "" ? [] : ["--filter", shellWord(expression)];
+  return ["smbscope analyze", ...filtered, options, ...files].join(" ");
+}
+
+/** Quotes a value of a filter, as docs/filter.md describes. */
+export function filterValue(value: string): string {
+  return /[\s(),"'=!<>~&|*?]/.test(value) || value === "" ? `"${value.replaceAll('"', '""')}"` : value;
+}
+
+/** Quotes a word for a POSIX shell. */
+function shellWord(text: string): string {
+  const word = text.startsWith("-") ? `./${text}` : text;
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
