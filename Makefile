@@ -54,7 +54,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -127,7 +127,13 @@ check: setup-build ## while you work: formatting, clippy and the unit tests, in 
 	$(CARGO) test $(WORKSPACE) --lib
 	@if command -v python3 >/dev/null; then scripts/words.py; fi
 
-test: lint test-rust test-scripts test-install test-python test-packages docs test-readme test-accuracy test-damage test-table test-web test-answers ## everything that CI checks
+# The first lane has the tests that wait for servers, or have time limits; the background only computes and downloads.
+# Tests that measure time run alone.
+test: setup-build setup-kerberos ## everything that CI checks
+	@MAKE='$(MAKE)' scripts/lanes.sh --log $(TARGET)/lanes \
+	    lint-web lint-rust test-rust test-scripts test-install test-damage test-readme test-python test-web \
+	    --background lint-words build lint-python docs test-packages test-table test-accuracy licences advisories \
+	    --alone test-undisturbed test-answers
 	@# What was skipped must not drown in what passed, least of all in CI.
 	@for note in $(SKIPPED)/*; do if [ -e "$$note" ]; then \
 	    sed "s/^skipped: //; s#^#make test: SKIPPED $${note##*/}: #" "$$note"; fi; done
@@ -146,7 +152,6 @@ lint-rust: setup-build setup-kerberos
 	$(CLIPPY)
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(WORKSPACE) --no-deps
 
-# A minute, before the hour that the rest takes.
 lint-web: setup-web ## the page: types, lint, unit tests, and whether what is committed is up to date
 	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
 
@@ -182,7 +187,12 @@ test-rust: setup-python setup-servers setup-kerberos
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
 	@if ! { $(HAS_GSSAPI); }; then echo 'Kerberos: no GSSAPI headers, libclang or pkg-config (Debian: libkrb5-dev,' \
 	    'libclang-dev, pkg-config)' >$(SKIPPED)/$@; echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; fi
-	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test $(WORKSPACE)
+	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test $(WORKSPACE) -- --skip undisturbed::
+
+# The tests in Rust that measure time, one after the other.
+test-undisturbed: setup-servers setup-kerberos
+	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
+	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test $(WORKSPACE) --test undisturbed
 
 test-install: setup-servers build
 	rm -rf $(TARGET)/installed
@@ -253,7 +263,7 @@ schemas: setup-build ## write the published schemas in schema/, from the types o
 web: setup-web ## build the page of the HTML report and the types of its documents
 	cd web && npm run --silent build
 
-test-web: lint-web setup-servers build ## the page: what lint-web checks, and tests in Chromium
+test-web: setup-web setup-servers build ## the page in Chromium
 	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' npm run --silent test-e2e
 
 test-answers: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check whom the answer names (root; else skipped)

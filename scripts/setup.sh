@@ -13,6 +13,11 @@ set -euo pipefail
 
 say() { echo "setup: $*"; }
 
+# `make test` runs targets side by side, and two of them may need the same tools.
+itself=$(readlink -f "${BASH_SOURCE[0]}")
+lock() { exec 9<"$itself" && flock 9; }
+unlock() { flock --unlock 9 && exec 9<&-; }
+
 # Packages that could not be installed.
 wanting=()
 
@@ -30,11 +35,13 @@ install_packages() {
         wanting+=("$@")
         return 0
     fi
+    lock
     say "installing $*"
     "${sudo[@]}" apt-get update -qq </dev/null
     # RUNLEVEL=1 keeps packages from starting their services without systemd, as in a container (invoke-rc.d(8)).
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null ||
         wanting+=("$@")
+    unlock
 }
 
 # Installs the packages for private servers, `make test-answers` and the load generator's tests: a Samba server and its
@@ -138,23 +145,35 @@ elif ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/nul
     fi
 fi
 
+install_python_tools() {
+    say "making .venv with the tools of scripts/requirements-dev.txt"
+    rm -rf .venv
+    "$python" -m venv .venv &&
+        .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r scripts/requirements-dev.txt ||
+        { problems+=("the Python tools could not be installed into .venv (see above)") && return 1; }
+}
+install_web_tools() {
+    say "installing the packages of web/package-lock.json"
+    (cd web && npm ci --no-audit --no-fund --loglevel=error </dev/null >/dev/null) ||
+        { problems+=("the packages of the HTML report could not be installed into web/node_modules (see above)") && return 1; }
+}
+# Runs the installer of a directory unless its stamp is the wanted one.
+update() {
+    local directory=$1 wanted=$2 installer=$3
+    is_current() { [ "$(cat "$directory/smbscope-stamp" 2>/dev/null)" = "$wanted" ]; }
+    if is_current; then return 0; fi
+    lock
+    if ! is_current && "$installer"; then echo "$wanted" >"$directory/smbscope-stamp"; fi
+    unlock
+}
+
 python=$(command -v python3 || true)
 if ! wants python; then
     :
 elif [ -z "$python" ] || ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     problems+=("Python 3.11 or later is needed for the scripts and their checks")
 else
-    wanted=$(cat scripts/requirements-dev.txt <("$python" --version) | sha256sum | cut -c1-16)
-    if [ "$(cat .venv/smbscope-stamp 2>/dev/null)" != "$wanted" ]; then
-        say "making .venv with the tools of scripts/requirements-dev.txt"
-        rm -rf .venv
-        if "$python" -m venv .venv &&
-            .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r scripts/requirements-dev.txt; then
-            echo "$wanted" >.venv/smbscope-stamp
-        else
-            problems+=("the Python tools could not be installed into .venv (see above)")
-        fi
-    fi
+    update .venv "$(cat scripts/requirements-dev.txt <("$python" --version) | sha256sum | cut -c1-16)" install_python_tools
 fi
 
 if ! wants web; then
@@ -162,15 +181,7 @@ if ! wants web; then
 elif ! node_suits; then
     problems+=("Node 20.19 or later, with npm, is needed to build and test the HTML report: see https://nodejs.org")
 else
-    wanted=$(cat web/package-lock.json <(node --version) | sha256sum | cut -c1-16)
-    if [ "$(cat web/node_modules/smbscope-stamp 2>/dev/null)" != "$wanted" ]; then
-        say "installing the packages of web/package-lock.json"
-        if (cd web && npm ci --no-audit --no-fund --loglevel=error </dev/null >/dev/null); then
-            echo "$wanted" >web/node_modules/smbscope-stamp
-        else
-            problems+=("the packages of the HTML report could not be installed into web/node_modules (see above)")
-        fi
-    fi
+    update web/node_modules "$(cat web/package-lock.json <(node --version) | sha256sum | cut -c1-16)" install_web_tools
 fi
 
 if [ ${#problems[@]} -gt 0 ]; then

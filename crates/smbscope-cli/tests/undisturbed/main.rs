@@ -5,8 +5,13 @@ mod common;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../causes/scene.rs"]
 mod scene;
-mod server_side;
-mod whatif;
+
+/// Part of the tests' names, so that `make test` runs these tests separately, while nothing else runs.
+#[path = "."]
+mod undisturbed {
+    mod server_side;
+    mod whatif;
+}
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
