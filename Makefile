@@ -150,7 +150,8 @@ fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 lint-rust: setup-build setup-kerberos
 	$(CARGO) fmt --check
 	$(CLIPPY)
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(WORKSPACE) --no-deps
+	@# One example, so that features of test dependencies are on as they are for clippy, and libraries are checked once.
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(WORKSPACE) --no-deps --lib --bins --example steps
 
 lint-web: setup-web ## the page: types, lint, unit tests, and whether what is committed is up to date
 	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
@@ -187,7 +188,9 @@ test-rust: setup-python setup-servers setup-kerberos
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
 	@if ! { $(HAS_GSSAPI); }; then echo 'Kerberos: no GSSAPI headers, libclang or pkg-config (Debian: libkrb5-dev,' \
 	    'libclang-dev, pkg-config)' >$(SKIPPED)/$@; echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; fi
-	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test $(WORKSPACE) -- --skip undisturbed::
+	@# Without examples, which clippy has checked.
+	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test $(WORKSPACE) --tests -- --skip undisturbed::
+	$(CARGO) test $(WORKSPACE) --doc
 
 # The tests in Rust that measure time, one after the other.
 test-undisturbed: setup-servers setup-kerberos
