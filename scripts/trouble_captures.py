@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Recreates the two bundled captures with trouble: a slow server, and a network that loses packets.
+"""Recreates the bundled captures with trouble, a slow server and a network that loses packets, and one without.
 
-    sudo scripts/trouble_captures.py --smbscope target/release/smbscope [-o tests/data] [slow-server | lossy-network]
+    sudo scripts/trouble_captures.py --smbscope target/release/smbscope [-o tests/data] [NAME ...]
 
 A real Samba server from `smbscope lab` and smbclient run in a separate network:
 
+before-scanner  nothing is slow: the users, files and pauses of slow-server, without its scanner
 slow-server     the server scans every file for viruses when it is opened (ClamAV). Presentations are archives of long
                 pages that the scanner unpacks; letters are plain text
 lossy-network   the same users and files without the scanner, on a network that loses 3% of its packets
@@ -42,9 +43,12 @@ class Trouble:
 
     options: Sequence[str]
     culprit: str
+    # Seed of the files and of what users open, if other than the name.
+    seed: str | None = None
 
 
 TROUBLES = {
+    "before-scanner": Trouble(("--delay", "250us"), "nothing", seed="slow-server"),
     "slow-server": Trouble(("--delay", "250us", "--antivirus", "clamav"), "server"),
     "lossy-network": Trouble(("--delay", "250us", "--loss", "3%"), "network"),
 }
@@ -87,7 +91,7 @@ def work(lab: Lab, name: str, typed: str) -> subprocess.Popen[str]:
 
 
 def make(name: str, trouble: Trouble, smbscope: Path, out: Path) -> None:
-    rng = random.Random(name)
+    rng = random.Random(trouble.seed or name)
     with tempfile.TemporaryDirectory() as scratch, Lab(smbscope, *trouble.options) as lab:
         names = write_files(lab.share, rng)
         capture = lab.capture(f"demo-{name}")
