@@ -80,6 +80,9 @@ make_root() {
 # Runs a program in the minimal Debian, with nothing of this machine.
 inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 chroot "$root" "$@"; }
 
+# Milliseconds since a value of EPOCHREALTIME.
+since() { echo $(((${EPOCHREALTIME//[.,]/} - ${1//[.,]/}) / 1000)); }
+
 # All that is in there, apart from what dpkg remembers of itself.
 everything() { find "$root" -xdev \( -path "$root/var/lib/dpkg" -o -path "$root/var/log" \) -prune -o -print | sort; }
 
@@ -98,7 +101,12 @@ analyse_captures() {
 install_deb() {
     cp "$deb" "$root/smbscope.deb"
     everything >"$scratch/before"
+    local began=$EPOCHREALTIME command
     inside dpkg -i /smbscope.deb >"$scratch/dpkg" 2>&1 || fail "the package can't be installed: $(cat "$scratch/dpkg")"
+    # The first command of README.md, as it stands there.
+    command=$(sed -n '/^\$ smbscope /{s/^\$ //p;q}' "$here/../README.md")
+    inside sh -c "$command" >"$scratch/answer" || fail "$command"
+    say "$(since "$began") ms from the package to the first answer: $(head -n 1 "$scratch/answer")"
     say "installed in a Debian $(cat "$root/etc/debian_version") of $(inside dpkg-query -W | wc -l) packages: $(inside smbscope --version)"
 
     analyse_captures
@@ -114,7 +122,8 @@ install_deb() {
     done
     say "manual pages and completions are in place"
 
-    "$here/../scripts/check_readme.py" --root "$root" "$here/../docs/tutorial.md" | grep -v '^check_readme: ok'
+    "$here/../scripts/check_readme.py" --root "$root" "$here"/../README.md "$here"/../docs/tutorial*.md |
+        grep -v '^check_readme: ok'
 
     inside dpkg --purge smbscope >"$scratch/dpkg" 2>&1 || fail "the package can't be removed: $(cat "$scratch/dpkg")"
     everything | diff "$scratch/before" - || fail "this was left behind (>) or taken away (<)"

@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 """Runs the examples of README.md and docs/*.md, so that they keep working.
 
-```sh                 lines that begin with `smbscope ` are run and must exit with 0; in the tutorial, all lines
-```sh package         the same, but only if smbscope is installed from its package (`--root`)
-```sh clone           the same, but only if it is not
+```sh                 lines that begin with `smbscope ` are run and must exit with 0; in tutorials, all lines
 ```console checked    each line after `$ ` is run and must print the lines below it. `…` matches anything within a line,
                       or any number of lines if alone on a line. The number of spaces between words is ignored
 
 A backslash at the end of a line continues it. Other blocks, such as ```console, are not run. The examples of a page
 run in order in a separate scratch directory with the layout of the repository after `make demo`: tests/data contains
-the bundled captures, target/release/smbscope is the binary. A page's `cd` and `export` lines apply to all later lines.
-smbscope is on the PATH, except for the tutorial, which has to explain how to put it there.
+the bundled captures, target/release/smbscope is the binary, which is also on the PATH. The folders of the package in
+/usr/share/smbscope stand for those of the repository. A page's `cd` and `export` lines apply to all later lines.
 With `--update`, shown output that differs is rewritten; the lines next to a lone `…` must still match.
 With `--root DIR`, examples run with that directory as their root (chroot), where smbscope's package is installed.
 """
@@ -27,12 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TUTORIAL = ROOT / "docs" / "tutorial.md"
+# Folders of the package, and of the repository.
+PACKAGED = {"/usr/share/smbscope/captures": "tests/data", "/usr/share/smbscope/studies": "studies"}
 TIMEOUT_SECONDS = 300
 # PATH within a root directory that contains nothing of this machine.
 BARE = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Commands that start a private server.
-WANT_SAMBA = ("smbscope bench", "smbscope lab")
+WANT_SAMBA = ("smbscope bench", "smbscope lab", "smbscope study")
 
 
 @dataclass
@@ -68,6 +67,9 @@ class Workplace:
         if self.root is not None:
             place, prefix = Path("/") / self.directory.relative_to(self.root), ["chroot", str(self.root)]
         command = " && ".join([f"cd {place}", *self.state, example.command])
+        folders = {} if self.root else {packaged: here for packaged, here in PACKAGED.items() if packaged in command}
+        for packaged, here in folders.items():
+            command = command.replace(packaged, here)
         try:
             run = subprocess.run(
                 [*prefix, "bash", "-c", f"set -o pipefail; {command}"],
@@ -83,11 +85,14 @@ class Workplace:
             return Outcome(False, "", f"not done after {TIMEOUT_SECONDS} s")
         if re.match(r"(cd|export)\s", example.command):
             self.state.append(example.command)
+        output = run.stdout
+        for packaged, here in folders.items():
+            output = output.replace(f"{here}/", f"{packaged}/")
         if run.returncode:
-            return Outcome(False, run.stdout, f"exit {run.returncode}")
-        if example.shown is not None and not prints(run.stdout, example.shown):
-            return Outcome(False, run.stdout, "the page shows:\n" + "\n".join(example.shown))
-        return Outcome(True, run.stdout, "")
+            return Outcome(False, output, f"exit {run.returncode}")
+        if example.shown is not None and not prints(output, example.shown):
+            return Outcome(False, output, "the page shows:\n" + "\n".join(example.shown))
+        return Outcome(True, output, "")
 
 
 def prints(output: str, shown: list[str]) -> bool:
@@ -138,8 +143,12 @@ def update(page: Path, changes: list[tuple[Example, list[str]]]) -> None:
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def examples(page: Path, here: str = "clone") -> Iterator[Example]:
-    """Yields the examples of a page that apply to a `package` or a `clone`, in order."""
+def is_tutorial(page: Path) -> bool:
+    return page.name.startswith("tutorial")
+
+
+def examples(page: Path) -> Iterator[Example]:
+    """Yields the examples of a page, in order."""
     fence = None
     found: Example | None = None
     pending = ""
@@ -149,7 +158,7 @@ def examples(page: Path, here: str = "clone") -> Iterator[Example]:
             if found:
                 yield found
             found, pending = None, ""
-            fence = line.strip().removeprefix("```").removesuffix(f" {here}") if fence is None else None
+            fence = line.strip().removeprefix("```") if fence is None else None
             continue
         text = line.strip()
         if fence == "sh" or (fence == "console checked" and (pending or text.startswith("$ "))):
@@ -165,7 +174,7 @@ def examples(page: Path, here: str = "clone") -> Iterator[Example]:
             found = None
             if fence != "sh":
                 found = Example(start, command, [])
-            elif command.startswith("smbscope ") or (page == TUTORIAL and command and not command.startswith("#")):
+            elif command.startswith("smbscope ") or (is_tutorial(page) and command and not command.startswith("#")):
                 yield Example(start, command)
         elif fence == "console checked":
             if not found or found.shown is None:
@@ -174,17 +183,16 @@ def examples(page: Path, here: str = "clone") -> Iterator[Example]:
             found.shown.append(line)
 
 
-def prepare(page: Path, smbscope: Path, directory: Path) -> Workplace:
+def prepare(smbscope: Path, directory: Path) -> Workplace:
     data = directory / "tests" / "data"
     data.mkdir(parents=True)
     for capture in sorted((ROOT / "tests" / "data").glob("demo-*")):
         shutil.copy(capture, data)
+    shutil.copytree(ROOT / "studies", directory / "studies")
     binary = directory / "target" / "release" / "smbscope"
     binary.parent.mkdir(parents=True)
     binary.symlink_to(smbscope)
-    path = [str(binary.parent)] if page != TUTORIAL else []
-    search = os.pathsep.join([*path, os.environ["PATH"]])
-    return Workplace(directory, environment(search))
+    return Workplace(directory, environment(os.pathsep.join([str(binary.parent), os.environ["PATH"]])))
 
 
 def environment(path: str) -> dict[str, str]:
@@ -217,13 +225,15 @@ def main() -> int:
         scratch = root / "tmp" if root else None
         with tempfile.TemporaryDirectory(prefix="smbscope-examples-", dir=scratch) as name:
             directory = Path(name)
-            workplace = (
-                prepare(page, smbscope, directory) if smbscope else Workplace(directory, environment(BARE), root)
-            )
+            workplace = prepare(smbscope, directory) if smbscope else Workplace(directory, environment(BARE), root)
             changes: list[tuple[Example, list[str]]] = []
-            for example in examples(page, "clone" if smbscope else "package"):
-                if example.command.startswith(WANT_SAMBA) and which("smbd") is None:
+            for example in examples(page):
+                samba = smbscope and which("smbd")
+                if example.command.startswith(WANT_SAMBA) and not samba:
                     print(f"check_readme: skipped, as there is no Samba: {example.command}")
+                    if is_tutorial(page):
+                        # The rest of the page builds on it.
+                        break
                     continue
                 outcome = workplace.run(example)
                 if options.update and example.shown and outcome.complaint.startswith("the page shows"):

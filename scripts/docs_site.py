@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from docs_pages import COMMANDS, ROOT, Page, parser
 
 # Section of the index that contains the command reference.
-REFERENCE_PART = "Part III: reference"
+REFERENCE_PART = "Part IV: reference"
 
 STYLE = """
 :root {

@@ -138,13 +138,21 @@ class Examples(unittest.TestCase):
             found = [(example.line, example.command, example.shown) for example in examples(path)]
         self.assertEqual(found, [(2, "smbscope a b", None), (10, "echo 1", ["1"]), (12, "echo 2", [])])
 
-    def test_blocks_for_a_package_and_for_a_clone_are_run_there_alone(self) -> None:
+    def test_every_line_of_a_tutorial_is_run(self) -> None:
+        with tempfile.TemporaryDirectory(dir=ROOT / "docs") as directory:
+            path = Path(directory) / "tutorial-x.md"
+            path.write_text("```sh\nls\n# ls\nsmbscope a\n```\n", encoding="utf-8")
+            self.assertEqual([example.command for example in examples(path)], ["ls", "smbscope a"])
+
+    def test_the_captures_of_the_package_stand_for_those_of_the_clone(self) -> None:
         with tempfile.TemporaryDirectory(dir=ROOT / "docs") as directory:
             path = Path(directory) / "page.md"
-            blocks = {"sh package": "smbscope a", "sh clone": "smbscope b", "sh": "smbscope c"}
-            path.write_text("".join(f"```{word}\n{line}\n```\n" for word, line in blocks.items()), encoding="utf-8")
-            found = {here: [example.command for example in examples(path, here)] for here in ("package", "clone")}
-        self.assertEqual(found, {"package": ["smbscope a", "smbscope c"], "clone": ["smbscope b", "smbscope c"]})
+            packaged = "/usr/share/smbscope/captures"
+            lines = ["```console checked", f"$ export A={packaged}", f"$ echo $A/x {packaged}/y"]
+            path.write_text("\n".join([*lines, f"{packaged}/x {packaged}/y", "```"]), encoding="utf-8")
+            here = Workplace(Path(directory), {"PATH": "/usr/bin:/bin"})
+            outcomes = [here.run(example) for example in examples(path)]
+        self.assertEqual([(outcome.good, outcome.complaint) for outcome in outcomes], [(True, "")] * 2)
 
     def test_what_is_exported_holds_for_the_lines_below(self) -> None:
         with tempfile.TemporaryDirectory(dir=ROOT / "docs") as directory:
