@@ -33,7 +33,7 @@ fn document<T: JsonSchema>(schema: &str, title: &str) -> Published {
     let mut root = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     RecursiveTransform(exact).transform(&mut root);
     RecursiveTransform(flattened).transform(&mut root);
-    root.insert("$id".to_owned(), format!("https://github.com/smbscope/smbscope/schema/{file}").into());
+    root.insert("$id".to_owned(), format!("{}/schema/{file}", env!("CARGO_PKG_REPOSITORY")).into());
     root.insert("title".to_owned(), title.into());
     let mut text = serde_json::to_string_pretty(&Ordered(root.as_value())).expect("a schema has text for keys");
     text.push('\n');
