@@ -18,7 +18,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, TimeUn
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -268,11 +268,12 @@ impl SchemaNode {
         shape
     }
 
-    /// Returns the keys of an object, including those of all its alternatives (`oneOf`).
+    /// Returns the keys of an object, including those of all its alternatives (`oneOf`), each key once.
     fn properties_of<'s>(&'s self, shape: &'s SchemaNode) -> impl Iterator<Item = (&'s str, &'s SchemaNode)> {
         let own = shape.properties.0.iter();
         let others = shape.one_of.iter().flat_map(|other| self.resolved(other).properties.0.iter());
-        own.chain(others).map(|(key, shape)| (key.as_str(), shape))
+        let mut seen = BTreeSet::new();
+        own.chain(others).map(|(key, shape)| (key.as_str(), shape)).filter(move |(key, _)| seen.insert(*key))
     }
 
     fn kind(&self) -> Option<&str> {

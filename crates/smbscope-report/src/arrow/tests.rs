@@ -111,6 +111,10 @@ fn every_published_table_can_be_made_of_nothing() {
             let table = table(&document, name).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
             assert_eq!(table.num_rows(), 0);
             assert!(table.num_columns() > 0, "{name}");
+            // Polars refuses a table with two columns of one name.
+            let schema = table.schema();
+            let columns: BTreeSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
+            assert_eq!(columns.len(), table.num_columns(), "{}: {name} has a column twice", kind.name);
         }
     }
 }
