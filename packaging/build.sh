@@ -11,7 +11,6 @@ NAME=smbscope
 # Increase it for a new package of the same version.
 REVISION=1
 AUTHORS="The smbscope authors"
-HOMEPAGE=https://github.com/smbscope/smbscope
 SUMMARY="Measures what an SMB file server makes its users wait for, and why"
 DESCRIPTION="smbscope measures what an SMB/CIFS file server makes its users wait for, and why:
 from packet captures of any dialect (SMB1 to SMB 3.1.1), or by loading a server
@@ -21,6 +20,7 @@ DEB_SUGGESTS="samba, iproute2, ethtool, clamav-daemon, samba-vfs-modules"
 RPM_SUGGESTS="samba iproute ethtool"
 
 here=$(dirname "$(readlink -f "$0")")
+HOMEPAGE=$(sed -n 's/^homepage = "\(.*\)"$/\1/p' "$here/../Cargo.toml")
 stage=$(readlink -f "$1") packages=$(readlink -f "$2")
 version=$("$stage/usr/bin/smbscope" --version | awk '{ print $2 }')
 scratch=$(mktemp -d)
