@@ -217,7 +217,7 @@ test-packages: packages ## install the packages in a minimal Debian, build the i
 	packaging/test.sh $(PACKAGES) $(STAGE) $(TARGET)/bare-debian $(SKIPPED)/$@
 
 # maturin links the package from what `make build` has compiled; only PyO3 and the native module are new.
-test-python: setup-python setup-servers build ## the Python package: built by pip in an environment of its own, types, tests, the notebook
+test-python: setup-python setup-servers build ## the Python package: built by pip in an environment of its own, types, tests, doctests, the notebook
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
 	python3 -m venv --clear $(PYTHON_VENV)
 	$(PYTHON_VENV)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r scripts/requirements-python.txt
@@ -226,8 +226,11 @@ test-python: setup-python setup-servers build ## the Python package: built by pi
 	cd $(PYTHON_VENV) && bin/python -m mypy.stubtest smbscope._smbscope
 	$(PYTHON_VENV)/bin/python -m mypy --config-file scripts/mypy.ini --package smbscope
 	$(PYTHON_VENV)/bin/python -m mypy --config-file scripts/mypy.ini python/tests
+	@# Types of everything that the package exports.
+	PATH='$(abspath $(PYTHON_VENV))/bin':"$$PATH" basedpyright --ignoreexternal --verifytypes smbscope | grep 'completeness score: 100%'
 	$(PYTHON_VENV)/bin/basedpyright --level error --pythonpath $(PYTHON_VENV)/bin/python python/tests/example.py
-	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(PYTHON_VENV)/bin/python -m pytest -p no:cacheprovider
+	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(PYTHON_VENV)/bin/python -m pytest -p no:cacheprovider \
+	    --doctest-modules --pyargs smbscope python/tests
 
 test-scripts: setup-python setup-servers
 	$(PYTHON) -m unittest discover -q -s scripts

@@ -1,14 +1,20 @@
 """See what an SMB file server makes its users wait for, and why.
 
-    import smbscope
+    >>> import smbscope
+    >>> analysis = smbscope.analyze("tests/data/demo-slow-server.pcap.zst")
+    >>> [answer] = analysis.answer.to_pylist()
+    >>> answer["culprit"]
+    'server'
+    >>> frame = analysis.groups.to_polars()
+    >>> frame.filter(frame["group"] == "Open/Close")["count"].to_list()
+    [216]
 
-    analysis = smbscope.analyze("capture.pcapng")
-    print(analysis.to_text())
-
-Tables go to pyarrow, Polars, pandas and DuckDB through Arrow's PyCapsule interface; none of them is needed.
+Tables also go to pandas (`to_pandas`), pyarrow, DuckDB and others through Arrow's PyCapsule interface. None of these
+libraries is needed, except by the method that returns its data frame.
 """
 
 from smbscope._api import Bench, Comparison, Study, analyze, bench, compare, study
+from smbscope._notebook import Page
 from smbscope._smbscope import (
     Analysis,
     ArgumentError,
@@ -33,6 +39,7 @@ __all__ = [
     "Document",
     "Exchanges",
     "LimitError",
+    "Page",
     "RunError",
     "SmbscopeError",
     "Study",

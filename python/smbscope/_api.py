@@ -89,6 +89,15 @@ def analyze(
     """Analyse captures: the response time of every SMB command in them. Several captures are one, in time order.
 
     The options are those of `smbscope analyze`. Python's lock is released, and Ctrl-C ends it.
+
+    >>> import smbscope
+    >>> slow = smbscope.analyze(
+    ...     "tests/data/demo-slow-server.pcap.zst", filter="command == CREATE and path ~ *.*", by="extension"
+    ... )
+    >>> for entry in slow.table("slices.entries").to_pylist():
+    ...     print(entry["key_extension"], entry["count"])
+    pptx 46
+    txt 44
     """
     options = _command.options(locals(), "paths")
     return _smbscope.analyze(_command.given(options), _command.paths(paths))
@@ -177,6 +186,15 @@ def compare(
 
     A side is a path, or a list of the paths of its repetitions. The options are those of `smbscope compare`. Where a
     limit of `fail_if` is exceeded, LimitError is raised.
+
+    >>> import smbscope
+    >>> before, after = (f"tests/data/demo-{name}.pcap.zst" for name in ("before-scanner", "slow-server"))
+    >>> comparison = smbscope.compare(before, after)
+    >>> [side["name"] for side in comparison.table("columns").to_pylist()]
+    ['demo-before-scanner', 'demo-slow-server']
+    >>> smbscope.compare(before, after, fail_if="p95(Open/Close) > 2x", strict=True)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    smbscope.LimitError: p95(Open/Close) > 2x: demo-slow-server is 32.8 times demo-before-scanner...
     """
     options = _command.options(locals(), "sides")
     files = [_command.paths(side) for side in sides]

@@ -14,7 +14,8 @@ def slow_commands(capture: str) -> list[str]:
     analysis = smbscope.analyze(capture, filter="group != Waiting", by=["client", "share"])
     assert_type(analysis, smbscope.Analysis)
     assert_type(analysis.commands, smbscope.Table)
-    commands = pl.DataFrame(analysis.commands).sort("response_time_p95", descending=True, nulls_last=True)
+    assert_type(analysis.commands.to_polars(), pl.DataFrame)
+    commands = analysis.commands.to_polars().sort("response_time_p95", descending=True, nulls_last=True)
     names: list[str] = commands["command"].to_list()
     return names
 

@@ -3,7 +3,7 @@
 use crate::document::{PyDocument, ending, write};
 use crate::errors::{ArgumentError, of_analysis, of_writing};
 use crate::exchanges::{self, AnalysisRequest, PyExchanges};
-use crate::table::{PyTable, html_frame};
+use crate::table::PyTable;
 use crate::work::{Stopper, interruptible};
 use pyo3::prelude::*;
 use smbscope_report::text::ReportTextOptions;
@@ -135,10 +135,6 @@ macro_rules! tables {
             /// .parquet or .csv. The file is written completely or not at all, and never over one of the captures.
             fn save(this: &Bound<'_, PyAnalysis>, path: PathBuf) -> PyResult<()> {
                 save(this, &path)
-            }
-
-            fn _repr_html_(&self, py: Python<'_>) -> String {
-                py.detach(|| html_frame(&self.page()))
             }
 
             fn __repr__(&self) -> String {

@@ -1,7 +1,7 @@
 //! A JSON document of smbscope with its tables and its page.
 
 use crate::errors::{ArgumentError, of_table, of_writing};
-use crate::table::{PyTable, html_frame};
+use crate::table::PyTable;
 use pyo3::prelude::*;
 use serde_json::Value;
 use smbscope_report::{arrow, html};
@@ -95,8 +95,9 @@ impl PyDocument {
         write(py, &path, &text)
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> String {
-        py.detach(|| html_frame(&self.page()))
+    /// Returns the answer and the most important tables as HTML for a notebook.
+    fn _repr_html_<'py>(this: &Bound<'py, PyDocument>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("smbscope._notebook")?.call_method1("summary", (this,))
     }
 
     fn __repr__(&self) -> String {

@@ -2,7 +2,7 @@
 
 use crate::document::ending;
 use crate::errors::{SmbscopeError, of_analysis, of_writing};
-use crate::table::{PyTable, schema, stream};
+use crate::table::{PyTable, data_frame, schema, stream};
 use crate::work::{LOOK, Stopper, broken, interruptible};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -47,6 +47,16 @@ impl PyExchanges {
 impl PyExchanges {
     fn __iter__(&self) -> PyResult<Batches> {
         Ok(Batches(Mutex::new(ExchangeBatchReader::begin(Arc::clone(&self.0))?)))
+    }
+
+    /// Returns all rows as a pandas DataFrame, which needs pandas and pyarrow.
+    fn to_pandas<'py>(this: &Bound<'py, PyExchanges>) -> PyResult<Bound<'py, PyAny>> {
+        data_frame(this.as_any(), "to_pandas")
+    }
+
+    /// Returns all rows as a Polars DataFrame, which needs Polars.
+    fn to_polars<'py>(this: &Bound<'py, PyExchanges>) -> PyResult<Bound<'py, PyAny>> {
+        data_frame(this.as_any(), "to_polars")
     }
 
     /// Exports the table as an Arrow stream, while the captures are read.

@@ -1,7 +1,7 @@
-//! Tables for Python: through Arrow's C interface, as Python objects, and as HTML in notebooks. Text from captures is
-//! always escaped.
+//! Tables for Python: through Arrow's C interface, as data frames and Python objects, and as HTML in notebooks. Text from
+//! captures is always escaped.
 
-use crate::errors::SmbscopeError;
+use crate::errors::{ArgumentError, SmbscopeError};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -38,6 +38,26 @@ impl PyTable {
         rows(py, &self.0)
     }
 
+    /// Returns the table as a pandas DataFrame, which needs pandas and pyarrow.
+    fn to_pandas<'py>(this: &Bound<'py, PyTable>) -> PyResult<Bound<'py, PyAny>> {
+        data_frame(this.as_any(), "to_pandas")
+    }
+
+    /// Returns the table as a Polars DataFrame, which needs Polars.
+    fn to_polars<'py>(this: &Bound<'py, PyTable>) -> PyResult<Bound<'py, PyAny>> {
+        data_frame(this.as_any(), "to_polars")
+    }
+
+    /// Returns the first rows as an HTML table, with times in readable units. `columns` selects and orders columns.
+    // A literal, which `help` shows, instead of `ROWS`.
+    #[pyo3(signature = (*, columns = None, rows = 20))]
+    fn to_html(&self, columns: Option<Vec<String>>, rows: usize) -> PyResult<String> {
+        match columns {
+            Some(names) => Ok(html_table(&selected(&self.0, &names)?, rows, names.len())),
+            None => Ok(html_table(&self.0, rows, COLUMNS)),
+        }
+    }
+
     /// Exports the table as an Arrow stream with one batch.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
@@ -61,8 +81,24 @@ impl PyTable {
 
     /// Returns the first rows as HTML for a notebook.
     fn _repr_html_(&self) -> String {
-        html_table(&self.0)
+        html_table(&self.0, ROWS, COLUMNS)
     }
+}
+
+/// Converts a table to a data frame with a function of `smbscope._frames`.
+pub(crate) fn data_frame<'py>(table: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
+    table.py().import("smbscope._frames")?.call_method1(function, (table,))
+}
+
+/// Returns a table with only the columns of these names, in this order.
+fn selected(batch: &RecordBatch, names: &[String]) -> PyResult<RecordBatch> {
+    let schema = batch.schema();
+    let index = |name: &String| {
+        let known = || schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>().join(", ");
+        schema.index_of(name).map_err(|_| ArgumentError::new_err(format!("no column {name:?}: there are {}", known())))
+    };
+    let indices = names.iter().map(index).collect::<PyResult<Vec<_>>>()?;
+    batch.project(&indices).map_err(|error| SmbscopeError::new_err(error.to_string()))
 }
 
 /// Wraps batches in a capsule of Arrow's C stream interface.
@@ -164,41 +200,44 @@ fn cell_text(array: &dyn Array, row: usize) -> String {
     }
 }
 
-/// Maximum number of rows shown.
+/// Maximum number of rows shown, unless the caller asks for more.
 const ROWS: usize = 20;
-/// Maximum number of columns shown.
+/// Maximum number of columns shown, unless the caller selects them.
 const COLUMNS: usize = 12;
 /// Maximum number of characters per cell.
 const CELL: usize = 60;
 
-/// Formats the first rows of a table as HTML.
-fn html_table(batch: &RecordBatch) -> String {
-    let (rows, columns) = (batch.num_rows().min(ROWS), batch.num_columns().min(COLUMNS));
+/// Formats the first rows and columns of a table as HTML.
+fn html_table(batch: &RecordBatch, rows: usize, columns: usize) -> String {
+    let (rows, columns) = (batch.num_rows().min(rows), batch.num_columns().min(columns));
     let schema = batch.schema();
-    let names: String = schema.fields()[..columns].iter().map(|field| cell("th", field.name())).collect();
+    let fields = &schema.fields()[..columns];
+    let names: String = fields.iter().map(|field| cell("th", field.data_type(), field.name())).collect();
     let mut html = format!("<table><thead><tr>{names}</tr></thead><tbody>");
     for row in 0..rows {
-        let cells: String =
-            batch.columns()[..columns].iter().map(|column| cell("td", &cell_text(column, row))).collect();
+        let cells: String = batch.columns()[..columns]
+            .iter()
+            .map(|column| cell("td", column.data_type(), &cell_text(column, row)))
+            .collect();
         html += &format!("<tr>{cells}</tr>");
     }
+    html += "</tbody></table>";
     let (all, wide) = (batch.num_rows(), batch.num_columns());
-    html + &format!("</tbody></table><p>{rows} of {all} rows, {columns} of {wide} columns</p>")
+    if (rows, columns) != (all, wide) {
+        html += &format!("<p>{rows} of {all} rows, {columns} of {wide} columns</p>");
+    }
+    html
 }
 
-/// Embeds a page in a frame, which isolates its scripts and styles.
-pub(crate) fn html_frame(page: &str) -> String {
-    let page = escaped(page);
-    format!(r#"<iframe sandbox="allow-scripts" style="width:100%;height:40em;border:0" srcdoc="{page}"></iframe>"#)
-}
-
-fn cell(tag: &str, value: &str) -> String {
+fn cell(tag: &str, data_type: &DataType, value: &str) -> String {
     let value = clean(value);
     let mut short: String = value.chars().take(CELL).collect();
     if short.len() < value.len() {
         short.push('…');
     }
-    format!("<{tag}>{}</{tag}>", escaped(&short))
+    let figure = data_type.is_numeric() || matches!(data_type, DataType::Duration(_));
+    let align = if figure { "right" } else { "left" };
+    format!(r#"<{tag} style="text-align:{align}">{}</{tag}>"#, escaped(&short))
 }
 
 fn escaped(text: &str) -> String {
