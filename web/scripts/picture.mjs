@@ -1,4 +1,4 @@
-// Takes the screenshot for README.md: the top of a report, from the answer to the heat map.
+// Takes the screenshot for README.md: the answer at the top of a report.
 // node scripts/picture.mjs PAGE.html PICTURE.png
 import { resolve } from "node:path";
 import { chromium } from "@playwright/test";
@@ -9,7 +9,7 @@ const browser = await chromium.launch({
   executablePath: chromiumPath(),
   args: ["--no-sandbox"],
 });
-const tab = await browser.newPage({ viewport: { width: 1200, height: 1295 }, colorScheme: "light" });
+const tab = await browser.newPage({ viewport: { width: 1200, height: 715 }, colorScheme: "light" });
 await tab.goto(`file://${resolve(page)}`);
 await tab.screenshot({ path: picture });
 await browser.close();
