@@ -160,7 +160,7 @@ export function launchTable({ launch, runs, target }: SmbscopeBenchDocument): HT
   const seen = target.dialect !== "local";
   const known = (value: (row: LaunchRow) => number | null) => (row: LaunchRow) => (seen ? value(row) : null);
   const columns: Column<LaunchRow>[] = [
-    countColumn("Launch", (row) => row.number),
+    textColumn("Launch", (row) => String(row.number)),
     timeColumn("Took", (row) => row.elapsed_ns, { help: "From the start of the program until it was ready" }),
     timeColumn(
       "Wait",

@@ -124,6 +124,12 @@ export function whatNext(steps: readonly { label: string; command: string }[] = 
   return h("div", { class: "part next" }, h("h2", {}, "What next"), h("ul", {}, ...lines));
 }
 
+/** Shows a command, ready to copy. */
+export function commandLine(label: string, command: string): HTMLElement {
+  const copy = copyButton("Copy", () => command, { "aria-label": `Copy ${command}` });
+  return h("p", { class: "command" }, h("span", { class: "muted" }, label), h("code", {}, command), copy);
+}
+
 /** Selection that several places of the page share, such as a load point. */
 export class Choice<Value> {
   private at: number;

@@ -1,4 +1,5 @@
 // Command lines for the captures of a report, ready to paste.
+import { clean } from "../lib/format";
 import type { SmbscopeReportDocument } from "../types/report";
 
 /** Number of captures that a command names. */
@@ -11,9 +12,15 @@ export function analyzeCommand({ captures, filter }: Source, options: string, te
   const own = filter === null ? [] : [tests.length > 0 ? `(${filter})` : filter];
   const expression = [...own, ...tests].join(" and ");
   const names = captures.map((capture) => capture.name);
-  const files = names.length > 0 && names.length <= NAMED && !names.includes("-") ? names.map(shellWord) : ["FILE"];
+  const isNamed = names.length > 0 && names.length <= NAMED && names.every((name) => name !== "-" && isPlain(name));
+  const files = isNamed ? names.map(shellWord) : ["FILE"];
   const filtered = expression === "" ? [] : ["--filter", shellWord(expression)];
   return ["smbscope analyze", ...filtered, options, ...files].join(" ");
+}
+
+/** Returns false for a text that does more in a terminal than it shows. */
+export function isPlain(text: string): boolean {
+  return clean(text) === text;
 }
 
 /** Quotes a value of a filter, as docs/filter.md describes. */

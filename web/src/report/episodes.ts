@@ -1,9 +1,8 @@
 // Episodes: bursts of activity by one client, and the commands of the selected one on a time axis.
 import { waterfall } from "../charts/waterfall";
-import { copyButton } from "../lib/clipboard";
 import { h } from "../lib/dom";
 import { clock, span, thousands } from "../lib/format";
-import { facts, lead, openDialog, part, type Section, section } from "../lib/page";
+import { commandLine, facts, lead, openDialog, part, type Section, section } from "../lib/page";
 import { clientSelection, selectButton } from "../lib/selection";
 import {
   bytesColumn,
@@ -97,15 +96,7 @@ function openEpisode(episode: Episode, report: SmbscopeReportDocument): void {
       ["Commands", shownText(commands, bars.length, isComplete)],
     ]),
     bars.length > 0 ? waterfall(bars, openCommand) : lead("None of its commands is among the slowest of the capture."),
-    isComplete
-      ? null
-      : h(
-          "p",
-          { class: "command" },
-          h("span", { class: "muted" }, "All its commands:"),
-          h("code", {}, command),
-          copyButton("Copy", () => command, { "aria-label": `Copy ${command}` }),
-        ),
+    isComplete ? null : commandLine("All its commands:", command),
   );
 }
 
@@ -136,13 +127,13 @@ function episodeTable(report: SmbscopeReportDocument): HTMLElement {
             row.label,
           ),
       }),
+      waitedColumn((row) => row.waited_ns, "Time with a command outstanding, summed over connections"),
       selectColumn(
         textColumn("Client", (row) => row.client),
         (row) => clientSelection(row.client),
       ),
       textColumn("Start (UTC)", (row) => clock(row.start_ns)),
       timeColumn("Duration", (row) => row.duration_ns),
-      waitedColumn((row) => row.waited_ns, "Time with a command outstanding, summed over connections"),
       timeColumn("Think", (row) => row.think_ns, { help: "Duration minus total wait" }),
       countColumn("Commands", (row) => row.commands),
       countColumn("Opens", (row) => row.opens),

@@ -137,5 +137,5 @@ function timestamps(): HTMLElement {
     span(250, 480, 240, "server time"),
     span(123, 647, 282, "response time", true),
   );
-  return h("div", { class: "drawing" }, drawing);
+  return h("div", { class: "drawing", tabindex: 0, role: "region", "aria-label": "Times of a command" }, drawing);
 }

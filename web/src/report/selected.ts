@@ -1,12 +1,11 @@
 // Panel with the figures of the selected client, share or file, and the command that reports everything about it.
 import { splitEvidence } from "../charts/split";
-import { copyButton } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
 import { bytes, duration, percent, span, thousands } from "../lib/format";
-import { tile, tiles } from "../lib/page";
+import { commandLine, tile, tiles } from "../lib/page";
 import { onSelection, SELECTION_KINDS, type Selection, selectionText } from "../lib/selection";
 import type { SmbscopeReportDocument, TimeSplitEntry, UserEntity } from "../types/report";
-import { analyzeCommand, filterValue } from "./commandline";
+import { analyzeCommand, filterValue, isPlain } from "./commandline";
 import { waited } from "./figures";
 
 type Entity = Omit<UserEntity, "user"> & { time_split?: TimeSplitEntry | null };
@@ -37,13 +36,7 @@ function content(report: SmbscopeReportDocument, selection: Selection): HTMLElem
       h("span", { class: "hidden-sections" }),
       ".",
     ),
-    h(
-      "p",
-      { class: "command" },
-      h("span", { class: "muted" }, "A report with all figures:"),
-      h("code", {}, command),
-      copyButton("Copy", () => command, { "aria-label": `Copy ${command}` }),
-    ),
+    ...(command === null ? [] : [commandLine("A report with all figures:", command)]),
   ];
 }
 
@@ -74,11 +67,12 @@ function entityOf(report: SmbscopeReportDocument, { kind, name, share }: Selecti
   return report.files.find((row) => row.path === name && row.share === share && !row.is_other);
 }
 
-/** Returns the command that reports on the selection. */
+/** Returns the command that reports on the selection. Returns null if a terminal cannot be trusted with its name. */
 export function commandOf(
   report: Pick<SmbscopeReportDocument, "captures" | "filter">,
   { kind, name, share }: Selection,
-): string {
+): string | null {
+  if (![name, share ?? ""].every(isPlain)) return null;
   const test = (column: string, value: string) => `${column} == ${filterValue(value)}`;
   const onShare = kind === "file" && share !== null ? [test("share", share)] : [];
   return analyzeCommand(report, "-o selected.html", [...onShare, test(kind === "file" ? "path" : kind, name)]);

@@ -71,6 +71,16 @@ function onScreen<Row>(column: Column<Row>): string {
   return column.screenOnly ? "no-print" : "";
 }
 
+/** Gives an element these children. Does not touch those that are there already, in the same order. */
+function place(parent: HTMLElement, children: readonly HTMLElement[]): void {
+  const kept = new Set<Element>(children);
+  for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
+  for (const [i, child] of children.entries()) {
+    const found = parent.children[i] ?? null;
+    if (found !== child) parent.insertBefore(child, found);
+  }
+}
+
 class Table<Row> {
   readonly element: HTMLElement;
   private readonly options: TableOptions<Row>;
@@ -89,6 +99,8 @@ class Table<Row> {
   private descending = true;
   private printing = false;
   private drawn = "";
+  /** Rows in the document by their index. They stay while the table scrolls, so that one with the focus keeps it. */
+  private readonly placed = new Map<number, HTMLElement>();
 
   constructor(given: TableOptions<Row>) {
     const options = { ...given, columns: withValues(given.columns, given.rows) };
@@ -253,6 +265,7 @@ class Table<Row> {
     }
     this.lines = this.order.flatMap((row) => this.unfolded(row, 0));
     this.drawn = "";
+    this.placed.clear();
     this.draw();
   }
 
@@ -299,15 +312,19 @@ class Table<Row> {
     if (first > 0) content.push(space(first));
     for (let i = first; i < last; i += 1) {
       const line = this.lines[i];
-      if (line) content.push(this.rowElement(line, i));
+      const row = this.placed.get(i) ?? (line && this.rowElement(line, i));
+      if (!row) continue;
+      this.placed.set(i, row);
+      content.push(row);
     }
+    for (const i of this.placed.keys()) if (i < first || i >= last) this.placed.delete(i);
     if (last < count && !this.printing) content.push(space(count - last));
     if (count === 0) {
       content.push(
         h("tr", {}, h("td", { class: "empty", colspan: this.options.columns.length }, `No rows${this.limits()}`)),
       );
     }
-    this.body.replaceChildren(...content);
+    place(this.body, content);
     this.body.parentElement?.setAttribute("aria-rowcount", String(count + 1));
     const total = this.options.rows.length;
     const shown = this.order.length;

@@ -3,6 +3,7 @@ import Ajv2020 from "ajv/dist/2020";
 import { describe, expect, it } from "vitest";
 import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
+import { launch } from "../documents/launch";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
 import { study } from "../documents/study";
@@ -23,7 +24,7 @@ describe("the documents of the tests", () => {
 
   it("are ramps by the schema", () => {
     const validate = new Ajv2020({ strict: false }).compile(schema("bench"));
-    for (const document of [ramp(), ramp([5]), ramp([])]) {
+    for (const document of [ramp(), ramp([5]), ramp([]), launch()]) {
       validate(document);
       expect(validate.errors).toBeNull();
     }

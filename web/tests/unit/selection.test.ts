@@ -50,6 +50,14 @@ describe("the command for a selection", () => {
     );
   });
 
+  it("is missing for a name that does more in a terminal than it shows", () => {
+    for (const name of ["a\nb", "a\u202eb", "\u001b]0;x"]) {
+      expect(commandOf({ captures, filter: null }, shareSelection(name))).toBe(null);
+    }
+    const hostile = [{ name: "a\nb.pcap" } as CaptureInfo];
+    expect(commandOf({ captures: hostile, filter: null }, shareSelection("x"))).toMatch(/ FILE$/);
+  });
+
   it("keeps the filter of the page, and names no capture that a shell cannot", () => {
     expect(commandOf({ captures: [{ name: "-" } as CaptureInfo], filter: "error" }, clientSelection("fd00::5"))).toBe(
       "smbscope analyze --filter '(error) and client == fd00::5' -o selected.html FILE",
