@@ -56,6 +56,23 @@ pub struct OpenParameters<'a> {
     pub attributes: u32,
 }
 
+impl<'a> OpenParameters<'a> {
+    /// Opens an existing file or directory, and shares it with everybody.
+    pub(super) fn existing(path: &'a str, access: u32, options: u32) -> OpenParameters<'a> {
+        OpenParameters { path, access, share: 7, disposition: CreateDisposition::Open, options, attributes: 0 }
+    }
+
+    /// Opens a file that is removed when it is closed.
+    pub(super) fn deleting(path: &'a str) -> OpenParameters<'a> {
+        OpenParameters::existing(path, access::DELETE, options::NON_DIRECTORY | options::DELETE_ON_CLOSE)
+    }
+
+    /// Opens an existing file for reading.
+    pub(super) fn reading(path: &'a str) -> OpenParameters<'a> {
+        OpenParameters::existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileHandle(pub FileId);
 
@@ -161,19 +178,6 @@ pub enum TransferDirection<'a> {
 pub struct WholeFile {
     pub path: String,
     pub size: u64,
-}
-
-impl WholeFile {
-    pub(super) fn open(&self) -> OpenParameters<'_> {
-        OpenParameters {
-            path: &self.path,
-            access: access::READ_DATA | access::READ_ATTRIBUTES,
-            share: 7,
-            disposition: CreateDisposition::Open,
-            options: options::NON_DIRECTORY,
-            attributes: 0,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,8 +5,8 @@
 
 use super::control::{FsctlProfile, TreeConnectTarget};
 use super::file::{
-    ByteRangeLock, FileHandle, FileRange, Info, ListingEntry, Moved, OpenParameters, OpenResult, SetInfo,
-    TransferDirection, WholeFile,
+    ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, ListingEntry, Moved, OpenParameters, OpenResult,
+    SetInfo, TransferDirection, WholeFile, access, options,
 };
 use super::limits::CONNECT_TIMEOUTS;
 use super::options::SessionOptions;
@@ -91,7 +91,25 @@ impl ClientSession {
         depth: u32,
         direction: TransferDirection<'_>,
     ) -> Result<Moved, ClientError> {
-        either!(self, session => session.transfer_many(handle, ranges, depth, direction).await)
+        match self {
+            ClientSession::Smb2(session) => return session.transfer_many(handle, ranges, depth, direction).await,
+            ClientSession::Smb1(session) => return session.transfer_many(handle, ranges, depth, direction).await,
+            ClientSession::Local(_) => {}
+        }
+        let mut moved = Moved { bytes: 0, outstanding: 1 };
+        for range in ranges {
+            moved.bytes += match direction {
+                TransferDirection::Read => self.skim(handle, range.offset, range.length).await?,
+                TransferDirection::Write(data) => {
+                    for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
+                        let data = data.get(..part.length as usize).unwrap_or_default();
+                        self.write(handle, part.offset, data).await?;
+                    }
+                    range.length.into()
+                }
+            };
+        }
+        Ok(moved)
     }
 
     /// Opens, reads and closes files, up to `at_once` at a time as credits allow; SMB1 and local folders one by one.
@@ -106,13 +124,9 @@ impl ClientSession {
         }
         let mut moved = Moved { bytes: 0, outstanding: 1 };
         for file in files {
-            let handle = self.open(&file.open()).await?.handle;
+            let handle = self.open(&OpenParameters::reading(&file.path)).await?.handle;
             let read = self.read_whole(handle, file.size, block, &mut moved).await;
-            if read.as_ref().is_err_and(ClientError::is_fatal) {
-                return read.map(|()| moved);
-            }
-            let closed = self.close(handle).await;
-            read.and(closed)?;
+            self.close_after(handle, read).await?;
         }
         Ok(moved)
     }
@@ -194,26 +208,77 @@ impl ClientSession {
         }
     }
 
+    /// Removes a file. SMB2 opens it for deletion and closes it, in one compound if [`SessionOptions::compound`] is set.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
-        either!(self, session => session.remove_file(path).await)
+        match self {
+            ClientSession::Smb1(session) => return session.remove_file(path).await,
+            ClientSession::Smb2(session) => {
+                if let Some(removed) = session.compound_remove(path).await {
+                    return removed;
+                }
+            }
+            ClientSession::Local(_) => {}
+        }
+        let handle = self.open(&OpenParameters::deleting(path)).await?.handle;
+        self.close(handle).await
     }
 
     /// Renames a file or directory. Fails if the new name exists.
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
-        either!(self, session => session.rename(from, to).await)
+        if let ClientSession::Smb1(session) = self {
+            return session.rename(from, to).await;
+        }
+        let open = OpenParameters::existing(from, access::DELETE | access::READ_ATTRIBUTES, 0);
+        let handle = self.open(&open).await?.handle;
+        let renamed = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;
+        self.close_after(handle, renamed).await
     }
 
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
-        either!(self, session => session.make_directory(path).await)
+        if let ClientSession::Smb1(session) = self {
+            return session.make_directory(path).await;
+        }
+        let open = OpenParameters {
+            disposition: CreateDisposition::Create,
+            attributes: 0x10, // FILE_ATTRIBUTE_DIRECTORY
+            ..OpenParameters::existing(path, access::READ_ATTRIBUTES, options::DIRECTORY)
+        };
+        let handle = self.open(&open).await?.handle;
+        self.close(handle).await
     }
 
+    /// Removes an empty directory. SMB2 sets the disposition: with delete-on-close, servers don't report that a
+    /// directory isn't empty.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
-        either!(self, session => session.remove_directory(path).await)
+        if let ClientSession::Smb1(session) = self {
+            return session.remove_directory(path).await;
+        }
+        let open = OpenParameters::existing(path, access::DELETE, options::DIRECTORY);
+        let handle = self.open(&open).await?.handle;
+        let marked = self.set_file(handle, SetInfo::Delete(true)).await;
+        self.close_after(handle, marked).await
     }
 
     /// Opens, reads and closes a file. SMB2 uses one compound if [`SessionOptions::compound`] is set.
     pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
-        either!(self, session => session.open_read_close(path, offset, length).await)
+        if let ClientSession::Smb2(session) = self
+            && let Some(read) = session.compound_read(path, offset, length).await
+        {
+            return read;
+        }
+        let handle = self.open(&OpenParameters::reading(path)).await?.handle;
+        let read = self.skim(handle, offset, length).await;
+        self.close_after(handle, read).await
+    }
+
+    /// Closes the file after an operation, unless the session is broken. The operation's error takes precedence.
+    async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, ClientError>) -> Result<T, ClientError> {
+        if result.as_ref().is_err_and(ClientError::is_fatal) {
+            return result;
+        }
+        let closed = self.close(handle).await;
+        let value = result?;
+        closed.map(|()| value)
     }
 
     /// Sleeps until `until`. Acknowledges oplock and lease breaks at once rather than with the next command.

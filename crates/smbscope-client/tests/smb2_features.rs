@@ -1,7 +1,7 @@
 //! Features of SMB2 and SMB3 other than plain reads and writes, against Samba: large transfers, compounds, leases,
 //! blocking locks, watches, server-side copies, channels, encrypted shares, and refusals.
 
-use crate::common::{self, DIALECTS, create, options, reading, run, samba, user_options};
+use crate::common::{self, DIALECTS, create, options, reading, run, samba, smb2, user_options};
 use smbscope_client::{
     ByteRangeLock, Cipher, ClientError, ClientSession, ClientSigningPolicy, CreateDisposition, Credentials, Encryption,
     Info, ListingEntry, OpenParameters, Sample, Secret, SessionOptions, Transport, create_options, smb2,
@@ -174,21 +174,20 @@ fn a_watch_tells_of_changes_while_other_commands_go_on() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
-            let connected = ClientSession::connect(&options(&server, dialect)).await.unwrap();
-            let ClientSession::Smb2(mut session) = connected else { unreachable!() };
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             let directory = OpenParameters { path: "", options: create_options::DIRECTORY, ..reading("") };
             let root = session.open(&directory).await.unwrap().handle;
             // FILE_NOTIFY_CHANGE_FILE_NAME
-            session.watch(root, 1, false).await.unwrap();
+            smb2(&mut session).watch(root, 1, false).await.unwrap();
             session.make_directory("elsewhere").await.unwrap();
             session.remove_directory("elsewhere").await.unwrap();
             let file = session.open(&create("new.txt")).await.unwrap().handle;
             session.close(file).await.unwrap();
-            let changes = session.changes().await.unwrap();
+            let changes = smb2(&mut session).changes().await.unwrap();
             assert_eq!((changes[0].action, changes[0].name.as_str()), (1, "new.txt"));
-            session.watch(root, 1, false).await.unwrap();
-            session.cancel_watch().await.unwrap();
-            let cancelled = session.changes().await.unwrap_err();
+            smb2(&mut session).watch(root, 1, false).await.unwrap();
+            smb2(&mut session).cancel_watch().await.unwrap();
+            let cancelled = smb2(&mut session).changes().await.unwrap_err();
             assert_eq!(cancelled.status(), Some(NtStatus::CANCELLED));
             session.remove_file("new.txt").await.unwrap();
             let samples = of(session.samples(), Smb2Command::CHANGE_NOTIFY);
@@ -430,7 +429,7 @@ fn capture(server: &LabServer, file: &std::path::Path) -> Option<std::process::C
 
 /// Sends every request that the client supports.
 async fn everything(options: &SessionOptions) {
-    let ClientSession::Smb2(mut session) = ClientSession::connect(options).await.unwrap() else { unreachable!() };
+    let mut session = ClientSession::connect(options).await.unwrap();
     let _ = session.make_directory("all").await;
     let file = session.open(&create(r"all\a")).await.unwrap().handle;
     session.write(file, 0, &[1; 100]).await.unwrap();
@@ -442,10 +441,10 @@ async fn everything(options: &SessionOptions) {
     let basic =
         smbscope_client::SetInfo::Basic { creation: 0, last_access: 0, last_write: 0, change: 0, attributes: 0x20 };
     session.set_file(file, basic).await.unwrap();
-    let key = session.resume_key(file).await.unwrap();
+    let key = smb2(&mut session).resume_key(file).await.unwrap();
     let chunk = SrvCopyChunk { source_offset: 0, target_offset: 200, length: 50 };
-    session.copy_chunks(key, file, &[chunk]).await.unwrap();
-    let _ = session.network_interfaces().await;
+    smb2(&mut session).copy_chunks(key, file, &[chunk]).await.unwrap();
+    let _ = smb2(&mut session).network_interfaces().await;
     session.close(file).await.unwrap();
     session.rename(r"all\a", r"all\b").await.unwrap();
     session.query_path(r"all\b", Info::FILE_NETWORK_OPEN_INFORMATION).await.unwrap();
@@ -455,9 +454,9 @@ async fn everything(options: &SessionOptions) {
     let directory =
         OpenParameters { options: create_options::DIRECTORY, disposition: CreateDisposition::Open, ..reading("all") };
     let root = session.open(&directory).await.unwrap().handle;
-    session.watch(root, 0x17, true).await.unwrap();
-    session.cancel_watch().await.unwrap();
-    let _ = session.changes().await;
+    smb2(&mut session).watch(root, 0x17, true).await.unwrap();
+    smb2(&mut session).cancel_watch().await.unwrap();
+    let _ = smb2(&mut session).changes().await;
     session.close(root).await.unwrap();
     session.remove_file(r"all\b").await.unwrap();
     session.remove_directory("all").await.unwrap();

@@ -2,8 +2,8 @@
 
 use super::{LocalSession, TRANSFER_MAX};
 use crate::file::{
-    ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, Moved, OpenParameters, OpenResult, ReadRetention,
-    SetInfo, TransferDirection, access, options,
+    ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, OpenParameters, OpenResult, ReadRetention, SetInfo,
+    access, options,
 };
 use crate::local::LocalCallDetails;
 use crate::{ClientError, limits};
@@ -128,30 +128,6 @@ impl LocalSession {
             at = at.saturating_add(length.into());
         }
         Ok(())
-    }
-
-    /// Reads or writes the ranges one after the other, because calls block.
-    pub async fn transfer_many(
-        &mut self,
-        handle: FileHandle,
-        ranges: &[FileRange],
-        _depth: u32,
-        direction: TransferDirection<'_>,
-    ) -> Result<Moved, ClientError> {
-        let mut moved = Moved { bytes: 0, outstanding: 1 };
-        for range in ranges {
-            match direction {
-                TransferDirection::Read => moved.bytes += self.skim(handle, range.offset, range.length).await?,
-                TransferDirection::Write(data) => {
-                    for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
-                        let data = data.get(..part.length as usize).unwrap_or_default();
-                        self.write(handle, part.offset, data).await?;
-                        moved.bytes += u64::from(part.length);
-                    }
-                }
-            }
-        }
-        Ok(moved)
     }
 
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {

@@ -2,10 +2,10 @@
 
 use super::LocalSession;
 use super::files::local;
-use crate::file::{CreateDisposition, FileHandle, Info, ListingEntry, OpenParameters, SetInfo, access, options};
+use crate::ClientError;
+use crate::file::{Info, ListingEntry, OpenParameters, access, options};
 use crate::limits::Listing;
 use crate::local::{LocalCallDetails, LocalRefusal};
-use crate::{ClientError, create_options};
 use cap_std::fs::DirEntry;
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::Smb2Command;
@@ -17,51 +17,16 @@ const DIRECTORY: u32 = 0x10;
 const NORMAL: u32 = 0x80;
 const REPARSE_POINT: u32 = 0x400;
 
-fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
-    OpenParameters { path, access, share: 7, disposition: CreateDisposition::Open, options, attributes: 0 }
-}
-
 impl LocalSession {
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
-        let handle = self.open(&existing(path, access::READ_ATTRIBUTES, 0)).await?.handle;
-        let result = self.query_file(handle, info).await.map(drop);
-        self.close_after(handle, result).await?;
-        Ok(&[])
+        let handle = self.open(&OpenParameters::existing(path, access::READ_ATTRIBUTES, 0)).await?.handle;
+        let queried = self.query_file(handle, info).await.map(drop);
+        let closed = self.close(handle).await;
+        queried.and(closed).map(|()| [].as_slice())
     }
 
     pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         self.query_path("", info).await
-    }
-
-    pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
-        let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
-        let handle = self.open(&existing(path, access::DELETE, options)).await?.handle;
-        self.close(handle).await
-    }
-
-    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
-        let handle = self.open(&existing(from, access::DELETE | access::READ_ATTRIBUTES, 0)).await?.handle;
-        let result = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;
-        self.close_after(handle, result).await
-    }
-
-    pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
-        let wanted = existing(path, access::READ_ATTRIBUTES, options::DIRECTORY);
-        let handle = self.open(&OpenParameters { disposition: CreateDisposition::Create, ..wanted }).await?.handle;
-        self.close(handle).await
-    }
-
-    pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
-        let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
-        let result = self.set_file(handle, SetInfo::Delete(true)).await;
-        self.close_after(handle, result).await
-    }
-
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
-        let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, create_options::NON_DIRECTORY);
-        let handle = self.open(&open).await?.handle;
-        let result = self.skim(handle, offset, length).await;
-        self.close_after(handle, result).await
     }
 
     /// Lists the entries that match the last part of the path, at most `most` of them unless it is 0.
@@ -76,7 +41,7 @@ impl LocalSession {
             entries.clear();
         }
         let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
-        let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::DIRECTORY);
+        let open = OpenParameters::existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::DIRECTORY);
         let handle = self.open(&open).await?.handle;
         let about = LocalCallDetails { subcommand: Some(Subcommand::Info(info)), ..LocalCallDetails::file(handle) };
         let path = local(path);
@@ -108,13 +73,8 @@ impl LocalSession {
             }
             Ok(count)
         });
-        self.close_after(handle, listed).await
-    }
-
-    async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, ClientError>) -> Result<T, ClientError> {
         let closed = self.close(handle).await;
-        let value = result?;
-        closed.map(|()| value)
+        listed.and_then(|count| closed.map(|()| count))
     }
 }
 

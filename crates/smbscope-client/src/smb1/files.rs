@@ -1,11 +1,10 @@
 //! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
 
+use super::super::ClientError;
 use super::super::file::{
-    ByteRangeLock, FileHandle, FileRange, Moved, OpenParameters, OpenResult, ReadRetention, TransferDirection, access,
-    options,
+    ByteRangeLock, FileHandle, FileRange, Moved, OpenParameters, OpenResult, ReadRetention, TransferDirection, options,
 };
 use super::super::limits::Allowance;
-use super::super::{ClientError, CreateDisposition};
 use super::connection::{PID, malformed};
 use super::{Smb1ClientSession, fid_of, rooted};
 use crate::sample::RequestDetails;
@@ -241,23 +240,6 @@ impl Smb1ClientSession {
             locks: &[],
         };
         self.connection.call(&unlock, about_lock(fid, offset, length)).await.map(drop)
-    }
-
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
-        let open = OpenParameters {
-            path,
-            access: access::READ_DATA | access::READ_ATTRIBUTES,
-            share: 7,
-            disposition: CreateDisposition::Open,
-            options: options::NON_DIRECTORY,
-            attributes: 0,
-        };
-        let handle = self.open(&open).await?.handle;
-        let read = self.skim(handle, offset, length).await;
-        match read {
-            Err(error) if error.is_fatal() => Err(error),
-            read => self.close(handle).await.and(read),
-        }
     }
 }
 

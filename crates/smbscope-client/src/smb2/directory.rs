@@ -1,6 +1,6 @@
 //! Directories: listings (MS-SMB2 3.2.4.17), and CHANGE_NOTIFY, which waits while other commands proceed (3.2.4.18).
 
-use crate::file::{CreateDisposition, Info, ListingEntry, OpenParameters, access, options};
+use crate::file::{Info, ListingEntry, OpenParameters, access, options};
 use crate::limits::Listing;
 use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
@@ -25,14 +25,8 @@ impl Smb2ClientSession {
     ) -> Result<usize, ClientError> {
         let listing = Listing::new(most, entries, self.connection.timeout);
         let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
-        let open = OpenParameters {
-            path,
-            access: access::READ_DATA | access::READ_ATTRIBUTES, // FILE_LIST_DIRECTORY is the bit of READ_DATA
-            share: 7,
-            disposition: CreateDisposition::Open,
-            options: options::DIRECTORY,
-            attributes: 0,
-        };
+        // FILE_LIST_DIRECTORY is the bit of READ_DATA.
+        let open = OpenParameters::existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::DIRECTORY);
         let handle = self.open(&open).await?.handle;
         let request = query_directory::Request {
             file: reference(handle)?,

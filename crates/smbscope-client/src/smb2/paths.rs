@@ -1,26 +1,18 @@
 //! Operations on paths: each is an open, the operation and a close, as a compound or not (MS-SMB2 3.2.4.1.4).
 
 use super::Smb2ClientSession;
-use super::connection::Chain;
+use super::connection::{Chain, ReceivedResponse};
 use super::files::{data_of, reference};
-use crate::file::{CreateDisposition, FileHandle, Info, OpenParameters, SetInfo, access, options};
+use crate::ClientError;
+use crate::file::{FileHandle, Info, OpenParameters, access, options};
 use crate::sample::RequestDetails;
-use crate::smb2::connection::ReceivedResponse;
-use crate::{ClientError, create_options};
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, close, query_info, read};
 
-/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
-const SHARE_ALL: u32 = 7;
-
-fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
-    OpenParameters { path, access, share: SHARE_ALL, disposition: CreateDisposition::Open, options, attributes: 0 }
-}
-
 impl Smb2ClientSession {
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
-        let open = existing(path, access::READ_ATTRIBUTES, 0);
+        let open = OpenParameters::existing(path, access::READ_ATTRIBUTES, 0);
         let about = RequestDetails::subcommand(Subcommand::Info(info));
         let query = self.query_request(FileReference::RELATED, info);
         if self.compounds(&query) {
@@ -49,61 +41,39 @@ impl Smb2ClientSession {
         let root = match self.root {
             Some(root) => root,
             None => {
-                let handle = self.open(&existing("", access::READ_ATTRIBUTES, options::DIRECTORY)).await?.handle;
+                let handle =
+                    self.open(&OpenParameters::existing("", access::READ_ATTRIBUTES, options::DIRECTORY)).await?.handle;
                 *self.root.insert(reference(handle)?)
             }
         };
         self.query(root, info).await
     }
 
-    pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
-        let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
-        let open = existing(path, access::DELETE, options);
-        if self.compound && self.connection.credits.affords(2) {
-            return self.open_close(&open).await;
+    /// Removes a file in one compound. Returns `None` if compounds are off or credits too few.
+    pub(crate) async fn compound_remove(&mut self, path: &str) -> Option<Result<(), ClientError>> {
+        if !self.compound || !self.connection.credits.affords(2) {
+            return None;
         }
-        let handle = self.open(&open).await?.handle;
-        self.close(handle).await
+        Some(self.open_close(&OpenParameters::deleting(path)).await)
     }
 
-    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
-        let open = existing(from, access::DELETE | access::READ_ATTRIBUTES, 0);
-        let handle = self.open(&open).await?.handle;
-        let result = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;
-        self.close_after(handle, result).await
-    }
-
-    pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
-        let open = OpenParameters {
-            disposition: CreateDisposition::Create,
-            attributes: 0x10, // FILE_ATTRIBUTE_DIRECTORY
-            ..existing(path, access::READ_ATTRIBUTES, options::DIRECTORY)
-        };
-        let handle = self.open(&open).await?.handle;
-        self.close(handle).await
-    }
-
-    /// Sets the disposition: with delete-on-close, servers don't report that a directory isn't empty.
-    pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
-        let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
-        let result = self.set_file(handle, SetInfo::Delete(true)).await;
-        self.close_after(handle, result).await
-    }
-
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
-        let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
+    /// Opens, reads and closes a file in one compound. Returns `None` if that takes more than the session can.
+    pub(crate) async fn compound_read(
+        &mut self,
+        path: &str,
+        offset: u64,
+        length: u32,
+    ) -> Option<Result<u64, ClientError>> {
         let request = read::Request::new(FileReference::RELATED, offset, length);
-        if length <= self.facts.max_read && self.compounds(&request) {
-            let about = RequestDetails { offset: Some(offset), length: Some(length), ..RequestDetails::default() };
-            return self
-                .in_compound(&open, &request, about, |session, reply| {
-                    data_of(&session.connection, reply, length).map(|data| data.len() as u64)
-                })
-                .await;
+        if length > self.facts.max_read || !self.compounds(&request) {
+            return None;
         }
-        let handle = self.open(&open).await?.handle;
-        let result = self.skim(handle, offset, length).await;
-        self.close_after(handle, result).await
+        let about = RequestDetails { offset: Some(offset), length: Some(length), ..RequestDetails::default() };
+        let open = OpenParameters::reading(path);
+        let read = self.in_compound(&open, &request, about, |session, reply| {
+            data_of(&session.connection, reply, length).map(|data| data.len() as u64)
+        });
+        Some(read.await)
     }
 
     /// Closes the file after an operation, unless the session is broken. The operation's error takes precedence.

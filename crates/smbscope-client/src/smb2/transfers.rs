@@ -5,7 +5,7 @@ use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
 use crate::smb2::connection::ReceivedResponse;
 use crate::smb2::files::{data_of, reference};
-use crate::{ClientError, FileHandle, FileRange, Moved, TransferDirection, WholeFile};
+use crate::{ClientError, FileHandle, FileRange, Moved, OpenParameters, TransferDirection, WholeFile};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{close, read, write};
 
@@ -168,7 +168,7 @@ impl Smb2ClientSession {
     async fn post_step(&mut self, file: &WholeFile, next: WholeFileStep) -> Result<u64, ClientError> {
         match next {
             WholeFileStep::Open => {
-                let open = file.open();
+                let open = OpenParameters::reading(&file.path);
                 let lease = self.caching(&open).context(open.path);
                 let request = self.create_request(&open, lease.as_slice());
                 self.connection.post(&request, RequestDetails::default()).await

@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use smbscope_client::{
-    Cipher, ClientSigningPolicy, CreateDisposition, Credentials, Encryption, OpenParameters, Secret, SessionOptions,
-    access, create_options,
+    Cipher, ClientSession, ClientSigningPolicy, CreateDisposition, Credentials, Encryption, OpenParameters, Secret,
+    SessionOptions, access, create_options, smb2,
 };
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
@@ -78,6 +78,14 @@ pub(crate) fn reading(path: &str) -> OpenParameters<'_> {
         access: access::READ_DATA | access::READ_ATTRIBUTES,
         disposition: CreateDisposition::Open,
         ..create(path)
+    }
+}
+
+/// Returns the session with the operations that only SMB2 has.
+pub(crate) fn smb2(session: &mut ClientSession) -> &mut smb2::Smb2ClientSession {
+    match session {
+        ClientSession::Smb2(session) => session,
+        other => panic!("{other:?} in place of an SMB2 session"),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::smb1::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_client::{
-    ByteRangeLock, ClientError, ClientSigningPolicy, CreateDisposition, OpenParameters, SessionOptions, SetInfo, smb1,
+    ByteRangeLock, ClientError, ClientSession, ClientSigningPolicy, CreateDisposition, OpenParameters, SessionOptions,
+    SetInfo, smb1,
 };
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{CommandGroup, Subcommand};
@@ -143,10 +144,12 @@ async fn what_was_written_is_on_the_disk_and_what_is_on_the_disk_is_read() {
     session.write(opened.handle, 5, b"").await.unwrap();
     assert_eq!(session.read(opened.handle, 0, 0).await.unwrap(), b"");
     session.close(opened.handle).await.unwrap();
+    let mut session = ClientSession::Smb1(Box::new(session));
     assert_eq!(session.open_read_close("a.dat", 10, 20).await.unwrap(), 20);
     assert_eq!(status(session.open_read_close("a.dat", 70_000, 20).await), Some(NtStatus::END_OF_FILE));
     // The file is closed even though the read failed.
-    assert_eq!(commands(&mut session).last(), Some(&Smb1Command::CLOSE));
+    let last = session.samples().last().unwrap().command;
+    assert_eq!(last, smbscope_model::Command::Smb1(Smb1Command::CLOSE));
 }
 
 #[tokio::test]
