@@ -6,12 +6,14 @@
 //! [`local`] performs the same operations on a local folder.
 
 pub mod auth;
+mod connection;
 mod control;
 pub mod crypto;
 mod error;
 mod file;
 mod limits;
 pub mod local;
+mod login;
 mod options;
 mod sample;
 mod session;

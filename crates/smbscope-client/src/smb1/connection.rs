@@ -202,7 +202,7 @@ impl Smb1Connection {
     ) -> Result<Smb1OutstandingRequest, ClientError> {
         self.under_way = Some(pending);
         match self.link.send(self.timeout).await {
-            Ok(sent) => (pending.sample.request_first, pending.sample.request_last) = (sent.first, sent.last),
+            Ok(sent) => (pending.sample.request_first, pending.sample.request_last) = (self.link.sent_from(), sent),
             Err(error) => return Err(self.broken(error, what)),
         }
         self.under_way = Some(pending);
@@ -242,10 +242,10 @@ impl Smb1Connection {
         let sample = self.sample(R::COMMAND, &header, RequestDetails { waits, ..RequestDetails::default() });
         match self.link.send(self.timeout).await {
             Ok(sent) => self.samples.push(Sample {
-                request_first: sent.first,
-                request_last: sent.last,
+                request_first: self.link.sent_from(),
+                request_last: sent,
                 outcome: ExchangeOutcome::NoResponseByDesign,
-                ..sample.abandoned(sent.last)
+                ..sample.abandoned(sent)
             }),
             Err(error) => return Err(self.broken(error, "sending a request")),
         }

@@ -1,31 +1,25 @@
-//! An SMB2 connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, charges credits, builds frames, and keeps samples.
+//! An SMB2 connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, charges credits, builds frames.
 //!
 //! [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`] send requests; several in a frame
-//! are a compound. `replies` waits for responses by message ID, and handles everything that arrives in between: interim
-//! responses, oplock and lease breaks, and responses to requests that nothing waits for.
+//! are a compound. `replies` decodes what arrives.
 
+use crate::connection::{ClientConnection, ReceivedResponse, ResponseConsumer};
 use crate::crypto::{Sealer, Signer};
 use crate::sample::{HeaderIds, RequestDetails};
 use crate::smb2::breaks::Breaks;
 use crate::smb2::credits::ClientCredits;
-use crate::transport::{FramedConnection, ReceiveTimes};
+use crate::transport::FramedConnection;
 use crate::{ClientError, Sample, SessionOptions};
-use smbscope_model::{Command, ExchangeOutcome};
+use smbscope_model::Command;
 use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
 use smbscope_wire::smb2::{self, Smb2Header, TransformHeader, flags};
 use smbscope_wire::status::NtStatus;
-use std::io;
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum ResponseConsumer {
-    #[default]
-    Caller,
-    Discarded,
-    Later,
-}
+pub(crate) type Smb2Connection = ClientConnection<Smb2Family>;
+pub(crate) type Smb2Reply = ReceivedResponse<Smb2Header>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chain {
@@ -33,66 +27,53 @@ pub(super) enum Chain {
     Related,
 }
 
-#[derive(Debug)]
-pub(super) struct Smb2OutstandingRequest {
-    pub(super) sample: Sample,
-    pub(super) consumer: ResponseConsumer,
+#[derive(Debug, Default)]
+pub(crate) struct Smb2RequestState {
     pub(super) credits_asked: u16,
     pub(super) async_id: Option<u64>,
     pub(super) interims: u32,
 }
 
 #[derive(Debug)]
-pub(super) struct Smb2Connection {
-    pub(super) link: FramedConnection,
-    pub(super) samples: Vec<Sample>,
+pub(crate) struct Smb2Family {
     pub(super) session_id: u64,
     pub(super) tree_id: u32,
     pub(super) protection: Protection,
     pub(super) credits: ClientCredits,
     pub(super) breaks: Breaks,
     pub(super) has_credit_charge: bool,
-    pub(super) timeout: Duration,
-    pub(super) pending: Vec<Smb2OutstandingRequest>,
-    pub(super) unasked: u32,
-    pub(super) kept: Vec<(Smb2Header, Vec<u8>)>,
-    plain: Vec<u8>,
-    last: Option<usize>,
-    before: usize,
-    pub(super) rest: Range<usize>,
-    pub(super) arrived: Option<ReceiveTimes>,
+    /// True if the last frame was encrypted.
     pub(super) sealed: bool,
+    /// Messages to encrypt.
+    plain: Vec<u8>,
+    /// Start of the last message in the outgoing frame.
+    last: Option<usize>,
+    /// Requests of the table that were sent before the outgoing frame.
+    before: usize,
 }
 
 impl Smb2Connection {
-    pub(super) async fn connect(options: &SessionOptions) -> Result<Smb2Connection, ClientError> {
-        Ok(Smb2Connection {
-            link: FramedConnection::connect(options).await?,
-            samples: Vec::with_capacity(16),
+    pub(super) async fn open(options: &SessionOptions) -> Result<Smb2Connection, ClientError> {
+        let dialect = Smb2Family {
             session_id: 0,
             tree_id: 0,
             protection: Protection::none(),
             credits: ClientCredits::new(options.credits),
             breaks: Breaks::default(),
             has_credit_charge: false,
-            timeout: options.timeout,
-            pending: Vec::with_capacity(8),
-            unasked: 0,
-            kept: Vec::new(),
+            sealed: false,
             plain: Vec::new(),
             last: None,
             before: 0,
-            rest: 0..0,
-            arrived: None,
-            sealed: false,
-        })
+        };
+        ClientConnection::connect(options, dialect).await
     }
 
     pub(super) async fn call<B: Smb2RequestMessage>(
         &mut self,
         body: &B,
         about: RequestDetails,
-    ) -> Result<ReceivedResponse, ClientError> {
+    ) -> Result<Smb2Reply, ClientError> {
         let id = self.post(body, about).await?;
         self.reply(id).await
     }
@@ -102,12 +83,12 @@ impl Smb2Connection {
         &mut self,
         tree_id: u32,
         body: &B,
-    ) -> Result<ReceivedResponse, ClientError> {
-        self.afford(self.credits.charge(body.payload().max(body.expected())).into()).await?;
+    ) -> Result<Smb2Reply, ClientError> {
+        self.afford(self.dialect.credits.charge(body.payload().max(body.expected())).into()).await?;
         self.begin();
-        let own = std::mem::replace(&mut self.tree_id, tree_id);
+        let own = std::mem::replace(&mut self.dialect.tree_id, tree_id);
         let id = self.add(body, RequestDetails::default(), Chain::Own);
-        self.tree_id = own;
+        self.dialect.tree_id = own;
         self.flush().await?;
         self.reply(id).await
     }
@@ -126,7 +107,7 @@ impl Smb2Connection {
         about: RequestDetails,
         consumer: ResponseConsumer,
     ) -> Result<u64, ClientError> {
-        let charge = self.credits.charge(body.payload().max(body.expected()));
+        let charge = self.dialect.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
         let id = self.add(body, about, Chain::Own);
@@ -144,20 +125,13 @@ impl Smb2Connection {
         self.call(body, about).await?.ok().map(drop)
     }
 
-    /// Sets the consumer of the response to the last request.
-    pub(super) fn answer_to(&mut self, consumer: ResponseConsumer) {
-        if let Some(last) = self.pending.last_mut() {
-            last.consumer = consumer;
-        }
-    }
-
     pub(super) async fn afford(&mut self, charge: u32) -> Result<(), ClientError> {
-        if self.credits.affords(charge) {
+        if self.dialect.credits.affords(charge) {
             return Ok(());
         }
         let deadline = Instant::now().checked_add(self.timeout);
-        while !self.credits.affords(charge) {
-            let Some(oldest) = self.pending.first() else {
+        while !self.dialect.credits.affords(charge) {
+            let Some(oldest) = self.outstanding.first() else {
                 return Err(ClientError::Protocol(format!(
                     "it grants too few credits for a request that costs {charge}"
                 )));
@@ -169,10 +143,10 @@ impl Smb2Connection {
     }
 
     pub(super) fn begin(&mut self) {
-        self.last = None;
-        self.before = self.pending.len();
-        match self.protection.mode {
-            ProtectionLevel::Sealed => self.plain.clear(),
+        self.dialect.last = None;
+        self.dialect.before = self.outstanding.len();
+        match self.dialect.protection.mode {
+            ProtectionLevel::Sealed => self.dialect.plain.clear(),
             _ => {
                 self.link.begin();
             }
@@ -180,10 +154,10 @@ impl Smb2Connection {
     }
 
     pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: RequestDetails, chain: Chain) -> u64 {
-        let charge = self.credits.charge(body.payload().max(body.expected()));
-        let (message_id, credits_asked) = self.credits.spend(charge);
+        let charge = self.dialect.credits.charge(body.payload().max(body.expected()));
+        let (message_id, credits_asked) = self.dialect.credits.spend(charge);
         let header = Smb2Header {
-            credit_charge: if self.has_credit_charge { charge } else { 0 },
+            credit_charge: if self.dialect.has_credit_charge { charge } else { 0 },
             credits: credits_asked,
             flags: if chain == Chain::Related { flags::RELATED_OPERATIONS } else { 0 },
             message_id,
@@ -194,27 +168,21 @@ impl Smb2Connection {
     }
 
     pub(super) async fn flush(&mut self) -> Result<(), ClientError> {
-        let out = match self.protection.mode {
-            ProtectionLevel::Sealed => &mut self.plain,
+        self.seal();
+        self.transmit(self.dialect.before).await
+    }
+
+    /// Completes the outgoing frame: signs its last message, or encrypts all of them.
+    fn seal(&mut self) {
+        let out = match self.dialect.protection.mode {
+            ProtectionLevel::Sealed => &mut self.dialect.plain,
             _ => self.link.outgoing(),
         };
-        finish_message(out, self.last, &self.protection);
-        if let (ProtectionLevel::Sealed, Some(sealer)) = (self.protection.mode, &mut self.protection.sealer) {
-            sealer.seal(self.session_id, &self.plain, self.link.begin());
-        }
-        let result = self.link.send(self.timeout).await;
-        let first = self.link.sent_from();
-        let last = result.as_ref().map_or(first, |sent| sent.last);
-        for pending in self.pending.iter_mut().skip(self.before) {
-            (pending.sample.request_first, pending.sample.request_last) = (first, last);
-        }
-        match result {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                let id = self.pending.get(self.before).map_or(0, |pending| pending.sample.message_id);
-                Err(self.silent(id))
-            }
-            Err(error) => Err(self.lost("sending", error)),
+        finish_message(out, self.dialect.last, &self.dialect.protection);
+        if let (ProtectionLevel::Sealed, Some(sealer)) =
+            (self.dialect.protection.mode, &mut self.dialect.protection.sealer)
+        {
+            sealer.seal(self.dialect.session_id, &self.dialect.plain, self.link.begin());
         }
     }
 
@@ -224,10 +192,8 @@ impl Smb2Connection {
 
     /// Cancels a request (MS-SMB2 3.2.4.24). The server may still respond to it.
     pub(super) async fn cancel(&mut self, id: u64) -> Result<(), ClientError> {
-        let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
-            return Ok(());
-        };
-        let async_id = pending.async_id;
+        let Some(request) = self.request(id) else { return Ok(()) };
+        let async_id = request.state.async_id;
         self.begin();
         let mut header = self.header(smb2::Smb2Command::CANCEL);
         header.message_id = id;
@@ -236,17 +202,16 @@ impl Smb2Connection {
             header.flags = flags::ASYNC_COMMAND;
         }
         self.append(header, &plain::Cancel {}, RequestDetails::default(), 0);
-        let sent = self.flush().await;
-        // CANCEL itself has no response.
-        if let Some(mut cancel) = self.pending.pop() {
-            cancel.sample.outcome = ExchangeOutcome::NoResponseByDesign;
-            self.samples.push(cancel.sample);
-        }
-        sent
+        self.seal();
+        self.transmit_one_way().await
     }
 
     fn header(&self, command: smb2::Smb2Command) -> Smb2Header {
-        Smb2Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Smb2Header::new(command) }
+        Smb2Header {
+            tree_id: Some(self.dialect.tree_id),
+            session_id: Some(self.dialect.session_id),
+            ..Smb2Header::new(command)
+        }
     }
 
     fn append<B: Smb2RequestMessage>(
@@ -257,20 +222,20 @@ impl Smb2Connection {
         credits_asked: u16,
     ) {
         let unknown = self.link.sent_from();
-        let mode = self.protection.mode;
+        let mode = self.dialect.protection.mode;
         let (out, first) = match mode {
-            ProtectionLevel::Sealed => (&mut self.plain, 0),
+            ProtectionLevel::Sealed => (&mut self.dialect.plain, 0),
             _ => (self.link.outgoing(), FramedConnection::START),
         };
-        let compounded = self.last.is_some();
-        if let Some(last) = self.last {
+        let compounded = self.dialect.last.is_some();
+        if let Some(last) = self.dialect.last {
             // Members of a compound start at multiples of eight (2.2.1.2).
             let length = out.len() - first;
             out.resize(first + length.next_multiple_of(8), 0);
             let next_command = (out.len() - last) as u32;
             next_command.set(out, last + Smb2Header::NEXT_COMMAND);
-            finish_message(out, Some(last), &self.protection);
-            if let Some(before) = self.pending.last_mut() {
+            finish_message(out, Some(last), &self.dialect.protection);
+            if let Some(before) = self.outstanding.last_mut() {
                 before.sample.compounded = true;
                 before.sample.request_bytes = next_command;
             }
@@ -281,8 +246,9 @@ impl Smb2Connection {
         let start = out.len();
         header.emit(out);
         body.emit(out);
-        self.last = Some(start);
-        let ids = HeaderIds { message: header.message_id, session: self.session_id, tree: self.tree_id };
+        self.dialect.last = Some(start);
+        let ids =
+            HeaderIds { message: header.message_id, session: self.dialect.session_id, tree: self.dialect.tree_id };
         let sample = Sample {
             request_bytes: (out.len() - start) as u32,
             compounded,
@@ -290,13 +256,7 @@ impl Smb2Connection {
             encrypted: mode == ProtectionLevel::Sealed,
             ..Sample::new(Command::Smb2(header.command), about, ids, unknown)
         };
-        self.pending.push(Smb2OutstandingRequest {
-            sample,
-            consumer: ResponseConsumer::Caller,
-            credits_asked,
-            async_id: None,
-            interims: 0,
-        });
+        self.expect(sample, Smb2RequestState { credits_asked, ..Smb2RequestState::default() });
     }
 }
 
@@ -306,25 +266,7 @@ fn finish_message(out: &mut [u8], start: Option<usize>, protection: &Protection)
     }
 }
 
-/// A response. Its bytes are available until the next frame.
-#[derive(Debug, Clone)]
-pub(super) struct ReceivedResponse {
-    pub(super) header: Smb2Header,
-    pub(super) range: Range<usize>,
-}
-
-impl ReceivedResponse {
-    pub(super) fn status(&self) -> NtStatus {
-        self.header.status
-    }
-
-    pub(super) fn ok(self) -> Result<ReceivedResponse, ClientError> {
-        match self.status().is_error() {
-            true => Err(ClientError::Status { command: Command::Smb2(self.header.command), status: self.status() }),
-            false => Ok(self),
-        }
-    }
-
+impl Smb2Reply {
     pub(super) fn malformed(&self) -> ClientError {
         ClientError::Protocol(format!("its answer to {} is cut off or malformed", self.header.command))
     }

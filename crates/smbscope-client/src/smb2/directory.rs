@@ -1,13 +1,14 @@
 //! Directories: listings (MS-SMB2 3.2.4.17), and CHANGE_NOTIFY, which waits while other commands proceed (3.2.4.18).
 
+use crate::connection::ResponseConsumer;
 use crate::file::{Info, ListingEntry, OpenParameters, access, options};
 use crate::limits::Listing;
 use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
-use crate::smb2::connection::{ResponseConsumer, Smb2Connection};
+use crate::smb2::connection::Smb2Connection;
 use crate::smb2::files::reference;
 use crate::{ClientError, FileHandle};
-use smbscope_model::{Command, Subcommand};
+use smbscope_model::Subcommand;
 use smbscope_wire::fscc::FileNotifyInformation;
 use smbscope_wire::smb2::messages::change_notify;
 use smbscope_wire::smb2::messages::query_directory::{self, flags};
@@ -63,7 +64,7 @@ async fn list(
     let about = RequestDetails::file(request.file).with(Subcommand::Info(request.level()));
     while listing.wanted > 0 {
         let reply = connection.call(&request, about).await?.ok()?;
-        if reply.status() == NtStatus::NO_MORE_FILES {
+        if reply.status == NtStatus::NO_MORE_FILES {
             break;
         }
         let response = query_directory::Response::parse(connection.message(&reply));
@@ -99,17 +100,14 @@ impl Smb2ClientSession {
         let Some(id) = self.watch else {
             return Err(ClientError::Unsupported("nothing is watched".to_owned()));
         };
-        let Some((header, message)) = self.connection.kept_reply(id, None).await? else { return Ok(Vec::new()) };
+        let (reply, message) = self.connection.kept_reply(id).await?;
         self.watch = None;
-        match header.status {
-            NtStatus::NOTIFY_ENUM_DIR => Ok(Vec::new()),
-            status if status.is_error() => Err(ClientError::Status { command: Command::Smb2(header.command), status }),
-            _ => {
-                let response = change_notify::Response::parse(&message);
-                let malformed = || ClientError::Protocol("its answer to CHANGE_NOTIFY is cut off".to_owned());
-                Ok(response.ok_or_else(malformed)?.changes().collect())
-            }
+        if reply.status == NtStatus::NOTIFY_ENUM_DIR {
+            return Ok(Vec::new());
         }
+        let reply = reply.ok()?;
+        let response = change_notify::Response::parse(&message).ok_or_else(|| reply.malformed())?;
+        Ok(response.changes().collect())
     }
 
     /// Cancels the watch. [`Self::changes`] then returns STATUS_CANCELLED, or earlier changes.

@@ -3,7 +3,7 @@
 use crate::file::{ByteRangeLock, Info, OpenParameters, OpenResult, ReadRetention, SetInfo, options};
 use crate::limits::Allowance;
 use crate::sample::RequestDetails;
-use crate::smb2::connection::{ReceivedResponse, Smb2Connection};
+use crate::smb2::connection::{Smb2Connection, Smb2Reply};
 use crate::smb2::credits::BYTES_PER_CREDIT;
 use crate::smb2::{SessionOrigin, Smb2ClientSession, negotiate};
 use crate::{ClientError, FileHandle, FsctlProfile, access};
@@ -32,7 +32,7 @@ impl Smb2ClientSession {
 
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
-        self.connection.breaks.closed(file);
+        self.connection.dialect.breaks.closed(file);
         self.connection.run(&close::Request { flags: 0, file }, RequestDetails::file(file)).await
     }
 
@@ -90,7 +90,7 @@ impl Smb2ClientSession {
                 break;
             }
             let reply = self.connection.any_reply().await?;
-            let Some(index) = ids.iter().position(|id| *id == reply.header.message_id) else { continue };
+            let Some(index) = ids.iter().position(|id| *id == reply.id) else { continue };
             answered += 1;
             let result = reply.ok().and_then(|reply| self.written(&reply, request(index).data.len()));
             failed = failed.or(result.err());
@@ -169,7 +169,7 @@ impl Smb2ClientSession {
         if is_for_data { self.caching } else { super::RequestedCaching::None }
     }
 
-    pub(super) fn opened(&mut self, reply: &ReceivedResponse) -> Result<OpenResult, ClientError> {
+    pub(super) fn opened(&mut self, reply: &Smb2Reply) -> Result<OpenResult, ClientError> {
         let message = self.connection.message(reply);
         let response = create::Response::parse(message).ok_or_else(|| reply.malformed())?;
         let opened = OpenResult {
@@ -179,7 +179,7 @@ impl Smb2ClientSession {
             action: response.create_action,
         };
         let (file, oplock_level) = (response.file, response.oplock_level);
-        self.connection.breaks.opened(file, oplock_level);
+        self.connection.dialect.breaks.opened(file, oplock_level);
         Ok(opened)
     }
 
@@ -230,10 +230,10 @@ impl Smb2ClientSession {
             }
             let reply = self.connection.any_reply().await?;
             // Search from the end, where the outstanding ones are.
-            let Some(index) = ids.iter().rposition(|id| *id == reply.header.message_id) else { continue };
+            let Some(index) = ids.iter().rposition(|id| *id == reply.id) else { continue };
             answered += 1;
             let start = index as u32 * part;
-            if reply.status() == NtStatus::END_OF_FILE && index > 0 {
+            if reply.status == NtStatus::END_OF_FILE && index > 0 {
                 end = end.min(start);
                 continue;
             }
@@ -261,22 +261,22 @@ impl Smb2ClientSession {
     }
 
     pub(super) fn largest(&self, allowed: u32) -> u32 {
-        u32::try_from(self.connection.credits.largest()).unwrap_or(u32::MAX).min(allowed)
+        u32::try_from(self.connection.dialect.credits.largest()).unwrap_or(u32::MAX).min(allowed)
     }
 
     /// Half of the size that the credits pay for, so that one part is outstanding while another is answered.
     fn part(&self, allowed: u32) -> u32 {
-        let half = self.connection.credits.largest() / 2 / BYTES_PER_CREDIT * BYTES_PER_CREDIT;
+        let half = self.connection.dialect.credits.largest() / 2 / BYTES_PER_CREDIT * BYTES_PER_CREDIT;
         u32::try_from(half.max(BYTES_PER_CREDIT)).unwrap_or(u32::MAX).min(allowed)
     }
 
     /// Returns true if another part can be sent now. The first one always can, because it waits for credits.
     pub(super) fn has_room(&self, part: usize, under_way: usize) -> bool {
-        let credits = &self.connection.credits;
+        let credits = &self.connection.dialect.credits;
         under_way == 0 || credits.affords(credits.charge(part).into())
     }
 
-    pub(super) fn written(&self, reply: &ReceivedResponse, length: usize) -> Result<(), ClientError> {
+    pub(super) fn written(&self, reply: &Smb2Reply, length: usize) -> Result<(), ClientError> {
         let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
         if response.count as usize == length {
             return Ok(());
@@ -295,7 +295,7 @@ impl Smb2ClientSession {
 /// Returns the data of a READ response. Fails if it exceeds the request, because it would count as throughput.
 pub(super) fn data_of<'a>(
     connection: &'a Smb2Connection,
-    reply: &ReceivedResponse,
+    reply: &Smb2Reply,
     asked: u32,
 ) -> Result<&'a [u8], ClientError> {
     let message = connection.message(reply);
@@ -351,7 +351,7 @@ impl Smb2ClientSession {
     pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
         let SessionOrigin { options, negotiated } = &*self.origin;
         if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {
-            if self.connection.protection.signer.is_none() {
+            if self.connection.dialect.protection.signer.is_none() {
                 return Err(ClientError::Unsupported(format!(
                     "{} is signed, and a guest has no key for it",
                     control.code
@@ -371,13 +371,13 @@ impl Smb2ClientSession {
         file: FileReference,
         input: &[u8],
         max_output: u32,
-    ) -> Result<ReceivedResponse, ClientError> {
+    ) -> Result<Smb2Reply, ClientError> {
         let about = if file == FileReference::NONE { RequestDetails::default() } else { RequestDetails::file(file) };
         let about = about.with(Subcommand::Fsctl(code));
         self.connection.call(&ioctl::Request::new(code, file, input, max_output), about).await?.ok()
     }
 
-    fn output(&self, reply: &ReceivedResponse) -> Result<&[u8], ClientError> {
+    fn output(&self, reply: &Smb2Reply) -> Result<&[u8], ClientError> {
         let response = ioctl::Response::parse(self.connection.message(reply));
         response.map(|response| response.output).ok_or_else(|| reply.malformed())
     }

@@ -55,7 +55,7 @@ struct SessionOrigin {
 
 impl Smb2ClientSession {
     pub async fn connect(options: &SessionOptions) -> Result<Smb2ClientSession, ClientError> {
-        let mut connection = Smb2Connection::connect(options).await?;
+        let mut connection = Smb2Connection::open(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, None).await?;
         let established = setup::session(&mut connection, &negotiated, options).await?;
         setup::tree(&mut connection, &negotiated, options).await?;
@@ -86,12 +86,11 @@ impl Smb2ClientSession {
     }
 
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
-        while self.connection.serve_one(Some(until)).await? {}
-        Ok(())
+        self.connection.rest(until).await
     }
 
     pub(super) async fn disturbed(&self) -> io::Result<()> {
-        if self.connection.has_rest() { Ok(()) } else { self.connection.link.disturbed().await }
+        self.connection.disturbed().await
     }
 
     pub async fn echo(&mut self) -> Result<(), ClientError> {
@@ -121,16 +120,16 @@ impl Smb2ClientSession {
             self.close(root.into()).await?;
         }
         self.connection.run(&plain::TreeDisconnect {}, RequestDetails::default()).await?;
-        self.connection.tree_id = 0;
+        self.connection.dialect.tree_id = 0;
         self.connection.run(&plain::Logoff {}, RequestDetails::default()).await?;
-        self.connection.session_id = 0;
+        self.connection.dialect.session_id = 0;
         self.connection.link.close().await;
         Ok(())
     }
 }
 
 fn facts(connection: &Smb2Connection, negotiated: &Smb2NegotiateResult, guest: bool) -> SessionParameters {
-    let mode = connection.protection.mode;
+    let mode = connection.dialect.protection.mode;
     let signing: Option<SigningAlgorithm> = (mode == ProtectionLevel::Signed).then_some(negotiated.signing_algorithm);
     SessionParameters {
         local: connection.link.local(),

@@ -1,6 +1,6 @@
 //! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once there are keys (3.2.5.5).
 
-use super::connection::{ReceivedResponse, Smb2Connection};
+use super::connection::{Smb2Connection, Smb2Reply};
 use crate::crypto::PreauthHash;
 use crate::limits::TRANSFER_MIN;
 use crate::sample::RequestDetails;
@@ -96,8 +96,8 @@ pub(super) async fn negotiate(
     let (reply, preauth) = exchange(connection, options, &client).await?;
     let response = Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?;
     let negotiated = accept(&response, options, &client, preauth)?;
-    connection.has_credit_charge = negotiated.dialect >= 0x0210;
-    connection.credits.multi = has_multi_credit(negotiated.dialect, negotiated.capabilities);
+    connection.dialect.has_credit_charge = negotiated.dialect >= 0x0210;
+    connection.dialect.credits.multi = has_multi_credit(negotiated.dialect, negotiated.capabilities);
     Ok(negotiated)
 }
 
@@ -105,15 +105,15 @@ async fn exchange(
     connection: &mut Smb2Connection,
     options: &SessionOptions,
     client: &Smb2ClientParameters,
-) -> Result<(ReceivedResponse, PreauthHash), ClientError> {
+) -> Result<(Smb2Reply, PreauthHash), ClientError> {
     let reply = send(connection, options, client).await?;
     let mut preauth = PreauthHash::new();
     preauth.update(connection.sent());
     preauth.update(connection.message(&reply));
-    if reply.status().is_error() {
+    if reply.status.is_error() {
         return Err(ClientError::Refused {
             what: format!("dialect {} with {}", options.dialect, options.address),
-            status: reply.status(),
+            status: reply.status,
             hint: "the server does not support this dialect; try another with --dialect",
         });
     }
@@ -124,7 +124,7 @@ async fn send(
     connection: &mut Smb2Connection,
     options: &SessionOptions,
     client: &Smb2ClientParameters,
-) -> Result<ReceivedResponse, ClientError> {
+) -> Result<Smb2Reply, ClientError> {
     let offer = Offer {
         salt: &random::<32>()?,
         ciphers: &ids(&CIPHERS, wanted_cipher(options)),
@@ -247,7 +247,7 @@ pub(super) async fn validate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
 ) -> Result<(), ClientError> {
-    if !matches!(negotiated.dialect, 0x0300 | 0x0302) || connection.protection.signer.is_none() {
+    if !matches!(negotiated.dialect, 0x0300 | 0x0302) || connection.dialect.protection.signer.is_none() {
         return Ok(());
     }
     let request = validate_negotiate::ValidateNegotiateRequest {
@@ -263,14 +263,14 @@ pub(super) async fn validate(
     let ioctl = ioctl::Request::new(code, FileReference::NONE, &input, max_output);
     let about = RequestDetails::subcommand(Subcommand::Fsctl(code));
     // 3.2.5.5: signed even if nothing else is.
-    let mode = connection.protection.mode;
+    let mode = connection.dialect.protection.mode;
     if mode == ProtectionLevel::Plain {
-        connection.protection.mode = ProtectionLevel::Signed;
+        connection.dialect.protection.mode = ProtectionLevel::Signed;
     }
     let reply = connection.call(&ioctl, about).await;
-    connection.protection.mode = mode;
+    connection.dialect.protection.mode = mode;
     let reply = reply?;
-    if reply.status().is_error() {
+    if reply.status.is_error() {
         // A server that doesn't know the code says so in a signed response, which proves as much.
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Operations on paths: each is an open, the operation and a close, as a compound or not (MS-SMB2 3.2.4.1.4).
 
 use super::Smb2ClientSession;
-use super::connection::{Chain, ReceivedResponse};
+use super::connection::{Chain, Smb2Reply};
 use super::files::{data_of, reference};
 use crate::ClientError;
 use crate::file::{FileHandle, Info, OpenParameters, access, options};
@@ -51,7 +51,7 @@ impl Smb2ClientSession {
 
     /// Removes a file in one compound. Returns `None` if compounds are off or credits too few.
     pub(crate) async fn compound_remove(&mut self, path: &str) -> Option<Result<(), ClientError>> {
-        if !self.compound || !self.connection.credits.affords(2) {
+        if !self.compound || !self.connection.dialect.credits.affords(2) {
             return None;
         }
         Some(self.open_close(&OpenParameters::deleting(path)).await)
@@ -91,7 +91,7 @@ impl Smb2ClientSession {
     }
 
     fn compounds<B: Smb2RequestMessage>(&self, request: &B) -> bool {
-        let credits = &self.connection.credits;
+        let credits = &self.connection.dialect.credits;
         let charge = credits.charge(request.payload().max(request.expected()));
         self.compound && credits.affords(2 + u32::from(charge))
     }
@@ -102,7 +102,7 @@ impl Smb2ClientSession {
         open: &OpenParameters<'_>,
         request: &B,
         about: RequestDetails,
-        take: impl FnOnce(&mut Smb2ClientSession, &ReceivedResponse) -> Result<T, ClientError>,
+        take: impl FnOnce(&mut Smb2ClientSession, &Smb2Reply) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
         let lease = self.caching(open).context(open.path);
         let create = self.create_request(open, lease.as_slice());

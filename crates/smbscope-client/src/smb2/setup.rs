@@ -1,20 +1,18 @@
 //! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), the protection that follows from
 //! them, and further channels of a session (SMB 3 multichannel, 3.2.4.20.6).
 
-use crate::auth::Authenticator;
 use crate::control::TreeConnectTarget;
 use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
+use crate::login::{self, SetupAnswer, check_keyless, must_sign, refused_tree};
 use crate::sample::RequestDetails;
-use crate::smb2::connection::{Protection, ProtectionLevel, ReceivedResponse, Smb2Connection};
+use crate::smb2::connection::{Protection, ProtectionLevel, Smb2Connection, Smb2Reply};
 use crate::smb2::negotiate::{self, Smb2NegotiateResult};
 use crate::smb2::{SessionOrigin, Smb2ClientSession, setup};
-use crate::{Cipher, ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions};
+use crate::{Cipher, ClientError, Encryption, SessionOptions};
 use smbscope_model::Command;
 use smbscope_wire::smb2::messages::{session_setup, tree_connect};
 use smbscope_wire::smb2::{self, Smb2Header};
 use smbscope_wire::status::NtStatus;
-
-const MOST_LEGS: u32 = 8;
 
 #[derive(Debug)]
 pub(super) struct Established {
@@ -39,11 +37,11 @@ pub(super) async fn session(
                 negotiated.cipher.and_then(|cipher| Sealer::new(cipher, &keys.encryption, &keys.decryption));
             protection.signer = Some(signer);
         }
-        None => refuse_guest(options)?,
+        None => check_keyless(options, false)?,
     }
     let server_encrypts = leg.session_flags & session_setup::Response::ENCRYPT_DATA != 0;
     protection.mode = mode(&protection, server_encrypts, negotiated, options)?;
-    connection.protection = protection;
+    connection.dialect.protection = protection;
     Ok(Established { keys })
 }
 
@@ -58,10 +56,10 @@ pub(super) async fn bind(
     channel: u8,
 ) -> Result<(), ClientError> {
     let session_signer = Signer::new(negotiated.signing_algorithm, &session_keys.signing);
-    connection.session_id = session_id;
-    connection.protection.signer = Some(session_signer);
-    connection.protection.mode = ProtectionLevel::Signed;
-    connection.protection.checked_later = true;
+    connection.dialect.session_id = session_id;
+    connection.dialect.protection.signer = Some(session_signer);
+    connection.dialect.protection.mode = ProtectionLevel::Signed;
+    connection.dialect.protection.checked_later = true;
     let leg = authenticate(connection, negotiated, options, SetupSession::OfAnotherConnection(session_id)).await?;
     let keys = leg.keys.ok_or_else(|| {
         ClientError::Unsupported("another channel needs a session of a user with a password".to_owned())
@@ -76,7 +74,7 @@ pub(super) async fn bind(
         .cipher
         .and_then(|cipher| Sealer::new(cipher, &session_keys.encryption, &session_keys.decryption))
         .map(|sealer| sealer.of_channel(channel));
-    connection.protection =
+    connection.dialect.protection =
         Protection { signer: Some(signer), sealer, mode: ProtectionLevel::Signed, checked_later: false };
     Ok(())
 }
@@ -87,7 +85,7 @@ pub(super) async fn reauthenticate(
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
 ) -> Result<(), ClientError> {
-    let session_id = connection.session_id;
+    let session_id = connection.dialect.session_id;
     authenticate(connection, negotiated, options, SetupSession::OfThisConnection(session_id)).await.map(drop)
 }
 
@@ -99,7 +97,7 @@ enum SetupSession {
 }
 
 struct LastLeg {
-    reply: ReceivedResponse,
+    reply: Smb2Reply,
     session_flags: u16,
     keys: Option<SessionKeys>,
 }
@@ -115,40 +113,34 @@ async fn authenticate(
         SetupSession::OfAnotherConnection(id) => (Some(id), session_setup::Request::BINDING),
         SetupSession::OfThisConnection(id) => (Some(id), 0),
     };
-    let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut preauth = negotiated.preauth.clone();
-    let mut token = authenticator.first();
-    let mut legs = 0;
-    let reply = loop {
-        legs += 1;
-        if legs > MOST_LEGS {
-            return Err(ClientError::Protocol(format!("an authentication of more than {MOST_LEGS} steps")));
-        }
+    let set_up = async |token: &[u8]| {
         let request = session_setup::Request {
             flags,
             security_mode: negotiated.client_security_mode as u8,
             capabilities: 0,
             previous_session_id: 0,
-            token: &token,
+            token,
         };
         let reply = connection.call(&request, RequestDetails::default()).await?;
         preauth.update(connection.sent());
-        connection.session_id = known.or(reply.header.session_id).unwrap_or(0);
-        match reply.status() {
-            NtStatus::MORE_PROCESSING_REQUIRED => {
-                let message = connection.message(&reply);
-                preauth.update(message);
-                let response = session_setup::Response::parse(message).ok_or_else(|| reply.malformed())?;
-                token = authenticator.next(response.token)?;
-            }
-            NtStatus::SUCCESS => break reply,
-            status => return Err(refused(status, options)),
+        connection.dialect.session_id = known.or(reply.header.session_id).unwrap_or(0);
+        let is_interim = reply.status == NtStatus::MORE_PROCESSING_REQUIRED;
+        if !is_interim && reply.status != NtStatus::SUCCESS {
+            return Err(ClientError::Status { command: reply.command, status: reply.status });
         }
+        let message = connection.message(&reply);
+        if is_interim {
+            preauth.update(message);
+        }
+        let response = session_setup::Response::parse(message).ok_or_else(|| reply.malformed())?;
+        let (token, session_flags) = (response.token.to_vec(), response.session_flags);
+        Ok(SetupAnswer { is_interim, token, reply: (reply, session_flags) })
     };
-    let response = session_setup::Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?;
-    authenticator.finish(response.token)?;
-    let session_flags = response.session_flags;
+    let (mut authenticator, last) = login::authenticate(options, set_up).await?;
+    authenticator.finish(&last.token)?;
     let keys = authenticator.full_session_key().map(|key| session_keys(key, negotiated, &preauth));
+    let (reply, session_flags) = last.reply;
     Ok(LastLeg { reply, session_flags, keys })
 }
 
@@ -156,15 +148,15 @@ pub(super) async fn call_tree(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     path: &str,
-) -> Result<ReceivedResponse, ClientError> {
+) -> Result<Smb2Reply, ClientError> {
     let request = tree_connect::Request { path: path.into() };
     // 3.2.4.1.1: 3.1.1 always signs it, which protects the messages before it from tampering.
-    let mode = connection.protection.mode;
-    if negotiated.is_3_1_1() && mode == ProtectionLevel::Plain && connection.protection.signer.is_some() {
-        connection.protection.mode = ProtectionLevel::Signed;
+    let mode = connection.dialect.protection.mode;
+    if negotiated.is_3_1_1() && mode == ProtectionLevel::Plain && connection.dialect.protection.signer.is_some() {
+        connection.dialect.protection.mode = ProtectionLevel::Signed;
     }
     let reply = connection.call_in_tree(0, &request).await;
-    connection.protection.mode = mode;
+    connection.dialect.protection.mode = mode;
     reply
 }
 
@@ -174,27 +166,15 @@ pub(super) async fn tree(
     options: &SessionOptions,
 ) -> Result<(), ClientError> {
     let reply = call_tree(connection, negotiated, &TreeConnectTarget::Own.path(&options.host, &options.share)).await?;
-    if reply.status().is_error() {
-        return Err(ClientError::Refused {
-            what: format!(r"share \\{}\{}", options.host, options.share),
-            status: reply.status(),
-            hint: match reply.status() {
-                NtStatus::BAD_NETWORK_NAME => "the server has no share of this name",
-                NtStatus::ACCESS_DENIED => {
-                    "access is denied, or the share requires encryption, which needs SMB 3 and a user with a password"
-                }
-                _ => "see the server's log",
-            },
-        });
-    }
-    connection.tree_id = reply.header.tree_id.unwrap_or(0);
+    let reply = reply.ok().map_err(|error| refused_tree(error, options))?;
+    connection.dialect.tree_id = reply.header.tree_id.unwrap_or(0);
     let response = tree_connect::Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?;
     if response.encrypts_data() {
-        if connection.protection.sealer.is_none() {
+        if connection.dialect.protection.sealer.is_none() {
             let reason = "the share requires encryption, which needs SMB 3 and a user with a password";
             return Err(ClientError::Unsupported(reason.to_owned()));
         }
-        connection.protection.mode = ProtectionLevel::Sealed;
+        connection.dialect.protection.mode = ProtectionLevel::Sealed;
     }
     Ok(())
 }
@@ -209,7 +189,7 @@ fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &
 
 /// Verifies the last response with the new key (3.2.5.3.1). 3.1.1 requires it: it proves the hash of earlier messages.
 fn check_last_leg(
-    reply: &ReceivedResponse,
+    reply: &Smb2Reply,
     message: &[u8],
     signer: &Signer,
     negotiated: &Smb2NegotiateResult,
@@ -223,21 +203,6 @@ fn check_last_leg(
         return Err(ClientError::Tampered { command, what: "signature, namely none" });
     }
     Ok(())
-}
-
-fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
-    let what = match (options.signing, options.encryption) {
-        (_, Encryption::Required(_)) => "encryption",
-        (ClientSigningPolicy::Required, _) => "signing",
-        _ => return Ok(()),
-    };
-    let who = match options.credentials {
-        Credentials::Anonymous => "an anonymous session",
-        _ => "a guest",
-    };
-    Err(ClientError::Unsupported(format!(
-        "{what} is required, and {who} has no key for it; use a user with a password"
-    )))
 }
 
 fn mode(
@@ -257,33 +222,8 @@ fn mode(
             }
         };
     }
-    match (options.signing, negotiated.server_requires_signing()) {
-        (ClientSigningPolicy::Required, _) | (ClientSigningPolicy::On, true) => Ok(ProtectionLevel::Signed),
-        (ClientSigningPolicy::On, false) | (ClientSigningPolicy::Off, false) => Ok(ProtectionLevel::Plain),
-        (ClientSigningPolicy::Off, true) => {
-            Err(ClientError::Unsupported("the server requires signing; use --signing on or required".to_owned()))
-        }
-    }
-}
-
-fn refused(status: NtStatus, options: &SessionOptions) -> ClientError {
-    let who = match &options.credentials {
-        Credentials::Anonymous => "an anonymous session".to_owned(),
-        Credentials::Guest => "a session as guest".to_owned(),
-        Credentials::Ntlm { user, .. } => format!("the session of {user}"),
-        Credentials::Kerberos => "a session with Kerberos".to_owned(),
-    };
-    let hint = match status {
-        NtStatus::LOGON_FAILURE => "the user name or the password is wrong, or guests are not allowed",
-        NtStatus::ACCESS_DENIED => "the server rejects this user",
-        NtStatus::ACCOUNT_DISABLED | NtStatus::ACCOUNT_LOCKED_OUT | NtStatus::ACCOUNT_RESTRICTION => {
-            "the account cannot be used now; see the server's policy"
-        }
-        NtStatus::PASSWORD_EXPIRED | NtStatus::PASSWORD_MUST_CHANGE => "the password must be changed first",
-        NtStatus::REQUEST_NOT_ACCEPTED | NtStatus::INSUFFICIENT_RESOURCES => "the server has too many sessions",
-        _ => "see the server's log",
-    };
-    ClientError::Refused { what: format!("{who} on {}", options.address), status, hint }
+    let signs = must_sign(options, negotiated.server_requires_signing(), true)?;
+    Ok(if signs { ProtectionLevel::Signed } else { ProtectionLevel::Plain })
 }
 
 #[derive(Debug)]
@@ -324,17 +264,17 @@ impl Smb2ClientSession {
         let (Some(keys), Some(count)) = (&self.channels.keys, self.channels.count.checked_add(1)) else {
             return Err(unsupported("channels need a session of a user with a password, and 255 is the maximum"));
         };
-        let mut connection = Smb2Connection::connect(options).await?;
+        let mut connection = Smb2Connection::open(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, Some(self.channels.client_guid)).await?;
         let same = negotiated.dialect == self.channels.dialect && negotiated.cipher == self.channels.cipher;
         if !same {
             return Err(unsupported("another channel must have the dialect and the cipher of the first one"));
         }
-        let (session_id, channel) = (self.connection.session_id, self.channels.count);
+        let (session_id, channel) = (self.connection.dialect.session_id, self.channels.count);
         setup::bind(&mut connection, &negotiated, options, session_id, keys, channel).await?;
         self.channels.count = count;
-        connection.protection.mode = self.connection.protection.mode;
-        connection.tree_id = self.connection.tree_id;
+        connection.dialect.protection.mode = self.connection.dialect.protection.mode;
+        connection.dialect.tree_id = self.connection.dialect.tree_id;
         let facts = super::facts(&connection, &negotiated, false);
         Ok(Smb2ClientSession {
             connection,

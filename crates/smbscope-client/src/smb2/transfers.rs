@@ -3,7 +3,7 @@
 use crate::limits::Allowance;
 use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
-use crate::smb2::connection::ReceivedResponse;
+use crate::smb2::connection::Smb2Reply;
 use crate::smb2::files::{data_of, reference};
 use crate::{ClientError, FileHandle, FileRange, Moved, OpenParameters, TransferDirection, WholeFile};
 use smbscope_wire::smb2::FileReference;
@@ -26,7 +26,7 @@ impl Smb2ClientSession {
                 self.largest(self.facts.max_write).min(u32::try_from(data.len()).unwrap_or(u32::MAX))
             }
         };
-        let credits = &mut self.connection.credits;
+        let credits = &mut self.connection.dialect.credits;
         credits.want(u32::from(credits.charge(longest.min(max) as usize)).saturating_mul(depth));
         let mut rest = ranges.iter().flat_map(|range| range.cut(max)).peekable();
         let mut under_way: Vec<(u64, u32)> = Vec::with_capacity(depth as usize);
@@ -45,7 +45,7 @@ impl Smb2ClientSession {
                 return failed.map_or(Ok(moved), Err);
             }
             let reply = self.connection.any_reply().await?;
-            let Some(at) = under_way.iter().position(|(id, _)| *id == reply.header.message_id) else { continue };
+            let Some(at) = under_way.iter().position(|(id, _)| *id == reply.id) else { continue };
             let (_, length) = under_way.swap_remove(at);
             let result = match reply.ok() {
                 Err(error) => Err(error),
@@ -112,7 +112,7 @@ impl Smb2ClientSession {
         at_once: u32,
     ) -> Result<Moved, ClientError> {
         let block = block.min(self.largest(self.facts.max_read)).max(1);
-        let credits = &mut self.connection.credits;
+        let credits = &mut self.connection.dialect.credits;
         credits.want(u32::from(credits.charge(block as usize)).saturating_mul(at_once));
         let mut rest = files.iter();
         let mut current: Vec<WholeFileRead<'_>> = Vec::with_capacity(at_once as usize);
@@ -143,7 +143,7 @@ impl Smb2ClientSession {
             }
             moved.outstanding = moved.outstanding.max(under_way as u32);
             let reply = self.connection.any_reply().await?;
-            let Some(at) = current.iter().position(|file| file.outstanding == Some(reply.header.message_id)) else {
+            let Some(at) = current.iter().position(|file| file.outstanding == Some(reply.id)) else {
                 continue;
             };
             let WholeFileRead { file, next, .. } = current[at];
@@ -179,7 +179,7 @@ impl Smb2ClientSession {
                     .await
             }
             WholeFileStep::Close(file) => {
-                self.connection.breaks.closed(file);
+                self.connection.dialect.breaks.closed(file);
                 self.connection.post(&close::Request { flags: 0, file }, RequestDetails::file(file)).await
             }
         }
@@ -190,7 +190,7 @@ impl Smb2ClientSession {
         file: &WholeFile,
         step: WholeFileStep,
         block: u32,
-        reply: ReceivedResponse,
+        reply: Smb2Reply,
         moved: &mut Moved,
     ) -> Result<Option<WholeFileStep>, ClientError> {
         let reply = reply.ok()?;

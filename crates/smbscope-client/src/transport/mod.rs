@@ -23,13 +23,6 @@ use tokio::time::{Sleep, sleep_until, timeout};
 const INITIAL_BUFFER: usize = 8 * 1024;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SendTimes {
-    /// Just before its first byte was handed over.
-    pub(crate) first: Instant,
-    pub(crate) last: Instant,
-}
-
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceiveTimes {
     /// Return of the read with its first bytes.
     pub(crate) first: Instant,
@@ -101,6 +94,7 @@ impl FramedConnection {
         })
     }
 
+    /// Returns the time just before the last frame's first byte was handed over.
     pub(crate) fn sent_from(&self) -> Instant {
         self.sent_from
     }
@@ -124,7 +118,8 @@ impl FramedConnection {
         &mut self.outgoing
     }
 
-    pub(crate) async fn send(&mut self, timeout: Duration) -> io::Result<SendTimes> {
+    /// Sends the frame. Returns when its last byte was handed over.
+    pub(crate) async fn send(&mut self, timeout: Duration) -> io::Result<Instant> {
         let length = self.outgoing.len() - FramedConnection::START;
         let [high, rest @ ..] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
         if high != 0 {
@@ -134,7 +129,7 @@ impl FramedConnection {
         self.send_raw(timeout).await
     }
 
-    pub(super) async fn send_raw(&mut self, timeout: Duration) -> io::Result<SendTimes> {
+    pub(super) async fn send_raw(&mut self, timeout: Duration) -> io::Result<Instant> {
         let first = Instant::now();
         self.sent_from = first;
         if std::mem::replace(&mut self.unsent, true) {
@@ -151,7 +146,7 @@ impl FramedConnection {
             };
         }
         self.unsent = false;
-        Ok(SendTimes { first, last: Instant::now() })
+        Ok(Instant::now())
     }
 
     pub(crate) async fn close(&mut self) {
