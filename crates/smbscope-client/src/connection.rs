@@ -6,7 +6,7 @@
 
 use crate::limits::BREAKS_MAX;
 use crate::transport::{FramedConnection, ReceiveTimes};
-use crate::{ClientError, Sample, Samples, SessionOptions};
+use crate::{ClientError, FileRange, Sample, Samples, SessionOptions};
 use smbscope_model::{Command, CommandGroup, ExchangeOutcome};
 use smbscope_wire::status::NtStatus;
 use std::fmt::Debug;
@@ -90,6 +90,8 @@ pub(crate) struct ClientConnection<D: DialectFamily> {
     /// Unsolicited messages since the last response.
     unsolicited: u32,
     kept: Vec<(ReceivedResponse<D::Header>, Vec<u8>)>,
+    /// Outstanding parts of a transfer. Kept for its memory.
+    pub(crate) posted: Vec<(u64, FileRange)>,
 }
 
 impl<D: DialectFamily> ClientConnection<D> {
@@ -104,6 +106,7 @@ impl<D: DialectFamily> ClientConnection<D> {
             arrived: None,
             unsolicited: 0,
             kept: Vec::new(),
+            posted: Vec::new(),
         })
     }
 

@@ -174,6 +174,16 @@ pub enum TransferDirection<'a> {
     Write(&'a [u8]),
 }
 
+impl TransferDirection<'_> {
+    /// Returns the largest command, for a server with these limits.
+    pub(super) fn largest(&self, max_read: u32, max_write: u32) -> u32 {
+        match self {
+            TransferDirection::Read => max_read,
+            TransferDirection::Write(data) => max_write.min(u32::try_from(data.len()).unwrap_or(u32::MAX)),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WholeFile {
     pub path: String,

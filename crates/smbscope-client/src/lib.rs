@@ -19,6 +19,7 @@ mod sample;
 mod session;
 pub mod smb1;
 pub mod smb2;
+mod transfers;
 mod transport;
 
 pub use crate::error::Foreign;

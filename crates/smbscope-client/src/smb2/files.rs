@@ -1,13 +1,13 @@
 //! Operations on open files, and control codes, such as server-side copies (MS-SMB2 3.2.4.20.2).
 
 use crate::file::{ByteRangeLock, Info, OpenParameters, OpenResult, ReadRetention, SetInfo, options};
-use crate::limits::Allowance;
 use crate::sample::RequestDetails;
-use crate::smb2::connection::{Smb2Connection, Smb2Reply};
+use crate::smb2::connection::Smb2Reply;
 use crate::smb2::credits::BYTES_PER_CREDIT;
 use crate::smb2::{SessionOrigin, Smb2ClientSession, negotiate};
-use crate::{ClientError, FileHandle, FsctlProfile, access};
-use smbscope_model::{Command, FileId, Subcommand};
+use crate::transfers::{Transfer, TransferCommands, TransferData};
+use crate::{ClientError, FileHandle, FileRange, FsctlProfile, access};
+use smbscope_model::{FileId, Subcommand};
 use smbscope_wire::codec::List;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::messages::copy_chunk::{self, Copied, ResumeKey, SrvCopyChunk};
@@ -15,8 +15,8 @@ use smbscope_wire::smb2::messages::create_context::{CreateContext, CreateContext
 use smbscope_wire::smb2::messages::lock::{self, flags as lock_flags};
 use smbscope_wire::smb2::messages::network_interface::interfaces;
 use smbscope_wire::smb2::messages::set_info::{self, Data};
-use smbscope_wire::smb2::messages::{close, create, flush, ioctl, query_info, read, write};
-use smbscope_wire::smb2::{self, FileReference, LockElement, NetworkInterfaceInfo};
+use smbscope_wire::smb2::messages::{close, create, flush, ioctl, query_info};
+use smbscope_wire::smb2::{FileReference, LockElement, NetworkInterfaceInfo};
 use smbscope_wire::status::NtStatus;
 
 /// Maximum response to QUERY_INFO: more than any class needs, and as much as one credit pays for.
@@ -38,65 +38,40 @@ impl Smb2ClientSession {
 
     /// A read larger than the server allows takes several commands, outstanding together as far as credits allow.
     pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
-        let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
-            let end = self.read_in_parts(file, offset, length, ReadRetention::All).await?;
+            let end = self.read_in_parts(handle, offset, length, ReadRetention::All).await?;
             return Ok(self.data.get(..end as usize).unwrap_or_default());
         }
-        self.read_in_one(file, offset, length).await
+        self.read_in_one(handle, offset, length).await
     }
 
     pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
-        let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
-            return Ok(self.read_in_parts(file, offset, length, ReadRetention::Nothing).await?.into());
+            return Ok(self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await?.into());
         }
-        Ok(self.read_in_one(file, offset, length).await?.len() as u64)
+        Ok(self.read_in_one(handle, offset, length).await?.len() as u64)
     }
 
-    async fn read_in_one(&mut self, file: FileReference, offset: u64, length: u32) -> Result<&[u8], ClientError> {
-        let request = read::Request::new(file, offset, length);
-        let reply = self.connection.call(&request, RequestDetails::range(file, offset, length)).await?.ok()?;
-        data_of(&self.connection, &reply, length)
+    async fn read_in_one(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
+        let id = self.post_read(handle, FileRange { offset, length }).await?;
+        let reply = self.connection.reply(id).await?;
+        self.data_read(&reply, length)
     }
 
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
-        let file = reference(handle)?;
         if data.len() <= self.largest(self.facts.max_write) as usize {
-            let request = write::Request { file, offset, data };
-            let reply =
-                self.connection.call(&request, RequestDetails::range(file, offset, data.len() as u32)).await?.ok()?;
-            return self.written(&reply, data.len());
+            let id = self.post_write(handle, offset, data).await?;
+            let reply = self.connection.reply(id).await?;
+            return self.check_written(&reply, data.len() as u32);
         }
         let part = self.part(self.facts.max_write) as usize;
-        let parts = data.len().div_ceil(part);
-        let request = |index: usize| {
-            let start = index * part;
-            let data = data.get(start..data.len().min(start + part)).unwrap_or_default();
-            write::Request { file, offset: offset.wrapping_add(start as u64), data }
-        };
-        let mut ids = std::mem::take(&mut self.parts);
-        ids.clear();
-        let (mut answered, mut failed) = (0, None);
-        let allowance = Allowance::of_operation("a write", self.connection.timeout);
-        while answered < parts {
-            allowance.check()?;
-            while ids.len() < parts && failed.is_none() && self.has_room(part, ids.len() - answered) {
-                let request = request(ids.len());
-                let about = RequestDetails::range(file, request.offset, request.data.len() as u32);
-                ids.push(self.connection.post(&request, about).await?);
-            }
-            if failed.is_some() && answered == ids.len() {
-                break;
-            }
-            let reply = self.connection.any_reply().await?;
-            let Some(index) = ids.iter().position(|id| *id == reply.id) else { continue };
-            answered += 1;
-            let result = reply.ok().and_then(|reply| self.written(&reply, request(index).data.len()));
-            failed = failed.or(result.err());
-        }
-        self.parts = ids;
-        failed.map_or(Ok(()), Err)
+        let parts = (0..data.len()).step_by(part).map(|start| FileRange {
+            offset: offset.wrapping_add(start as u64),
+            length: part.min(data.len() - start) as u32,
+        });
+        let data = TransferData::Whole(offset, data);
+        let transfer = Transfer { what: "a write", handle, data, depth: usize::MAX, parts };
+        transfer.run(self, |part, written| written.map(|_| part.length.into())).await.map(drop)
     }
 
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
@@ -197,67 +172,36 @@ impl Smb2ClientSession {
     /// Joins several READs in `data` unless discarded. Returns the number of bytes up to the end of the file.
     async fn read_in_parts(
         &mut self,
-        file: FileReference,
+        handle: FileHandle,
         offset: u64,
         length: u32,
         kept: ReadRetention,
     ) -> Result<u32, ClientError> {
-        let part = self.part(self.facts.max_read);
-        let parts = length.div_ceil(part) as usize;
-        let request = |index: usize| {
-            let start = index as u32 * part;
-            read::Request::new(file, offset.wrapping_add(start.into()), part.min(length - start))
-        };
-        self.data.clear();
+        let mut data = std::mem::take(&mut self.data);
+        data.clear();
         if kept == ReadRetention::All {
-            self.data.resize(length as usize, 0);
+            data.resize(length as usize, 0);
         }
-        let mut ids = std::mem::take(&mut self.parts);
-        ids.clear();
-        let (mut answered, mut failed) = (0, None);
         let mut end = length;
-        let allowance = Allowance::of_operation("a read", self.connection.timeout);
-        while answered < parts {
-            allowance.check()?;
-            while ids.len() < parts && failed.is_none() && self.has_room(part as usize, ids.len() - answered) {
-                let request = request(ids.len());
-                ids.push(
-                    self.connection.post(&request, RequestDetails::range(file, request.offset, request.length)).await?,
-                );
+        let parts = (FileRange { offset, length }).cut(self.part(self.facts.max_read));
+        let transfer = Transfer { what: "a read", handle, data: TransferData::Read, depth: usize::MAX, parts };
+        let take = |part: FileRange, read: Result<&[u8], ClientError>| {
+            let start = part.offset.saturating_sub(offset) as u32;
+            let read = match read {
+                Err(error) if start > 0 && error.status() == Some(NtStatus::END_OF_FILE) => &[],
+                read => read?,
+            };
+            if read.len() < part.length as usize {
+                end = end.min(start + read.len() as u32);
             }
-            if failed.is_some() && answered == ids.len() {
-                break;
+            if let Some(room) = data.get_mut(start as usize..start as usize + read.len()) {
+                room.copy_from_slice(read);
             }
-            let reply = self.connection.any_reply().await?;
-            // Search from the end, where the outstanding ones are.
-            let Some(index) = ids.iter().rposition(|id| *id == reply.id) else { continue };
-            answered += 1;
-            let start = index as u32 * part;
-            if reply.status == NtStatus::END_OF_FILE && index > 0 {
-                end = end.min(start);
-                continue;
-            }
-            match reply.ok() {
-                Ok(reply) => {
-                    let wanted = request(index).length;
-                    let data = data_of(&self.connection, &reply, wanted)?;
-                    if data.len() < wanted as usize {
-                        end = end.min(start + data.len() as u32);
-                    }
-                    if kept == ReadRetention::All {
-                        let start = start as usize;
-                        let room = self.data.get_mut(start..start + data.len()).unwrap_or_default();
-                        room.copy_from_slice(data.get(..room.len()).unwrap_or_default());
-                    }
-                }
-                Err(error) => failed = failed.or(Some(error)),
-            }
-        }
-        self.parts = ids;
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(end),
-        }
+            Ok(read.len() as u64)
+        };
+        let result = transfer.run(self, take).await;
+        self.data = data;
+        result.map(|_| end)
     }
 
     pub(super) fn largest(&self, allowed: u32) -> u32 {
@@ -269,41 +213,6 @@ impl Smb2ClientSession {
         let half = self.connection.dialect.credits.largest() / 2 / BYTES_PER_CREDIT * BYTES_PER_CREDIT;
         u32::try_from(half.max(BYTES_PER_CREDIT)).unwrap_or(u32::MAX).min(allowed)
     }
-
-    /// Returns true if another part can be sent now. The first one always can, because it waits for credits.
-    pub(super) fn has_room(&self, part: usize, under_way: usize) -> bool {
-        let credits = &self.connection.dialect.credits;
-        under_way == 0 || credits.affords(credits.charge(part).into())
-    }
-
-    pub(super) fn written(&self, reply: &Smb2Reply, length: usize) -> Result<(), ClientError> {
-        let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
-        if response.count as usize == length {
-            return Ok(());
-        }
-        if response.count as usize > length {
-            return Err(ClientError::Protocol(format!(
-                "its answer to WRITE says {} bytes of {length}",
-                response.count
-            )));
-        }
-        // A short write: the disk became full. No other cause is known.
-        Err(ClientError::Status { command: Command::Smb2(smb2::Smb2Command::WRITE), status: NtStatus::DISK_FULL })
-    }
-}
-
-/// Returns the data of a READ response. Fails if it exceeds the request, because it would count as throughput.
-pub(super) fn data_of<'a>(
-    connection: &'a Smb2Connection,
-    reply: &Smb2Reply,
-    asked: u32,
-) -> Result<&'a [u8], ClientError> {
-    let message = connection.message(reply);
-    let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
-    if data.len() > asked as usize {
-        return Err(ClientError::Protocol(format!("its answer to READ has {} bytes of {asked} asked for", data.len())));
-    }
-    Ok(data)
 }
 
 pub(super) fn reference(handle: FileHandle) -> Result<FileReference, ClientError> {

@@ -41,7 +41,6 @@ pub struct Smb2ClientSession {
     root: Option<FileReference>,
     /// Response data that must outlive the connection's buffer, and input of server-side copies.
     data: Vec<u8>,
-    parts: Vec<u64>,
     watch: Option<u64>,
     channels: SessionBinding,
     origin: Box<SessionOrigin>,
@@ -70,7 +69,6 @@ impl Smb2ClientSession {
             compound: options.compound,
             root: None,
             data: Vec::new(),
-            parts: Vec::new(),
             watch: None,
             channels,
             origin: Box::new(SessionOrigin { options: options.clone(), negotiated }),

@@ -2,10 +2,11 @@
 
 use super::Smb2ClientSession;
 use super::connection::{Chain, Smb2Reply};
-use super::files::{data_of, reference};
+use super::files::reference;
 use crate::ClientError;
 use crate::file::{FileHandle, Info, OpenParameters, access, options};
 use crate::sample::RequestDetails;
+use crate::transfers::TransferCommands;
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, close, query_info, read};
@@ -71,7 +72,7 @@ impl Smb2ClientSession {
         let about = RequestDetails { offset: Some(offset), length: Some(length), ..RequestDetails::default() };
         let open = OpenParameters::reading(path);
         let read = self.in_compound(&open, &request, about, |session, reply| {
-            data_of(&session.connection, reply, length).map(|data| data.len() as u64)
+            session.data_read(reply, length).map(|data| data.len() as u64)
         });
         Some(read.await)
     }

@@ -283,7 +283,6 @@ impl Smb2ClientSession {
             compound: options.compound,
             root: None,
             data: Vec::new(),
-            parts: Vec::new(),
             watch: None,
             channels: SessionBinding::further(&self.channels),
             origin: Box::new(SessionOrigin { options: options.clone(), negotiated }),

@@ -3,79 +3,78 @@
 use crate::limits::Allowance;
 use crate::sample::RequestDetails;
 use crate::smb2::Smb2ClientSession;
-use crate::smb2::connection::Smb2Reply;
-use crate::smb2::files::{data_of, reference};
+use crate::smb2::connection::{Smb2Connection, Smb2Family, Smb2Reply};
+use crate::smb2::files::reference;
+use crate::transfers::{self, TransferCommands};
 use crate::{ClientError, FileHandle, FileRange, Moved, OpenParameters, TransferDirection, WholeFile};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{close, read, write};
+use smbscope_wire::status::NtStatus;
 
 impl Smb2ClientSession {
     /// Reads or writes the ranges in order, with up to `depth` commands outstanding, as far as credits allow.
-    pub async fn transfer_many(
+    pub(crate) async fn transfer_many(
         &mut self,
         handle: FileHandle,
         ranges: &[FileRange],
         depth: u32,
         direction: TransferDirection<'_>,
     ) -> Result<Moved, ClientError> {
-        let file = reference(handle)?;
         let longest = ranges.iter().map(|range| range.length).max().unwrap_or(0);
-        let max = match direction {
-            TransferDirection::Read => self.largest(self.facts.max_read),
-            TransferDirection::Write(data) => {
-                self.largest(self.facts.max_write).min(u32::try_from(data.len()).unwrap_or(u32::MAX))
-            }
-        };
+        let max = direction.largest(self.largest(self.facts.max_read), self.largest(self.facts.max_write));
         let credits = &mut self.connection.dialect.credits;
         credits.want(u32::from(credits.charge(longest.min(max) as usize)).saturating_mul(depth));
-        let mut rest = ranges.iter().flat_map(|range| range.cut(max)).peekable();
-        let mut under_way: Vec<(u64, u32)> = Vec::with_capacity(depth as usize);
-        let (mut moved, mut failed) = (Moved::default(), None);
-        let allowance = Allowance::of_operation("a transfer", self.connection.timeout);
-        loop {
-            allowance.check()?;
-            while failed.is_none()
-                && under_way.len() < depth as usize
-                && let Some(range) = rest.next_if(|range| self.has_room(range.length as usize, under_way.len()))
-            {
-                under_way.push((self.post_part(file, range, direction).await?, range.length));
-                moved.outstanding = moved.outstanding.max(under_way.len() as u32);
+        transfers::transfer_ranges(self, handle, ranges, (max, depth), direction).await
+    }
+}
+
+impl TransferCommands for Smb2ClientSession {
+    type Family = Smb2Family;
+
+    fn connection(&mut self) -> &mut Smb2Connection {
+        &mut self.connection
+    }
+
+    /// The first command can always be sent, because it waits for credits.
+    fn has_room(&self, length: u32, outstanding: usize) -> bool {
+        let credits = &self.connection.dialect.credits;
+        outstanding == 0 || credits.affords(credits.charge(length as usize).into())
+    }
+
+    async fn post_read(&mut self, handle: FileHandle, part: FileRange) -> Result<u64, ClientError> {
+        let FileRange { offset, length } = part;
+        let request = read::Request::new(reference(handle)?, offset, length);
+        self.connection.post(&request, RequestDetails::range(handle, offset, length)).await
+    }
+
+    async fn post_write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<u64, ClientError> {
+        let request = write::Request { file: reference(handle)?, offset, data };
+        self.connection.post(&request, RequestDetails::range(handle, offset, data.len() as u32)).await
+    }
+
+    fn data_read(&self, reply: &Smb2Reply, length: u32) -> Result<&[u8], ClientError> {
+        reply.check()?;
+        let message = self.connection.message(reply);
+        let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
+        match data.len() {
+            more if more > length as usize => {
+                Err(ClientError::Protocol(format!("its answer to READ has {more} bytes of {length} asked for")))
             }
-            if under_way.is_empty() {
-                return failed.map_or(Ok(moved), Err);
-            }
-            let reply = self.connection.any_reply().await?;
-            let Some(at) = under_way.iter().position(|(id, _)| *id == reply.id) else { continue };
-            let (_, length) = under_way.swap_remove(at);
-            let result = match reply.ok() {
-                Err(error) => Err(error),
-                Ok(reply) => match direction {
-                    TransferDirection::Read => data_of(&self.connection, &reply, length).map(|data| data.len() as u64),
-                    TransferDirection::Write(_) => self.written(&reply, length as usize).map(|()| length.into()),
-                },
-            };
-            match result {
-                Ok(bytes) => moved.bytes += bytes,
-                Err(error) if error.is_fatal() => return Err(error),
-                Err(error) => failed = failed.or(Some(error)),
-            }
+            _ => Ok(data),
         }
     }
 
-    async fn post_part(
-        &mut self,
-        file: FileReference,
-        range: FileRange,
-        direction: TransferDirection<'_>,
-    ) -> Result<u64, ClientError> {
-        let FileRange { offset, length } = range;
-        let about = RequestDetails::range(file, offset, length);
-        match direction {
-            TransferDirection::Read => self.connection.post(&read::Request::new(file, offset, length), about).await,
-            TransferDirection::Write(data) => {
-                let data = data.get(..length as usize).unwrap_or_default();
-                self.connection.post(&write::Request { file, offset, data }, about).await
+    fn check_written(&self, reply: &Smb2Reply, length: u32) -> Result<(), ClientError> {
+        reply.check()?;
+        let message = self.connection.message(reply);
+        let response = write::Response::parse(message).ok_or_else(|| reply.malformed())?;
+        match response.count {
+            count if count == length => Ok(()),
+            count if count > length => {
+                Err(ClientError::Protocol(format!("its answer to WRITE says {count} bytes of {length}")))
             }
+            // A short write: the disk became full. No other cause is known.
+            _ => Err(ClientError::Status { command: reply.command, status: NtStatus::DISK_FULL }),
         }
     }
 }
@@ -129,7 +128,7 @@ impl Smb2ClientSession {
             let mut under_way = current.iter().filter(|file| file.outstanding.is_some()).count();
             for file in current.iter_mut().filter(|file| file.outstanding.is_none()) {
                 let bytes = match file.next {
-                    WholeFileStep::Read { length, .. } => length as usize,
+                    WholeFileStep::Read { length, .. } => length,
                     WholeFileStep::Open | WholeFileStep::Close(_) => 0,
                 };
                 if !self.has_room(bytes, under_way) {
@@ -174,9 +173,7 @@ impl Smb2ClientSession {
                 self.connection.post(&request, RequestDetails::default()).await
             }
             WholeFileStep::Read { file, offset, length } => {
-                self.connection
-                    .post(&read::Request::new(file, offset, length), RequestDetails::range(file, offset, length))
-                    .await
+                self.post_read(file.into(), FileRange { offset, length }).await
             }
             WholeFileStep::Close(file) => {
                 self.connection.dialect.breaks.closed(file);
@@ -200,7 +197,7 @@ impl Smb2ClientSession {
                 Some(WholeFileStep::at(opened, 0, file.size, block))
             }
             WholeFileStep::Read { file: open, offset, length } => {
-                let bytes = data_of(&self.connection, &reply, length)?.len() as u64;
+                let bytes = self.data_read(&reply, length)?.len() as u64;
                 moved.bytes += bytes;
                 let size = if bytes < u64::from(length) { 0 } else { file.size };
                 Some(WholeFileStep::at(open, offset + bytes, size, block))
