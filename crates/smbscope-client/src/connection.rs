@@ -191,6 +191,10 @@ impl<D: DialectFamily> ClientConnection<D> {
         }
     }
 
+    pub(crate) fn has_kept(&self, id: u64) -> bool {
+        self.kept.iter().any(|(reply, _)| reply.id == id)
+    }
+
     /// Sleeps until `until`, and handles what arrives.
     pub(crate) async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         while self.serve_one(Some(until)).await? {}

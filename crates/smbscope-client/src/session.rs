@@ -93,7 +93,11 @@ impl ClientSession {
     ) -> Result<Moved, ClientError> {
         match self {
             ClientSession::Smb2(session) => return session.transfer_many(handle, ranges, depth, direction).await,
-            ClientSession::Smb1(session) => return session.transfer_many(handle, ranges, depth, direction).await,
+            ClientSession::Smb1(session) => {
+                if let Some(depth) = session.queue_depth(depth) {
+                    return session.transfer_many(handle, ranges, depth, direction).await;
+                }
+            }
             ClientSession::Local(_) => {}
         }
         let mut moved = Moved { bytes: 0, outstanding: 1 };

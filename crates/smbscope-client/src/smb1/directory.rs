@@ -53,7 +53,7 @@ impl Smb1ClientSession {
         };
         self.connection.transact(&find, RequestDetails::default()).await?;
         let FindFirst2Response { sid, end_of_search, .. } =
-            FindFirst2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
+            FindFirst2Response::parse(&self.connection.dialect.assembly.parameters).map_err(malformed)?;
         self.take(information_level, &mut listing)?;
         let mut is_through = end_of_search;
         while !is_through && listing.wanted > 0 && !self.resume.is_empty() {
@@ -69,21 +69,22 @@ impl Smb1ClientSession {
                 Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(listing.found),
                 result => result?,
             }
-            let answer = FindNext2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
+            let answer = FindNext2Response::parse(&self.connection.dialect.assembly.parameters).map_err(malformed)?;
             is_through = answer.end_of_search;
             self.take(information_level, &mut listing)?;
         }
         if !is_through {
-            self.connection.call(&FindClose2 { sid }, RequestDetails::default()).await?;
+            self.connection.run(&FindClose2 { sid }, RequestDetails::default()).await?;
         }
         Ok(listing.found)
     }
 
     /// Takes the entries of a response, and keeps the last name to resume from.
     fn take(&mut self, level: InformationLevel, listing: &mut Listing<'_>) -> Result<(), ClientError> {
-        let unicode = self.connection.header.flags2 & flags2::UNICODE != 0;
+        let unicode = self.connection.dialect.header.flags2 & flags2::UNICODE != 0;
         self.resume.clear();
-        let entries = find_class(level).and_then(|class| DirectoryEntries::new(&self.connection.assembly.data, class));
+        let entries =
+            find_class(level).and_then(|class| DirectoryEntries::new(&self.connection.dialect.assembly.data, class));
         let entries = entries.map(|entries| if unicode { entries } else { entries.in_oem() }).into_iter().flatten();
         listing
             .take(entries.inspect(|entry| {
@@ -95,7 +96,7 @@ impl Smb1ClientSession {
 
     pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&delete, RequestDetails::default()).await.map(drop)
+        self.connection.run(&delete, RequestDetails::default()).await
     }
 
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
@@ -104,22 +105,22 @@ impl Smb1ClientSession {
             old_file_name: rooted(&mut self.path, from).into(),
             new_file_name: rooted(&mut self.second_path, to).into(),
         };
-        self.connection.call(&rename, RequestDetails::default()).await.map(drop)
+        self.connection.run(&rename, RequestDetails::default()).await
     }
 
     pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let make = CreateDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&make, RequestDetails::default()).await.map(drop)
+        self.connection.run(&make, RequestDetails::default()).await
     }
 
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&remove, RequestDetails::default()).await.map(drop)
+        self.connection.run(&remove, RequestDetails::default()).await
     }
 
     pub async fn check_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&check, RequestDetails::default()).await.map(drop)
+        self.connection.run(&check, RequestDetails::default()).await
     }
 }
 
@@ -133,7 +134,7 @@ impl Smb1ClientSession {
         let fid = fid_of(handle);
         let query = QueryFileInformation { fid, information_level, max_data_count: MAX_TRANSACT };
         self.connection.transact(&query, RequestDetails::file(fid)).await?;
-        Ok(&self.connection.assembly.data)
+        Ok(&self.connection.dialect.assembly.data)
     }
 
     /// Returns information about a path without opening it, in the level's encoding.
@@ -142,7 +143,7 @@ impl Smb1ClientSession {
         let file_name = rooted(&mut self.path, path);
         let query = QueryPathInformation { information_level, max_data_count: MAX_TRANSACT, file_name };
         self.connection.transact(&query, RequestDetails::default()).await?;
-        Ok(&self.connection.assembly.data)
+        Ok(&self.connection.dialect.assembly.data)
     }
 
     pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
@@ -152,7 +153,7 @@ impl Smb1ClientSession {
         let information_level = self.allowed(query_fs_level(class), info)?;
         let query = QueryFsInformation { information_level, max_data_count: MAX_TRANSACT };
         self.connection.transact(&query, RequestDetails::default()).await?;
-        Ok(&self.connection.assembly.data)
+        Ok(&self.connection.dialect.assembly.data)
     }
 
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
@@ -175,9 +176,9 @@ impl Smb1ClientSession {
         let input = control.input(&self.options.host, &self.options.share);
         let max_data_count = control.max_output.min(MAX_TRANSACT.into());
         let ioctl = NtTransactIoctl { fid, code: control.code, input: &input, max_data_count };
-        self.connection.call(&ioctl, RequestDetails::file(fid).with(Subcommand::Fsctl(control.code))).await?;
-        NtTransactResponse::parse(self.connection.message()).map_err(malformed)?;
-        Ok(())
+        let about = RequestDetails::file(fid).with(Subcommand::Fsctl(control.code));
+        let reply = self.connection.call(&ioctl, about).await?;
+        NtTransactResponse::parse(self.connection.message(&reply)).map_err(malformed).map(drop)
     }
 
     fn change<'a>(&self, set: SetInfo<'a>) -> Result<Data<'a>, ClientError> {

@@ -1,12 +1,10 @@
 //! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
 
-use super::super::ClientError;
-use super::super::file::{
-    ByteRangeLock, FileHandle, FileRange, Moved, OpenParameters, OpenResult, ReadRetention, TransferDirection, options,
-};
-use super::super::limits::Allowance;
 use super::connection::{PID, malformed};
 use super::{Smb1ClientSession, fid_of, rooted};
+use crate::ClientError;
+use crate::file::{ByteRangeLock, FileHandle, OpenParameters, OpenResult, ReadRetention, options};
+use crate::limits::Allowance;
 use crate::sample::RequestDetails;
 use smbscope_model::Command;
 use smbscope_wire::smb1;
@@ -33,8 +31,8 @@ impl Smb1ClientSession {
             impersonation_level: messages::IMPERSONATE,
             name: rooted(&mut self.path, open.path).into(),
         };
-        self.connection.call(&create, RequestDetails::default()).await?;
-        let opened = NtCreateAndxResponse::parse(self.connection.message()).map_err(malformed)?;
+        let reply = self.connection.call(&create, RequestDetails::default()).await?;
+        let opened = NtCreateAndxResponse::parse(self.connection.message(&reply)).map_err(malformed)?;
         Ok(OpenResult {
             handle: self.opened(opened.fid),
             size: opened.end_of_file,
@@ -54,8 +52,8 @@ impl Smb1ClientSession {
             allocation_size: 0,
             name: rooted(&mut self.path, path).into(),
         };
-        self.connection.call(&open, RequestDetails::default()).await?;
-        let opened = OpenAndxResponse::parse(self.connection.message()).map_err(malformed)?;
+        let reply = self.connection.call(&open, RequestDetails::default()).await?;
+        let opened = OpenAndxResponse::parse(self.connection.message(&reply)).map_err(malformed)?;
         Ok(OpenResult {
             handle: self.opened(opened.fid),
             size: opened.file_data_size.into(),
@@ -74,7 +72,7 @@ impl Smb1ClientSession {
 
     pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
-        self.connection.call(&Close::new(fid), RequestDetails::file(fid)).await.map(drop)
+        self.connection.run(&Close::new(fid), RequestDetails::file(fid)).await
     }
 
     /// Reads. At and past the end of the file, SMB1 succeeds with no bytes: this returns STATUS_END_OF_FILE, like SMB2,
@@ -143,7 +141,7 @@ impl Smb1ClientSession {
     }
 
     fn data(&self) -> Result<&[u8], ClientError> {
-        let message = self.connection.message();
+        let message = self.connection.link.frame();
         if self.raw_answer {
             return Ok(message);
         }
@@ -152,7 +150,7 @@ impl Smb1ClientSession {
 
     /// Returns false while a watch is outstanding, because its response could be mistaken for data.
     pub(super) fn raw_is_possible(&self) -> bool {
-        self.raw && self.connection.watch.is_none()
+        self.raw && self.watch.is_none()
     }
 
     pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
@@ -178,40 +176,19 @@ impl Smb1ClientSession {
         }
     }
 
-    pub(super) async fn transfer_in_turn(
-        &mut self,
-        handle: FileHandle,
-        ranges: &[FileRange],
-        direction: TransferDirection<'_>,
-    ) -> Result<Moved, ClientError> {
-        let mut moved = Moved { bytes: 0, outstanding: 1 };
-        for range in ranges {
-            moved.bytes += match direction {
-                TransferDirection::Read => self.skim(handle, range.offset, range.length).await?,
-                TransferDirection::Write(data) => {
-                    for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
-                        let data = data.get(..part.length as usize).unwrap_or_default();
-                        self.write(handle, part.offset, data).await?;
-                    }
-                    range.length.into()
-                }
-            };
-        }
-        Ok(moved)
-    }
-
     async fn write_once(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, ClientError> {
         if self.raw_is_possible() && !data.is_empty() {
             return self.connection.write_raw(fid, offset, data).await;
         }
         let about = RequestDetails::range(fid, offset, data.len() as u32);
-        self.connection.call(&WriteAndx { fid, offset, write_mode: 0, padding: 1, data }, about).await?;
-        Ok(WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total())
+        let write = WriteAndx { fid, offset, write_mode: 0, padding: 1, data };
+        let reply = self.connection.call(&write, about).await?;
+        Ok(WriteAndxResponse::parse(self.connection.message(&reply)).map_err(malformed)?.total())
     }
 
     pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
-        self.connection.call(&Flush { fid }, RequestDetails::file(fid)).await.map(drop)
+        self.connection.run(&Flush { fid }, RequestDetails::file(fid)).await
     }
 
     pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
@@ -226,7 +203,7 @@ impl Smb1ClientSession {
             locks: &[messages::LockingAndxRange { pid: PID, offset: range.offset, length: range.length }],
         };
         let about = RequestDetails { waits: range.wait, ..about_lock(fid, range.offset, range.length) };
-        self.connection.call(&lock, about).await.map(drop)
+        self.connection.run(&lock, about).await
     }
 
     pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
@@ -239,7 +216,7 @@ impl Smb1ClientSession {
             unlocks: &[messages::LockingAndxRange { pid: PID, offset, length }],
             locks: &[],
         };
-        self.connection.call(&unlock, about_lock(fid, offset, length)).await.map(drop)
+        self.connection.run(&unlock, about_lock(fid, offset, length)).await
     }
 }
 

@@ -7,13 +7,12 @@
 mod connection;
 mod directory;
 mod files;
-mod requests;
 mod setup;
 mod transfers;
 
+use crate::connection::ResponseConsumer;
 use crate::options::SessionOptions;
 use crate::sample::{RequestDetails, Samples, SessionParameters};
-use crate::smb1::requests::Smb1ChangeNotify;
 use crate::{ClientError, FileHandle};
 use connection::{Smb1Connection, malformed};
 use setup::Smb1ServerParameters;
@@ -21,7 +20,7 @@ use smbscope_model::{FileId, Subcommand};
 use smbscope_wire::fscc::{self, FileNotifyInformation};
 use smbscope_wire::names::NtTransact;
 use smbscope_wire::smb1::messages::{
-    Echo, EchoResponse, LogoffAndx, NtCancel, NtTransactNotifyChange, NtTransactResponse, TreeDisconnect,
+    Echo, EchoResponse, LogoffAndx, NtTransactNotifyChange, NtTransactResponse, TreeDisconnect,
 };
 use smbscope_wire::status::NtStatus;
 use std::io;
@@ -38,6 +37,7 @@ pub struct Smb1ClientSession {
     oplocks: bool,
     raw: bool,
     raw_answer: bool,
+    watch: Option<u64>,
     path: String,
     second_path: String,
     gathered: Vec<u8>,
@@ -59,6 +59,7 @@ impl Smb1ClientSession {
             oplocks: options.leases,
             raw: options.raw,
             raw_answer: false,
+            watch: None,
             path: String::new(),
             second_path: String::new(),
             gathered: Vec::new(),
@@ -75,24 +76,25 @@ impl Smb1ClientSession {
     }
 
     pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
+        self.connection.forget_abandoned();
         self.connection.rest(until).await
     }
 
     pub(super) async fn disturbed(&self) -> io::Result<()> {
-        self.connection.link.disturbed().await
+        self.connection.disturbed().await
     }
 
     pub async fn echo(&mut self) -> Result<(), ClientError> {
         const DATA: &[u8] = b"smbscope";
-        self.connection.call(&Echo { echo_count: 1, data: DATA }, RequestDetails::default()).await?;
-        let answer = EchoResponse::parse(self.connection.message()).map_err(malformed)?;
+        let reply = self.connection.call(&Echo { echo_count: 1, data: DATA }, RequestDetails::default()).await?;
+        let answer = EchoResponse::parse(self.connection.message(&reply)).map_err(malformed)?;
         if answer.data == DATA { Ok(()) } else { Err(ClientError::Protocol("an echo of something else".to_owned())) }
     }
 
     /// Disconnects from the share and logs off. Dropping the session closes the connection.
     pub async fn disconnect(&mut self) -> Result<(), ClientError> {
-        self.connection.call(&TreeDisconnect {}, RequestDetails::default()).await?;
-        self.connection.call(&LogoffAndx {}, RequestDetails::default()).await.map(drop)
+        self.connection.run(&TreeDisconnect {}, RequestDetails::default()).await?;
+        self.connection.run(&LogoffAndx {}, RequestDetails::default()).await
     }
 }
 
@@ -118,7 +120,7 @@ impl Smb1ClientSession {
     /// Starts a watch (MS-CIFS 2.2.7.4) for FILE_NOTIFY_CHANGE_* flags; `tree` adds subdirectories. One watch at a
     /// time.
     pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
-        if self.connection.watch.is_some() {
+        if self.watch.is_some() {
             return Err(ClientError::Unsupported("SMB1: one watch at a time".to_owned()));
         }
         if self.server.max_mpx_count < 2 {
@@ -128,49 +130,35 @@ impl Smb1ClientSession {
         let request = NtTransactNotifyChange { fid, completion_filter, watch_tree: tree, max_parameter_count: MOST };
         let subcommand = Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE);
         let about = RequestDetails { waits: true, ..RequestDetails::file(fid).with(subcommand) };
-        let pending = self.connection.send(&request, about).await?;
-        self.connection.leave_waiting();
-        self.connection.watch = Some(Smb1ChangeNotify { pending, answer: None });
+        let id = self.connection.send(&request, about).await?;
+        self.connection.answer_to(ResponseConsumer::Later);
+        self.watch = Some(id);
         Ok(())
     }
 
     pub fn has_changes(&self) -> bool {
-        self.connection.watch.as_ref().is_some_and(Smb1ChangeNotify::is_answered)
+        self.watch.is_some_and(|id| self.connection.has_kept(id))
     }
 
     pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, ClientError> {
-        let Some(watch) = self.connection.watch.take() else {
+        let Some(id) = self.watch else {
             return Err(ClientError::Unsupported("nothing is watched".to_owned()));
         };
-        let pending = watch.pending;
-        let (header, arrived, message) = match watch.answer {
-            Some(answer) => answer,
-            None => {
-                let (header, arrived) = self.connection.receive(&pending).await?;
-                (header, arrived, self.connection.message().to_vec())
-            }
-        };
-        self.connection.complete(&pending, &header, arrived, message.len());
-        match NtStatus(header.status) {
-            // Too many changes for the response, so none are listed.
-            NtStatus::NOTIFY_ENUM_DIR => return Ok(Vec::new()),
-            status if status.is_error() => {
-                let command = smbscope_model::Command::Smb1(pending.command);
-                return Err(ClientError::Status { command, status });
-            }
-            _ => {}
+        let (reply, message) = self.connection.kept_reply(id).await?;
+        self.watch = None;
+        // Too many changes for the response, so none are listed.
+        if reply.status == NtStatus::NOTIFY_ENUM_DIR {
+            return Ok(Vec::new());
         }
+        reply.ok()?;
         let answer = NtTransactResponse::parse(&message).map_err(malformed)?;
         Ok(fscc::changes(answer.0.parameters).collect())
     }
 
-    /// Cancels the watch (MS-CIFS 2.2.4.65). [`Self::changes`] then returns STATUS_CANCELLED, or earlier changes.
+    /// Cancels the watch. [`Self::changes`] then returns STATUS_CANCELLED, or earlier changes.
     pub async fn cancel_watch(&mut self) -> Result<(), ClientError> {
-        match &self.connection.watch {
-            Some(watch) if !watch.is_answered() => {
-                let mid = watch.pending.mid;
-                self.connection.send_one_way(&NtCancel {}, mid, true).await
-            }
+        match self.watch {
+            Some(id) if !self.connection.has_kept(id) => self.connection.cancel(id).await,
             _ => Ok(()),
         }
     }

@@ -1,17 +1,16 @@
 //! Connection setup: NEGOTIATE, SESSION_SETUP_ANDX, TREE_CONNECT_ANDX (MS-CIFS 3.2.4.2, MS-SMB 3.2.4.2).
 
-use super::super::auth::Authenticator;
-use super::super::control::TreeConnectTarget;
-use super::super::crypto::Smb1Signer;
-use super::super::limits::SMB1_BUFFER_MIN;
-use super::super::transport::FramedConnection;
-use super::super::{
+use crate::auth::Authenticator;
+use crate::control::TreeConnectTarget;
+use crate::crypto::Smb1Signer;
+use crate::limits::SMB1_BUFFER_MIN;
+use crate::login::{self, SetupAnswer, check_keyless, must_sign, refused_logon, refused_tree, unsupported};
+use crate::sample::RequestDetails;
+use crate::smb1::connection::{NO_TREE, Smb1Connection, Smb1Reply, malformed};
+use crate::smb1::{MAX_TRANSACT, Smb1ClientSession, transfers};
+use crate::{
     ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions, SessionParameters, SigningAlgorithm,
 };
-use super::connection::{NO_TREE, Smb1Connection, malformed};
-use super::{MAX_TRANSACT, Smb1ClientSession};
-use crate::sample::RequestDetails;
-use crate::smb1::transfers;
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{
@@ -61,8 +60,7 @@ impl Smb1ClientSession {
             let what = "SMB1 has no encryption: choose SMB 3.0 or later, or switch encryption off";
             return Err(ClientError::Unsupported(what.to_owned()));
         }
-        let link = FramedConnection::connect(options).await?;
-        let mut connection = Smb1Connection::new(link, options);
+        let mut connection = Smb1Connection::open(options).await?;
         let server = negotiate(&mut connection, options).await?;
         let guest = if server.extended_security {
             log_on(&mut connection, &server, options).await?
@@ -70,7 +68,7 @@ impl Smb1ClientSession {
             log_on_plainly(&mut connection, &server, options).await?
         };
         connect_tree(&mut connection, options).await?;
-        let signed = connection.signer.is_some();
+        let signed = connection.dialect.signer.is_some();
         let (max_read, max_write) = match transfers::block(options, server.capabilities, server.max_raw_size, signed)? {
             Some(block) => (block, block),
             None => largest(&server, signed),
@@ -79,7 +77,7 @@ impl Smb1ClientSession {
             local: connection.link.local(),
             peer: connection.link.peer(),
             dialect: Dialect::NtLm012,
-            signing: connection.signer.is_some().then_some(SigningAlgorithm::Md5),
+            signing: connection.dialect.signer.is_some().then_some(SigningAlgorithm::Md5),
             cipher: None,
             max_read,
             max_write,
@@ -103,7 +101,7 @@ impl Smb1ClientSession {
         let path = tree.path(&self.options.host, &self.options.share);
         let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
         let connected = self.connection.call_in_tree(NO_TREE, &connect).await?;
-        self.connection.call_in_tree(connected.tid, &TreeDisconnect {}).await.map(drop)
+        self.connection.call_in_tree(connected.header.tid, &TreeDisconnect {}).await.map(drop)
     }
 }
 
@@ -112,10 +110,10 @@ async fn negotiate(
     options: &SessionOptions,
 ) -> Result<Smb1ServerParameters, ClientError> {
     if options.signing == ClientSigningPolicy::Required {
-        connection.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
+        connection.dialect.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
     }
-    offer_dialect(connection).await?;
-    let server = match NegotiateResponse::parse(connection.message()).map_err(malformed)? {
+    let reply = offer_dialect(connection).await?;
+    let server = match NegotiateResponse::parse(connection.message(&reply)).map_err(malformed)? {
         NegotiateResponse::NtLm012(answer) => server_parameters(&answer, options)?,
         NegotiateResponse::NoDialect => {
             return Err(unsupported(options, "the server does not speak NT LM 0.12 (SMB1): choose a newer dialect"));
@@ -125,9 +123,9 @@ async fn negotiate(
     Ok(server)
 }
 
-async fn offer_dialect(connection: &mut Smb1Connection) -> Result<(), ClientError> {
+async fn offer_dialect(connection: &mut Smb1Connection) -> Result<Smb1Reply, ClientError> {
     let said = connection.call(&Negotiate { dialects: &[NT_LM_0_12] }, RequestDetails::default()).await;
-    said.map(drop).map_err(|error| match error {
+    said.map_err(|error| match error {
         ClientError::Connection { error, .. } => ClientError::Connection {
             what: "negotiating NT LM 0.12 (a server with SMB1 switched off may hang up here)",
             error,
@@ -140,6 +138,7 @@ fn server_parameters(answer: &NtLm012<'_>, options: &SessionOptions) -> Result<S
     if answer.security_mode & security_mode::USER == 0 {
         return Err(unsupported(options, "shares have passwords, and users do not log on (share-level security)"));
     }
+    let signing_required = answer.security_mode & security_mode::SIGNATURES_REQUIRED != 0;
     let server = Smb1ServerParameters {
         max_mpx_count: answer.max_mpx_count,
         max_buffer_size: answer.max_buffer_size,
@@ -147,8 +146,8 @@ fn server_parameters(answer: &NtLm012<'_>, options: &SessionOptions) -> Result<S
         session_key: answer.session_key,
         capabilities: answer.capabilities,
         extended_security: matches!(answer.security, Security::Extended { .. }),
-        sign: must_sign(answer, options)?,
-        signing_required: requires_signing(answer),
+        sign: must_sign(options, signing_required, answer.security_mode & security_mode::SIGNATURES_ENABLED != 0)?,
+        signing_required,
     };
     if server.max_buffer_size < SMB1_BUFFER_MIN {
         let size = server.max_buffer_size;
@@ -161,39 +160,15 @@ fn server_parameters(answer: &NtLm012<'_>, options: &SessionOptions) -> Result<S
     Ok(server)
 }
 
-fn must_sign(answer: &NtLm012<'_>, options: &SessionOptions) -> Result<bool, ClientError> {
-    let required = requires_signing(answer);
-    let can_sign = required || answer.security_mode & security_mode::SIGNATURES_ENABLED != 0;
-    match options.signing {
-        ClientSigningPolicy::Off if required => {
-            Err(unsupported(options, "the server requires signing, which is switched off here"))
-        }
-        ClientSigningPolicy::Required if !can_sign => {
-            Err(unsupported(options, "the server cannot sign, and signing is required"))
-        }
-        ClientSigningPolicy::Off => Ok(false),
-        ClientSigningPolicy::On => Ok(required),
-        ClientSigningPolicy::Required => Ok(true),
-    }
-}
-
-fn requires_signing(answer: &NtLm012<'_>) -> bool {
-    answer.security_mode & security_mode::SIGNATURES_REQUIRED != 0
-}
-
-fn unsupported(options: &SessionOptions, what: &str) -> ClientError {
-    ClientError::Unsupported(format!("{}: {what}", options.host))
-}
-
 fn adapt_flags(connection: &mut Smb1Connection, server: &Smb1ServerParameters) {
     if server.capabilities & capabilities::UNICODE == 0 {
-        connection.header.flags2 &= !flags2::UNICODE;
+        connection.dialect.header.flags2 &= !flags2::UNICODE;
     }
     if !server.extended_security {
-        connection.header.flags2 &= !flags2::EXTENDED_SECURITY;
+        connection.dialect.header.flags2 &= !flags2::EXTENDED_SECURITY;
     }
     if server.sign {
-        connection.header.flags2 |= flags2::SECURITY_SIGNATURE;
+        connection.dialect.header.flags2 |= flags2::SECURITY_SIGNATURE;
     }
 }
 
@@ -214,35 +189,28 @@ async fn authenticate(
     server: &Smb1ServerParameters,
     options: &SessionOptions,
 ) -> Result<(Authenticator, bool), ClientError> {
-    let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
-    let mut token = authenticator.first();
-    // NTLM takes two legs; other mechanisms may take more.
-    for _ in 0..8 {
+    let set_up = async |token: &[u8]| {
         let setup = SessionSetupAndx {
             max_buffer_size: MAX_BUFFER_SIZE,
             max_mpx_count: server.max_mpx_count,
             vc_number: 1,
             session_key: server.session_key,
             capabilities: CAPABILITIES | capabilities::EXTENDED_SECURITY,
-            blob: &token,
+            blob: token,
             native_os: NATIVE_OS.into(),
             native_lan_man: NATIVE_LAN_MAN.into(),
         };
-        let said = connection.call(&setup, RequestDetails::default()).await;
-        let header = said.map_err(|error| refused_logon(error, options))?;
-        connection.header.uid = header.uid;
-        let answer = SessionSetupAndxResponse::parse(connection.message()).map_err(malformed)?;
-        if NtStatus(header.status) == NtStatus::MORE_PROCESSING_REQUIRED {
-            token = authenticator.next(answer.blob)?;
-            continue;
-        }
-        let guest = answer.action & 1 != 0;
-        if !guest {
-            authenticator.finish(answer.blob)?;
-        }
-        return Ok((authenticator, guest));
+        let reply = connection.call(&setup, RequestDetails::default()).await?;
+        connection.dialect.header.uid = reply.header.uid;
+        let answer = SessionSetupAndxResponse::parse(connection.message(&reply)).map_err(malformed)?;
+        let is_interim = reply.status == NtStatus::MORE_PROCESSING_REQUIRED;
+        Ok(SetupAnswer { is_interim, token: answer.blob.to_vec(), reply: answer.action & 1 != 0 })
+    };
+    let (mut authenticator, SetupAnswer { token, reply: guest, .. }) = login::authenticate(options, set_up).await?;
+    if !guest {
+        authenticator.finish(&token)?;
     }
-    Err(ClientError::Protocol("the server keeps asking for security tokens".to_owned()))
+    Ok((authenticator, guest))
 }
 
 fn start_signing(
@@ -254,17 +222,18 @@ fn start_signing(
     match key {
         Some(key) if server.sign => {
             let signer = Smb1Signer::new(key);
-            if !signer.verify(connection.message(), Smb1Signer::SESSION_SETUP_RESPONSE) {
+            if !signer.verify(connection.link.frame(), Smb1Signer::SESSION_SETUP_RESPONSE) {
                 let command = smbscope_model::Command::Smb1(smbscope_wire::smb1::Smb1Command::SESSION_SETUP_ANDX);
                 return Err(ClientError::Tampered { command, what: "signature" });
             }
-            connection.signer = Some(signer);
+            connection.dialect.signer = Some(signer);
         }
-        None if options.signing == ClientSigningPolicy::Required || server.signing_required => {
-            let what = "signing is required, and guests and anonymous users have no key to sign with: give a user";
-            return Err(ClientError::Unsupported(format!("{}: {what}", options.host)));
+        key => {
+            if key.is_none() {
+                check_keyless(options, server.signing_required)?;
+            }
+            connection.dialect.header.flags2 &= !(flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED);
         }
-        _ => connection.header.flags2 &= !(flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED),
     }
     Ok(())
 }
@@ -280,7 +249,7 @@ async fn log_on_plainly(
         Credentials::Guest => "Guest",
         Credentials::Ntlm { .. } | Credentials::Kerberos => {
             let what = "the server has no extended security: only guests and anonymous users can log on";
-            return Err(ClientError::Unsupported(format!("{}: {what}", options.host)));
+            return Err(unsupported(options, what));
         }
     };
     let setup = SessionSetupAndxPlain {
@@ -297,53 +266,21 @@ async fn log_on_plainly(
         native_lan_man: NATIVE_LAN_MAN.into(),
     };
     let said = connection.call(&setup, RequestDetails::default()).await;
-    connection.header.uid = said.map_err(|error| refused_logon(error, options))?.uid;
-    let action = SessionSetupAndxPlainResponse::parse(connection.message()).map_err(malformed)?.action;
+    let reply = said.map_err(|error| refused_logon(error, options))?;
+    connection.dialect.header.uid = reply.header.uid;
+    let action = SessionSetupAndxPlainResponse::parse(connection.message(&reply)).map_err(malformed)?.action;
     start_signing(connection, server, None, options)?;
     Ok(action & 1 != 0)
-}
-
-fn refused_logon(error: ClientError, options: &SessionOptions) -> ClientError {
-    let Some(status) = error.status() else { return error };
-    let who = match &options.credentials {
-        Credentials::Ntlm { user, .. } => format!("log on to {} as {user}", options.host),
-        Credentials::Guest => format!("log on to {} as a guest", options.host),
-        Credentials::Anonymous => format!("log on to {} anonymously", options.host),
-        Credentials::Kerberos => format!("log on to {} with Kerberos", options.host),
-    };
-    let hint = match status {
-        NtStatus::LOGON_FAILURE | NtStatus::WRONG_PASSWORD | NtStatus::NO_SUCH_USER => {
-            "the user name or the password is wrong, or guests are not allowed"
-        }
-        NtStatus::ACCESS_DENIED => {
-            "the server allows neither guests nor anonymous users, or requires signing: give a user"
-        }
-        NtStatus::ACCOUNT_DISABLED => "the account is switched off",
-        NtStatus::ACCOUNT_LOCKED_OUT => "the account is locked after too many wrong passwords: wait, or unlock it",
-        NtStatus::PASSWORD_EXPIRED | NtStatus::PASSWORD_MUST_CHANGE => "the password must be changed first",
-        _ => "see the server's log",
-    };
-    ClientError::Refused { what: who, status, hint }
 }
 
 async fn connect_tree(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<(), ClientError> {
     let path = TreeConnectTarget::Own.path(&options.host, &options.share);
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
     let said = connection.call(&connect, RequestDetails::default()).await;
-    let header = said.map_err(|error| refused_tree(error, options))?;
-    TreeConnectAndxResponse::parse(connection.message()).map_err(malformed)?;
-    connection.header.tid = header.tid;
+    let reply = said.map_err(|error| refused_tree(error, options))?;
+    TreeConnectAndxResponse::parse(connection.message(&reply)).map_err(malformed)?;
+    connection.dialect.header.tid = reply.header.tid;
     Ok(())
-}
-
-fn refused_tree(error: ClientError, options: &SessionOptions) -> ClientError {
-    let Some(status) = error.status() else { return error };
-    let hint = match status {
-        NtStatus::BAD_NETWORK_NAME => "the server has no share of this name",
-        NtStatus::ACCESS_DENIED => "access is denied, or the share requires encryption, which SMB1 lacks",
-        _ => "see the server's log",
-    };
-    ClientError::Refused { what: format!("connect to share {}", options.share), status, hint }
 }
 
 /// Signed messages must fit the server's buffer in spite of large reads and writes (MS-SMB 2.2.4.5.2.1).

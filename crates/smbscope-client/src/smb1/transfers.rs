@@ -3,108 +3,83 @@
 //! READ_RAW and WRITE_RAW (2.2.4.22, 2.2.4.25) move data in frames without a header, which only their position assigns
 //! to a request. So nothing else may be outstanding, not even an oplock break.
 
-use crate::limits::Allowance;
 use crate::sample::RequestDetails;
-use crate::smb1::connection::{Smb1Connection, malformed};
-use crate::smb1::requests::OUTSTANDING_MAX;
+use crate::smb1::connection::{OUTSTANDING_MAX, Smb1Connection, Smb1Family, Smb1Reply, malformed};
 use crate::smb1::{Smb1ClientSession, fid_of};
+use crate::transfers::{self, TransferCommands};
 use crate::{ClientError, FileHandle, FileRange, Moved, SessionOptions, TransferDirection};
-use smbscope_model::{Command, Subcommand};
+use smbscope_model::Subcommand;
 use smbscope_wire::smb1::messages::{
     ReadAndx, ReadAndxResponse, ReadRaw, WriteAndx, WriteAndxResponse, WriteComplete, WriteRaw, capabilities,
 };
-use smbscope_wire::smb1::{self, Smb1Header};
+use smbscope_wire::smb1::{Smb1Command, Smb1Header};
 use smbscope_wire::status::NtStatus;
 
 impl Smb1ClientSession {
-    /// Reads or writes the ranges in order, with up to `depth` commands outstanding, as far as the server allows. Raw
-    /// mode has no MIDs, so it transfers blocks one after the other.
-    pub async fn transfer_many(
+    /// Returns how many commands of a transfer may be outstanding, or `None` if they go one by one: raw mode has no
+    /// MIDs.
+    pub(crate) fn queue_depth(&self, wanted: u32) -> Option<u32> {
+        let watches = u16::from(self.watch.is_some());
+        let allowed = u32::from(self.server.max_mpx_count.saturating_sub(watches)).min(OUTSTANDING_MAX as u32);
+        let depth = wanted.min(allowed);
+        (depth >= 2 && !self.raw_is_possible()).then_some(depth)
+    }
+
+    /// Reads or writes the ranges in order, with `depth` commands outstanding.
+    pub(crate) async fn transfer_many(
         &mut self,
         handle: FileHandle,
         ranges: &[FileRange],
         depth: u32,
         direction: TransferDirection<'_>,
     ) -> Result<Moved, ClientError> {
-        let watches = u16::from(self.connection.watch.is_some());
-        let allowed = u32::from(self.server.max_mpx_count.saturating_sub(watches)).min(OUTSTANDING_MAX as u32);
-        let depth = depth.min(allowed);
-        if depth < 2 || self.raw_is_possible() {
-            return self.transfer_in_turn(handle, ranges, direction).await;
-        }
-        let fid = fid_of(handle);
-        let max = match direction {
-            TransferDirection::Read => self.facts.max_read,
-            TransferDirection::Write(data) => self.facts.max_write.min(u32::try_from(data.len()).unwrap_or(u32::MAX)),
-        };
-        let mut rest = ranges.iter().flat_map(|range| range.cut(max));
-        let mut outstanding: Vec<(u16, u32)> = Vec::with_capacity(depth as usize);
-        let (mut moved, mut failed) = (Moved::default(), None);
-        let allowance = Allowance::of_operation("a transfer", self.connection.timeout);
-        loop {
-            allowance.check()?;
-            while failed.is_none()
-                && outstanding.len() < depth as usize
-                && let Some(range) = rest.next()
-            {
-                outstanding.push((self.post_part(fid, range, direction).await?, range.length));
-                moved.outstanding = moved.outstanding.max(outstanding.len() as u32);
-            }
-            if outstanding.is_empty() {
-                return failed.map_or(Ok(moved), Err);
-            }
-            let (pending, header, arrived) = self.connection.any_answer().await?;
-            let at = outstanding.iter().position(|(mid, _)| *mid == pending.mid);
-            let (_, length) = outstanding.swap_remove(at.expect("whatever is posted is in both lists"));
-            let bytes = self.connection.message().len();
-            self.connection.complete(&pending, &header, arrived, bytes);
-            let result = self.connection.accept(&pending, &header).and_then(|()| match direction {
-                TransferDirection::Read => self.was_read(length),
-                TransferDirection::Write(_) => self.was_written(length),
-            });
-            match result {
-                Ok(bytes) => moved.bytes += bytes,
-                Err(error) if error.is_fatal() => return Err(error),
-                Err(error) => failed = failed.or(Some(error)),
-            }
-        }
+        let max = direction.largest(self.facts.max_read, self.facts.max_write);
+        self.connection.forget_abandoned();
+        transfers::transfer_ranges(self, handle, ranges, (max, depth), direction).await
+    }
+}
+
+impl TransferCommands for Smb1ClientSession {
+    type Family = Smb1Family;
+
+    fn connection(&mut self) -> &mut Smb1Connection {
+        &mut self.connection
     }
 
-    async fn post_part(
-        &mut self,
-        fid: u16,
-        range: FileRange,
-        direction: TransferDirection<'_>,
-    ) -> Result<u16, ClientError> {
-        let FileRange { offset, length } = range;
-        let about = RequestDetails::range(fid, offset, length);
-        match direction {
-            TransferDirection::Read => self.connection.post(&ReadAndx::new(fid, offset, length), about).await,
-            TransferDirection::Write(data) => {
-                let data = data.get(..length as usize).unwrap_or_default();
-                self.connection.post(&WriteAndx { fid, offset, write_mode: 0, padding: 1, data }, about).await
-            }
-        }
+    fn has_room(&self, _length: u32, _outstanding: usize) -> bool {
+        true
     }
 
-    /// Returns the number of bytes read. At and past the end of the file that is none, which SMB2 reports as an error.
-    fn was_read(&self, length: u32) -> Result<u64, ClientError> {
-        let read = ReadAndxResponse::parse(self.connection.message()).map_err(malformed)?.data.len();
-        if read > length as usize {
+    async fn post_read(&mut self, handle: FileHandle, part: FileRange) -> Result<u64, ClientError> {
+        let FileRange { offset, length } = part;
+        let read = ReadAndx::new(fid_of(handle), offset, length);
+        self.connection.post(&read, RequestDetails::range(handle, offset, length)).await
+    }
+
+    async fn post_write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<u64, ClientError> {
+        let write = WriteAndx { fid: fid_of(handle), offset, write_mode: 0, padding: 1, data };
+        self.connection.post(&write, RequestDetails::range(handle, offset, data.len() as u32)).await
+    }
+
+    /// Fails at and past the end of the file, where SMB1 succeeds with no bytes.
+    fn data_read(&self, reply: &Smb1Reply, length: u32) -> Result<&[u8], ClientError> {
+        self.connection.accept(reply)?;
+        let data = ReadAndxResponse::parse(self.connection.message(reply)).map_err(malformed)?.data;
+        if data.len() > length as usize {
             return Err(ClientError::Protocol("READ_ANDX returned more than requested".to_owned()));
         }
-        if read == 0 && length > 0 {
-            let command = Command::Smb1(smb1::Smb1Command::READ_ANDX);
-            return Err(ClientError::Status { command, status: NtStatus::END_OF_FILE });
+        if data.is_empty() && length > 0 {
+            return Err(ClientError::Status { command: reply.command, status: NtStatus::END_OF_FILE });
         }
-        Ok(read as u64)
+        Ok(data)
     }
 
-    /// Fails unless everything was written: with several writes outstanding, the rest can't be resent in order.
-    fn was_written(&self, length: u32) -> Result<u64, ClientError> {
-        let written = WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total();
+    /// With several writes outstanding, the rest of one can't be resent in order.
+    fn check_written(&self, reply: &Smb1Reply, length: u32) -> Result<(), ClientError> {
+        self.connection.accept(reply)?;
+        let written = WriteAndxResponse::parse(self.connection.message(reply)).map_err(malformed)?.total();
         match written == length {
-            true => Ok(length.into()),
+            true => Ok(()),
             false => Err(ClientError::Protocol(format!("a write of {length} bytes wrote {written}"))),
         }
     }
@@ -135,23 +110,26 @@ pub(super) fn block(
 }
 
 impl Smb1Connection {
-    /// Reads data into [`Smb1Connection::message`]. Empty at the end of the file and after an error.
+    /// Reads data into the frame. Empty at the end of the file and after an error.
     pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, ClientError> {
         let request = ReadRaw::new(fid, offset, max_count);
-        let pending = self.send(&request, RequestDetails::range(fid, offset, max_count.into())).await?;
-        let arrived = self.receive_raw(&pending).await?;
-        let refused = Smb1Header::parse(self.message()).filter(|header| {
-            header.is_reply() && header.command == smb1::Smb1Command::READ_RAW && header.mid == pending.mid
+        let id = self.send(&request, RequestDetails::range(fid, offset, max_count.into())).await?;
+        // The next frame is the response, because nothing else is outstanding.
+        let arrived = self.receive(id, self.deadline(self.request(id))).await?;
+        let bytes = self.link.frame().len();
+        let refused = Smb1Header::parse(self.link.frame()).filter(|header| {
+            let answers = header.is_reply() && header.command == Smb1Command::READ_RAW && u64::from(header.mid) == id;
+            answers && !header.is_success()
         });
-        let bytes = self.message().len();
-        if let Some(header) = refused.filter(|header| !header.is_success()) {
-            self.complete(&pending, &header, arrived, bytes);
-            self.accept(&pending, &header)?;
+        if let Some(header) = refused {
+            let reply = self.complete(0, (NtStatus(header.status), header), 0..bytes, arrived, bytes);
+            return reply.map_or(Ok(()), |reply| self.accept(&reply)).map(|()| 0);
         }
+        let pending = self.outstanding.pop();
+        self.samples.extend(pending.map(|pending| pending.sample.completed(arrived, bytes)));
         if bytes > usize::from(max_count) {
             return Err(ClientError::Protocol("READ_RAW returned more than requested".to_owned()));
         }
-        self.samples.push(pending.sample.completed(arrived, bytes));
         Ok(bytes as u32)
     }
 
@@ -159,16 +137,14 @@ impl Smb1Connection {
     /// to the server's "go ahead", and from the data to the final response.
     pub(super) async fn write_raw(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, ClientError> {
         let about = RequestDetails::range(fid, offset, data.len() as u32);
-        let request = WriteRaw::new(fid, offset, data.len() as u16);
-        let pending = self.send(&request, about).await?;
-        let ready = [smb1::Smb1Command::WRITE_RAW, smb1::Smb1Command::WRITE_COMPLETE];
-        let header = self.answer(&pending, &ready).await?;
-        if header.command != smb1::Smb1Command::WRITE_RAW {
-            return Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into());
+        let id = self.send(&WriteRaw::new(fid, offset, data.len() as u16), about).await?;
+        let mut reply = self.answer(id).await?;
+        if reply.header.command == Smb1Command::WRITE_RAW {
+            self.send_raw(id, about.with(Subcommand::AsyncPortion), data).await?;
+            reply = self.answer(id).await?;
         }
-        let pending = self.send_raw(&pending, about.with(Subcommand::AsyncPortion), data).await?;
-        let header = self.answer(&pending, &ready).await?;
-        Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into())
+        let written = WriteComplete::parse_as(self.message(&reply), reply.header.command).map_err(malformed)?;
+        Ok(written.count.into())
     }
 }
 
