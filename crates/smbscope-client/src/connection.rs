@@ -1,8 +1,8 @@
 //! A connection in any dialect: the table of outstanding requests, the wait for their responses, and the samples.
 //!
 //! A [`DialectFamily`] encodes requests, decodes what arrives, and protects both. While a caller waits for a response,
-//! everything else that arrives is handled too: interim responses, oplock and lease breaks, and responses that others
-//! wait for or that nobody needs.
+//! everything else that arrives is handled too: interim responses, oplock and lease breaks, and responses that are kept
+//! for later or discarded.
 
 use crate::limits::BREAKS_MAX;
 use crate::transport::{FramedConnection, ReceiveTimes};

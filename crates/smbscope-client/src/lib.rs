@@ -1,13 +1,13 @@
 //! An SMB client for measurements: it speaks exactly the requested dialect, does its I/O in the user's own task, and
 //! keeps a [`Sample`] of each command.
 //!
-//! Workloads use [`ClientSession`]. Below it, [`smb1`] and [`smb2`] turn operations into commands, using [`auth`]
-//! (SPNEGO, NTLMv2), [`crypto`] (signing, encryption, key derivation) and `transport` (TCP, NetBIOS session service).
-//! [`local`] performs the same operations on a local folder.
+//! Workloads use [`ClientSession`]. Below it, [`smb1`] and [`smb2`] encode operations as commands and decode responses.
+//! What both share: `connection` (outstanding requests, time limits, samples), `transfers` (queues of reads and
+//! writes), `login`, [`auth`] (SPNEGO, NTLMv2), [`crypto`] (signing, encryption, key derivation) and `transport` (TCP,
+//! NetBIOS session service). [`local`] performs the same operations on a local folder.
 
 pub mod auth;
 mod connection;
-mod control;
 pub mod crypto;
 mod error;
 mod file;
@@ -24,11 +24,10 @@ mod transport;
 
 pub use crate::error::Foreign;
 pub use crate::sample::SessionParameters;
-pub use control::{FsctlProfile, TreeConnectTarget};
 pub use error::ClientError;
 pub use file::{
-    ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, ListingEntry, Moved, OpenParameters, OpenResult,
-    SetInfo, TransferDirection, WholeFile, access, options as create_options,
+    ByteRangeLock, CreateDisposition, FileHandle, FileRange, FsctlProfile, Info, ListingEntry, Moved, OpenParameters,
+    OpenResult, SetInfo, TransferDirection, TreeConnectTarget, WholeFile, access, options as create_options,
 };
 pub use options::{
     Cipher, ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SigningAlgorithm, Transport,

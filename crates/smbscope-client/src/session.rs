@@ -3,10 +3,9 @@
 //! Each operation sends the commands that a client of the dialect would send, and keeps a sample of each in
 //! [`ClientSession::samples`]. A refusal returns [`ClientError::Status`], and the session stays usable.
 
-use super::control::{FsctlProfile, TreeConnectTarget};
 use super::file::{
-    ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, ListingEntry, Moved, OpenParameters, OpenResult,
-    SetInfo, TransferDirection, WholeFile, access, options,
+    ByteRangeLock, CreateDisposition, FileHandle, FileRange, FsctlProfile, Info, ListingEntry, Moved, OpenParameters,
+    OpenResult, SetInfo, TransferDirection, TreeConnectTarget, WholeFile, access, options,
 };
 use super::limits::CONNECT_TIMEOUTS;
 use super::options::SessionOptions;

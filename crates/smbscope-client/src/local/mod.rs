@@ -6,7 +6,6 @@
 //! share modes, leases or oplocks; of the caching flags only write-through has an effect.
 
 mod files;
-mod paths;
 #[cfg(test)]
 mod tests;
 

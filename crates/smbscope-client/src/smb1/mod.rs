@@ -8,7 +8,6 @@ mod connection;
 mod directory;
 mod files;
 mod setup;
-mod transfers;
 
 use crate::connection::ResponseConsumer;
 use crate::options::SessionOptions;

@@ -1,13 +1,13 @@
 //! Connection setup: NEGOTIATE, SESSION_SETUP_ANDX, TREE_CONNECT_ANDX (MS-CIFS 3.2.4.2, MS-SMB 3.2.4.2).
 
 use crate::auth::Authenticator;
-use crate::control::TreeConnectTarget;
 use crate::crypto::Smb1Signer;
+use crate::file::TreeConnectTarget;
 use crate::limits::SMB1_BUFFER_MIN;
 use crate::login::{self, SetupAnswer, check_keyless, must_sign, refused_logon, refused_tree, unsupported};
 use crate::sample::RequestDetails;
 use crate::smb1::connection::{NO_TREE, Smb1Connection, Smb1Reply, malformed};
-use crate::smb1::{MAX_TRANSACT, Smb1ClientSession, transfers};
+use crate::smb1::{MAX_TRANSACT, Smb1ClientSession, files};
 use crate::{
     ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions, SessionParameters, SigningAlgorithm,
 };
@@ -69,7 +69,7 @@ impl Smb1ClientSession {
         };
         connect_tree(&mut connection, options).await?;
         let signed = connection.dialect.signer.is_some();
-        let (max_read, max_write) = match transfers::block(options, server.capabilities, server.max_raw_size, signed)? {
+        let (max_read, max_write) = match files::block(options, server.capabilities, server.max_raw_size, signed)? {
             Some(block) => (block, block),
             None => largest(&server, signed),
         };

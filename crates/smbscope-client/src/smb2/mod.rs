@@ -1,22 +1,18 @@
 //! SMB2 and SMB3: dialects 2.0.2 to 3.1.1 (MS-SMB2), exactly as requested.
 //!
-//! [`Smb2ClientSession`] is a connection with a session and a tree connect. Its operations are in `files`, `paths`,
-//! `directory` and `transfers`; they send requests of [`smbscope_wire::smb2::messages`] through `connection`,
-//! which numbers, signs, encrypts and times them.
+//! [`Smb2ClientSession`] is a connection with a session and a tree connect. Its operations are in `files` and `paths`;
+//! they send requests of [`smbscope_wire::smb2::messages`] through `connection`, which numbers, signs and encrypts them.
 
 mod breaks;
 mod connection;
 mod credits;
-mod directory;
 mod files;
 mod negotiate;
 mod paths;
-mod replies;
 mod setup;
-mod transfers;
 
 use super::ClientError;
-use super::control::TreeConnectTarget;
+use super::file::TreeConnectTarget;
 use super::options::{SessionOptions, SigningAlgorithm};
 use super::sample::Samples;
 use crate::sample::{RequestDetails, SessionParameters};

@@ -1,8 +1,8 @@
 //! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), the protection that follows from
 //! them, and further channels of a session (SMB 3 multichannel, 3.2.4.20.6).
 
-use crate::control::TreeConnectTarget;
 use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
+use crate::file::TreeConnectTarget;
 use crate::login::{self, SetupAnswer, check_keyless, must_sign, refused_tree};
 use crate::sample::RequestDetails;
 use crate::smb2::connection::{Protection, ProtectionLevel, Smb2Connection, Smb2Reply};
