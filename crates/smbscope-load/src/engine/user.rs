@@ -4,10 +4,9 @@
 use super::clocks::now;
 use super::control::{UserExit, WorkerLoadPoint};
 use super::exchanges::CommandSource;
-use super::jobs::{self, ScriptPass};
 use super::plan::OnFailure;
 use super::recorder::Completed;
-use super::result::LoadPointEnd;
+use super::result::{LoadPointEnd, ScriptPass, waited};
 use super::schedule::Appointments;
 use super::session::{Performed, ServerSession, SessionFactory};
 use crate::workload::{Action, HandleSlot, Script, ScriptStep};
@@ -438,7 +437,7 @@ impl<T: ServerSession> StepPerformer<'_, T> {
         performed: Option<&Performed>,
     ) -> Option<(Instant, Instant)> {
         let samples = self.session.samples(connection);
-        let waited = if self.has_passes { jobs::waited(samples, self.spans) } else { Duration::ZERO };
+        let waited = if self.has_passes { waited(samples, self.spans) } else { Duration::ZERO };
         let span = point.recorder.borrow_mut().take(samples, performed, &mut self.origins[connection]);
         if self.has_passes
             && let Some((first, _)) = span

@@ -1,7 +1,6 @@
 //! Preparation and cleanup on any [`ShareAccess`]: inspects the directory, creates the missing files, removes our own.
 
-use super::marker::{self, Marker};
-use super::share::{FileContent, ShareAccess, ShareConnector};
+use super::share::{FileContent, MARKER_LARGEST, MARKER_NAME, MARKER_NEW_NAME, Marker, ShareAccess, ShareConnector};
 use super::{CleanupResult, PrepareError, PrepareProgress, PrepareRequest, Prepared};
 use crate::workload::{CreatedPaths, FileSet, FileSetOwner, own_directory, relative_path};
 use smbscope_client::ListingEntry;
@@ -146,13 +145,13 @@ async fn read_marker<S: ShareAccess>(
     directory: &str,
     entries: &[ListingEntry],
 ) -> Result<Option<Marker>, PrepareError> {
-    for name in [marker::NAME, marker::NEW_NAME] {
+    for name in [MARKER_NAME, MARKER_NEW_NAME] {
         let Some(entry) = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(name)) else { continue };
         let path = format!("{directory}\\{}", entry.name);
-        if entry.attributes & REPARSE_POINT != 0 || entry.is_directory() || entry.size > u64::from(marker::LARGEST) {
+        if entry.attributes & REPARSE_POINT != 0 || entry.is_directory() || entry.size > u64::from(MARKER_LARGEST) {
             continue;
         }
-        let text = share.read(&path, marker::LARGEST).await.map_err(doing("read", &path))?;
+        let text = share.read(&path, MARKER_LARGEST).await.map_err(doing("read", &path))?;
         if let Some(marker) = text.and_then(|text| Marker::parse(&text)) {
             return Ok(Some(marker));
         }
@@ -162,7 +161,7 @@ async fn read_marker<S: ShareAccess>(
 
 /// Writes the marker under a temporary name, then replaces the old one, so that at least one of the two always exists.
 async fn write_marker<S: ShareAccess>(share: &mut S, directory: &str, marker: &Marker) -> Result<(), PrepareError> {
-    let (path, new) = (format!("{directory}\\{}", marker::NAME), format!("{directory}\\{}", marker::NEW_NAME));
+    let (path, new) = (format!("{directory}\\{}", MARKER_NAME), format!("{directory}\\{}", MARKER_NEW_NAME));
     let text = marker.to_text();
     share.write(&new, FileContent::Bytes(text.as_bytes())).await.map_err(doing("write", &new))?;
     match share.remove_file(&path).await {

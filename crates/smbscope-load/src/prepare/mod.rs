@@ -9,7 +9,6 @@
 //! its marker, so that cleanup can be repeated. Start reading at `job.rs`.
 
 mod job;
-mod marker;
 mod share;
 #[cfg(test)]
 mod tests;

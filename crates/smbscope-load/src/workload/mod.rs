@@ -6,7 +6,6 @@
 mod action;
 mod draw;
 mod error;
-mod file_set;
 mod loadfile;
 mod netbench;
 mod paths;
@@ -16,10 +15,9 @@ mod synthetic;
 pub use action::{Action, Expected, HandleSlot, Script, ScriptStep};
 pub use draw::SizeDistribution;
 pub use error::{Location, WorkloadError};
-pub use file_set::{FileSet, FileSetOwner};
 pub use loadfile::{check_line, ranges_text};
 pub use netbench::NetbenchLike;
-pub use paths::{CreatedPaths, Own, UserSeat};
+pub use paths::{CreatedPaths, FileSet, FileSetOwner, Own, UserSeat};
 pub use sources::{RecordedWorkload, Recording, Travelling};
 pub use synthetic::{STEPS, StepField, StepKind};
 

@@ -11,8 +11,7 @@
 use super::clocks::Clock;
 use super::exchanges::{ActionBatch, CommandSource, ExchangeLog, Maker};
 use super::hooks::{LiveFigures, LivePart};
-use super::jobs::JobSummary;
-use super::result::{IntervalResult, OperationResult};
+use super::result::{IntervalResult, JobSummary, OperationResult};
 use super::schedule::{MeasurementWindow, OverloadLimits, OverloadTally};
 use super::session::{CommandQueueDepth, Performed};
 use super::silences::Silences;

@@ -7,9 +7,8 @@
 mod parse;
 #[cfg(test)]
 mod tests;
-mod values;
 
-pub use values::ranges_text;
+pub use parse::ranges_text;
 
 use super::action::{Action, Expected, HandleSlot, Script, ScriptStep};
 use super::error::Location;

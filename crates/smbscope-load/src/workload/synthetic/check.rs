@@ -10,7 +10,7 @@ use super::{OperationOrder, Parsed, Synthetic, SyntheticStep};
 use crate::workload::action::Expected;
 use crate::workload::draw::{SizeDistribution, Times};
 use crate::workload::error::suggest;
-use crate::workload::file_set::FileSet;
+use crate::workload::paths::FileSet;
 use crate::workload::{CreatedPaths, Scenarios, WorkloadError};
 use smbscope_model::units;
 use smbscope_stats::Random;

@@ -5,7 +5,7 @@ use super::user::Choose;
 use crate::workload::WorkloadError;
 use crate::workload::action::HandleSlot;
 use crate::workload::error::suggest;
-use crate::workload::file_set::FileSet;
+use crate::workload::paths::FileSet;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -19,7 +19,7 @@ pub(super) use script::SyntheticScript;
 pub use steps::{STEPS, StepKind};
 
 use super::draw::Times;
-use super::file_set::FileSet;
+use super::paths::FileSet;
 use super::{CreatedPaths, Scenarios};
 use smbscope_model::Dialect;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::Synthetic;
 use crate::workload::UserSeat;
 use crate::workload::action::{Action, HandleSlot};
 use crate::workload::draw::SizeDistribution;
-use crate::workload::file_set::FileSet;
+use crate::workload::paths::FileSet;
 use smbscope_client::{CreateDisposition, FileRange, WholeFile, create_options};
 use smbscope_stats::Random;
 use std::any::Any;

@@ -7,6 +7,8 @@
 
 mod operations;
 
+pub use operations::ranges_text;
+
 use super::{How, Loadfile, LoadfileLine, NOT_COUNTED, Op, PatternId};
 use crate::workload::WorkloadError;
 use crate::workload::action::Expected;

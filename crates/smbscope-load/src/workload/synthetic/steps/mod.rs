@@ -6,10 +6,8 @@
 
 mod handle;
 mod path;
-mod query;
 mod session;
 mod transfer;
-mod walk;
 
 use super::compile::{StepCompiler, StepField};
 use super::user::{Choose, SyntheticUser};
@@ -28,9 +26,9 @@ pub const STEPS: &[StepKind] = &[
     handle::FLUSH,
     handle::LOCK,
     handle::UNLOCK,
-    query::QUERY_OPEN,
-    query::QUERY,
-    query::QUERY_FILE_SYSTEM,
+    session::QUERY_OPEN,
+    session::QUERY,
+    session::QUERY_FILE_SYSTEM,
     handle::SET_TIMES,
     handle::SET_SIZE,
     path::LIST,
@@ -40,8 +38,8 @@ pub const STEPS: &[StepKind] = &[
     path::MAKE_DIRECTORY,
     path::REMOVE_DIRECTORY,
     transfer::OPEN_READ_CLOSE,
-    walk::WALK,
-    query::IOCTL,
+    path::WALK,
+    session::IOCTL,
     session::SESSION_SETUP,
     session::TREE_CONNECT,
     session::ECHO,
