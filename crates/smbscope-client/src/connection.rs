@@ -85,7 +85,7 @@ pub(crate) struct ClientConnection<D: DialectFamily> {
     /// In the order in which they were sent.
     pub(crate) outstanding: Vec<OutstandingRequest<D::Request>>,
     /// Messages of the last frame that are still to be handled.
-    pub(crate) rest: Range<usize>,
+    pub(crate) unread: Range<usize>,
     arrived: Option<ReceiveTimes>,
     /// Unsolicited messages since the last response.
     unsolicited: u32,
@@ -102,7 +102,7 @@ impl<D: DialectFamily> ClientConnection<D> {
             samples: Samples::with_capacity(16),
             timeout: options.timeout,
             outstanding: Vec::with_capacity(8),
-            rest: 0..0,
+            unread: 0..0,
             arrived: None,
             unsolicited: 0,
             kept: Vec::new(),
@@ -203,12 +203,12 @@ impl<D: DialectFamily> ClientConnection<D> {
 
     /// Waits until [`Self::rest`] has something to do or the connection ends. May wake up spuriously.
     pub(crate) async fn disturbed(&self) -> io::Result<()> {
-        if self.rest.is_empty() { self.link.disturbed().await } else { Ok(()) }
+        if self.unread.is_empty() { self.link.disturbed().await } else { Ok(()) }
     }
 
     /// Handles one message. Returns false once `until` has passed.
     async fn serve_one(&mut self, until: Option<Instant>) -> Result<bool, ClientError> {
-        if self.rest.is_empty() {
+        if self.unread.is_empty() {
             match self.link.receive(until).await {
                 Ok(arrived) => self.open_frame(arrived)?,
                 Err(error) if is_deadline(&error) => return Ok(false),
@@ -219,7 +219,7 @@ impl<D: DialectFamily> ClientConnection<D> {
         D::acknowledge(self).await?;
         // A server that sends without pause must not block the user.
         let is_over = until.is_some_and(|until| Instant::now() >= until);
-        Ok(!is_over || !self.rest.is_empty() || self.link.has_frame())
+        Ok(!is_over || !self.unread.is_empty() || self.link.has_frame())
     }
 
     /// Handles one message, for a caller who waits for the response to request `id` until the deadline. Returns it if
@@ -229,7 +229,7 @@ impl<D: DialectFamily> ClientConnection<D> {
         id: u64,
         deadline: Option<Instant>,
     ) -> Result<Option<ReceivedResponse<D::Header>>, ClientError> {
-        if self.rest.is_empty() {
+        if self.unread.is_empty() {
             let arrived = self.receive(id, deadline).await?;
             self.open_frame(arrived)?;
         }
@@ -252,7 +252,7 @@ impl<D: DialectFamily> ClientConnection<D> {
     pub(crate) fn open_frame(&mut self, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.arrived = Some(arrived);
         let opened = D::open_frame(self);
-        self.rest = self.checked(opened)?;
+        self.unread = self.checked(opened)?;
         Ok(())
     }
 
@@ -334,7 +334,7 @@ impl<D: DialectFamily> ClientConnection<D> {
     fn abandon(&mut self) {
         let now = Instant::now();
         self.samples.extend(self.outstanding.drain(..).map(|request| request.sample.abandoned(now)));
-        self.rest = 0..0;
+        self.unread = 0..0;
     }
 }
 

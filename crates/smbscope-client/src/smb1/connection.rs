@@ -49,7 +49,7 @@ impl DialectFamily for Smb1Family {
     type Header = Smb1Header;
 
     fn take_message(connection: &mut Smb1Connection, arrived: ReceiveTimes) -> Result<Option<Smb1Reply>, ClientError> {
-        connection.rest = 0..0;
+        connection.unread = 0..0;
         let header = Smb1Header::parse(connection.link.frame())
             .ok_or_else(|| ClientError::Protocol("a message without an SMB1 header".to_owned()))?;
         // Samba's "go ahead" for a WRITE_RAW is the request's header without the reply flag.

@@ -1,8 +1,7 @@
 //! An SMB2 connection (MS-SMB2 3.2.1.2, 3.2.4.1, 3.2.5.1): numbers requests, charges credits and builds frames; decrypts,
 //! splits and verifies responses, matches them with requests, and records breaks.
 //!
-//! [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`] send requests; several in a frame
-//! are a compound.
+//! `begin`, `add` and `flush` send requests; several in a frame are a compound.
 
 use crate::connection::{ClientConnection, DialectFamily, OutstandingRequest, ReceivedResponse, ResponseConsumer};
 use crate::crypto::{Sealer, Signer};
@@ -399,7 +398,7 @@ impl DialectFamily for Smb2Family {
         while is_alive && !connection.link.is_past(until) && connection.request(id).is_some() {
             let Ok(arrived) = connection.link.receive(until).await else { break };
             let mut result = connection.open_frame(arrived).map(|()| None);
-            while result.is_ok() && !connection.rest.is_empty() {
+            while result.is_ok() && !connection.unread.is_empty() {
                 result = connection.take_message();
             }
             if result.is_err() {
@@ -412,7 +411,7 @@ impl DialectFamily for Smb2Family {
 
 impl Smb2Connection {
     fn split_message(&mut self) -> Result<(Smb2Header, Range<usize>), ClientError> {
-        let rest = std::mem::replace(&mut self.rest, 0..0);
+        let rest = std::mem::replace(&mut self.unread, 0..0);
         let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
         let header = Smb2Header::parse(bytes)
             .filter(|header| bytes.len() >= Smb2Header::LENGTH && header.is_response())
@@ -420,7 +419,7 @@ impl Smb2Connection {
         let range = match header.next_command as usize {
             0 => rest,
             next if next >= Smb2Header::LENGTH && next < bytes.len() => {
-                self.rest = rest.start + next..rest.end;
+                self.unread = rest.start + next..rest.end;
                 rest.start..rest.start + next
             }
             next => return Err(ClientError::Protocol(format!("a compound whose next message is {next} bytes on"))),
