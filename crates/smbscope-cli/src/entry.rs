@@ -1,12 +1,17 @@
-//! Entry point of the command line, for the binary and for the Python package that embeds it.
+//! Entry point of the command line, for the binary and for the Python package that embeds it: how to start the program
+//! again, and how to start load generators on other hosts. The binary itself can't start any; the package does so
+//! through Ray.
 
 use crate::{
-    Arguments, BadArguments, CommandEnded, HostSource, InterruptedError, LimitExceeded, analyze, embedding, exit,
-    logging, one_line, run, say,
+    Arguments, BadArguments, CommandEnded, InterruptedError, LimitExceeded, analyze, exit, logging, one_line, run, say,
 };
+use smbscope_load::engine::{Host, OnLostHost};
+use smbscope_run::Cluster;
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use smbscope_run::options::GivenOptions;
 use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// Runs the command line and returns the exit status. `program` is the command and initial arguments that start it
 /// again; if empty, the running executable. `hosts` starts load generators elsewhere, if the caller can. Help and
@@ -17,9 +22,9 @@ pub fn main(
     hosts: Option<Box<HostSource>>,
 ) -> u8 {
     if let Some(hosts) = hosts {
-        embedding::set_source(hosts);
+        set_source(hosts);
     }
-    embedding::set_program(program);
+    set_program(program);
     let line = std::iter::once(OsString::from("smbscope")).chain(arguments);
     let arguments = Arguments::parse_line(line).unwrap_or_else(|error| exit(&error));
     if let Err(conflict) = arguments.check() {
@@ -66,4 +71,53 @@ fn status(error: &anyhow::Error) -> u8 {
 fn are_arguments_bad(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<smbscope_lab::LabError>());
     error.is::<BadArguments>() || causes.any(|cause| matches!(cause, smbscope_lab::LabError::Settings(_)))
+}
+
+/// Starts load generators on the hosts of the cluster at an address, the given number on each.
+pub type HostSource = dyn Fn(&str, u16) -> Result<Vec<Host>, String> + Send + Sync;
+
+/// Set only if the caller can start load generators.
+static SOURCE: OnceLock<Box<HostSource>> = OnceLock::new();
+
+fn set_source(source: Box<HostSource>) {
+    // Only the first call counts; the process has just one.
+    let _ = SOURCE.set(source);
+}
+
+pub(crate) fn hosts(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cluster, BadArguments> {
+    let Some(source) = SOURCE.get() else {
+        let what = "--cluster needs the Python package: pip install 'smbscope[ray]', and give the option to the command that it \
+                    installs";
+        return Err(BadArguments(what.to_owned()));
+    };
+    let address = address.to_owned();
+    Ok(Cluster { hosts: Box::new(move || source(&address, slots)), on_lost })
+}
+
+/// Command that starts this program, if it is not an executable of its own.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Registers the command that starts this program. An empty one stands for the running executable.
+fn set_program(program: Vec<OsString>) {
+    if !program.is_empty() {
+        let _ = PROGRAM.set(program);
+    }
+}
+
+pub(crate) fn program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
+    match PROGRAM.get().map(Vec::as_slice) {
+        Some([program, first @ ..]) => Ok((program.into(), first.to_vec())),
+        _ => Ok((std::env::current_exe()?, Vec::new())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_knows_no_cluster_says_what_does() {
+        let refused = hosts("auto", 1, OnLostHost::Continue).expect_err("nobody starts hosts here").to_string();
+        assert!(refused.starts_with("--cluster needs the Python package: pip install 'smbscope[ray]'"), "{refused}");
+    }
 }

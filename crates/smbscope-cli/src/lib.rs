@@ -9,7 +9,6 @@ mod analyze;
 mod arguments;
 mod bench;
 mod compare;
-mod embedding;
 mod entry;
 mod fail_if;
 mod interrupt;
@@ -36,8 +35,7 @@ pub use arguments::{
 };
 pub use arguments::{KeptOfNames, LaunchArguments, LaunchTarget, RecordArguments, SlimArguments};
 pub use arguments::{StudyArguments, StudyFormat};
-pub use embedding::HostSource;
-pub use entry::{analysis, main};
+pub use entry::{HostSource, analysis, main};
 pub use fail_if::LimitExceeded;
 pub use interrupt::InterruptedError;
 pub use lab::CommandEnded;

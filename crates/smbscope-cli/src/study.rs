@@ -3,7 +3,7 @@
 use crate::arguments::{LaunchArguments, StudyArguments, StudyFormat, UpArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
-use crate::{BadArguments, bench, embedding, launch, terminal};
+use crate::{BadArguments, bench, entry, launch, terminal};
 use anyhow::bail;
 use smbscope_client::Secret;
 use smbscope_lab::LabServerSettings;
@@ -182,7 +182,7 @@ fn load(
             bail!("--capture and --by do not support several hosts: omit them or --cluster");
         }
         // A run that continued with fewer users would not be comparable.
-        options.cluster = Some(embedding::hosts(address, *slots, OnLostHost::Stop)?);
+        options.cluster = Some(entry::hosts(address, *slots, OnLostHost::Stop)?);
     }
     fit(variant, &mut options.server)?;
     Ok(options)

@@ -1,8 +1,8 @@
 //! Captures the packets of a load point or launch with tcpdump or dumpcap, and reads the capture.
 
+use crate::environment::{UNTIL_END_OF_INPUT, on_path};
 use crate::files::create_private;
 use crate::one_line;
-use crate::process::{UNTIL_END_OF_INPUT, on_path};
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};

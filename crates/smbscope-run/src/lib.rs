@@ -34,7 +34,6 @@ pub mod files;
 pub mod launch;
 mod metrics;
 pub mod options;
-mod process;
 pub mod record;
 mod server;
 pub mod study;

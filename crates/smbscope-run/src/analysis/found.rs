@@ -1,14 +1,18 @@
-//! Results of reading captures other than the exchanges, and the errors of an analysis.
+//! Results of reading captures other than the exchanges, the errors of an analysis, and its report.
 
-use crate::analysis::AnalysisOptions;
+use super::{AggregatedExchanges, AnalysisOptions, CaptureSetAnalysis};
 use smbscope_analyze::pipeline::{self, RerunReason};
 use smbscope_capture::reader::CaptureError;
 use smbscope_diagnose::CatalogueError;
-use smbscope_diagnose::whatif::Scenario;
+use smbscope_diagnose::whatif::{self, Prediction, Scenario};
 use smbscope_model::travel::TravelError;
-use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
-use smbscope_report::counted;
-use smbscope_stats::filter::FilterError;
+use smbscope_model::{
+    CaptureInfo, ClockStep, ConnectionSummary, Endpoints, Exchange, Nanos, Quality, Role, SeenTwice, SkippedPackets,
+    SkippedProtocol,
+};
+use smbscope_report::{Explanation, Report, counted};
+use smbscope_stats::filter::{Filter, FilterError};
+use smbscope_stats::{Aggregate, BINS_MAX, beside};
 use std::io;
 use std::path::PathBuf;
 
@@ -176,4 +180,126 @@ pub enum AnalysisError {
     /// A bug: the most conservative pass failed as well.
     #[error("the analysis failed: {0:?}")]
     Failed(RerunReason),
+}
+
+impl CaptureSetAnalysis {
+    /// `options` must be the ones that the analysis used.
+    pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, AnalysisError> {
+        let CaptureSetAnalysis { found, recorded } = self;
+        let mut aggregate = recorded.aggregator.finish();
+        if let Some(least) = CaptureInfo::least_time(&found.captures) {
+            aggregate.forget_below(least);
+        }
+        let warnings = warnings(options, &found, &recorded, &aggregate);
+        let AnalyzedCaptures { captures, analysis, .. } = found;
+        let waterfall = recorded.waterfall();
+        let what_if = predictions(options, &analysis.connections, &waterfall)?;
+        let AggregatedExchanges { filtered, aggregator, collector, .. } = recorded;
+        let mut report = Report {
+            title: options.title.clone(),
+            captures,
+            quality: analysis.quality,
+            skipped: analysis.skipped,
+            connections: analysis.connections,
+            connect_attempts: analysis.connect_attempts,
+            aggregate,
+            first: analysis.first,
+            last: analysis.last,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            warnings,
+            filter: filtered,
+            interval: options.interval,
+            slow: options.slow.clone(),
+            explanation: Explanation { what_if, waterfall, ..Explanation::default() },
+        };
+        // Freeing large tables takes as long as the diagnosis, so both run in parallel.
+        let explain = || {
+            collector.as_ref().map(|collector| (report.diagnosed(collector, &options.catalogue), collector.episodes()))
+        };
+        let ((), explained) = beside(|| drop(aggregator), explain);
+        if let Some((answer, episodes)) = explained {
+            report.explanation.answer = answer;
+            report.explanation.episodes = episodes;
+        }
+        Ok(report)
+    }
+}
+
+fn warnings(
+    options: &AnalysisOptions,
+    found: &AnalyzedCaptures,
+    recorded: &AggregatedExchanges,
+    aggregate: &Aggregate,
+) -> Vec<String> {
+    let analysis = &found.analysis;
+    let mut warnings = Vec::new();
+    if found.interrupted {
+        warnings.push("interrupted: the report covers the packets read so far".to_owned());
+    }
+    warnings.extend(found.unread.iter().cloned());
+    if analysis.connections_left_out > 0 {
+        let count = analysis.connections_left_out;
+        warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));
+    }
+    warnings.extend(analysis.clock_steps.iter().map(|step| clock_step(step, &found.captures)));
+    warnings.extend(analysis.seen_twice.iter().filter_map(|seen| twice(seen, options.beside)));
+    let foreign = analysis.foreign_replies.iter();
+    warnings
+        .extend(foreign.map(|reply| format!("{} is not an SMB server: it answered {}", reply.server, reply.protocol)));
+    let takes_wildcards = options.filter.as_ref().is_some_and(Filter::compares_wildcards);
+    if takes_wildcards && recorded.filtered.as_ref().is_some_and(|filtered| filtered.matched == 0) {
+        warnings.push("nothing matched: == takes * and ? literally; use ~ for wildcards".to_owned());
+    }
+    if let Some(asked) = options.interval.filter(|asked| *asked < aggregate.timeline.width) {
+        let (width, most) = (aggregate.timeline.width, BINS_MAX);
+        warnings
+            .push(format!("the bins of the time line are {width} wide: of {asked} there would be more than {most}"));
+    }
+    warnings
+}
+
+fn predictions(
+    options: &AnalysisOptions,
+    connections: &[ConnectionSummary],
+    waterfall: &[Exchange],
+) -> Result<Vec<Prediction>, AnalysisError> {
+    let paths = whatif::paths(connections);
+    let predicted =
+        |scenario| whatif::predict(waterfall, &paths, scenario).ok_or_else(|| AnalysisError::WhatIf(scenario.clone()));
+    options.what_if.iter().map(predicted).collect()
+}
+
+fn twice(seen: &SeenTwice, beside: Option<Role>) -> Option<String> {
+    Some(match seen {
+        SeenTwice::Routed(_) if beside.is_some() => return None,
+        SeenTwice::Routed(Endpoints { client, server }) => format!(
+            "{client} to {server} was captured on both sides of a router: each packet counts where it passed first; \
+             --beside client or --beside server times all at one place"
+        ),
+        SeenTwice::Translated(one, other) => {
+            let (field, address) = match one.client.ip() == other.client.ip() {
+                false => ("client", other.client.ip()),
+                true => ("server", other.server.ip()),
+            };
+            format!(
+                "{} to {} and {} to {} are the same connection, captured on both sides of an address translation: its \
+                 commands count twice; --filter '{field} != {address}' takes one side",
+                one.client, one.server, other.client, other.server
+            )
+        }
+    })
+}
+
+fn clock_step(step: &ClockStep, captures: &[CaptureInfo]) -> String {
+    let name = captures.get(usize::from(step.after.packet.capture().0)).map_or("", |info| info.name.as_str());
+    let (number, by) = (step.after.packet.number(), step.by());
+    match by.0 < 0 {
+        true => format!(
+            "{name}: the clock stepped back by {} at packet {number}; later times are moved forward",
+            Nanos(-by.0)
+        ),
+        false => {
+            format!("{name}: the clock stepped forward by {by} at packet {number}, or the capture was stopped there")
+        }
+    }
 }

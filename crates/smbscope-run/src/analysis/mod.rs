@@ -17,7 +17,6 @@
 mod found;
 pub mod parts;
 mod recorder;
-mod report;
 mod table;
 
 pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};

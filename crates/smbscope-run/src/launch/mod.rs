@@ -5,21 +5,20 @@
 //! those in the capture. Start reading at [`Series`].
 
 mod document;
-mod mount;
 mod place;
 mod program;
 mod until;
 
-pub use mount::Mounter;
+pub use place::Mounter;
 pub use until::Until;
 
 use crate::capture::{RunningCapture, SnapLength, Sniffer};
 use crate::directory::RunDirectory;
 use crate::environment::now;
+use crate::environment::run_commands;
 use crate::files::Sources;
 use crate::launch::until::X11Display;
 use crate::metrics::Metrics;
-use crate::process::run_commands;
 use crate::server::{Connect, ServerUnderTest, Site, probe};
 use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
@@ -82,7 +81,7 @@ impl OnShare {
     /// Caps the private server's dialect for mounters that can't be limited. Returns false without a private server.
     fn cap_dialect(&mut self, dialect: Dialect) -> bool {
         let ServerUnderTest::Private(private) = &mut self.server else { return false };
-        if let Some(most) = mount::of_lab(dialect) {
+        if let Some(most) = place::of_lab(dialect) {
             private.settings.max_dialect = most;
         }
         true
@@ -139,7 +138,7 @@ impl Series {
                 let dialect = share.connect.options.dialect;
                 let mounter = *share.mounter.get_or_insert(Mounter::for_dialect(dialect));
                 let is_private = share.cap_dialect(dialect);
-                if let Some(why) = mount::beyond(mounter, &share.connect.options, is_private) {
+                if let Some(why) = place::beyond(mounter, &share.connect.options, is_private) {
                     return Err(BenchError::Unavailable(why));
                 }
                 let site = Site::open(&share.server, &share.connect)?;

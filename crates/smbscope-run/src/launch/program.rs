@@ -1,7 +1,7 @@
 //! The launched program: started in its own process group, its output recorded, and ended with all its children.
 
 use crate::BenchError;
-use crate::process::on_path;
+use crate::environment::on_path;
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_lab::{Workplace, command_for};
 use std::io::{BufRead, BufReader, Read};

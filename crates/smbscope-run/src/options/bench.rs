@@ -2,7 +2,7 @@
 
 use super::connect::{ConnectOptions, SMB3};
 use super::given::{CommandOptions, GivenOptions};
-use super::shared::{ClusterOptions, ColorChoice, PossibleValueTable, StorageOptions, dimension, one_of};
+use super::{ClusterOptions, ColorChoice, PossibleValueTable, StorageOptions, dimension, one_of};
 use crate::files::Sources;
 use crate::metrics::Exporter;
 use crate::server::{Private, ServerUnderTest, TargetUrl};

@@ -1,6 +1,6 @@
 //! Options of a connection to a server: dialect, protection, login.
 
-use super::shared::{PossibleValueTable, one_of};
+use super::{PossibleValueTable, one_of};
 use crate::server::{Connect, Login, Passwords};
 use clap::Args;
 use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};

@@ -3,27 +3,25 @@
 //!
 //! Start reading at [`run()`]; [`Study`] is the parsed file, [`PlannedVariant`] one combination of its settings.
 
-mod beside;
 mod definition;
-mod memory;
 mod options;
+mod saved;
 #[cfg(test)]
 mod tests;
 
-pub use beside::{SavedStudy, beside};
 pub use definition::{
     Axis, DefinitionError, PlannedVariant, RUNS_OF_A_VARIANT_MAX, Setting, Study, StudySource, VARIANTS_MAX,
     VariantRepetition,
 };
-pub use memory::{PAGE, STUDY};
 pub use options::VariantOptions;
+pub use saved::{PAGE, STUDY, SavedStudy, beside};
 
 use crate::BenchError;
 use crate::directory::clear_unfinished;
 use crate::environment::now;
+use crate::environment::run_commands;
 use crate::files::Sources;
-use crate::process::run_commands;
-use memory::Memory;
+use saved::Memory;
 use smbscope_report::bench::{self, BenchRunOutcome};
 use smbscope_report::study::{self, StudyDocument};
 use std::path::Path;
