@@ -59,7 +59,7 @@ impl DialectFamily for Smb1Family {
             command => asked == Command::Smb1(command),
         };
         let found = connection.outstanding.iter().position(|request| {
-            is_reply && request.sample.message_id == header.mid.into() && answered(request.sample.command)
+            is_reply && request.sample.message_id == u64::from(header.mid) && answered(request.sample.command)
         });
         match found {
             Some(index) => connection.take_answer(index, header, arrived),
@@ -192,7 +192,7 @@ impl Smb1Connection {
 
     fn next_mid(&mut self) -> u16 {
         let outstanding = &self.outstanding;
-        self.dialect.mids.next(|mid| outstanding.iter().any(|request| request.sample.message_id == mid.into()))
+        self.dialect.mids.next(|mid| outstanding.iter().any(|request| request.sample.message_id == u64::from(mid)))
     }
 
     /// Puts a request into the outgoing frame, signs it, and adds it to the table.
