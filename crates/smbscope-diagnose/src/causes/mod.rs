@@ -4,16 +4,12 @@
 //! of related causes share a file. [`DETECTORS`] lists all of them; [`detect`] runs them.
 
 mod availability;
-mod bandwidth;
 mod configuration;
-mod directories;
 mod files;
-mod refusals;
 mod round_trips;
-mod server_load;
+mod server;
 mod sessions;
 mod sharing;
-mod storage;
 mod tcp;
 
 pub(crate) use availability::request;
@@ -290,33 +286,33 @@ pub(crate) const DETECTORS: &[&Detector] = &[
     &availability::REQUEST_UNANSWERED,
     &sharing::LOCK_WAIT,
     &sharing::CONFLICTS,
-    &refusals::DISK_FULL,
-    &refusals::SESSION_EXPIRED,
+    &sharing::DISK_FULL,
+    &sharing::SESSION_EXPIRED,
     &sessions::SLOW_TREE_CONNECT,
     &sessions::SLOW_LOGON,
     &sessions::DFS_REFERRAL,
     &tcp::TIMER_CLUSTER,
-    &server_load::THROTTLED,
+    &server::THROTTLED,
     &files::INI_PATTERN,
-    &directories::LIST_THEN_STAT,
-    &directories::RELISTING,
-    &directories::SMALL_LIST_BUFFER,
-    &directories::HUGE_DIRECTORY,
+    &files::LIST_THEN_STAT,
+    &files::RELISTING,
+    &files::SMALL_LIST_BUFFER,
+    &files::HUGE_DIRECTORY,
     &files::MISSING_FILE_PROBES,
     &files::MAC_METADATA,
     &sessions::NEGOTIATE_CHURN,
-    &bandwidth::QUEUEING,
-    &bandwidth::BANDWIDTH_LIMITED,
+    &tcp::QUEUEING,
+    &tcp::BANDWIDTH_LIMITED,
     &tcp::WINDOW_LIMITED,
     &tcp::ZERO_WINDOW,
     &tcp::CREDIT_LIMITED,
     &tcp::NETWORK_LOSS,
     &round_trips::SLOW_CLIENT_LINK,
-    &storage::FLUSH_HEAVY,
-    &storage::FILTER_DELAY,
-    &storage::FAST_THEN_SLOW,
-    &storage::SLOW_STORAGE,
-    &server_load::SERVER_SATURATION,
+    &server::FLUSH_HEAVY,
+    &server::FILTER_DELAY,
+    &server::FAST_THEN_SLOW,
+    &server::SLOW_STORAGE,
+    &server::SERVER_SATURATION,
     &files::OFFICE_SLOW_OPEN,
     &files::SMALL_FILE_COPY,
     &files::SMALL_IO,
@@ -324,10 +320,10 @@ pub(crate) const DETECTORS: &[&Detector] = &[
     &round_trips::SERIAL_CLIENT,
     &round_trips::METADATA_HEAVY,
     &round_trips::CLIENT_BOUND,
-    &refusals::REFUSALS,
+    &sharing::REFUSALS,
     &sharing::BREAK_STORM,
-    &refusals::ASYNC_LIMIT,
-    &directories::NOTIFY_STORM,
+    &sharing::ASYNC_LIMIT,
+    &files::NOTIFY_STORM,
     &configuration::SMB1_IN_USE,
     &configuration::ENCRYPTED,
     &configuration::LARGE_MTU_OFF,

@@ -3,14 +3,12 @@
 //! Commands of a client less than [`GAP`] apart belong to one episode, regardless of the connection and of their order.
 //! If a client pauses more than [`EPISODES_MAX`] times, its gap is doubled until it does not (see `Pauses`).
 
-mod distinct;
 mod name;
 
 use crate::classify::{Fact, FactSet};
-use distinct::Distinct;
-pub(crate) use distinct::hash;
 pub use name::EpisodeKind;
-use name::Touched;
+pub(crate) use name::hash;
+use name::{Distinct, Touched};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
 use smbscope_stats::{BottomKTable, derived};
