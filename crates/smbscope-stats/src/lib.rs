@@ -10,7 +10,6 @@ mod beside;
 pub mod bins;
 mod bounded;
 mod caching;
-mod census;
 mod covered;
 pub mod derived;
 mod entity;
@@ -20,19 +19,16 @@ mod measure;
 mod random;
 pub mod replication;
 mod row;
-mod sketch;
 mod slices;
-mod slowest;
 mod split;
 mod summary;
 mod timeline;
 
-pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
-pub use aggregator::{Aggregator, CommandRowKey, LEAVES_MAX, is_apart};
+pub use aggregate::{Aggregate, Census, CommandRow, GroupRow, GroupSum, SubcommandRow};
+pub use aggregator::{Aggregator, CommandRowKey, LEAVES_MAX, SLOWEST_MAX, is_apart};
 pub use beside::{beside, each_beside};
 pub use bounded::BottomKTable;
 pub use caching::{CachingFigures, ClientRereads, FileRereads, GrantedOpens, RereadCounts};
-pub use census::Census;
 pub use covered::{Covered, STRETCHES_MAX};
 pub use entity::{ENTITIES_MAX, Entities, EntityStatistics, FileKey};
 pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
@@ -45,7 +41,6 @@ pub use slices::{
     Dimension, DimensionBreakdown, Field, SLICES_KEPT, SLICES_MAX, SharedSubstring, SliceFieldValue, SliceSortKey,
     SliceStatistics, Slicer,
 };
-pub use slowest::SLOWEST_MAX;
 pub use split::{Splits, THINK_MAX, TimePart, TimeSplit};
 pub use summary::{Beyond, DurationStatistics, Summary, SummaryPrecision};
 pub use timeline::{BINS_MAX, BinnedTimeline, TimelineBinning, TimelineCounts};

@@ -11,14 +11,15 @@ use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::{CommandTally, CommandTallyView};
 use crate::slices::{Dimension, PartSlicers, SliceSortKey};
-use crate::slowest::Slowest;
 use crate::split::{CommandSpan, SplitTable};
 use crate::summary::{Summary, SummaryPrecision};
 use crate::timeline::{BinnedTimeline, TimelineBinning, TimelineTable};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{
-    Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Subcommand, Timestamp,
+    Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Subcommand, TimeKind,
+    Timestamp,
 };
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -355,6 +356,57 @@ impl Aggregator {
 fn fold(folded: &mut BTreeMap<CommandGroup, CommandTally>, kind: &CommandRowKey, tally: &CommandTally) {
     if !is_apart(kind) {
         folded.entry(kind.2).or_default().merge(tally);
+    }
+}
+
+/// Slowest exchanges listed.
+pub const SLOWEST_MAX: usize = 100;
+
+/// The slowest exchanges, to be looked up in the capture. Expected waits are excluded.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Slowest {
+    found: Vec<Exchange>,
+    floor: i64,
+}
+
+fn rank(exchange: &Exchange) -> impl Ord + use<> {
+    let time = exchange.time(TimeKind::ResponseTime);
+    let packet = exchange.request.first.map(|stamp| (stamp.packet.capture(), stamp.packet.number()));
+    (Reverse(time), exchange.start(), exchange.flow, packet, exchange.message_id, exchange.command)
+}
+
+impl Slowest {
+    fn record(&mut self, exchange: &Exchange) {
+        if exchange.group == CommandGroup::Waiting || !exchange.is_complete() {
+            return;
+        }
+        let Some(time) = exchange.time(TimeKind::ResponseTime) else { return };
+        if time.0 < self.floor {
+            return;
+        }
+        self.found.push(exchange.clone());
+        if self.found.len() == 2 * SLOWEST_MAX {
+            self.trim();
+        }
+    }
+
+    fn merge(&mut self, other: &Slowest) {
+        self.found.extend(other.found.iter().cloned());
+        self.trim();
+    }
+
+    fn finish(&self) -> Vec<Exchange> {
+        let mut all = self.clone();
+        all.trim();
+        all.found
+    }
+
+    fn trim(&mut self) {
+        self.found.sort_by_cached_key(rank);
+        self.found.truncate(SLOWEST_MAX);
+        if let Some(last) = self.found.get(SLOWEST_MAX - 1) {
+            self.floor = last.time(TimeKind::ResponseTime).map_or(0, |time| time.0);
+        }
     }
 }
 

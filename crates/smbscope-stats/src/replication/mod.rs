@@ -11,10 +11,8 @@
 mod estimate;
 #[cfg(test)]
 mod tests;
-mod within;
 
-pub use estimate::REPETITIONS_MAX;
-pub use within::{Course, block_length, within_run};
+pub use estimate::{Course, REPETITIONS_MAX, block_length, within_run};
 
 use crate::random::Random;
 use estimate::{LogRatioEstimate, RepetitionVariance};

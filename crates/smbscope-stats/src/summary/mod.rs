@@ -8,7 +8,6 @@
 //! NumPy and pandas. A percentile with too few values is absent: p50 needs 1 value, p90 10, p95 20, p99 100, p999
 //! 1,000, so that at least one value is expected beyond it.
 
-use crate::sketch::Sketch;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smbscope_model::Nanos;
@@ -412,6 +411,65 @@ fn rounded_quotient(numerator: i128, denominator: i128) -> i64 {
     let half = denominator / 2;
     let shifted = if numerator < 0 { numerator - half } else { numerator + half };
     (shifted / denominator).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+/// Buckets per power of two. The relative error is at most 1/(2 · `PER_OCTAVE`), 1.6%.
+const PER_OCTAVE: u64 = 1 << BITS;
+const BITS: u32 = 5;
+/// Low bits of an entry that hold the count. The bits above hold the bucket.
+const COUNT_BITS: u32 = 48;
+const COUNT: u64 = (1 << COUNT_BITS) - 1;
+
+/// Percentiles of very many sets of durations in little memory: a histogram whose bucket width grows with the value.
+///
+/// As in DDSketch (Masson, Rim and Lee, "DDSketch: A Fast and Fully-Mergeable Quantile Sketch with Relative-Error
+/// Guarantees", PVLDB 12(12), 2019), the relative error is bounded, and the merge of any partition equals the whole.
+/// Buckets divide each power of two into [`PER_OCTAVE`] equal parts, as in HdrHistogram, which needs no logarithm. Only
+/// occupied buckets take memory (8 bytes each), a few dozen for one file or client; available crates also keep the
+/// empty ones in between.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Sketch {
+    entries: Vec<u64>,
+}
+
+fn bucket(value: u64) -> u64 {
+    if value < PER_OCTAVE {
+        return value;
+    }
+    let octave = value.ilog2() - BITS;
+    // The leading one of the value increments the octave.
+    (u64::from(octave) << BITS) + (value >> octave)
+}
+
+fn middle(bucket: u64) -> u64 {
+    if bucket < 2 * PER_OCTAVE {
+        return bucket;
+    }
+    let octave = (bucket >> BITS) - 1;
+    let least = (PER_OCTAVE + bucket % PER_OCTAVE) << octave;
+    least + (1 << octave) / 2
+}
+
+impl Sketch {
+    fn record(&mut self, value: i64) {
+        self.add(bucket(value.max(0) as u64), 1);
+    }
+
+    fn merge(&mut self, other: &Sketch) {
+        other.entries.iter().for_each(|entry| self.add(entry >> COUNT_BITS, entry & COUNT));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.entries.iter().map(|entry| (middle(entry >> COUNT_BITS), entry & COUNT))
+    }
+
+    fn add(&mut self, bucket: u64, count: u64) {
+        match self.entries.binary_search_by_key(&bucket, |entry| entry >> COUNT_BITS) {
+            // 2^48 commands are 8 years at a million per second.
+            Ok(at) => self.entries[at] += count.min(COUNT - (self.entries[at] & COUNT)),
+            Err(at) => self.entries.insert(at, bucket << COUNT_BITS | count),
+        }
+    }
 }
 
 #[cfg(test)]

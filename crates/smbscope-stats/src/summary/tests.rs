@@ -159,3 +159,46 @@ fn a_histogram_holds_every_value_in_either_form() {
         assert_eq!((histogram.len(), histogram.min(), near(700), near(90_000)), (3, 5, 1, 1));
     }
 }
+
+fn sketch(values: &[i64]) -> Sketch {
+    let mut sketch = Sketch::default();
+    values.iter().for_each(|value| sketch.record(*value));
+    sketch
+}
+
+#[test]
+fn buckets_follow_each_other_without_a_gap() {
+    // Below 64 each value has its own bucket; from 64 to 127 two share one, from 128 to 255 four.
+    assert_eq!([0, 31, 32, 63, 64, 65, 66, 127, 128].map(bucket), [0, 31, 32, 63, 64, 64, 65, 95, 96]);
+    assert_eq!([63, 64, 95, 96].map(middle), [63, 65, 127, 130]);
+    assert!(bucket(u64::MAX) < 1 << (64 - COUNT_BITS));
+}
+
+#[test]
+fn the_middle_of_a_bucket_is_within_a_64th_of_each_of_its_values() {
+    for octave in BITS..63 {
+        let (first, last) = (1u64 << octave, (1u64 << (octave + 1)) - 1);
+        for value in [first, first + 1, first + first / 3, last] {
+            assert!(middle(bucket(value)).abs_diff(value) <= value / 64 + 1, "{value}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn merges_are_those_of_the_whole_in_any_order_and_grouping(
+        parts in prop::array::uniform3(prop::collection::vec(-5i64..20_000_000_000, 0..60))
+    ) {
+        let [a, b, c] = parts.each_ref().map(|part| sketch(part));
+        let merged = |first: &Sketch, second: &Sketch| {
+            let mut all = first.clone();
+            all.merge(second);
+            all
+        };
+        let whole = sketch(&parts.concat());
+        prop_assert_eq!(&merged(&merged(&a, &b), &c), &whole);
+        prop_assert_eq!(&merged(&a, &merged(&b, &c)), &whole);
+        prop_assert_eq!(&merged(&merged(&c, &a), &b), &whole);
+        prop_assert_eq!(whole.iter().map(|(_, count)| count).sum::<u64>(), parts.concat().len() as u64);
+    }
+}
