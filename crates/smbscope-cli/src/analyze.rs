@@ -8,7 +8,7 @@ use crate::terminal::{self, ReadProgressBar};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::ReportTextOptions;
-use smbscope_report::{Report, classic, csv, html, json, parquet, slice_table, text};
+use smbscope_report::{Report, classic, csv, html, json, parquet, text};
 use smbscope_run::analysis::{
     self, AnalysisObserver, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis, ExchangeExport,
     ExchangeExportResult, PendingAnalysis,
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let analysis = reading.run(&mut watcher).map_err(error)?;
     let AnalysisOutcome { report, notes, interrupted } = done(analysis, &options, arguments.format())?;
     let result = match arguments.format() {
-        AnalyzeFormat::Csv => slice_table::write(&report, cell_style(arguments, &output), output.writer()),
+        AnalyzeFormat::Csv => csv::write_slices(&report, cell_style(arguments, &output), output.writer()),
         AnalyzeFormat::Json => json::write(&report, output.writer()),
         AnalyzeFormat::Html => html::write_report(&report, output.writer()),
         _ if arguments.classic => output.writer().write_all(classic::render(&report).as_bytes()),

@@ -7,9 +7,9 @@
 use crate::Report;
 use crate::bench;
 use crate::compare::{self, Comparison};
+use crate::document::write_for_html;
 use crate::format::clean;
 use crate::json::ReportDocument;
-use crate::json::escaped::write_for_html;
 use crate::study;
 use serde::Serialize;
 use std::io::{self, Write};

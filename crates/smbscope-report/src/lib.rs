@@ -9,10 +9,9 @@
 //! | [`mod@bench`] | a ramp of load points, as text and `smbscope.bench/1` | people and programs |
 //! | [`compare`] | documents side by side, as text and `smbscope.compare/1` | people and programs |
 //! | [`study`] | runs and results of a study, as text and `smbscope.study/1` | people and programs |
-//! | [`csv`] | exchanges, one per row, streamed | checking results independently |
+//! | [`csv`] | exchanges, one per row, streamed; slices | checking results independently, spreadsheets |
 //! | [`parquet`] | exchanges, typed and compressed | data frames, SQL |
 //! | [`mod@arrow`] | lists of a document, typed | data frames in the same process |
-//! | [`slice_table`] | slices as CSV, one per row | spreadsheets |
 
 pub mod arrow;
 pub mod bench;
@@ -22,7 +21,6 @@ pub mod csv;
 pub mod html;
 pub mod json;
 pub mod parquet;
-pub mod slice_table;
 pub mod study;
 pub mod table;
 pub mod text;

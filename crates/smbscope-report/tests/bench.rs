@@ -9,7 +9,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::Culprit;
-use smbscope_report::bench::tables::ServerMetric;
+use smbscope_report::bench::files::ServerMetric;
 use smbscope_report::bench::{
     self, BenchDocument, BenchRunOutcome, LoadHostEntry, LostHost, RampDetailLevel, RampTextOptions,
     overall_response_time,

@@ -3,9 +3,9 @@
 use crate::common;
 use serde_json::{Value, json};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Quality};
-use smbscope_report::csv::CellStyle;
+use smbscope_report::csv::{self, CellStyle};
 use smbscope_report::text::{ReportTextOptions, render};
-use smbscope_report::{Filtered, Report, classic, json, slice_table};
+use smbscope_report::{Filtered, Report, classic, json};
 use smbscope_stats::{Aggregator, Census, Dimension, SliceSortKey, Slicer};
 
 /// Returns exchanges of three clients: two reads of a document, one read of it, and one read of an unknown file.
@@ -80,7 +80,7 @@ fn json_has_a_key_and_figures_for_each_slice() {
 #[test]
 fn a_table_has_a_row_a_slice_and_empty_fields_for_the_unknown() {
     let mut table = Vec::new();
-    slice_table::write(&sliced(&[Dimension::Directory], SliceSortKey::Key), CellStyle::default(), &mut table)
+    csv::write_slices(&sliced(&[Dimension::Directory], SliceSortKey::Key), CellStyle::default(), &mut table)
         .expect("memory takes everything");
     let mut reader = csv::Reader::from_reader(&table[..]);
     let header = reader.headers().expect("a header").clone();

@@ -10,8 +10,7 @@ use crate::BenchError;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::engine::result::LoadPointResult;
 use smbscope_model::{CommandGroup, Exchange, Quality, Timestamp};
-use smbscope_report::bench::histograms::{self, TaggedHistogram};
-use smbscope_report::bench::tables::{self, ServerMetric};
+use smbscope_report::bench::files::{self as run_files, ServerMetric, TaggedHistogram};
 use smbscope_report::bench::{self, BenchDocument};
 use smbscope_report::html;
 use smbscope_report::parquet::ParquetExchangeWriter;
@@ -122,7 +121,7 @@ impl RunDirectory {
                 });
             }
         };
-        add(histograms::ALL, &run.total());
+        add(run_files::ALL, &run.total());
         for group in CommandGroup::ALL {
             debug_assert!(group.name() != bench::OTHER);
             add(group.name(), &run.group(group));
@@ -161,16 +160,16 @@ impl RunDirectory {
     }
 
     pub(crate) fn keep(&mut self, document: &BenchDocument, server: &[ServerMetric]) -> Result<(), BenchError> {
-        self.prepare(INTERVALS, |out| tables::write_intervals(&document.runs, out))?;
+        self.prepare(INTERVALS, |out| run_files::write_intervals(&document.runs, out))?;
         if !self.histograms.is_empty() {
             let start = document.runs.iter().map(|run| run.started_ns).min().unwrap_or(Timestamp(0));
             let histograms = std::mem::take(&mut self.histograms);
-            let written = self.prepare(HISTOGRAMS, |out| histograms::write(start, &histograms, out));
+            let written = self.prepare(HISTOGRAMS, |out| run_files::write_histograms(start, &histograms, out));
             self.histograms = histograms;
             written?;
         }
         if !server.is_empty() {
-            self.prepare(SERVER, |out| tables::write_server(server, out))?;
+            self.prepare(SERVER, |out| run_files::write_server(server, out))?;
         }
         self.prepare(RUN, |out| bench::write(document, out))?;
         // Partial results don't replace an earlier run.

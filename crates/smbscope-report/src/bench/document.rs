@@ -4,8 +4,7 @@
 
 use super::BenchRun;
 use crate::Answer;
-use crate::document::{self, DocumentKind, Generator, ParseError};
-use crate::json::escaped::write_indented_above;
+use crate::document::{self, DocumentKind, Generator, ParseError, write_indented_above};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeMap;

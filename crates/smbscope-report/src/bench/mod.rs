@@ -4,17 +4,16 @@
 //! |---|---|
 //! | [`write()`], [`BenchDocument::parse`] | `smbscope.bench/1`, the `run.json` of a run directory |
 //! | [`render`] | the report for a terminal |
-//! | [`histograms`], [`tables`] | the other files of a run directory |
+//! | [`files`] | the other files of a run directory |
 //! | [`html::write_bench`](crate::html::write_bench) | a page with charts |
 
 mod answer;
 mod document;
-pub mod histograms;
+pub mod files;
 mod load_point;
 mod measure;
 mod next;
 mod server;
-pub mod tables;
 mod text;
 mod warnings;
 
@@ -34,7 +33,7 @@ pub use load_point::{
 pub use measure::{InsideSamba, overall_response_time};
 pub(crate) use next::{again, capture as capture_of};
 pub use server::{ServerLoad, ServerSeries};
-pub(crate) use text::server as server_text;
+pub(crate) use text::breakdown::{MeanAndMaximum, SERVER_MEANINGS, server_table};
 pub use text::{RampDetailLevel, RampTextOptions, render};
 pub(crate) use warnings::far_below_its_rate;
 

@@ -27,9 +27,8 @@ pub use saved::ComparableReport;
 pub use text::render;
 
 use crate::Answer;
-use crate::document::Generator;
+use crate::document::{Generator, write_indented};
 use crate::json::entries::EntityEntry;
-use crate::json::escaped::write_indented;
 use crate::json::slices::{SliceEntryKey, SliceFigures};
 use crate::json::waits::SlowExchange;
 use cells::{row_of, with_ratios};

@@ -4,7 +4,7 @@ use super::{
     Compared, ComparedCommand, ComparedGroup, Comparison, ComparisonCell, ComparisonColumn, ComparisonNote,
     DialectCount, NoteKind, PointCell, Ratio, Ratios, ResponseTime,
 };
-use crate::bench::server_text;
+use crate::bench::{MeanAndMaximum, SERVER_MEANINGS, server_table};
 use crate::format::{bytes, clean, counted, rate, shorten, span, thousands, unbroken};
 use crate::names;
 use crate::text::columns::{Row, Table, Value, nonzero};
@@ -203,7 +203,7 @@ fn servers(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let lines = ramps.points.iter().filter(|point| !point.server.is_empty()).flat_map(|point| {
-        let metrics = |column: usize| -> server_text::MeanAndMaximum<'_> {
+        let metrics = |column: usize| -> MeanAndMaximum<'_> {
             Box::new(move |name: &str| {
                 let found = point.server.iter().find(|metric| metric.metric == name)?.cells[column]?;
                 Some((found.mean, found.max))
@@ -214,10 +214,10 @@ fn servers(page: &mut TextPage, comparison: &Comparison) {
         let heading = Row::heading(counted(point.users.into(), "user", "users"));
         std::iter::once(heading).chain((0..names.len()).filter(known).map(part)).collect::<Vec<_>>()
     });
-    let table = server_text::table().section("Servers", lines);
+    let table = server_table().section("Servers", lines);
     if !table.is_empty() {
         let left_out = table.render(page);
-        page.note(&format!("Means of a sample a second. {}", server_text::MEANINGS), &left_out);
+        page.note(&format!("Means of a sample a second. {}", SERVER_MEANINGS), &left_out);
     }
 }
 

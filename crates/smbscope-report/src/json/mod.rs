@@ -4,15 +4,14 @@
 //! Comparisons parse some parts of the document with the same types. Parts added later may be missing.
 
 pub(crate) mod entries;
-pub(crate) mod escaped;
 mod offers;
 pub(crate) mod slices;
 pub(crate) mod waits;
 
 use crate::Report;
-use crate::document::{DocumentKind, Generator};
+pub use crate::document::line;
+use crate::document::{DocumentKind, Generator, write_indented};
 use entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
-pub use escaped::line;
 use offers::{NegotiationEntry, NegotiationIndex, Smb1Usage};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
@@ -31,7 +30,7 @@ pub(crate) const KIND: DocumentKind =
     DocumentKind { schema: SCHEMA, advice: "give a report made with analyze --format json" };
 
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
-    escaped::write_indented(&ReportDocument::within(report, usize::MAX), out)
+    write_indented(&ReportDocument::within(report, usize::MAX), out)
 }
 
 pub(crate) fn captures(report: &Report) -> serde_json::Result<String> {

@@ -6,8 +6,7 @@ mod text;
 pub use results::Results;
 pub use text::render;
 
-use crate::document::{self, DocumentKind, Generator, ParseError};
-use crate::json::escaped::write_indented_above;
+use crate::document::{self, DocumentKind, Generator, ParseError, write_indented_above};
 use crate::{Answer, quoted};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};

@@ -1,7 +1,6 @@
 //! Terminal report. In brief, one screen: the answer, groups and commands, time by phase, and coverage. In full, also
 //! the other tables of Swartz (1997), appendix A, in readable units.
 
-mod causes;
 mod charts;
 pub(crate) mod columns;
 mod commands;
@@ -49,7 +48,7 @@ pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     let answer = Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty());
     let above = above_commands(report, options, page.like());
     let below = below_commands(report, options, page.like());
-    answer.iter().for_each(|answer| causes::headline(&mut page, answer));
+    answer.iter().for_each(|answer| overview::headline(&mut page, answer));
     overview::first_of_all(&mut page, report);
     waits::what_if(&mut page, report);
     if !report.explanation.what_if.is_empty() {
@@ -57,7 +56,7 @@ pub fn render(report: &Report, options: &ReportTextOptions) -> String {
     }
     if options.full {
         write_answer(&mut page, answer, usize::MAX);
-        causes::in_full(&mut page, report);
+        overview::causes_in_full(&mut page, report);
         page.append(above);
         commands::render(&mut page, report, None);
         page.append(below);
@@ -126,7 +125,7 @@ fn write_answer(page: &mut TextPage, answer: Option<&Answer>, room: usize) {
         page.append(more);
     }
     if room < usize::MAX {
-        causes::in_brief(page, answer);
+        overview::causes_in_brief(page, answer);
     }
     page.what_next(&answer.next);
 }

@@ -12,7 +12,7 @@ use smbscope_load::engine::result::LoadPointResult;
 use smbscope_load::engine::{Arrivals, ExchangeLog, LoadSchedule, RampPlan};
 use smbscope_load::workload::WorkloadSource;
 use smbscope_report::Answer;
-use smbscope_report::bench::tables::ServerMetric;
+use smbscope_report::bench::files::ServerMetric;
 use smbscope_report::bench::{self, BenchDocument};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

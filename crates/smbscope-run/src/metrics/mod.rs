@@ -9,7 +9,7 @@ pub use exporter::Exporter;
 use samba::Samba;
 use smbscope_lab::{SambaStatus, ServerRecord};
 use smbscope_model::Timestamp;
-use smbscope_report::bench::tables::ServerMetric;
+use smbscope_report::bench::files::ServerMetric;
 use smbscope_report::bench::{ServerLoad, ServerSeries};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};

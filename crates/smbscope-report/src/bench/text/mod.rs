@@ -1,11 +1,10 @@
 //! Terminal report of a ramp: warnings and headline, throughput and response time over users (figures 2 and 3 of Swartz
 //! 1997), then details of a load point. The report of launches has a table of launches instead.
 
-mod breakdown;
+pub(super) mod breakdown;
 mod overview;
 mod point;
 mod ramp;
-pub(crate) mod server;
 
 use crate::bench::{BenchDocument, Caches, JobEntry, Launch};
 use crate::format::{clean, percent, span, thousands};
@@ -58,7 +57,7 @@ pub fn render(document: &BenchDocument, options: &RampTextOptions) -> String {
     };
     ramp::render(&mut page, document);
     ramp::jobs(&mut page, document);
-    server::render(&mut page, document);
+    breakdown::server(&mut page, document);
     ramp::tried_loads(&mut page, document);
     breakdown::wire_by_load_point(&mut page, document);
     points.into_iter().for_each(|run| point::render(&mut page, document, run));

@@ -46,7 +46,7 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRu
         _ => page.heading(&format!("At {}", document.load_name(run))),
     }
     answer(page, run, true);
-    if let Some(server) = run.server.as_ref().and_then(super::server::sentence) {
+    if let Some(server) = run.server.as_ref().and_then(super::breakdown::server_sentence) {
         page.beside(Paint::Plain, "- ", &server);
     }
     slices(page, run);
