@@ -31,8 +31,10 @@ mod fail_if;
 mod format;
 mod names;
 mod offers;
+mod page;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod tables;
 mod totals;
 mod warnings;
 
@@ -40,10 +42,10 @@ pub use compare::{Judged, Judgement};
 pub use document::{Generator, ParseError, schema_of};
 pub use fail_if::FailIf;
 pub use format::{clean, counted, or_dash, rate, span};
+pub use page::STYLES;
 pub use smbscope_diagnose::next::{SuggestedCommand, quoted};
 pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
-pub use text::page::STYLES;
-pub use text::table::listed;
+pub use tables::text::listed;
 
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};

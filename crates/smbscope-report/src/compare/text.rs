@@ -7,9 +7,9 @@ use super::{
 use crate::bench::{MeanAndMaximum, SERVER_MEANINGS, server_table};
 use crate::format::{bytes, clean, counted, rate, shorten, span, thousands, unbroken};
 use crate::names;
-use crate::text::columns::{Row, Table, Value, nonzero};
-use crate::text::page::{Paint, TextPage};
-use crate::text::table::TextColumn;
+use crate::page::{Paint, TextPage};
+use crate::tables::text::TextColumn;
+use crate::tables::{Row, Table, Value, nonzero};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;

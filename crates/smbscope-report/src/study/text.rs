@@ -3,9 +3,9 @@
 use super::{StudyDocument, StudyRow};
 use crate::bench::load_name;
 use crate::format::{bytes, clean, counted, rate, ratio};
-use crate::text::columns::{Row, Table};
-use crate::text::page::{Paint, TextPage};
-use crate::text::table::TextColumn;
+use crate::page::{Paint, TextPage};
+use crate::tables::text::TextColumn;
+use crate::tables::{Row, Table};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::BaselineRatio;
 

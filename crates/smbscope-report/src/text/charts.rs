@@ -2,11 +2,11 @@
 //!
 //! Bands state both bounds, since "below 1 ms" would include all faster bands.
 
-use super::columns::{Row, Table, nonzero};
 use super::commands::{in_order, row_name};
-use super::page::{Paint, TextPage, bar, level};
-use super::table::TextColumn;
 use crate::format::{date, rate, span, time_of_day, visible_percent};
+use crate::page::{Paint, TextPage, bar, level};
+use crate::tables::text::TextColumn;
+use crate::tables::{Row, Table, nonzero};
 use crate::{Report, names};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::{CommandStatistics, Decade, Distribution, TimelineCounts};

@@ -1,11 +1,11 @@
 //! Tables of commands and groups with counts, packets and times.
 
-use super::columns::{Row, Table, Value, nonzero};
-use super::page::TextPage;
 use super::percent_sign;
 use crate::Report;
 use crate::format::{average_packets, unbroken};
 use crate::names;
+use crate::page::TextPage;
+use crate::tables::{Row, Table, Value, nonzero};
 use smbscope_model::{Command, Nanos, Protocol};
 use smbscope_stats::{CommandRow, CommandStatistics, SubcommandRow};
 use std::borrow::Cow;

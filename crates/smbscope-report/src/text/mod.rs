@@ -2,23 +2,20 @@
 //! the other tables of Swartz (1997), appendix A, in readable units.
 
 mod charts;
-pub(crate) mod columns;
 mod commands;
 mod overview;
-pub(crate) mod page;
 mod protocol;
 pub(crate) mod slices;
-pub(crate) mod table;
 mod waits;
 
 pub(crate) use overview::filter_note;
 
 use crate::format::{clean, thousands, visible_percent};
 use crate::json::slices::SliceListing;
+use crate::page::{Paint, TextPage};
 use crate::warnings::is_alarming;
 use crate::warnings::{self, Warning};
 use crate::{Answer, Report};
-use page::{Paint, TextPage};
 
 pub(crate) const LINES: usize = 40;
 const COMMANDS_MAX: usize = 10;

@@ -1,14 +1,14 @@
 //! Top of the report: answer and causes, summary, hosts, dialects and protection, and the quality of the capture.
 
-use super::columns::{Row, Table};
-use super::page::{Paint, TextPage};
 use super::percent_sign;
-use super::table::TextColumn;
 use crate::dialects::Smb1InUse;
 use crate::format::{
     capital, clean, clock, counted, date, median_and_p95, prose_percent, seconds, shorten, shorten_path, span,
     thousands, unbroken,
 };
+use crate::page::{Paint, TextPage};
+use crate::tables::text::TextColumn;
+use crate::tables::{Row, Table};
 use crate::totals::LoadTotals;
 use crate::totals::{PacketCounts, control};
 use crate::warnings::is_alarming;

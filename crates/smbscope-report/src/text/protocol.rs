@@ -1,12 +1,12 @@
 //! Protocol features: offers of both sides in negotiation with the outcome and its reason, oplocks and leases, and data
 //! that clients read again.
 
-use super::columns::{Row, Table, Value};
-use super::page::{Paint, TextPage};
 use super::percent_sign;
 use crate::Report;
 use crate::format::{bytes, counted, thousands, unbroken};
 use crate::offers::{Feature, Negotiation, negotiations};
+use crate::page::{Paint, TextPage};
+use crate::tables::{Row, Table, Value};
 use smbscope_stats::{CachingFigures, FileRereads, RereadCounts};
 
 const LISTED: usize = 4;

@@ -1,10 +1,10 @@
 //! Table of slices, in the requested order, and names of slices for people.
 
-use super::columns::{Row, Table, Value, nonzero};
-use super::page::TextPage;
 use super::percent_sign;
 use crate::format::{clean, counted, span, thousands, unbroken};
 use crate::json::slices::{SliceEntry, SliceEntryKey, SliceEntryValue, SliceFigures, SliceListing};
+use crate::page::TextPage;
+use crate::tables::{Row, Table, Value, nonzero};
 use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, Field, SLICES_MAX};
 use std::borrow::Cow;

@@ -1,11 +1,11 @@
 //! Time by phase, in total and for the clients and connections that waited longest, episodes, and what-if predictions.
 
-use super::columns::{Row, Table, Value};
-use super::page::{Paint, TextPage};
 use super::percent_sign;
 use crate::Report;
 use crate::format::{counted, span, thousands, time_of_day, unbroken};
 use crate::json::waits::label;
+use crate::page::{Paint, TextPage};
+use crate::tables::{Row, Table, Value};
 use smbscope_diagnose::Episode;
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_model::Nanos;

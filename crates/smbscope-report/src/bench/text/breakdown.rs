@@ -6,8 +6,8 @@ use crate::bench::{
 };
 use crate::format::{clean, counted, rate, span, unbroken};
 use crate::json::waits::SlowExchange;
-use crate::text::columns::{Row, Table, Value, nonzero, whole_percent};
-use crate::text::page::{Paint, TextPage};
+use crate::page::{Paint, TextPage};
+use crate::tables::{Row, Table, Value, nonzero, whole_percent};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::{CommandStatistics, DurationStatistics, EntityStatistics};
 use std::ops::RangeInclusive;

@@ -8,8 +8,8 @@ mod ramp;
 
 use crate::bench::{BenchDocument, Caches, JobEntry, Launch};
 use crate::format::{clean, percent, span, thousands};
-use crate::text::columns::{Row, Table, Value};
-use crate::text::page::{Paint, TextPage};
+use crate::page::{Paint, TextPage};
+use crate::tables::{Row, Table, Value};
 use smbscope_diagnose::next::quoted;
 use smbscope_stats::DurationStatistics;
 

@@ -3,7 +3,7 @@
 use crate::bench::far_below_its_rate;
 use crate::bench::{BenchDocument, BenchRun, LoopModel, TargetEntry, load_name};
 use crate::format::{bytes, capital, clean, counted, date, median_and_p95, span, thousands, unbroken};
-use crate::text::page::{Paint, TextPage};
+use crate::page::{Paint, TextPage};
 use smbscope_model::Nanos;
 
 const WARNINGS_MAX: usize = 3;

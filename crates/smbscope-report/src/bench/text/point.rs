@@ -5,8 +5,8 @@ use crate::bench::{
     BenchDocument, BenchRun, BenchRunOutcome, MeasuredCommand, OperationEntry, OverloadEntry, ScheduleAdherence,
 };
 use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
-use crate::text::columns::{Row, Table, Value, nonzero};
-use crate::text::page::{self, Paint, TextPage};
+use crate::page::{self, Paint, TextPage};
+use crate::tables::{Row, Table, Value, nonzero};
 use crate::text::{COMMANDS_MIN, LINES};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;

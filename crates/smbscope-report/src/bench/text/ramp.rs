@@ -3,9 +3,9 @@
 use super::timed;
 use crate::bench::{BenchDocument, BenchRun, JobStatistics, MeasuredGroup, load_name};
 use crate::format::{clean, counted, percent, rate};
-use crate::text::columns::{Row, Table, nonzero, whole_percent};
-use crate::text::page::{Paint, TextPage, bar};
-use crate::text::table::TextColumn;
+use crate::page::{Paint, TextPage, bar};
+use crate::tables::text::TextColumn;
+use crate::tables::{Row, Table, nonzero, whole_percent};
 use smbscope_stats::DurationStatistics;
 
 const BAR: (usize, usize) = (24, 10);

@@ -1,7 +1,7 @@
 //! Aligned tables that fit a width: less important columns are left out first, then the name column shrinks.
 
 use crate::format::{clean, shorten};
-use crate::text::page::{Paint, TextPage};
+use crate::page::{Paint, TextPage};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -87,7 +87,7 @@ struct TextTableSection {
     lines: Vec<TextTableLine>,
 }
 
-/// Layout of a [`Table`](super::columns::Table): sections with common columns, so that they are aligned.
+/// Layout of a [`Table`](super::Table): sections with common columns, so that they are aligned.
 #[derive(Debug, Clone)]
 pub(crate) struct TextTable {
     title: Option<String>,

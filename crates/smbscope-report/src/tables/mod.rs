@@ -1,12 +1,14 @@
 //! Tables whose columns are declared once: with a title for people, a key for programs, or both.
 
-use super::page::{Paint, TextPage};
-use super::table::{TextColumn, TextTable, TextTableLine};
+pub(crate) mod text;
+
 use crate::format::{bytes, or_dash, shorten_path, thousands};
+use crate::page::{Paint, TextPage};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
+use text::{TextColumn, TextTable, TextTableLine};
 
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
