@@ -210,10 +210,10 @@ fn every_cell_of_the_text_report() {
         block(text, "SMB1 commands"),
         [
             "SMB1 commands Count Share Errors Untimed Pkts Total wait Fastest Median Average p95 p99 Slowest StdDev Service",
-            "NEGOTIATE 1 0.8% 2 1.00 ms 1.00 ms 1.00 ms 1.00 ms - - 1.00 ms - 1.00 ms",
-            "WRITE_RAW 1 0.8% 2 150 µs 150 µs 150 µs 150 µs - - 150 µs - 150 µs",
+            "NEGOTIATE 1 0.8% 2.0 1.00 ms 1.00 ms 1.00 ms 1.00 ms - - 1.00 ms - 1.00 ms",
+            "WRITE_RAW 1 0.8% 2.0 150 µs 150 µs 150 µs 150 µs - - 150 µs - 150 µs",
             // 2,700 to 2,960; the server answers 200 after the second packet at 2,760.
-            "async portion 1 3 260 µs 260 µs 260 µs 260 µs - - 260 µs - 200 µs",
+            "async portion 1 3.0 260 µs 260 µs 260 µs 260 µs - - 260 µs - 200 µs",
         ]
     );
     assert_eq!(
@@ -222,19 +222,19 @@ fn every_cell_of_the_text_report() {
             "SMB2/3 commands Count Share Errors Untimed Pkts Total wait Fastest Median Average p95 p99 Slowest StdDev Service",
             // The sum is 2,222,195. Median (9,999 + 10,000)/2; deviation √(Σx² − n·mean²)/9 with Σx² =
             // 2,020,199,797,805 and n·mean² = 493,815,061,802.5: 411,823. Service is 50 less than the response time.
-            "READ 10 8.3% 4 2.22 s 99.0 µs 10.0 ms 222 ms - - 1.00 s 412 ms 9.95 ms",
+            "READ 10 8.3% 4.0 2.22 s 99.0 µs 10.0 ms 222 ms - - 1.00 s 412 ms 9.95 ms",
             // 100·k: median and mean 100 · 50.5; p95 at rank 99 · 0.95 = 94.05: 9,505; p99 at 98.01: 9,901; deviation
             // 100 · √(100·101/12) = 2,901; service is 40 less.
-            "WRITE 100 83.3% 3 505 ms 100 µs 5.05 ms 5.05 ms 9.51 ms 9.90 ms 10.0 ms 2.90 ms 5.01 ms",
+            "WRITE 100 83.3% 3.0 505 ms 100 µs 5.05 ms 5.05 ms 9.51 ms 9.90 ms 10.0 ms 2.90 ms 5.01 ms",
             // √(100² + 100²) = 141. The retransmitted copy changes no time and does not count as a packet of the
             // command.
-            "CREATE 2 1.7% 1 2 800 µs 300 µs 400 µs 400 µs - - 500 µs 141 µs 400 µs",
-            "SESSION_SETUP 1 0.8% 2 600 µs 600 µs 600 µs 600 µs - - 600 µs - 600 µs",
-            "NEGOTIATE 1 0.8% 2 400 µs 400 µs 400 µs 400 µs - - 400 µs - 400 µs",
-            "TREE_CONNECT 1 0.8% 2 250 µs 250 µs 250 µs 250 µs - - 250 µs - 250 µs",
-            "CLOSE 1 0.8% 2 200 µs 200 µs 200 µs 200 µs - - 200 µs - 200 µs",
+            "CREATE 2 1.7% 1 2.0 800 µs 300 µs 400 µs 400 µs - - 500 µs 141 µs 400 µs",
+            "SESSION_SETUP 1 0.8% 2.0 600 µs 600 µs 600 µs 600 µs - - 600 µs - 600 µs",
+            "NEGOTIATE 1 0.8% 2.0 400 µs 400 µs 400 µs 400 µs - - 400 µs - 400 µs",
+            "TREE_CONNECT 1 0.8% 2.0 250 µs 250 µs 250 µs 250 µs - - 250 µs - 250 µs",
+            "CLOSE 1 0.8% 2.0 200 µs 200 µs 200 µs 200 µs - - 200 µs - 200 µs",
             "ECHO 1 0.8% 1",
-            "CHANGE_NOTIFY 1 0.8% 2 2.50 s 2.50 s 2.50 s 2.50 s - - 2.50 s - 2.50 s",
+            "CHANGE_NOTIFY 1 0.8% 2.0 2.50 s 2.50 s 2.50 s 2.50 s - - 2.50 s - 2.50 s",
         ]
     );
     assert_eq!(
@@ -242,19 +242,19 @@ fn every_cell_of_the_text_report() {
         [
             "Groups Count Share Errors Untimed Pkts Total wait Fastest Median Average p95 p99 Slowest StdDev Service",
             // 300, 500, 200: mean 333.3, deviation √(46,666.7/2) = 152.8.
-            "Open/Close 3 2.5% 1 2 1.00 ms 200 µs 300 µs 333 µs - - 500 µs 153 µs 300 µs",
-            "Read 10 8.3% 4 2.22 s 99.0 µs 10.0 ms 222 ms - - 1.00 s 412 ms 9.95 ms",
+            "Open/Close 3 2.5% 1 2.0 1.00 ms 200 µs 300 µs 333 µs - - 500 µs 153 µs 300 µs",
+            "Read 10 8.3% 4.0 2.22 s 99.0 µs 10.0 ms 222 ms - - 1.00 s 412 ms 9.95 ms",
             // WRITE and 150: packets 302/101; from 200 on, rank n holds 100·n: median 5,000, p95 9,500, p99 9,900;
             // mean 505,150/101 = 5,001; deviation √(857,022,277/100) = 2,927; median service 4,960.
             "Write 101 84.2% 3.0 505 ms 100 µs 5.00 ms 5.00 ms 9.50 ms 9.90 ms 10.0 ms 2.93 ms 4.96 ms",
             // 250, 400, 600, 1,000: median 500, mean 562.5, deviation √(316,875/3) = 325.
-            "Session 5 4.2% 1 2 2.25 ms 250 µs 500 µs 562 µs - - 1.00 ms 325 µs 500 µs",
+            "Session 5 4.2% 1 2.0 2.25 ms 250 µs 500 µs 562 µs - - 1.00 ms 325 µs 500 µs",
             // 118 values. 12 other values are below 4,700, so around it rank n has the value 100 · (n − 11): median
             // (4,700 + 4,800)/2. p95 at rank 111.15 between 9,999 and 10,000; p99 at 115.83 between 100,000 and
             // 999,999: 846,999. Packets (6 + 40 + 302 + 8)/118; mean 2,730,595/118 = 23,141; service at that median
             // (4,660 + 4,760)/2.
             "Total 119 99.2% 1 1 3.0 2.73 s 99.0 µs 4.75 ms 23.1 ms 10.0 ms 847 ms 1.00 s 129 ms 4.71 ms",
-            "Waiting 1 0.8% 2 2.50 s 2.50 s 2.50 s 2.50 s - - 2.50 s - 2.50 s",
+            "Waiting 1 0.8% 2.0 2.50 s 2.50 s 2.50 s 2.50 s - - 2.50 s - 2.50 s",
         ]
     );
     assert_eq!(block(text, "Errors")[1..], ["1 STATUS_OBJECT_NAME_NOT_FOUND (50.0% of CREATE)"]);

@@ -183,7 +183,7 @@ pub fn write_slices(report: &Report, style: CellStyle, out: impl Write) -> io::R
     let slices = SliceListing::new(slices);
     let table = table(&slices.sort, 0);
     let mut out = ::csv::Writer::from_writer(out);
-    out.write_record(fields.iter().map(|field| field.name()).chain(table.keys()))?;
+    out.write_record(fields.iter().map(|field| field.name()).chain(table.keys().map(|(key, ..)| key)))?;
     for entry in &slices.entries {
         let key = entry.key.0.iter().map(|(field, value)| slice_cell(*field, value, style));
         out.write_record(key.chain(table.plain_cells(&SliceRow::new(entry))))?;
@@ -193,6 +193,11 @@ pub fn write_slices(report: &Report, style: CellStyle, out: impl Write) -> io::R
         out.write_record(key.chain(table.plain_cells(&SliceRow::other(other))))?;
     }
     out.flush()
+}
+
+/// Returns key, unit and description of the columns after the fields of a slice.
+pub fn slice_columns() -> Vec<(String, &'static str, &'static str)> {
+    table("", 0).keys().map(|(key, unit, about)| (key.to_owned(), unit, about)).collect()
 }
 
 fn slice_cell(field: Field, value: &SliceEntryValue, style: CellStyle) -> String {

@@ -2,7 +2,7 @@
 //!
 //! | module | output | for |
 //! |---|---|---|
-//! | [`text`] | report for a terminal | people |
+//! | [`text`] | report for a terminal, or in Markdown | people |
 //! | [`classic`] | layout of Swartz (1997), appendix A | comparison with such reports |
 //! | [`json`] | `smbscope.report/1` | programs |
 //! | [`html`] | self-contained page that shows a JSON document | people |
@@ -45,7 +45,7 @@ pub use format::{clean, counted, or_dash, rate, span};
 pub use page::STYLES;
 pub use smbscope_diagnose::next::{SuggestedCommand, quoted};
 pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
-pub use tables::text::listed;
+pub use tables::listed;
 
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};

@@ -7,6 +7,7 @@ mod common;
 mod compare;
 mod csv;
 mod json;
+mod markdown;
 mod parquet;
 mod schemas;
 mod sentence;

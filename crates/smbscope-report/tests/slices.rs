@@ -82,7 +82,7 @@ fn a_table_has_a_row_a_slice_and_empty_fields_for_the_unknown() {
     let mut table = Vec::new();
     csv::write_slices(&sliced(&[Dimension::Directory], SliceSortKey::Key), CellStyle::default(), &mut table)
         .expect("memory takes everything");
-    let mut reader = csv::Reader::from_reader(&table[..]);
+    let mut reader = ::csv::Reader::from_reader(&table[..]);
     let header = reader.headers().expect("a header").clone();
     let column = |name: &str| header.iter().position(|column| column == name).expect("the column is there");
     let wanted =
@@ -124,7 +124,7 @@ fn the_time_line_has_a_line_a_bin_and_skips_what_is_empty() {
     let lines = block(&text(&report, 20), "Time line");
     let starts: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(starts[..2], ["Time", "Commands"]);
-    assert_eq!(starts[2..], ["1997-08-11", "09:30:00", "09:30:01", "…", "09:30:04", "MB/s:"]);
+    assert_eq!(starts[2..], ["1997-08-11", "09:30:00", "09:30:01", "…", "09:30:04", "MB/s"]);
     assert_eq!(lines[5], "  … 2.00 s without a command");
     // Two reads of 10 and 2 ms, with 200 bytes up and 8,360 down: 0.00836 MB.
     let last: Vec<&str> = lines[6].split_whitespace().take(9).collect();

@@ -98,6 +98,11 @@ fn a_study_at_80_columns() {
 }
 
 #[test]
+fn a_study_in_markdown() {
+    insta::assert_snapshot!(smbscope_report::study::markdown(&document()));
+}
+
+#[test]
 fn the_culprit_is_the_one_that_most_runs_of_the_worse_variant_name() {
     let answer = document().answer;
     assert_eq!(answer.culprit, Culprit::Server);

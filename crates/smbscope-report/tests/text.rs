@@ -61,7 +61,7 @@ fn every_column_of_the_command_table_is_right_to_the_digit() {
     assert_eq!(row.join(" "), "READ_ANDX 5 50.0% 1 2.8 18.6 ms 320 µs 4.12 ms 4.64 ms - - 10.0 ms 4.74 ms 2.47 ms");
     // A single value has no standard deviation.
     let row: Vec<String> = line(&text, "LOCKING_ANDX").split_whitespace().map(str::to_owned).collect();
-    assert_eq!(row.join(" "), "LOCKING_ANDX 1 10.0% 2 500 µs 500 µs 500 µs 500 µs - - 500 µs - 300 µs");
+    assert_eq!(row.join(" "), "LOCKING_ANDX 1 10.0% 2.0 500 µs 500 µs 500 µs 500 µs - - 500 µs - 300 µs");
 }
 
 #[test]

@@ -149,7 +149,7 @@ impl Aggregate {
     }
 }
 
-/// How the exchanges of a whole capture ended, before any filter.
+/// Outcomes of the exchanges of a whole capture, before any filter.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Census {
     pub exchanges: u64,

@@ -1,6 +1,7 @@
-//! Generates the list of columns in docs/exchange-table.md from the columns of the exchange table.
+//! Generates the lists in docs/exchange-table.md from the columns of the exchange table and of slices.
 
 use arrow_schema::DataType;
+use smbscope_report::csv::slice_columns;
 use smbscope_report::table::{COLUMNS, ExchangeBatches};
 use smbscope_testkit::generated::replaced;
 use std::fmt::Write;
@@ -8,10 +9,12 @@ use std::fmt::Write;
 /// Lines before and after the list. Markdown shows neither.
 const FROM: &str = "\n[//]: # (columns, written by make references)\n\n";
 const TO: &str = "\n[//]: # (end of columns)\n";
+const FROM_SLICES: &str = "\n[//]: # (columns of slices, written by make references)\n\n";
+const TO_SLICES: &str = "\n[//]: # (end of columns of slices)\n";
 
-/// Returns the page with an up-to-date list.
+/// Returns the page with up-to-date lists.
 pub(crate) fn updated(page: &str) -> String {
-    replaced(page, FROM, TO, &list())
+    replaced(&replaced(page, FROM, TO, &list()), FROM_SLICES, TO_SLICES, &slices())
 }
 
 fn list() -> String {
@@ -32,6 +35,22 @@ fn list() -> String {
             other => other.to_string(),
         };
         let _ = writeln!(text, "| `{}` | {data_type} | {about} |", names.join("`, `"));
+    }
+    text
+}
+
+/// Lists the columns of slices. Statistics of both times share their descriptions.
+fn slices() -> String {
+    let mut rows: Vec<(Vec<String>, &str, &str)> = Vec::new();
+    for (key, unit, about) in slice_columns() {
+        match rows.iter_mut().find(|(_, known, description)| (*known, *description) == (unit, about)) {
+            Some((keys, ..)) => keys.push(key),
+            None => rows.push((vec![key], unit, about)),
+        }
+    }
+    let mut text = String::from("| columns | unit | |\n|---|---|---|\n");
+    for (keys, unit, about) in rows {
+        let _ = writeln!(text, "| `{}` | {unit} | {about} |", keys.join("`, `"));
     }
     text
 }

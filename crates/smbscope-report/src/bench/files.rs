@@ -3,9 +3,9 @@
 //! In Parquet, timestamps are integer nanoseconds since the Unix epoch, durations integer nanoseconds, as in the exchange
 //! table. Unknown values are null.
 
-use super::BenchRun;
+use super::{BenchRun, IntervalEntry};
 use crate::parquet::io_error;
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use crate::tables::{BYTES_READ, BYTES_WRITTEN, ColumnHead, ERRORS, Table, Unit, Value, per_second};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
@@ -16,7 +16,6 @@ use parquet::file::properties::WriterProperties;
 use smbscope_model::{Nanos, Timestamp};
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Metadata key for the name and version of the columns.
@@ -34,40 +33,39 @@ pub struct ServerMetric {
 }
 
 pub fn write_intervals(runs: &[BenchRun], out: impl Write + Send) -> io::Result<()> {
-    let rows = || runs.iter().enumerate().flat_map(|(at, run)| run.intervals.iter().map(move |i| (at, run, i)));
-    let column = |value: &dyn Fn(usize, &BenchRun, &super::IntervalEntry) -> Option<i64>| -> ArrayRef {
-        Arc::new(rows().map(|(at, run, interval)| value(at, run, interval)).collect::<Int64Array>())
-    };
-    let count = |value: u64| Some(i64::try_from(value).unwrap_or(i64::MAX));
-    let columns = [
-        ("run", column(&|at, _, _| Some(at as i64 + 1))),
-        ("users", column(&|_, run, _| Some(run.users.into()))),
-        ("start_ns", column(&|_, _, interval| Some(interval.start_ns.0))),
-        ("connected", column(&|_, _, interval| Some(interval.users.into()))),
-        ("operations", column(&|_, _, interval| count(interval.operations))),
-        ("errors", column(&|_, _, interval| count(interval.errors))),
-        ("bytes_read", column(&|_, _, interval| count(interval.bytes_read))),
-        ("bytes_written", column(&|_, _, interval| count(interval.bytes_written))),
-        ("p50_ns", column(&|_, _, interval| interval.p50.map(|time| time.0))),
-        ("p95_ns", column(&|_, _, interval| interval.p95.map(|time| time.0))),
-        ("max_ns", column(&|_, _, interval| interval.max.map(|time| time.0))),
-    ];
-    write(INTERVALS_SCHEMA, columns.into(), out)
+    type Row<'a> = (usize, &'a BenchRun, &'a IntervalEntry);
+    let head = |key, title, unit, about| ColumnHead::new(key, title, unit, about);
+    let table = Table::new()
+        .column(head("run", "Run", Unit::Count, "number of the load point, from 1"), |(at, ..): &Row<'_>| {
+            *at as u64 + 1
+        })
+        .column(head("users", "Users", Unit::Count, "users of the load point"), |(_, run, _)| run.users)
+        .column(head("start_ns", "Start", Unit::Instant, "start of the interval"), |(.., interval)| interval.start_ns)
+        .column(head("connected", "Connected", Unit::Count, "connected users"), |(.., interval)| interval.users)
+        .column(head("operations", "Commands", Unit::Count, "commands answered"), |(.., interval)| interval.operations)
+        .column(ERRORS, |(.., interval)| interval.errors)
+        .column(BYTES_READ, |(.., interval)| Value::Bytes(interval.bytes_read))
+        .column(BYTES_WRITTEN, |(.., interval)| Value::Bytes(interval.bytes_written))
+        .column(head("p50_ns", "Median", Unit::Duration, "median response time"), |(.., interval)| interval.p50)
+        .column(head("p95_ns", "p95", Unit::Duration, "95th percentile"), |(.., interval)| interval.p95)
+        .column(head("max_ns", "Slowest", Unit::Duration, "longest response time"), |(.., interval)| interval.max);
+    let runs = runs.iter().enumerate();
+    let rows = runs.flat_map(|(at, run)| run.intervals.iter().map(move |interval| (at, run, interval)));
+    write(INTERVALS_SCHEMA, &table, &rows.collect::<Vec<_>>(), out)
 }
 
 pub fn write_server(metrics: &[ServerMetric], out: impl Write + Send) -> io::Result<()> {
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("time_ns", Arc::new(metrics.iter().map(|metric| Some(metric.time.0)).collect::<Int64Array>())),
-        ("metric", Arc::new(metrics.iter().map(|metric| Some(metric.metric.as_str())).collect::<StringArray>())),
-        ("value", Arc::new(metrics.iter().map(|metric| Some(metric.value)).collect::<Float64Array>())),
-        ("unit", Arc::new(metrics.iter().map(|metric| Some(metric.unit.as_str())).collect::<StringArray>())),
-    ];
-    write(SERVER_SCHEMA, columns, out)
+    let head = |key, title, unit, about| ColumnHead::new(key, title, unit, about);
+    let table = Table::new()
+        .column(head("time_ns", "Time", Unit::Instant, "end of the second"), |metric: &&ServerMetric| metric.time)
+        .column(head("metric", "Metric", Unit::Text, "name"), |metric| metric.metric.as_str())
+        .column(head("value", "Value", Unit::Number, "value"), |metric| per_second(metric.value))
+        .column(head("unit", "Unit", Unit::Text, "unit of the value"), |metric| metric.unit.as_str());
+    write(SERVER_SCHEMA, &table, &metrics.iter().collect::<Vec<_>>(), out)
 }
 
-fn write(schema: &str, columns: Vec<(&str, ArrayRef)>, out: impl Write + Send) -> io::Result<()> {
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
-        .map_err(|error| io_error(error.into()))?;
+fn write<T>(schema: &str, table: &Table<'_, T>, rows: &[T], out: impl Write + Send) -> io::Result<()> {
+    let batch = table.batch(rows).map_err(|error| io_error(error.into()))?;
     let properties = WriterProperties::builder()
         .set_created_by(concat!("smbscope version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))

@@ -33,8 +33,8 @@ pub use load_point::{
 pub use measure::{InsideSamba, overall_response_time};
 pub(crate) use next::{again, capture as capture_of};
 pub use server::{ServerLoad, ServerSeries};
-pub(crate) use text::breakdown::{MeanAndMaximum, SERVER_MEANINGS, server_table};
-pub use text::{RampDetailLevel, RampTextOptions, render};
+pub(crate) use text::breakdown::{MeanAndMaximum, server_table};
+pub use text::{RampDetailLevel, RampTextOptions, markdown, render};
 pub(crate) use warnings::far_below_its_rate;
 
 impl BenchDocument {

@@ -24,7 +24,7 @@ pub use ramps::{
     RepetitionRange,
 };
 pub use saved::ComparableReport;
-pub use text::render;
+pub use text::{markdown, render};
 
 use crate::Answer;
 use crate::document::{Generator, write_indented};

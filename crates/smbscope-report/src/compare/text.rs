@@ -4,12 +4,11 @@ use super::{
     Compared, ComparedCommand, ComparedGroup, Comparison, ComparisonCell, ComparisonColumn, ComparisonNote,
     DialectCount, NoteKind, PointCell, Ratio, Ratios, ResponseTime,
 };
-use crate::bench::{MeanAndMaximum, SERVER_MEANINGS, server_table};
+use crate::bench::{MeanAndMaximum, server_table};
 use crate::format::{bytes, clean, counted, rate, shorten, span, thousands, unbroken};
 use crate::names;
 use crate::page::{Paint, TextPage};
-use crate::tables::text::TextColumn;
-use crate::tables::{Row, Table, Value, nonzero};
+use crate::tables::{COUNT, ColumnHead, ERRORS, Row, Table, Unit, Value, nonzero, per_second};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
@@ -27,7 +26,15 @@ const TIMES: &str = "×";
 const INTERVAL: &str = "95%";
 
 pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
-    let mut page = TextPage::new(width, color);
+    render_on(TextPage::new(width, color), comparison)
+}
+
+/// Formats the comparison in Markdown, for a ticket or a pull request.
+pub fn markdown(comparison: &Comparison) -> String {
+    render_on(TextPage::markdown(), comparison)
+}
+
+fn render_on(mut page: TextPage, comparison: &Comparison) -> String {
     let title = match &comparison.title {
         Some(title) => format!("SMB response times compared: {}", clean(title)),
         None => "SMB response times compared".to_owned(),
@@ -84,8 +91,10 @@ fn overview(page: &mut TextPage, comparison: &Comparison) {
     let fitting = ((page.width() - LABEL) / (widest + 2)).max(1);
     for (names, facts) in names.chunks(fitting).zip(facts.chunks(fitting)) {
         let lines = facts[0].iter().enumerate().map(|(at, (label, _))| Row::new(*label, at));
-        let table = names.iter().zip(facts).fold(Table::new(), |table, (name, facts)| {
-            let head = TextColumn::new(shorten(name, widest)).at_least(widest).set_off();
+        let sides = names.iter().zip(facts).enumerate();
+        let table = sides.fold(Table::new(), |table, (side, (name, facts))| {
+            let head = ColumnHead::new("", "", Unit::Text, "").keyed(format!("side_{side}")).right_aligned();
+            let head = head.titled(shorten(name, widest)).at_least(widest).set_off();
             table.column(head, move |at: &usize| shorten(&facts[*at].1, widest))
         });
         table.section(" ".repeat(LABEL), lines).render(page);
@@ -216,8 +225,7 @@ fn servers(page: &mut TextPage, comparison: &Comparison) {
     });
     let table = server_table().section("Servers", lines);
     if !table.is_empty() {
-        let left_out = table.render(page);
-        page.note(&format!("Means of a sample a second. {}", SERVER_MEANINGS), &left_out);
+        table.render(page).note(page, "Means of a sample a second.");
     }
 }
 
@@ -228,13 +236,13 @@ fn slices(page: &mut TextPage, comparison: &Comparison) {
     let listed = slices.entries.iter().take(SLICES_SHOWN);
     let lines = listed.flat_map(|slice| lines(&crate::text::slices::name(&slice.key), &names, &slice.cells));
     let table = table(repeated).names(SLICE_NAMES).section(crate::text::slices::heading(&slices.by), lines);
-    let left_out = table.render_paths(page);
+    let rendered = table.render_paths(page);
     let more = slices.entries.len().saturating_sub(SLICES_SHOWN) as u64 + slices.left_out;
     let more = match more {
         0 => String::new(),
-        more => format!(" {} waited less.", counted(more, "slice", "slices")),
+        more => format!(" {} waited less: --format json lists them.", counted(more, "slice", "slices")),
     };
-    page.note(&format!("Sorted by the longest total wait in any column.{more}"), &left_out);
+    rendered.note(page, &format!("Sorted by the longest total wait in any column.{more}"));
 }
 
 fn whole_name(group: &ComparedGroup) -> String {
@@ -250,20 +258,42 @@ fn point_lines<'a>(users: u32, names: &[String], cells: &'a [Option<PointCell>])
 
 fn point_table<'a>(repeated: bool) -> Table<'a, &'a PointCell> {
     let cell: for<'p> fn(&'p &'a PointCell) -> &'p ComparisonCell = |point| &point.cell;
+    let rate_head = ColumnHead::new("per_second", "/s", Unit::PerSecond, "commands per second");
     let mut table = Table::new()
-        .column("/s", |point: &&PointCell| point.per_second.map(rate))
-        .column(TIMES, |point| point.per_second_ratio.map(|ratio| ratio.to_string()));
+        .column(rate_head, |point: &&PointCell| point.per_second.map(per_second))
+        .column(times_head("per_second", "/s"), |point| point.per_second_ratio.map(shown));
     if repeated {
-        table = table.column((INTERVAL, 1), |point| interval(point.per_second_ratio));
+        table = table.column(interval_head("per_second", "/s").expendable(1), |point| interval(point.per_second_ratio));
     }
+    let data = ColumnHead::new("bytes_per_second", "Data", Unit::BytesPerSecond, "file data read and written");
     table = table
-        .column("Data", |point| point.bytes_per_second.map(|data| format!("{}/s", bytes(data.round() as u64))))
-        .column((TIMES, 4), |point| point.bytes_per_second_ratio.map(|ratio| ratio.to_string()));
+        .column(data, |point| {
+            let shown = |data: f64| Value::Number(data, format!("{}/s", bytes(data.round() as u64)));
+            point.bytes_per_second.map(shown)
+        })
+        .column(times_head("bytes_per_second", "Data").expendable(4), |point| point.bytes_per_second_ratio.map(shown));
     table = compared(table, ("Median", 0), cell, |times| times.p50, |ratios| ratios.p50, false);
     table = compared(table, ("p95", 0), cell, |times| times.p95, |ratios| ratios.p95, repeated);
     table = compared(table, ("p99", 2), cell, |times| times.p99, |ratios| ratios.p99, false);
     table = compared(table, ("Average", 1), cell, |times| times.mean, |ratios| ratios.mean, false);
-    table.column(("Errors", 3), |point| nonzero(point.cell.errors).shown_if(point.cell.timed > 0))
+    table.column(ERRORS.expendable(3), |point| nonzero(point.cell.errors).shown_if(point.cell.timed > 0))
+}
+
+/// Returns the column with the ratio of the column to its left.
+fn times_head(key: &str, title: &str) -> ColumnHead {
+    let head = ColumnHead::new("", "", Unit::Ratio, "ratio to the baseline").keyed(format!("{key}_ratio"));
+    head.titled(format!("{title} {TIMES}")).shortened(TIMES)
+}
+
+/// Returns the column with the interval of the ratio to its left.
+fn interval_head(key: &str, title: &str) -> ColumnHead {
+    let about = "95% interval of the ratio";
+    let head = ColumnHead::new("", "", Unit::Text, about).keyed(format!("{key}_interval")).right_aligned();
+    head.titled(format!("{title} {INTERVAL}")).shortened(INTERVAL)
+}
+
+fn shown(ratio: Ratio) -> Value {
+    Value::Number(ratio.value, ratio.to_string())
 }
 
 /// Adds a response time and its ratio to the baseline, and with `repeated` the interval of the ratio.
@@ -276,12 +306,17 @@ fn compared<'a, T: 'a>(
     repeated: bool,
 ) -> Table<'a, T> {
     let ratio = move |row: &T| Some(cell(row)).filter(|cell| cell.timed > 0)?.ratios.as_ref().and_then(ratio);
+    let key = title.to_lowercase().replace(' ', "_");
+    let head = ColumnHead::new("", title, Unit::Duration, "response time").keyed(format!("{key}_ns"));
     let table = table
-        .column((title, expendable), move |row| {
+        .column(head.expendable(expendable), move |row| {
             Value::from(time(&cell(row).response_time)).shown_if(cell(row).timed > 0)
         })
-        .column((TIMES, expendable), move |row| ratio(row).map(|ratio| ratio.to_string()));
-    if repeated { table.column((INTERVAL, expendable), move |row| interval(ratio(row))) } else { table }
+        .column(times_head(&key, title).expendable(expendable), move |row| ratio(row).map(shown));
+    if !repeated {
+        return table;
+    }
+    table.column(interval_head(&key, title).expendable(expendable), move |row| interval(ratio(row)))
 }
 
 fn tables(page: &mut TextPage, comparison: &Comparison) {
@@ -372,13 +407,14 @@ fn interval(ratio: Option<Ratio>) -> String {
 fn table<'a>(repeated: bool) -> Table<'a, &'a ComparisonCell> {
     let cell: for<'c> fn(&'c &'a ComparisonCell) -> &'c ComparisonCell = |cell| cell;
     let mut table = Table::new()
-        .column("Count", |cell: &&ComparisonCell| cell.count)
-        .column(("Errors", 5), |cell| nonzero(cell.errors));
+        .column(COUNT, |cell: &&ComparisonCell| cell.count)
+        .column(ERRORS.expendable(5), |cell| nonzero(cell.errors));
     table = compared(table, ("Median", 0), cell, |times| times.p50, |ratios| ratios.p50, false);
     table = compared(table, ("p95", 0), cell, |times| times.p95, |ratios| ratios.p95, repeated);
     table = compared(table, ("p99", 2), cell, |times| times.p99, |ratios| ratios.p99, false);
     table = compared(table, ("Average", 3), cell, |times| times.mean, |ratios| ratios.mean, repeated);
-    table = table.column(("Slowest", 4), |cell| Value::from(cell.response_time.max).shown_if(cell.timed > 0));
+    let slowest = ColumnHead::new("max_ns", "Slowest", Unit::Duration, "longest response time").expendable(4);
+    table = table.column(slowest, |cell| Value::from(cell.response_time.max).shown_if(cell.timed > 0));
     compared(table, ("Total wait", 1), cell, |times| times.sum, |ratios| ratios.sum, false)
 }
 

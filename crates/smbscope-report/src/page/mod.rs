@@ -1,11 +1,14 @@
-//! A page of terminal output: everything written is cleaned, coloured, and wrapped to the width of the page.
+//! A page of text, for a terminal or in Markdown. Everything written is cleaned. For a terminal, it is coloured and wrapped
+//! to the width of the page; in Markdown, it is escaped.
 //!
 //! [`Paint`] are the colours, and [`bar`] and [`line`] draw bars and charts of Unicode block characters.
 
+pub(crate) mod markdown;
+
 use crate::format::{clean, shorten, thousands, wrap};
 use anstyle::{AnsiColor, Style};
+use markdown::{code, escaped};
 use smbscope_diagnose::next::SuggestedCommand;
-use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 const WIDTHS: RangeInclusive<usize> = 60..=160;
@@ -15,48 +18,155 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug)]
 pub(crate) struct TextPage {
     text: String,
-    width: usize,
-    color: bool,
+    markup: Markup,
+}
+
+#[derive(Debug)]
+enum Markup {
+    Terminal {
+        width: usize,
+        color: bool,
+    },
+    Markdown {
+        /// The last line is an item of a list.
+        in_list: bool,
+        /// Titles and descriptions of the columns used so far.
+        columns: Vec<(String, &'static str)>,
+    },
 }
 
 impl TextPage {
     /// Creates an empty page. The width is clamped to 60–160 columns.
     pub(crate) fn new(width: usize, color: bool) -> TextPage {
-        TextPage { text: String::new(), width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color }
+        let width = width.clamp(*WIDTHS.start(), *WIDTHS.end());
+        TextPage { text: String::new(), markup: Markup::Terminal { width, color } }
     }
 
+    /// Creates an empty page in Markdown.
+    pub(crate) fn markdown() -> TextPage {
+        TextPage { text: String::new(), markup: Markup::Markdown { in_list: false, columns: Vec::new() } }
+    }
+
+    pub(crate) fn is_markdown(&self) -> bool {
+        matches!(self.markup, Markup::Markdown { .. })
+    }
+
+    /// Returns the width in columns. Markdown has any.
     pub(crate) fn width(&self) -> usize {
-        self.width
+        match self.markup {
+            Markup::Terminal { width, .. } => width,
+            Markup::Markdown { .. } => *WIDTHS.end(),
+        }
     }
 
     pub(crate) fn like(&self) -> TextPage {
-        TextPage { text: String::new(), ..*self }
+        match self.markup {
+            Markup::Terminal { width, color } => TextPage::new(width, color),
+            Markup::Markdown { .. } => TextPage::markdown(),
+        }
     }
 
+    /// Returns the lines used of a screen. Markdown has no screen.
     pub(crate) fn lines(&self) -> usize {
-        self.text.lines().count()
+        if self.is_markdown() { 0 } else { self.text.lines().count() }
     }
 
     pub(crate) fn append(&mut self, other: TextPage) {
+        if let (Markup::Markdown { in_list, columns }, Markup::Markdown { in_list: ends_in_list, columns: more }) =
+            (&mut self.markup, other.markup)
+        {
+            let continues = *in_list && other.text.starts_with("- ");
+            if !continues && !self.text.is_empty() && !other.text.is_empty() {
+                self.text.push('\n');
+            }
+            if !other.text.is_empty() {
+                *in_list = ends_in_list;
+            }
+            let known = columns.len();
+            columns.extend(more);
+            deduplicate(columns, known);
+        }
         self.text.push_str(&other.text);
     }
 
-    pub(crate) fn into_text(self) -> String {
+    /// Returns the text. In Markdown, explanations of the columns of all tables go last.
+    pub(crate) fn into_text(mut self) -> String {
+        if let Markup::Markdown { columns, .. } = &mut self.markup {
+            let columns = std::mem::take(columns);
+            if !columns.is_empty() {
+                self.heading("Columns");
+            }
+            columns.iter().for_each(|(title, about)| self.fact(Paint::Plain, title, about));
+        }
         self.text
     }
 
-    pub(crate) fn blank(&mut self) {
+    /// Writes a block of Markdown as it is, after an empty line.
+    pub(crate) fn block(&mut self, text: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(text.trim_end());
         self.text.push('\n');
+        if let Markup::Markdown { in_list, .. } = &mut self.markup {
+            *in_list = false;
+        }
+    }
+
+    /// Explains a column at the end of the page.
+    pub(crate) fn explain(&mut self, title: &str, about: &'static str) {
+        if let Markup::Markdown { columns, .. } = &mut self.markup {
+            let known = columns.len();
+            columns.push((title.to_owned(), about));
+            deduplicate(columns, known);
+        }
+    }
+
+    /// Writes an item of a list in Markdown.
+    fn item(&mut self, text: &str) {
+        let item = format!("- {text}");
+        match self.markup {
+            Markup::Markdown { in_list: true, .. } => self.text.push_str(&(item + "\n")),
+            _ => self.block(&item),
+        }
+        if let Markup::Markdown { in_list, .. } = &mut self.markup {
+            *in_list = true;
+        }
+    }
+
+    /// Writes a name with its text as an item of a list in Markdown.
+    fn named_item(&mut self, name: &str, text: &str) {
+        let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = escaped(text.trim());
+        match name.trim_start_matches('-') {
+            "" => self.item(&text),
+            count if count.chars().all(|c| c.is_ascii_digit() || c == ',') => self.item(&format!("{count} {text}")),
+            name => self.item(&format!("**{}:** {text}", escaped(name))),
+        }
+    }
+
+    pub(crate) fn blank(&mut self) {
+        match &mut self.markup {
+            Markup::Terminal { .. } => self.text.push('\n'),
+            Markup::Markdown { in_list, .. } => *in_list = false,
+        }
     }
 
     pub(crate) fn title(&mut self, text: &str, is_brief: bool) {
+        if self.is_markdown() {
+            return self.block(&format!("## {}", escaped(text)));
+        }
         let more = if is_brief { " (--full adds all tables)" } else { "" };
-        let room = self.width.saturating_sub(more.len());
+        let room = self.width().saturating_sub(more.len());
         self.line(Paint::Heading, &(shorten(text, room) + more));
     }
 
     pub(crate) fn line(&mut self, paint: Paint, text: &str) {
-        paint.line(&mut self.text, text, self.color);
+        match self.markup {
+            Markup::Terminal { color, .. } => paint.line(&mut self.text, text, color),
+            Markup::Markdown { .. } if paint == Paint::Heading => self.block(&format!("### {}", escaped(text.trim()))),
+            Markup::Markdown { .. } => self.named_item("", text.trim().trim_start_matches("- ")),
+        }
     }
 
     pub(crate) fn heading(&mut self, text: &str) {
@@ -65,38 +175,49 @@ impl TextPage {
     }
 
     pub(crate) fn paragraph(&mut self, paint: Paint, text: &str) {
-        wrap(text, self.width).iter().for_each(|line| self.line(paint, line));
-    }
-
-    /// Writes a note about a table, and names the columns that were left out for lack of room.
-    pub(crate) fn note(&mut self, text: &str, left_out: &[Cow<'_, str>]) {
-        let mut text = text.to_owned();
-        if !left_out.is_empty() {
-            let mut names = left_out.to_vec();
-            names.dedup();
-            text += &format!(" A wider page (--width) also shows {}.", names.join(", "));
+        if self.is_markdown() {
+            let text = escaped(text.trim());
+            return self.block(&match paint {
+                Paint::Plain | Paint::Faint => text,
+                Paint::Heading | Paint::Alarm => format!("**{text}**"),
+                Paint::Warning | Paint::Smb1 => format!("**Warning:** {text}"),
+            });
         }
-        self.paragraph(Paint::Faint, &text);
+        wrap(text, self.width()).iter().for_each(|line| self.line(paint, line));
     }
 
     /// Writes suggested commands, each on one line so that it can be pasted.
     pub(crate) fn what_next(&mut self, steps: &[SuggestedCommand]) {
-        if !steps.is_empty() {
-            self.line(Paint::Heading, "What next");
+        if steps.is_empty() {
+            return;
         }
+        if self.is_markdown() {
+            self.block("**What next**");
+            return steps
+                .iter()
+                .for_each(|next| self.item(&format!("{}: {}", escaped(&next.label), code(&next.command))));
+        }
+        self.line(Paint::Heading, "What next");
         steps.iter().for_each(|next| self.line(Paint::Plain, &format!("  {:<9} {}", next.label, clean(&next.command))));
     }
 
     /// Writes a text, wrapped with a hanging indent as wide as `begin`.
     pub(crate) fn beside(&mut self, paint: Paint, begin: &str, text: &str) {
+        match self.markup {
+            Markup::Markdown { .. } if paint == Paint::Heading => {
+                return self.block(&format!("**{}. {}**", begin.trim(), escaped(text)));
+            }
+            Markup::Markdown { .. } => return self.named_item(begin, text),
+            Markup::Terminal { .. } => {}
+        }
         let indent = begin.chars().count();
-        for (at, line) in wrap(text, self.width.saturating_sub(indent)).iter().enumerate() {
+        for (at, line) in wrap(text, self.width().saturating_sub(indent)).iter().enumerate() {
             let begin = if at == 0 { begin } else { "" };
             self.line(paint, &format!("{begin:<indent$}{line}"));
         }
     }
 
-    /// Writes counts with their descriptions, largest first. Nothing is written if there are none.
+    /// Writes counts with their descriptions, largest first. Writes nothing for an empty list.
     pub(crate) fn counts(&mut self, heading: &str, mut counts: Vec<(u64, String)>) {
         if counts.is_empty() {
             return;
@@ -106,7 +227,8 @@ impl TextPage {
         if counts.len() > LISTED_MAX {
             let rest = counts.split_off(LISTED_MAX);
             let count = rest.iter().map(|(count, _)| count).sum();
-            counts.push((count, format!("of {} further kinds", thousands(rest.len() as u64))));
+            let kinds = thousands(rest.len() as u64);
+            counts.push((count, format!("of {kinds} further kinds: --format json lists them")));
         }
         for (count, text) in counts {
             self.counted(Paint::Plain, Some(count), &text);
@@ -120,10 +242,30 @@ impl TextPage {
     /// Writes a name and its text. Only the text is coloured.
     pub(crate) fn fact(&mut self, paint: Paint, name: &str, text: &str) {
         const NAME: usize = 11;
-        for (at, line) in wrap(text, self.width.saturating_sub(NAME + 2)).iter().enumerate() {
+        if self.is_markdown() {
+            return self.named_item(name, text);
+        }
+        for (at, line) in wrap(text, self.width().saturating_sub(NAME + 2)).iter().enumerate() {
             let name = if at == 0 { name } else { "" };
             Paint::Plain.text(&mut self.text, &format!("  {name:<NAME$}"), false);
             self.line(paint, line);
+        }
+    }
+
+    /// Writes a chart of block characters between its name and a text. Markdown has no charts.
+    pub(crate) fn chart(&mut self, name: &str, chart: &str, text: &str) {
+        match self.is_markdown() {
+            true => self.named_item(name, text),
+            false => self.line(Paint::Plain, &format!("{name}{chart}  {text}")),
+        }
+    }
+}
+
+/// Removes entries from `known` on that occurred before.
+fn deduplicate<T: PartialEq>(list: &mut Vec<T>, known: usize) {
+    for at in (known..list.len()).rev() {
+        if list[..at].contains(&list[at]) {
+            list.remove(at);
         }
     }
 }

@@ -4,7 +4,7 @@ mod results;
 mod text;
 
 pub use results::Results;
-pub use text::render;
+pub use text::{markdown, render};
 
 use crate::document::{self, DocumentKind, Generator, ParseError, write_indented_above};
 use crate::{Answer, quoted};

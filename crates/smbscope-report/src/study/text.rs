@@ -4,13 +4,20 @@ use super::{StudyDocument, StudyRow};
 use crate::bench::load_name;
 use crate::format::{bytes, clean, counted, rate, ratio};
 use crate::page::{Paint, TextPage};
-use crate::tables::text::TextColumn;
-use crate::tables::{Row, Table};
+use crate::tables::{ColumnHead, Row, Table, Unit, Value};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::BaselineRatio;
 
 pub fn render(document: &StudyDocument, width: usize, color: bool) -> String {
-    let mut page = TextPage::new(width, color);
+    render_on(TextPage::new(width, color), document)
+}
+
+/// Formats the study in Markdown, for a ticket or a pull request.
+pub fn markdown(document: &StudyDocument) -> String {
+    render_on(TextPage::markdown(), document)
+}
+
+fn render_on(mut page: TextPage, document: &StudyDocument) -> String {
     page.title(&format!("Study {}", document.name), false);
     if !document.question.is_empty() {
         page.paragraph(Paint::Plain, &document.question);
@@ -24,7 +31,7 @@ pub fn render(document: &StudyDocument, width: usize, color: bool) -> String {
     page.what_next(&answer.next);
     page.blank();
     facts(&mut page, document);
-    let left_out = results(document).render(&mut page);
+    let rendered = results(document).render(&mut page);
     if !document.results.is_empty() {
         let mut baselines: Vec<&str> =
             document.variants.iter().map(|variant| document.name_of(variant.baseline)).collect();
@@ -38,14 +45,11 @@ pub fn render(document: &StudyDocument, width: usize, color: bool) -> String {
             true => " within the same repetitions",
             false => ", of all repetitions of the two studies",
         };
-        page.note(
-            &format!(
-                "Mean: of the repetitions; Spread: their standard deviation in percent of it. × = ratio to {baseline}\
-                 {within}, with its 95% interval; in brackets the least and the \
-                 greatest ratio of too few repetitions for an interval. Answers are adjusted for the number of rows."
-            ),
-            &left_out,
+        let text = format!(
+            "× = ratio to {baseline}{within}, with its 95% interval; in brackets the least and the greatest ratio of too \
+             few repetitions for an interval. Answers are adjusted for the number of rows."
         );
+        rendered.note(&mut page, &text);
     }
     page.into_text()
 }
@@ -98,14 +102,32 @@ fn results(document: &StudyDocument) -> Table<'_, &StudyRow> {
         lines.push(Row::part(document.name_of(row.variant), row));
     }
     Table::new()
-        .column("Mean", |row: &&StudyRow| value(row.mean, &row.unit))
-        .column("Spread", |row| {
-            let spread = row.stddev.filter(|_| row.mean > 0.0);
-            spread.map(|stddev| format!("{:.1}%", 100.0 * stddev / row.mean))
+        .column(
+            ColumnHead::new("mean", "Mean", Unit::Number, "").explained("mean of the repetitions"),
+            |row: &&StudyRow| Value::Number(row.mean, value(row.mean, &row.unit)),
+        )
+        .column(
+            ColumnHead::new("spread", "Spread", Unit::Percent, "")
+                .explained("standard deviation of the repetitions in percent of Mean"),
+            |row| {
+                let spread = row.stddev.filter(|_| row.mean > 0.0);
+                spread.map(|stddev| {
+                    let percent = 100.0 * stddev / row.mean;
+                    Value::Number(percent, format!("{percent:.1}%"))
+                })
+            },
+        )
+        .column(ColumnHead::new("ratio", "×", Unit::Ratio, "ratio to the baseline"), |row| {
+            let factor = row.factor.as_ref().and_then(|factor| factor.ratio);
+            factor.map(|factor| Value::Number(factor, ratio(factor)))
         })
-        .column("×", |row| row.factor.as_ref().and_then(|factor| factor.ratio).map(ratio))
-        .column(TextColumn::new("95% interval").set_off(), |row| row.factor.as_ref().and_then(interval))
-        .column(TextColumn::new("Answer").left_aligned().set_off(), |row| row.answer())
+        .column(
+            ColumnHead::new("interval", "95% interval", Unit::Text, "interval of the ratio").right_aligned().set_off(),
+            |row| row.factor.as_ref().and_then(interval),
+        )
+        .column(ColumnHead::new("answer", "Answer", Unit::Text, "verdict on the difference").set_off(), |row| {
+            row.answer()
+        })
         .section("", lines)
 }
 

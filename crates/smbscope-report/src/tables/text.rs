@@ -1,102 +1,58 @@
 //! Aligned tables that fit a width: less important columns are left out first, then the name column shrinks.
 
+use super::column::{ColumnHead, Unit};
 use crate::format::{clean, shorten};
 use crate::page::{Paint, TextPage};
-use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// A column to the right of the name column.
 #[derive(Debug, Clone)]
-pub(crate) struct TextColumn {
-    head: Cow<'static, str>,
-    /// Order in which columns are left out if the table is too wide, highest number first. 0 is never left out.
-    expendable: u8,
-    least: usize,
-    gap: usize,
-    left_aligned: bool,
-}
-
-impl TextColumn {
-    /// Creates a right-aligned column that is never left out.
-    pub(crate) fn new(head: impl Into<Cow<'static, str>>) -> TextColumn {
-        TextColumn { head: head.into(), expendable: 0, least: 0, gap: 1, left_aligned: false }
-    }
-
-    pub(crate) fn at_least(self, least: usize) -> TextColumn {
-        TextColumn { least, ..self }
-    }
-
-    /// Puts two blanks before the column instead of one.
-    pub(crate) fn set_off(self) -> TextColumn {
-        TextColumn { gap: 2, ..self }
-    }
-
-    /// Aligns the column to the left, for bars and words.
-    pub(crate) fn left_aligned(self) -> TextColumn {
-        TextColumn { left_aligned: true, ..self }
-    }
-
-    fn aligned(&self, cell: &str, width: usize) -> String {
-        let gap = self.gap;
-        if self.left_aligned { format!("{:gap$}{cell:<width$}", "") } else { format!("{:gap$}{cell:>width$}", "") }
-    }
-}
-
-impl From<&'static str> for TextColumn {
-    fn from(head: &'static str) -> TextColumn {
-        TextColumn::new(head)
-    }
-}
-
-impl From<(&'static str, u8)> for TextColumn {
-    fn from((head, expendable): (&'static str, u8)) -> TextColumn {
-        TextColumn { expendable, ..TextColumn::new(head) }
-    }
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct TextTableLine {
-    name: String,
-    indent: usize,
-    cells: Vec<String>,
+pub(crate) struct TableLine {
+    pub(super) name: String,
+    pub(super) indent: usize,
+    pub(super) cells: Vec<String>,
     /// Style of a text that runs across all columns, if the line is one.
-    across: Option<Paint>,
+    pub(super) across: Option<Paint>,
 }
 
-impl TextTableLine {
-    pub(crate) fn new(name: impl Into<String>) -> TextTableLine {
-        TextTableLine { name: name.into(), indent: 0, cells: Vec::new(), across: None }
+impl TableLine {
+    pub(crate) fn new(name: impl Into<String>) -> TableLine {
+        TableLine { name: name.into(), indent: 0, cells: Vec::new(), across: None }
     }
 
-    pub(crate) fn across(paint: Paint, text: impl Into<String>) -> TextTableLine {
-        TextTableLine { across: Some(paint), ..TextTableLine::new(text) }
+    pub(crate) fn across(paint: Paint, text: impl Into<String>) -> TableLine {
+        TableLine { across: Some(paint), ..TableLine::new(text) }
     }
 
-    pub(crate) fn with_cells(self, cells: Vec<String>) -> TextTableLine {
-        TextTableLine { cells, ..self }
+    pub(crate) fn with_cells(self, cells: Vec<String>) -> TableLine {
+        TableLine { cells, ..self }
     }
 
-    pub(crate) fn indented(self, indent: usize) -> TextTableLine {
-        TextTableLine { indent, ..self }
+    pub(crate) fn indented(self, indent: usize) -> TableLine {
+        TableLine { indent, ..self }
+    }
+
+    /// Returns true if the name lost its beginning, or does not fit this width.
+    fn is_cut(&self, width: usize) -> bool {
+        self.indent + chars(&self.name) > width || self.name.starts_with('…')
     }
 }
 
 #[derive(Debug, Clone)]
-struct TextTableSection {
-    heading: String,
-    lines: Vec<TextTableLine>,
+pub(super) struct TableSection {
+    pub(super) heading: String,
+    pub(super) lines: Vec<TableLine>,
 }
 
-/// Layout of a [`Table`](super::Table): sections with common columns, so that they are aligned.
+/// Cells of a [`Table`](super::Table) for people: sections with common columns, so that they are aligned.
 #[derive(Debug, Clone)]
-pub(crate) struct TextTable {
-    title: Option<String>,
-    columns: Vec<TextColumn>,
-    sections: Vec<TextTableSection>,
+pub(crate) struct TableLayout {
+    pub(super) title: Option<String>,
+    pub(super) columns: Vec<ColumnHead>,
+    pub(super) sections: Vec<TableSection>,
     names: RangeInclusive<usize>,
 }
 
-struct TextTableLayout {
+struct ColumnWidths {
     widths: Vec<usize>,
     kept: Vec<usize>,
     name_width: usize,
@@ -105,28 +61,28 @@ struct TextTableLayout {
 /// Range of the width of the name column. Columns are left out before it gets narrower than the minimum.
 const NAMES: RangeInclusive<usize> = 16..=34;
 
-impl Default for TextTable {
-    fn default() -> TextTable {
-        TextTable { title: None, columns: Vec::new(), sections: Vec::new(), names: NAMES }
+impl Default for TableLayout {
+    fn default() -> TableLayout {
+        TableLayout { title: None, columns: Vec::new(), sections: Vec::new(), names: NAMES }
     }
 }
 
-impl TextTable {
-    pub(crate) fn add_column(&mut self, column: TextColumn) {
+impl TableLayout {
+    pub(crate) fn add_column(&mut self, column: ColumnHead) {
         self.columns.push(column);
     }
 
-    pub(crate) fn titled(self, title: impl Into<String>) -> TextTable {
-        TextTable { title: Some(title.into()), ..self }
+    pub(crate) fn titled(self, title: impl Into<String>) -> TableLayout {
+        TableLayout { title: Some(title.into()), ..self }
     }
 
-    pub(crate) fn names(self, names: RangeInclusive<usize>) -> TextTable {
-        TextTable { names, ..self }
+    pub(crate) fn names(self, names: RangeInclusive<usize>) -> TableLayout {
+        TableLayout { names, ..self }
     }
 
-    pub(crate) fn add_section(&mut self, heading: String, lines: Vec<TextTableLine>) {
+    pub(crate) fn add_section(&mut self, heading: String, lines: Vec<TableLine>) {
         if !lines.is_empty() {
-            self.sections.push(TextTableSection { heading, lines });
+            self.sections.push(TableSection { heading, lines });
         }
     }
 
@@ -139,12 +95,12 @@ impl TextTable {
         self.columns.iter().map(|column| column.gap + column.least).sum()
     }
 
-    /// Writes the sections, each after an empty line. Returns the headings of the columns that have content but did not
-    /// fit.
-    pub(crate) fn render(&self, page: &mut TextPage) -> Vec<Cow<'static, str>> {
-        let TextTableLayout { widths, kept, name_width } = self.layout(page.width());
+    /// Writes the sections as text, each after an empty line.
+    pub(super) fn render(mut self, page: &mut TextPage) -> RenderedTable {
+        self.align_units();
+        let ColumnWidths { widths, kept, name_width } = self.layout(page.width());
         let columns = |cells: &dyn Fn(usize) -> String| -> String {
-            kept.iter().map(|column| self.columns[*column].aligned(&cells(*column), widths[*column])).collect()
+            kept.iter().map(|column| aligned(&self.columns[*column], &cells(*column), widths[*column])).collect()
         };
         let mut title = self.title.as_deref();
         for section in &self.sections {
@@ -152,11 +108,11 @@ impl TextTable {
                 Some(title) => page.heading(title),
                 None => page.blank(),
             }
-            let heads = kept.iter().map(|column| self.columns[*column].head.lines().count());
+            let heads = kept.iter().map(|column| self.columns[*column].text_title().lines().count());
             for at in 0..heads.chain([section.heading.lines().count()]).max().unwrap_or(0) {
                 let of = |head: &str| head.lines().nth(at).unwrap_or_default().to_owned();
                 let heading = shorten(&of(&section.heading), name_width);
-                let heads = columns(&|column| of(&self.columns[column].head));
+                let heads = columns(&|column| of(self.columns[column].text_title()));
                 page.line(Paint::Heading, format!("{heading:<name_width$}{heads}").trim_end());
             }
             for line in &section.lines {
@@ -171,11 +127,33 @@ impl TextTable {
                 page.line(Paint::Plain, format!("{:indent$}{name:<name_width$}{cells}", "").trim_end());
             }
         }
-        let left_out = self.used_columns().filter(|column| !kept.contains(column));
-        left_out.map(|column| self.columns[column].head.clone()).collect()
+        let head = |column: usize| &self.columns[column];
+        let explained = kept.iter().map(|column| head(*column)).filter(|head| head.is_explained);
+        let left_out = self.used_columns().filter(|column| !kept.contains(column)).map(head);
+        RenderedTable {
+            explained: explained.map(|head| format!("{}: {}.", head.title, head.about)).collect(),
+            left_out: left_out.map(|head| head.title.to_string()).collect(),
+            has_cut_names: self.lines().any(|line| line.is_cut(name_width)),
+        }
     }
 
-    pub(crate) fn with_shorter(mut self, width: usize, shorter: fn(&str, usize) -> String) -> TextTable {
+    /// Pads short units of a column (`s` below `ms`), so that the numbers are aligned.
+    fn align_units(&mut self) {
+        for column in 0..self.columns.len() {
+            if !matches!(self.columns[column].unit, Unit::Duration | Unit::Bytes) {
+                continue;
+            }
+            let cells = self.lines().filter_map(|line| line.cells.get(column));
+            let width = cells.filter_map(|cell| unit(cell)).map(chars).max().unwrap_or(0);
+            let lines = self.sections.iter_mut().flat_map(|section| &mut section.lines);
+            for cell in lines.filter_map(|line| line.cells.get_mut(column)) {
+                let missing = unit(cell).map_or(0, |unit| width - chars(unit));
+                cell.push_str(&" ".repeat(missing));
+            }
+        }
+    }
+
+    pub(super) fn with_shorter(mut self, width: usize, shorter: fn(&str, usize) -> String) -> TableLayout {
         let room = self.layout(width).name_width;
         for line in self.sections.iter_mut().flat_map(|section| &mut section.lines) {
             line.name = shorter(&line.name, room);
@@ -183,17 +161,17 @@ impl TextTable {
         self
     }
 
-    fn layout(&self, width: usize) -> TextTableLayout {
+    fn layout(&self, width: usize) -> ColumnWidths {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.column_width(column)).collect();
         let named = self.lines().map(|line| line.indent + chars(&line.name));
         let headings = self.sections.iter().flat_map(|section| section.heading.lines()).map(chars);
         let wanted = named.chain(headings).max().unwrap_or(0).clamp(1, *self.names.end());
         let kept = self.fitting_columns(&widths, width.saturating_sub(wanted.min(*self.names.start())));
         let name_width = wanted.min(width.saturating_sub(self.taken(&kept, &widths)).max(*self.names.start()));
-        TextTableLayout { widths, kept, name_width }
+        ColumnWidths { widths, kept, name_width }
     }
 
-    fn used_columns(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn used_columns(&self) -> impl Iterator<Item = usize> {
         let is_used = |column: &usize| self.lines().any(|line| line.cells.get(*column).is_some_and(|c| !c.is_empty()));
         (0..self.columns.len()).filter(is_used)
     }
@@ -212,18 +190,65 @@ impl TextTable {
     }
 
     fn column_width(&self, column: usize) -> usize {
-        let TextColumn { head, least, .. } = &self.columns[column];
+        let head = &self.columns[column];
         let cells = self.lines().filter_map(|line| line.cells.get(column)).map(|cell| chars(cell));
-        cells.chain(head.lines().map(chars)).max().unwrap_or(0).max(*least)
+        cells.chain(head.text_title().lines().map(chars)).max().unwrap_or(0).max(head.least)
     }
 
     fn taken(&self, columns: &[usize], widths: &[usize]) -> usize {
         columns.iter().map(|column| self.columns[*column].gap + widths[*column]).sum()
     }
 
-    fn lines(&self) -> impl Iterator<Item = &TextTableLine> {
+    fn lines(&self) -> impl Iterator<Item = &TableLine> {
         self.sections.iter().flat_map(|section| &section.lines).filter(|line| line.across.is_none())
     }
+}
+
+/// Notes for the reader of a text table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RenderedTable {
+    /// Descriptions of the columns shown, for those whose titles don't explain themselves.
+    explained: Vec<String>,
+    /// Titles of the columns that have content but did not fit.
+    left_out: Vec<String>,
+    /// A name did not fit.
+    has_cut_names: bool,
+}
+
+impl RenderedTable {
+    pub(crate) fn and(mut self, other: RenderedTable) -> RenderedTable {
+        self.explained.extend(other.explained);
+        self.left_out.extend(other.left_out);
+        self.has_cut_names |= other.has_cut_names;
+        self
+    }
+
+    /// Writes a note: the text, explanations of columns, and the columns that were left out for lack of room.
+    pub(crate) fn note(mut self, page: &mut TextPage, text: &str) {
+        self.left_out.dedup();
+        let left_out = match self.left_out.as_slice() {
+            [] => String::new(),
+            left_out => format!("A wider page (--width) also shows {}.", left_out.join(", ")),
+        };
+        let cut = if self.has_cut_names { "Names with … are cut; --format json has all of them." } else { "" };
+        let explained = self.explained.iter().map(String::as_str);
+        let parts = std::iter::once(text.trim()).chain(explained).chain([&*left_out, cut]);
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        if !parts.is_empty() {
+            page.paragraph(Paint::Faint, &parts.join(" "));
+        }
+    }
+}
+
+fn aligned(ColumnHead { gap, is_left_aligned, .. }: &ColumnHead, cell: &str, width: usize) -> String {
+    if *is_left_aligned { format!("{:gap$}{cell:<width$}", "") } else { format!("{:gap$}{cell:>width$}", "") }
+}
+
+/// Returns the unit of a formatted number, such as `ms` of `38.3 ms`.
+fn unit(cell: &str) -> Option<&str> {
+    let (number, unit) = cell.rsplit_once(' ')?;
+    let is_number = number.ends_with(|c: char| c.is_ascii_digit());
+    (is_number && !unit.is_empty() && unit.chars().all(char::is_alphabetic)).then_some(unit)
 }
 
 /// Formats rows in left-aligned columns, as a list outside of a page.

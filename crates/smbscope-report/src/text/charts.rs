@@ -3,10 +3,9 @@
 //! Bands state both bounds, since "below 1 ms" would include all faster bands.
 
 use super::commands::{in_order, row_name};
-use crate::format::{date, rate, span, time_of_day, visible_percent};
+use crate::format::{date, share, span, time_of_day, visible_percent};
 use crate::page::{Paint, TextPage, bar, level};
-use crate::tables::text::TextColumn;
-use crate::tables::{Row, Table, nonzero};
+use crate::tables::{ColumnHead, ERRORS, Row, Table, Unit, Value, nonzero, per_second};
 use crate::{Report, names};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::{CommandStatistics, Decade, Distribution, TimelineCounts};
@@ -39,13 +38,23 @@ fn groups(page: &mut TextPage, report: &Report) {
         let decades = row.distribution.decades().into_iter();
         lines.extend(decades.map(|decade| Row::new(band_name(decade.index), decade).indented(4)));
     }
-    let percent = |percent: f64| format!("{percent:.1}%");
+    let percent = |percent: f64| Value::Number(percent, format!("{percent:.1}%"));
     Table::new()
         .titled("Latency distribution by group")
-        .column(TextColumn::new("Commands").at_least(9), |decade: &Decade| decade.count)
-        .column(TextColumn::new("Share").at_least(7).set_off(), |decade| percent(decade.percent))
-        .column(TextColumn::new("Cumulative").set_off(), |decade| percent(decade.cumulative_percent))
-        .column(TextColumn::new("").set_off().left_aligned(), |decade| bar(decade.percent, 100.0, width))
+        .column(
+            ColumnHead::new("commands", "Commands", Unit::Count, "timed commands in the band").at_least(9),
+            |decade: &Decade| decade.count,
+        )
+        .column(
+            ColumnHead::new("share", "Share", Unit::Percent, "percentage of the group").at_least(7).set_off(),
+            |decade| percent(decade.percent),
+        )
+        .column(
+            ColumnHead::new("cumulative", "Cumulative", Unit::Percent, "percentage in this band or a faster one")
+                .set_off(),
+            |decade| percent(decade.cumulative_percent),
+        )
+        .column(ColumnHead::chart("bar").set_off(), |decade| bar(decade.percent, 100.0, width))
         .section(BANDS, lines)
         .render(page);
 }
@@ -66,10 +75,11 @@ fn commands(page: &mut TextPage, report: &Report) {
     let from = |index: usize| if index == lowest { "0".to_owned() } else { band_from(index) };
     let mut table = Table::new().names(NAME_MIN..=usize::MAX);
     for &index in &decades {
-        let head = TextColumn::new(format!("{}\n{}", from(index), band_to(index))).at_least(SHARE);
+        let head = ColumnHead::new("band", "", Unit::Percent, "").keyed(format!("band_{index}"));
+        let head = head.titled(format!("{}\n{}", from(index), band_to(index))).at_least(SHARE);
         table = table.column(head, move |(counts, timed): &([u64; 10], u64)| match counts[index] {
-            0 => "·".to_owned(),
-            count => visible_percent(count, *timed),
+            0 => Value::Text("·".to_owned()),
+            count => Value::Number(share(count, *timed), visible_percent(count, *timed)),
         });
     }
     let shape = |(counts, timed): &([u64; 10], u64)| -> String {
@@ -80,8 +90,7 @@ fn commands(page: &mut TextPage, report: &Report) {
         counts[lowest] = counts[..=lowest].iter().sum();
         Row::new(name, (counts, row.timed))
     });
-    let shapes = TextColumn::new("").set_off().left_aligned();
-    table.column(shapes, shape).section(HEADING, lines).render(page);
+    table.column(ColumnHead::chart("shape").set_off(), shape).section(HEADING, lines).render(page);
 }
 
 /// Formats a band by its index: `100 µs – 1 ms`, `< 1 µs`, `≥ 100 s`.
@@ -127,25 +136,39 @@ pub(super) fn timeline(page: &mut TextPage, report: &Report) {
     let decimals = decimals(timeline.width);
     let clock = 8 + if decimals > 0 { decimals + 1 } else { 0 };
     let seconds = timeline.width.as_secs_f64();
-    let megabytes = move |bytes: u64| format!("{:.2}", bytes as f64 / 1e6 / seconds);
-    let wide = |head: &'static str, width: usize| TextColumn::new(head).at_least(width);
+    let megabytes = move |bytes: u64| {
+        let per_second = bytes as f64 / seconds;
+        Value::Number(per_second, format!("{:.2}", per_second / 1e6))
+    };
+    let head = |key, title, unit, about, width| ColumnHead::new(key, title, unit, about).at_least(width);
     let mut table = Table::new()
-        .column(wide("Commands", 8), |bin: &&TimelineCounts| bin.commands)
-        .column(wide("/s", 8), |bin| rate(bin.commands as f64 / seconds))
-        .column(wide("Errors", 7), |bin| nonzero(bin.errors))
-        .column(wide("MB/s up", 8), |bin| megabytes(bin.request_bytes))
-        .column(wide("MB/s down", 9), |bin| megabytes(bin.response_bytes))
-        .column(wide("Average", 8), |bin| {
-            (bin.timed > 0).then(|| Nanos((bin.response_time_sum_ns / i128::from(bin.timed)) as i64))
+        .column(
+            head("commands", "Commands", Unit::Count, "commands that began in the bin", 8),
+            |bin: &&TimelineCounts| bin.commands,
+        )
+        .column(head("commands_per_second", "/s", Unit::PerSecond, "commands per second", 8), |bin| {
+            per_second(bin.commands as f64 / seconds)
         })
-        .column(wide("Slowest", 8), |bin| bin.response_time_max);
+        .column(ERRORS.at_least(7), |bin| nonzero(bin.errors))
+        .column(head("request_bytes", "MB/s up", Unit::BytesPerSecond, "", 8).explained("requests"), |bin| {
+            megabytes(bin.request_bytes)
+        })
+        .column(head("response_bytes", "MB/s down", Unit::BytesPerSecond, "", 9).explained("responses"), |bin| {
+            megabytes(bin.response_bytes)
+        })
+        .column(head("mean_ns", "Average", Unit::Duration, "mean response time", 8), |bin| {
+            (bin.timed > 0).then(|| Value::from(Nanos((bin.response_time_sum_ns / i128::from(bin.timed)) as i64)))
+        })
+        .column(head("max_ns", "Slowest", Unit::Duration, "longest response time", 8), |bin| bin.response_time_max);
     let taken = INDENT + clock + table.room() + 2;
     // A narrow page has no room for bars or their heading.
     let room = Some(page.width().saturating_sub(taken).min(TIMELINE_BAR_MAX)).filter(|room| *room >= BAR_HEADING.len());
     let most = timeline.bins.iter().map(|(_, bin)| bin.response_time_sum_ns).max().unwrap_or(0) as f64;
     if let Some(room) = room {
-        let head = TextColumn::new(BAR_HEADING).set_off().left_aligned();
-        table = table.column(head, move |bin| bar(bin.response_time_sum_ns as f64, most, room));
+        let head = ColumnHead::chart("total_wait").titled(BAR_HEADING).set_off();
+        table = table.column(head.explained("sum of the response times"), move |bin| {
+            bar(bin.response_time_sum_ns as f64, most, room)
+        });
     }
     let mut lines = Vec::new();
     let mut day = None;
@@ -164,12 +187,8 @@ pub(super) fn timeline(page: &mut TextPage, report: &Report) {
         next = Some(Timestamp(start.0.saturating_add(timeline.width.0)));
     }
     let title = format!("Time line, in bins of {}", span(timeline.width));
-    table.titled(title).section("", lines.into_iter().map(|line| line.indented(INDENT))).render(page);
-    let mut note = "MB/s: requests (up) and responses (down).".to_owned();
-    if room.is_some() {
-        note += &format!(" {BAR_HEADING} is the sum of the response times.");
-    }
-    page.paragraph(Paint::Faint, &note);
+    let rendered = table.titled(title).section("", lines.into_iter().map(|line| line.indented(INDENT))).render(page);
+    rendered.note(page, "");
 }
 
 /// Returns the decimals of a second needed to show the start of bins.

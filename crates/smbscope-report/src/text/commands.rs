@@ -2,13 +2,14 @@
 
 use super::percent_sign;
 use crate::Report;
-use crate::format::{average_packets, unbroken};
+use crate::format::unbroken;
 use crate::names;
 use crate::page::TextPage;
-use crate::tables::{Row, Table, Value, nonzero};
+use crate::tables::{
+    COUNT, ColumnHead, ERRORS, RenderedTable, Row, TOTAL_WAIT, Table, Unit, Value, nonzero, percent_of,
+};
 use smbscope_model::{Command, Nanos, Protocol};
 use smbscope_stats::{CommandRow, CommandStatistics, SubcommandRow};
-use std::borrow::Cow;
 use std::cmp::Reverse;
 
 /// Tabulates groups, then commands. With `most`, omits parts and lists at most this many commands.
@@ -29,9 +30,9 @@ pub(super) fn render(page: &mut TextPage, report: &Report, most: Option<usize>) 
         });
         table = table.section(format!("{} commands", names::protocol(protocol)), lines);
     }
-    let left_out = table.render(page);
+    let rendered = table.render(page);
     if !is_brief {
-        note(page, report, &left_out);
+        note(page, report, rendered);
     }
 }
 
@@ -80,20 +81,37 @@ fn section_of(row: &CommandRow, report: &Report) -> Protocol {
 type Figures<'a> = (&'a CommandStatistics, Option<u64>);
 
 fn table<'a>() -> Table<'a, Figures<'a>> {
+    let head = |key, title, unit| ColumnHead::new(key, title, unit, "");
     Table::new()
-        .column("Count", |(row, _): &Figures<'a>| row.count)
-        .column("Share", |(row, whole)| whole.map(|whole| percent_sign(row.count, whole)))
-        .column("Errors", |(row, _)| nonzero(row.errors()))
-        .column(("Untimed", 6), |(row, _)| nonzero(row.untimed()))
-        .column(("Pkts", 3), |(row, _)| average_packets(row.packets, row.packet_exchanges))
-        .column("Total wait", |(row, _)| {
+        .column(COUNT, |(row, _): &Figures<'a>| row.count)
+        .column(head("share", "Share", Unit::Percent).explained("percentage of all commands"), |(row, whole)| {
+            whole.map(|whole| percent_of(row.count, whole))
+        })
+        .column(ERRORS, |(row, _)| nonzero(row.errors()))
+        .column(
+            head("untimed", "Untimed", Unit::Count).explained("commands without a response time").expendable(6),
+            |(row, _)| nonzero(row.untimed()),
+        )
+        .column(
+            head("packets", "Pkts", Unit::Number).explained("mean number of packets of a command").expendable(3),
+            |(row, _)| {
+                let mean = (row.packet_exchanges > 0).then(|| row.packets as f64 / row.packet_exchanges as f64);
+                mean.map(|mean| Value::Number(mean, format!("{mean:.1}")))
+            },
+        )
+        .column(TOTAL_WAIT.explained("sum of the response times"), |(row, _)| {
             Value::from(Nanos::saturating(row.response_time.sum_ns.max(0))).shown_if(row.timed > 0)
         })
         .times(
             &[("Fastest", 4), ("Median", 0), ("Average", 2), ("p95", 0), ("p99", 0), ("Slowest", 0), ("StdDev", 5)],
             |(row, _)| (row.timed > 0).then_some(&row.response_time),
         )
-        .column(("Service", 1), |(row, _)| Value::from(row.service_time.p50).shown_if(row.timed > 0))
+        .column(
+            head("service", "Service", Unit::Duration)
+                .explained("median time from the last packet of the request to the first of the response")
+                .expendable(1),
+            |(row, _)| Value::from(row.service_time.p50).shown_if(row.timed > 0),
+        )
 }
 
 fn command_lines<'a>(command: &'a CommandRow, report: &Report) -> Vec<Row<Figures<'a>>> {
@@ -128,15 +146,14 @@ fn group_lines(report: &Report, is_brief: bool) -> Vec<Row<Figures<'_>>> {
     lines
 }
 
-fn note(page: &mut TextPage, report: &Report, left_out: &[Cow<'_, str>]) {
+fn note(page: &mut TextPage, report: &Report, rendered: RenderedTable) {
     let mut text = "Times are response times, from the first packet of the request to the last of the response. \
-                    Commands are sorted by Total wait, the sum of these times. Service is the median time from the \
-                    last packet of the request to the first of the response. Share is the percentage of all commands."
+                    Commands are sorted by Total wait."
         .to_owned();
     if report.aggregate.commands.iter().any(|row| section_of(row, report) != row.command.protocol()) {
         text += &format!(" {} opened connections that went on in SMB2/3.", unbroken("NEGOTIATE (SMB1)"));
     }
-    page.note(&text, left_out);
+    rendered.note(page, &text);
 }
 
 pub(super) fn errors(page: &mut TextPage, report: &Report) {

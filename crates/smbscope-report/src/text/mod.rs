@@ -41,7 +41,15 @@ impl Default for ReportTextOptions {
 
 /// Formats the report: one screen plus the requested tables, or in full.
 pub fn render(report: &Report, options: &ReportTextOptions) -> String {
-    let mut page = TextPage::new(options.width, options.color);
+    render_on(TextPage::new(options.width, options.color), report, options)
+}
+
+/// Formats the report in Markdown, for a ticket or a pull request.
+pub fn markdown(report: &Report, options: &ReportTextOptions) -> String {
+    render_on(TextPage::markdown(), report, options)
+}
+
+fn render_on(mut page: TextPage, report: &Report, options: &ReportTextOptions) -> String {
     let answer = Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty());
     let above = above_commands(report, options, page.like());
     let below = below_commands(report, options, page.like());

@@ -7,8 +7,7 @@ use crate::format::{
     thousands, unbroken,
 };
 use crate::page::{Paint, TextPage};
-use crate::tables::text::TextColumn;
-use crate::tables::{Row, Table};
+use crate::tables::{ColumnHead, Row, Table, Unit, percent_of};
 use crate::totals::LoadTotals;
 use crate::totals::{PacketCounts, control};
 use crate::warnings::is_alarming;
@@ -246,8 +245,7 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
     let counts = PacketCounts::from_report(report);
     let mut lines = Vec::new();
     let mut add = |indent: usize, name: &str, count: u64, note: &str| {
-        let share = Some(percent_sign(count, counts.all));
-        lines.push(Row::new(name, (count, share, note.to_owned())).indented(2 + indent));
+        lines.push(Row::new(name, (count, true, note.to_owned())).indented(2 + indent));
     };
     add(0, "TCP packets of SMB connections", counts.smb_flows, "");
     add(2, "acknowledgements only", counts.acks, "");
@@ -262,13 +260,17 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
         add(2, "sent again, first not seen", counts.seen_once, "lost by the network before the capture");
     }
     let dropped = if counts.dropped > 0 { "or more" } else { "" };
-    let plain = |name: &str, count: u64, note: &str| Row::new(name, (count, None, note.to_owned())).indented(2);
+    let plain = |name: &str, count: u64, note: &str| Row::new(name, (count, false, note.to_owned())).indented(2);
     let first = plain("in the capture", counts.all, "");
     let last = plain("dropped by the capture", counts.dropped, dropped);
     Table::new()
-        .column(TextColumn::new("").at_least(12), |(count, ..): &(u64, Option<String>, String)| *count)
-        .column(TextColumn::new("").at_least(7).set_off(), |(_, share, _)| share.clone())
-        .column(TextColumn::new("").set_off().left_aligned(), |(.., note)| note.clone())
+        .column(ColumnHead::new("packets", "", Unit::Count, "").at_least(12), |(count, ..): &(u64, bool, String)| {
+            *count
+        })
+        .column(ColumnHead::new("share", "", Unit::Percent, "").at_least(7).set_off(), |(count, has_share, _)| {
+            has_share.then(|| percent_of(*count, counts.all))
+        })
+        .column(ColumnHead::new("note", "", Unit::Text, "").set_off(), |(.., note)| note.clone())
         .section("Packets", std::iter::once(first).chain(lines).chain([last]))
         .render(page);
     packets_by_direction(page, &counts);
@@ -291,13 +293,14 @@ fn packets_by_direction(page: &mut TextPage, counts: &PacketCounts) {
         line("TCP retry", |counts| counts.retransmitted),
         line("TCP open, close", control),
     ];
-    let share = |counts: &DirectionCounts, of: Of| percent_sign(of(counts), counts.packets);
-    let shares = || TextColumn::new("").at_least(7).set_off();
+    let share = |counts: &DirectionCounts, of: Of| percent_of(of(counts), counts.packets);
+    let head = |key, title, unit| ColumnHead::new(key, title, unit, "");
+    let shares = |key| head(key, "", Unit::Percent).at_least(7).set_off();
     Table::new()
-        .column(TextColumn::new("commands").at_least(15), |of: &Of| of(to))
-        .column(shares(), |of| share(to, *of))
-        .column(TextColumn::new("replies").at_least(13).set_off(), |of| of(from))
-        .column(shares(), |of| share(from, *of))
+        .column(head("commands", "commands", Unit::Count).at_least(15), |of: &Of| of(to))
+        .column(shares("of_commands"), |of| share(to, *of))
+        .column(head("replies", "replies", Unit::Count).at_least(13).set_off(), |of| of(from))
+        .column(shares("of_replies"), |of| share(from, *of))
         .section("", lines)
         .render(page);
     if counts.asynchronous > 0 {

@@ -6,7 +6,7 @@ use crate::Report;
 use crate::format::{bytes, counted, thousands, unbroken};
 use crate::offers::{Feature, Negotiation, negotiations};
 use crate::page::{Paint, TextPage};
-use crate::tables::{Row, Table, Value};
+use crate::tables::{ColumnHead, Row, Table, Unit, Value};
 use smbscope_stats::{CachingFigures, FileRereads, RereadCounts};
 
 const LISTED: usize = 4;
@@ -101,21 +101,27 @@ fn rereads(page: &mut TextPage, figures: &CachingFigures) {
         let share = file.share.as_ref().map_or_else(String::new, |share| format!("{share}\\"));
         Row::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), *repeated)
     });
-    let left_out = Table::new()
+    let rendered = Table::new()
         .names(24..=80)
-        .column("Reads", |row: &RereadCounts| row.reads)
-        .column("Bytes", |row| Value::Bytes(row.bytes))
-        .column(("with oplock or lease", 1), |row| row.cacheable_reads)
-        .column(("Bytes", 2), |row| Value::Bytes(row.cacheable_bytes))
+        .column(ColumnHead::new("reads", "Reads", Unit::Count, "repeated reads"), |row: &RereadCounts| row.reads)
+        .column(ColumnHead::new("bytes", "Bytes", Unit::Bytes, "bytes read again"), |row| Value::Bytes(row.bytes))
+        .column(
+            ColumnHead::new("cacheable_reads", "Cacheable", Unit::Count, "")
+                .explained("repeated reads with an oplock or lease that allowed the client to cache the bytes")
+                .expendable(1),
+            |row| row.cacheable_reads,
+        )
+        .column(
+            ColumnHead::new("cacheable_bytes", "Cacheable bytes", Unit::Bytes, "bytes of these reads").expendable(2),
+            |row| Value::Bytes(row.cacheable_bytes),
+        )
         .section("by client", clients.take(REREADS_LISTED))
         .section("by file", files.take(REREADS_LISTED))
         .render_paths(page);
     let more = figures.files.len().saturating_sub(REREADS_LISTED);
-    if more > 0 || !left_out.is_empty() {
-        let text = match more {
-            0 => String::new(),
-            more => counted(more as u64, "more file: --format json lists it.", "more files: --format json lists them."),
-        };
-        page.note(&text, &left_out);
-    }
+    let text = match more {
+        0 => String::new(),
+        more => counted(more as u64, "more file: --format json lists it.", "more files: --format json lists them."),
+    };
+    rendered.note(page, &text);
 }

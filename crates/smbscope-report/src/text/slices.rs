@@ -1,13 +1,14 @@
 //! Table of slices, in the requested order, and names of slices for people.
 
-use super::percent_sign;
 use crate::format::{clean, counted, span, thousands, unbroken};
 use crate::json::slices::{SliceEntry, SliceEntryKey, SliceEntryValue, SliceFigures, SliceListing};
 use crate::page::TextPage;
-use crate::tables::{Row, Table, Value, nonzero};
+use crate::tables::{
+    BYTES_READ, BYTES_WRITTEN, COUNT, ColumnHead, ERRORS, RenderedTable, Row, TOTAL_WAIT, Table, Unit, Value, nonzero,
+    percent_of,
+};
 use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, Field, SLICES_MAX};
-use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 const NAMES: RangeInclusive<usize> = 32..=80;
@@ -28,8 +29,8 @@ pub(crate) fn render(page: &mut TextPage, slices: &SliceListing, top: usize) {
         };
         lines.push(Row::new(name, SliceRow::other(&others)));
     }
-    let left_out = table(&slices.sort, waited).section(heading(&slices.by), lines).render_paths(page);
-    note(page, slices, &left_out);
+    let rendered = table(&slices.sort, waited).section(heading(&slices.by), lines).render_paths(page);
+    note(page, slices, rendered);
 }
 
 /// A slice, or the sum of slices that are not listed.
@@ -64,52 +65,67 @@ pub(crate) fn table<'a>(sort: &str, waited: i64) -> Table<'a, SliceRow<'a>> {
     let unless = |by: &str, expendable: u8| if sort == by { 0 } else { expendable };
     let bytes = |count: u64| Value::Bytes(count).shown_if(count > 0);
     let sum = |row: &SliceRow| row.figures.response_time_sum_ns;
+    let head = |key, title, unit, about| ColumnHead::new(key, title, unit, about);
     Table::new()
         .names(NAMES)
-        .column("Count", |row: &SliceRow<'a>| row.figures.count)
-        .key("count")
-        .column("Total wait", move |row| row.times().map(|_| Value::from(Nanos(sum(row).max(0)))))
-        .column("Share", move |row| row.times().map(|_| part_of(sum(row), waited)))
-        .plain("timed", |row| row.figures.timed)
-        .column(("Errors", unless("errors", 4)), |row| nonzero(row.figures.errors))
-        .key("errors")
-        .column(("Read", unless("bytes", 6)), move |row| bytes(row.figures.bytes_read))
-        .key("bytes_read")
-        .column(("Written", unless("bytes", 7)), move |row| bytes(row.figures.bytes_written))
-        .key("bytes_written")
-        .plain("response_time_sum_ns", move |row| Nanos(sum(row)))
+        .column(COUNT, |row: &SliceRow<'a>| row.figures.count)
+        .column(
+            TOTAL_WAIT.for_people().explained("sum of response times; expected waits count as commands only"),
+            move |row| row.times().map(|_| Value::from(Nanos(sum(row).max(0)))),
+        )
+        .column(
+            head("share", "Share", Unit::Percent, "").for_people().explained("percentage of all total waits"),
+            move |row| row.times().map(|_| part_of(sum(row), waited)),
+        )
+        .column(head("timed", "Timed", Unit::Count, "commands with a response time").for_programs(), |row| {
+            row.figures.timed
+        })
+        .column(ERRORS.expendable(unless("errors", 4)), |row| nonzero(row.figures.errors))
+        .column(BYTES_READ.expendable(unless("bytes", 6)), move |row| bytes(row.figures.bytes_read))
+        .column(BYTES_WRITTEN.expendable(unless("bytes", 7)), move |row| bytes(row.figures.bytes_written))
+        .column(
+            head("response_time_sum_ns", "Total wait", Unit::Duration, "sum of response times").for_programs(),
+            move |row| Nanos(sum(row)),
+        )
         .times(&[("Median", 0)], SliceRow::percentiles)
         .times(&[("Average", unless("mean", 1))], SliceRow::times)
         .times(&[("p95", 0), ("p99", unless("p99", 2))], SliceRow::percentiles)
         .times(&[("Slowest", 0)], SliceRow::times)
-        .column(("Service", unless("service_time", 3)), |row| {
-            row.percentiles().map(|_| Value::from(row.figures.service_time.p50))
-        })
-        .plain_times("response_time", |row| &row.figures.response_time)
-        .plain_times("service_time", |row| &row.figures.service_time)
-        .plain("missed_at_most_ns", |row| Nanos(row.missed_at_most_ns))
-        .plain("is_other", |row| row.is_other.to_string())
+        .column(
+            head("service", "Service", Unit::Duration, "median service time")
+                .for_people()
+                .expendable(unless("service_time", 3)),
+            |row| row.percentiles().map(|_| Value::from(row.figures.service_time.p50)),
+        )
+        .all_times("response_time", |row| &row.figures.response_time)
+        .all_times("service_time", |row| &row.figures.service_time)
+        .column(
+            head("missed_at_most_ns", "", Unit::Duration, "wait that the sum may lack, because slices were evicted")
+                .for_programs(),
+            |row| Nanos(row.missed_at_most_ns),
+        )
+        .column(
+            head("is_other", "", Unit::Text, "`true` for the sum of evicted slices, which has no name").for_programs(),
+            |row| row.is_other.to_string(),
+        )
 }
 
-fn part_of(part: i64, whole: i64) -> String {
+fn part_of(part: i64, whole: i64) -> Value {
     let micros = |ns: i64| (ns.max(0) / 1_000) as u64;
-    percent_sign(micros(part), micros(whole))
+    percent_of(micros(part), micros(whole))
 }
 
-fn note(page: &mut TextPage, slices: &SliceListing, left_out: &[Cow<'_, str>]) {
-    let mut text =
-        "Total wait is the sum of response times, Share its percentage of all total waits; expected waits count as \
-         commands only."
-            .to_owned();
+fn note(page: &mut TextPage, slices: &SliceListing, rendered: RenderedTable) {
+    let mut text = String::new();
     if slices.missed_at_most_ns > 0 {
         let most = thousands(SLICES_MAX as u64);
         let missed = Nanos(slices.missed_at_most_ns);
-        text += &format!(
-            " There are more than {most} slices: those with the largest total wait are kept, and may lack up to {} each.",
+        text = format!(
+            "There are more than {most} slices: those with the largest total wait are kept, and may lack up to {} each.",
             unbroken(span(missed))
         );
     }
-    page.note(&text, left_out);
+    rendered.note(page, &text);
 }
 
 const UNKNOWN: &str = "(unknown)";

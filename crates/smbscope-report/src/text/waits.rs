@@ -1,11 +1,12 @@
 //! Time by phase, in total and for the clients and connections that waited longest, episodes, and what-if predictions.
 
-use super::percent_sign;
 use crate::Report;
 use crate::format::{counted, span, thousands, time_of_day, unbroken};
 use crate::json::waits::label;
-use crate::page::{Paint, TextPage};
-use crate::tables::{Row, Table, Value};
+use crate::page::TextPage;
+use crate::tables::{
+    BYTES_READ, BYTES_WRITTEN, ColumnHead, RenderedTable, Row, TOTAL_WAIT, Table, Unit, Value, percent_of,
+};
 use smbscope_diagnose::Episode;
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_model::Nanos;
@@ -45,38 +46,42 @@ pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
         rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy));
         let left = rows.len().saturating_sub(LISTED_MAX);
         rows.truncate(LISTED_MAX);
-        let more = (left > 0).then(|| Row::heading(format!("and {left} more")));
+        let more = (left > 0).then(|| Row::heading(format!("and {left} more: --format json")));
         table = table.section(heading, rows.into_iter().map(|(name, split)| Row::new(name, split)).chain(more));
     }
-    table.render(page);
-    let filtered = if report.filter.is_some() { " Filtered is time of commands that the filter left out." } else { "" };
-    let note = "Client is think time, Request and Response are their transfer, Network is round trips and retransmissions, \
-                Waiting is expected waits. Time that overlaps is divided, so the columns add up to Elapsed. Outstanding is \
-                the mean number of outstanding commands while there was at least one."
-        .to_owned() + filtered;
-    page.paragraph(Paint::Faint, &note);
+    let rendered = table.render(page);
+    rendered.note(page, "Time that overlaps is divided, so the columns add up to Elapsed.");
 }
 
 fn table<'a>() -> Table<'a, TimeSplit> {
-    let part = |part: TimePart| {
-        move |split: &TimeSplit| match split.part(part) {
-            Nanos(0) => String::new(),
-            time => percent_sign(time.0.unsigned_abs(), split.elapsed().0.unsigned_abs()),
-        }
+    let part = |table: Table<'a, TimeSplit>, head: ColumnHead, about: &'static str, part: TimePart| {
+        table.column(head.explained(about), move |split: &TimeSplit| match split.part(part) {
+            Nanos(0) => Value::Absent,
+            time => percent_of(time.0.unsigned_abs(), split.elapsed().0.unsigned_abs()),
+        })
     };
-    Table::new()
-        .column("Elapsed", TimeSplit::elapsed)
-        .column("Client", part(TimePart::Think))
-        .column("Request", part(TimePart::RequestTransfer))
-        .column("Network", part(TimePart::Network))
-        .column("Server", part(TimePart::Server))
-        .column("Srv/net", part(TimePart::ServerOrNetwork))
-        .column("Response", part(TimePart::ResponseTransfer))
-        .column(("Waiting", 2), part(TimePart::Waiting))
-        .column(("Idle", 1), part(TimePart::Idle))
-        .column(("Unknown", 3), part(TimePart::Unknown))
-        .column(("Filtered", 5), part(TimePart::FilteredOut))
-        .column(("Outstanding", 4), |split| split.concurrency().map(|mean| format!("{mean:.1}")))
+    let share = |key, title| ColumnHead::new(key, title, Unit::Percent, "");
+    let elapsed =
+        ColumnHead::new("elapsed_ns", "Elapsed", Unit::Duration, "first to last packet, summed over connections");
+    let mut table = Table::new().column(elapsed, TimeSplit::elapsed);
+    table = part(table, share("think", "Client"), "think time", TimePart::Think);
+    table = part(table, share("request", "Request"), "transfer of requests", TimePart::RequestTransfer);
+    table = part(table, share("network", "Network"), "round trips and retransmissions", TimePart::Network);
+    table = part(table, share("server", "Server"), "service time without round trips", TimePart::Server);
+    let unknown = "service time where the round trip is not known";
+    table = part(table, share("server_or_network", "Srv/net"), unknown, TimePart::ServerOrNetwork);
+    table = part(table, share("response", "Response"), "transfer of responses", TimePart::ResponseTransfer);
+    let waits = "only expected waits outstanding";
+    table = part(table, share("waiting", "Waiting").expendable(2), waits, TimePart::Waiting);
+    table = part(table, share("idle", "Idle").expendable(1), "longer pauses", TimePart::Idle);
+    let cut = "a command outstanding whose end was not captured";
+    table = part(table, share("unknown", "Unknown").expendable(3), cut, TimePart::Unknown);
+    let others = "commands that the filter left out";
+    table = part(table, share("filtered_out", "Filtered").expendable(5), others, TimePart::FilteredOut);
+    let outstanding = ColumnHead::new("outstanding", "Outstanding", Unit::Number, "").expendable(4);
+    table.column(outstanding.explained("mean number of outstanding commands while there was at least one"), |split| {
+        split.concurrency().map(|mean| Value::Number(mean, format!("{mean:.1}")))
+    })
 }
 
 const EPISODES_MAX: usize = 30;
@@ -93,29 +98,33 @@ pub(super) fn episodes(page: &mut TextPage, report: &Report) {
     let lines = chosen
         .iter()
         .map(|(at, episode)| Row::new(format!("{:>3}  {}, {}", at + 1, episode.client, label(episode)), *episode));
-    Table::new()
+    let count = |key, title| ColumnHead::new(key, title, Unit::Count, "");
+    let rendered = Table::new()
         .names(30..=60)
-        .column(("Begin", 8), |episode: &&Episode| time_of_day(episode.start, 0))
-        .column(("Duration", 8), |episode| span(episode.duration()))
-        .column(("Total wait", 8), |episode| span(episode.waited))
-        .column(("Commands", 8), |episode| episode.commands)
-        .column(("Opens", 6), |episode| episode.opens)
-        .column(("Files", 6), |episode| episode.files)
-        .column(("Read", 7), |episode| Value::Bytes(episode.bytes_read))
-        .column(("Written", 7), |episode| Value::Bytes(episode.bytes_written))
+        .column(
+            ColumnHead::new("start_ns", "Begin", Unit::Instant, "time of day, UTC").expendable(8),
+            |episode: &&Episode| time_of_day(episode.start, 0),
+        )
+        .column(
+            ColumnHead::new("duration_ns", "Duration", Unit::Duration, "first request to last response").expendable(8),
+            |episode| span(episode.duration()),
+        )
+        .column(TOTAL_WAIT.explained("time with a command outstanding").expendable(8), |episode| span(episode.waited))
+        .column(count("commands", "Commands").expendable(8), |episode| episode.commands)
+        .column(count("opens", "Opens").expendable(6), |episode| episode.opens)
+        .column(count("files", "Files").explained("different paths, an estimate from 64 on").expendable(6), |episode| {
+            episode.files
+        })
+        .column(BYTES_READ.expendable(7), |episode| Value::Bytes(episode.bytes_read))
+        .column(BYTES_WRITTEN.expendable(7), |episode| Value::Bytes(episode.bytes_written))
         .section("Episodes", lines)
         .render(page);
     let more = match left {
         0 => String::new(),
-        n => format!(" {} with a shorter wait are in JSON.", counted(n as u64, "episode", "episodes")),
+        n => format!(" --format json also lists {} with a shorter wait.", counted(n as u64, "episode", "episodes")),
     };
-    page.note(
-        &format!(
-            "An episode is work of one client without a pause of 2 s. --episode N shows one alone; Files are different \
-             paths, an estimate from 64 on.{more}"
-        ),
-        &[],
-    );
+    let text = "An episode is work of one client without a pause of 2 s. --episode N shows one alone.";
+    rendered.note(page, &format!("{text}{more}"));
 }
 
 pub(super) fn what_if(page: &mut TextPage, report: &Report) {
@@ -127,19 +136,24 @@ pub(super) fn what_if(page: &mut TextPage, report: &Report) {
         Row::new(prediction.scenario.to_string(), (duration(prediction), Some(format!("{factor:.2}")), sent))
     });
     Table::new()
-        .column(("Duration", 8), |(duration, ..): &(String, Option<String>, u64)| duration.clone())
-        .column(("×", 6), |(_, factor, _)| factor.clone())
-        .column(("Commands", 8), |(.., commands)| *commands)
+        .column(
+            ColumnHead::new("duration", "Duration", Unit::Duration, "duration of the episode, with its range")
+                .at_least(8),
+            |(duration, ..): &(String, Option<String>, u64)| duration.clone(),
+        )
+        .column(ColumnHead::new("ratio", "×", Unit::Ratio, "ratio to the duration as captured").expendable(6), |row| {
+            row.1.clone()
+        })
+        .column(
+            ColumnHead::new("commands", "Commands", Unit::Count, "commands of the episode").expendable(8),
+            |(.., commands)| *commands,
+        )
         .section("What if", std::iter::once(now).chain(then))
         .render(page);
     let trip = first.round_trip.map_or_else(String::new, |trip| format!(" The round trip is {} now.", unbroken(trip)));
-    page.note(
-        &format!(
-            "Prediction with its range. Each command waits for its predecessors on its connection or in its thread; \
-             TCP slow start and the window limit transfers. The bandwidth and the server's load stay as they are.{trip}"
-        ),
-        &[],
-    );
+    let text = "Prediction with its range. Each command waits for its predecessors on its connection or in its thread; \
+                TCP slow start and the window limit transfers. The bandwidth and the server's load stay as they are.";
+    RenderedTable::default().note(page, &format!("{text}{trip}"));
 }
 
 /// Returns the duration with its range: `2.41 s (2.12 to 2.73 s)`.

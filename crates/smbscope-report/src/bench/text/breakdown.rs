@@ -4,10 +4,12 @@
 use crate::bench::{
     BenchDocument, BenchRun, ClientWireTimes, InsideSamba, LoadHostEntry, LoadPointBreakdown, RunCapture, ServerLoad,
 };
-use crate::format::{clean, counted, rate, span, unbroken};
+use crate::format::{clean, counted, span};
 use crate::json::waits::SlowExchange;
-use crate::page::{Paint, TextPage};
-use crate::tables::{Row, Table, Value, nonzero, whole_percent};
+use crate::page::TextPage;
+use crate::tables::{
+    BYTES_READ, BYTES_WRITTEN, COUNT, ColumnHead, ERRORS, Row, Table, Unit, Value, nonzero, per_second, whole_percent,
+};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::{CommandStatistics, DurationStatistics, EntityStatistics};
 use std::ops::RangeInclusive;
@@ -33,20 +35,37 @@ fn parts(page: &mut TextPage, counted: &LoadPointBreakdown) {
     if lines.is_empty() {
         return;
     }
-    let left_out = Table::new()
-        .column("Average", |row: &&CommandStatistics| row.response_time.mean)
-        .column("Sending", |row| row.request_transfer.mean)
-        .column("Service", |row| row.service_time.mean)
-        .column("Receiving", |row| row.response_transfer.mean)
-        .column(("Service: p50", 2), |row| row.service_time.p50)
-        .column(("p95", 2), |row| row.service_time.p95)
-        .column(("Client", 1), |row| row.think_time.mean)
+    let rendered = Table::new()
+        .column(time("mean_ns", "Average", "mean response time"), |row: &&CommandStatistics| row.response_time.mean)
+        .column(time("sending_ns", "Sending", "").explained("handing the request to the system"), |row| {
+            row.request_transfer.mean
+        })
+        .column(
+            time("service_ns", "Service", "")
+                .explained("waiting for the first byte of the response, for network and server"),
+            |row| row.service_time.mean,
+        )
+        .column(time("receiving_ns", "Receiving", "").explained("rest of the response"), |row| {
+            row.response_transfer.mean
+        })
+        .column(time("service_p50_ns", "Service: p50", "median service time").expendable(2), |row| row.service_time.p50)
+        .column(
+            time("service_p95_ns", "Service: p95", "95th percentile of the service time")
+                .shortened("p95")
+                .expendable(2),
+            |row| row.service_time.p95,
+        )
+        .column(
+            time("client_ns", "Client", "").explained("the client's own time before the request").expendable(1),
+            |row| row.think_time.mean,
+        )
         .section("Where time went", lines)
         .render(page);
-    let text = "Average response time is Sending (handing the request to the system), Service (waiting for the first byte \
-                of the response: network and server) and Receiving (the rest of the response). Client is the client's own \
-                time before the request.";
-    page.note(text, &left_out);
+    rendered.note(page, "Means. Average is the sum of Sending, Service and Receiving.");
+}
+
+fn time(key: &'static str, title: &'static str, about: &'static str) -> ColumnHead {
+    ColumnHead::new(key, title, Unit::Duration, about)
 }
 
 fn files(page: &mut TextPage, counted: &LoadPointBreakdown) {
@@ -54,10 +73,10 @@ fn files(page: &mut TextPage, counted: &LoadPointBreakdown) {
     let bytes = |count: u64| Value::Bytes(count).shown_if(count > 0);
     Table::new()
         .names(NAMES)
-        .column("Count", |file: &&EntityStatistics| file.count)
-        .column(("Errors", 2), |file| nonzero(file.errors))
-        .column(("Read", 4), move |file| bytes(file.bytes_read))
-        .column(("Written", 4), move |file| bytes(file.bytes_written))
+        .column(COUNT, |file: &&EntityStatistics| file.count)
+        .column(ERRORS.expendable(2), |file| nonzero(file.errors))
+        .column(BYTES_READ.expendable(4), move |file| bytes(file.bytes_read))
+        .column(BYTES_WRITTEN.expendable(4), move |file| bytes(file.bytes_written))
         .times(&[("Median", 0), ("Average", 1), ("p95", 0), ("Slowest", 0)], |file| Some(&file.response_time))
         .section("Files by total wait", listed.map(|file| Row::new(clean(&file.name.path), &file.figures)))
         .render_paths(page);
@@ -68,11 +87,19 @@ fn slowest(page: &mut TextPage, counted: &LoadPointBreakdown, started: Timestamp
     let failed = |slow: &SlowExchange| slow.status.as_deref().filter(|status| *status != "STATUS_SUCCESS").map(clean);
     Table::new()
         .names(NAMES)
-        .column("Command", |slow: &&SlowExchange| clean(&slow.command))
-        .column("After", move |slow| slow.request_first_ns.map(|at| span(at - started)))
-        .column("Response", |slow| slow.response_time_ns)
-        .column(("Service", 1), |slow| slow.service_time_ns)
-        .column(("Status", 2), move |slow| failed(slow))
+        .column(
+            ColumnHead::new("command", "Command", Unit::Text, "name of the command").set_off(),
+            |slow: &&SlowExchange| clean(&slow.command),
+        )
+        .column(time("after_ns", "After", "time of the request since the start of the run"), move |slow| {
+            slow.request_first_ns.map(|at| span(at - started))
+        })
+        .column(time("response_time_ns", "Response", "response time"), |slow| slow.response_time_ns)
+        .column(time("service_time_ns", "Service", "service time").expendable(1), |slow| slow.service_time_ns)
+        .column(
+            ColumnHead::new("status", "Status", Unit::Text, "status, if not success").set_off().expendable(2),
+            move |slow| failed(slow),
+        )
         .section("Slowest commands", counted.slowest.iter().take(SHOWN).map(|slow| Row::new(path(slow), slow)))
         .render_paths(page);
 }
@@ -81,7 +108,8 @@ pub(super) fn hosts(page: &mut TextPage, run: &BenchRun) {
     if run.hosts.is_empty() {
         return;
     }
-    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+    let megabytes = |bytes: u64| Value::Number(bytes as f64, format!("{:.1}", bytes as f64 / 1e6));
+    let head = |key, title, unit, about| ColumnHead::new(key, title, unit, about);
     let lines = run.hosts.iter().map(|host| {
         let limited = host.client_cpu.is_some_and(|cpu| cpu.limited);
         let name = match (&host.lost, limited) {
@@ -91,25 +119,40 @@ pub(super) fn hosts(page: &mut TextPage, run: &BenchRun) {
         };
         Row::new(name, host)
     });
-    let left_out = Table::new()
-        .column("Sessions", |host: &&LoadHostEntry| host.sessions)
-        .column("Commands", |host| host.operations)
-        .column("Errors", |host| nonzero(host.errors))
-        .column(("MB read", 3), move |host| megabytes(host.bytes_read))
-        .column(("MB written", 4), move |host| megabytes(host.bytes_written))
-        .times(&[("Median", 0), ("p95", 0), ("p99", 2)], |host| Some(&host.times))
-        .column(("Client CPU", 1), |host| host.client_cpu.map(|cpu| whole_percent(cpu.percent)))
-        .column(("Busiest", 5), |host| host.client_cpu.map(|cpu| whole_percent(cpu.busiest_percent)))
-        .column("Clock", |host| {
-            let sign = if host.clock_ahead_ns < 0 { "-" } else { "" };
-            format!("{sign}{}", Nanos(host.clock_ahead_ns.abs()))
+    let rendered = Table::new()
+        .column(head("sessions", "Sessions", Unit::Count, "sessions of the host"), |host: &&LoadHostEntry| {
+            host.sessions
         })
-        .column("±", |host| host.clock_bound_ns)
+        .column(head("commands", "Commands", Unit::Count, "commands answered"), |host| host.operations)
+        .column(ERRORS, |host| nonzero(host.errors))
+        .column(head("bytes_read", "MB read", Unit::Bytes, "file data read").expendable(3), |host| {
+            megabytes(host.bytes_read)
+        })
+        .column(head("bytes_written", "MB written", Unit::Bytes, "file data written").expendable(4), |host| {
+            megabytes(host.bytes_written)
+        })
+        .times(&[("Median", 0), ("p95", 0), ("p99", 2)], |host| Some(&host.times))
+        .column(
+            head("client_cpu", "Client CPU", Unit::Percent, "").explained("percent of one processor").expendable(1),
+            |host| host.client_cpu.map(|cpu| whole_percent(cpu.percent)),
+        )
+        .column(
+            head("busiest_thread", "Busiest", Unit::Percent, "")
+                .explained("the client's busiest thread, in percent of one processor")
+                .expendable(5),
+            |host| host.client_cpu.map(|cpu| whole_percent(cpu.busiest_percent)),
+        )
+        .column(
+            time("clock_ahead_ns", "Clock", "").explained("clock offset from the driver, positive if ahead"),
+            |host| {
+                let sign = if host.clock_ahead_ns < 0 { "-" } else { "" };
+                format!("{sign}{}", Nanos(host.clock_ahead_ns.abs()))
+            },
+        )
+        .column(time("clock_bound_ns", "±", "").explained("maximum error of this offset"), |host| host.clock_bound_ns)
         .section("Load hosts", lines)
         .render(page);
-    let text = "Clock is the host's clock offset from the driver (positive: ahead) with its maximum error. Client CPU and its \
-                busiest thread are in percent of one processor.";
-    page.note(text, &left_out);
+    rendered.note(page, "");
 }
 
 pub(super) fn samba(page: &mut TextPage, run: &BenchRun) {
@@ -117,16 +160,25 @@ pub(super) fn samba(page: &mut TextPage, run: &BenchRun) {
     if operations.is_empty() {
         return;
     }
-    let left_out = Table::new()
-        .column(("Per second", 1), |of: &InsideSamba| rate(of.per_second))
-        .column("Response time", |of| of.response_time)
-        .column("In Samba", |of| unbroken(of.inside))
-        .column("Outside", |of| of.response_time.map(|whole| Nanos((whole.0 - of.inside.0).max(0))))
+    let rendered = Table::new()
+        .column(
+            ColumnHead::new("per_second", "Per second", Unit::PerSecond, "operations per second").expendable(1),
+            |of: &InsideSamba| per_second(of.per_second),
+        )
+        .column(time("response_time_ns", "Response time", "mean response time in the client"), |of| of.response_time)
+        .column(
+            time("inside_ns", "In Samba", "")
+                .explained("from request to response inside smbd, by its own profile, with waits for storage"),
+            |of| of.inside,
+        )
+        .column(
+            time("outside_ns", "Outside", "")
+                .explained("rest of the response time, in the network, in socket queues and in the client"),
+            |of| of.response_time.map(|whole| Nanos((whole.0 - of.inside.0).max(0))),
+        )
         .section("Inside Samba", operations.into_iter().map(|of| Row::new(of.operation.clone(), of)))
         .render(page);
-    let text = "Means. In Samba: from the request to the response inside smbd, by its own profile, including waits for \
-                storage. Outside: the rest of the client's response time, in the network, in socket queues and in the client.";
-    page.note(text, &left_out);
+    rendered.note(page, "Means.");
 }
 
 pub(super) fn wire_by_load_point(page: &mut TextPage, document: &BenchDocument) {
@@ -141,12 +193,12 @@ pub(super) fn wire_by_load_point(page: &mut TextPage, document: &BenchDocument) 
         };
         Row::new(counted(run.users.into(), "user", "users"), (counts, &run.total))
     });
-    wire_table().section("Client and wire", lines).render(page);
+    let rendered = wire_table().section("Client and wire", lines).render(page);
     let matched = seen.iter().any(|run| run.total.difference.is_some());
     let mut text = "Added is what the client's own system adds, client less wire: ".to_owned();
     text += if matched { "percentiles over commands seen from both places." } else { "the difference of percentiles." };
     text += &captures_quality(&seen);
-    page.paragraph(Paint::Faint, &text);
+    rendered.note(page, &text);
 }
 
 pub(super) fn wire_by_command(page: &mut TextPage, run: &BenchRun) {
@@ -168,16 +220,26 @@ fn wire_table<'a>() -> Table<'a, ([u64; 2], &'a ClientWireTimes)> {
             of(&times.client).zip(times.wire.as_ref().and_then(of)).map(|(client, wire)| client - wire);
         times.difference.as_ref().map_or(of_percentiles, of)
     };
+    let count = |key, title, about| ColumnHead::new(key, title, Unit::Count, about);
     let table = Table::new()
-        .column("Counted", |(counts, _): &([u64; 2], &ClientWireTimes)| counts[0])
-        .column("On wire", |(counts, _)| counts[1]);
+        .column(count("counted", "Counted", "commands in the client"), |(counts, _): &([u64; 2], &ClientWireTimes)| {
+            counts[0]
+        })
+        .column(count("on_wire", "On wire", "commands in the capture"), |(counts, _)| counts[1]);
     let statistics: [(&str, u8, Of); 2] = [("Median", 0, |times| times.p50), ("p95", 1, |times| times.p95)];
     statistics.into_iter().fold(table, |table, (title, expendable, of)| {
         let on_wire = |times: &ClientWireTimes, time| Value::Time(time).shown_if(times.wire.is_some());
+        let head = |place: &'static str, about| {
+            let head =
+                time("", title, about).keyed(format!("{}_{place}_ns", title.to_lowercase())).expendable(expendable);
+            if place == "client" { head } else { head.titled(format!("{title} {place}")).shortened(place) }
+        };
         table
-            .column((title, expendable), move |(_, times)| on_wire(times, of(&times.client)))
-            .column(("wire", expendable), move |(_, times)| on_wire(times, times.wire.as_ref().and_then(of)))
-            .column(("added", expendable), move |(_, times)| on_wire(times, added(times, of)))
+            .column(head("client", "measured inside the client"), move |(_, times)| on_wire(times, of(&times.client)))
+            .column(head("wire", "measured in the capture"), move |(_, times)| {
+                on_wire(times, times.wire.as_ref().and_then(of))
+            })
+            .column(head("added", "client less wire"), move |(_, times)| on_wire(times, added(times, of)))
     })
 }
 
@@ -209,13 +271,9 @@ pub(super) fn server(page: &mut TextPage, document: &BenchDocument) {
         let metric = |name: &str| server.metric(name).map(|series| (series.mean, series.max));
         Row::new(document.load_name(run), Box::new(metric) as MeanAndMaximum<'_>)
     });
-    let left_out = server_table().section("Server", lines).render(page);
-    page.note(&format!("Means of a sample a second, from {}. {SERVER_MEANINGS}", clean(&source)), &left_out);
+    let rendered = server_table().section("Server", lines).render(page);
+    rendered.note(page, &format!("Means of a sample a second, from {}.", clean(&source)));
 }
-
-pub(crate) const SERVER_MEANINGS: &str = "Server CPU: all processors, and its maximum; Busiest: the busiest processor; \
-                                   Samba and Scanner: their processes, in percent of one processor; Sessions, Open \
-                                   files and Locks: counted by Samba.";
 
 /// Returns mean and maximum of a metric.
 pub(crate) type MeanAndMaximum<'a> = Box<dyn Fn(&str) -> Option<(f64, f64)> + 'a>;
@@ -224,26 +282,59 @@ pub(crate) fn server_table<'a>() -> Table<'a, MeanAndMaximum<'a>> {
     let mean = |name: &'static str, shown: fn(f64) -> Value| {
         move |metric: &MeanAndMaximum<'a>| metric(name).map(|(mean, _)| shown(mean))
     };
-    let percent = |value: f64| Value::Text(whole_percent(value));
-    let size = |value: f64| Value::Bytes(value.round() as u64);
-    let number = |value: f64| Value::Text(rate(value));
+    let size = |value: f64| Value::Number(value, crate::format::bytes(value.round() as u64));
+    let percent = |key, title| ColumnHead::new(key, title, Unit::Percent, "");
+    let number = |key, title, about| ColumnHead::new(key, title, Unit::Number, about);
+    let rate = |key, title, about| ColumnHead::new(key, title, Unit::BytesPerSecond, about);
     Table::new()
-        .column("Server CPU", mean("cpu", percent))
-        .column("Max", move |metric| metric("cpu").map(|(_, max)| percent(max)))
-        .column(("Busiest", 1), mean("cpu_busiest", percent))
-        .column(("Samba", 2), mean("samba_cpu", percent))
-        .column(("Scanner", 2), mean("scanner_cpu", percent))
-        .column(("Memory", 3), mean("memory", size))
-        .column(("Read/s", 5), mean("disk_read", size))
-        .column(("Written/s", 5), mean("disk_written", size))
-        .column(("IOPS", 4), mean("disk_operations", number))
-        .column(("Queue", 4), mean("disk_queue", number))
-        .column(("Disk busy", 3), mean("disk_busiest", percent))
-        .column(("Received/s", 6), mean("network_received", size))
-        .column(("Sent/s", 6), mean("network_sent", size))
-        .column(("Sessions", 7), mean("samba_sessions", number))
-        .column(("Open files", 7), mean("samba_open_files", number))
-        .column(("Locks", 8), mean("samba_locks", number))
+        .column(percent("cpu", "Server CPU").explained("all processors"), mean("cpu", whole_percent))
+        .column(percent("cpu_max", "Max").explained("maximum of Server CPU"), move |metric| {
+            metric("cpu").map(|(_, max)| whole_percent(max))
+        })
+        .column(
+            percent("cpu_busiest", "Busiest").explained("the busiest processor").expendable(1),
+            mean("cpu_busiest", whole_percent),
+        )
+        .column(
+            percent("samba_cpu", "Samba").explained("its processes, in percent of one processor").expendable(2),
+            mean("samba_cpu", whole_percent),
+        )
+        .column(
+            percent("scanner_cpu", "Scanner").explained("its processes, in percent of one processor").expendable(2),
+            mean("scanner_cpu", whole_percent),
+        )
+        .column(ColumnHead::new("memory", "Memory", Unit::Bytes, "memory in use").expendable(3), mean("memory", size))
+        .column(rate("disk_read", "Read/s", "read from the disks").expendable(5), mean("disk_read", size))
+        .column(rate("disk_written", "Written/s", "written to the disks").expendable(5), mean("disk_written", size))
+        .column(
+            number("disk_operations", "IOPS", "operations of the disks per second").expendable(4),
+            mean("disk_operations", per_second),
+        )
+        .column(
+            number("disk_queue", "Queue", "operations waiting for the busiest disk").expendable(4),
+            mean("disk_queue", per_second),
+        )
+        .column(
+            percent("disk_busiest", "Disk busy").explained("the busiest disk").expendable(3),
+            mean("disk_busiest", whole_percent),
+        )
+        .column(
+            rate("network_received", "Received/s", "received from the network").expendable(6),
+            mean("network_received", size),
+        )
+        .column(rate("network_sent", "Sent/s", "sent to the network").expendable(6), mean("network_sent", size))
+        .column(
+            number("samba_sessions", "Sessions", "").explained("counted by Samba").expendable(7),
+            mean("samba_sessions", per_second),
+        )
+        .column(
+            number("samba_open_files", "Open files", "").explained("counted by Samba").expendable(7),
+            mean("samba_open_files", per_second),
+        )
+        .column(
+            number("samba_locks", "Locks", "").explained("counted by Samba").expendable(8),
+            mean("samba_locks", per_second),
+        )
 }
 
 pub(super) fn server_sentence(server: &ServerLoad) -> Option<String> {

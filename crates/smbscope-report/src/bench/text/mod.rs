@@ -7,9 +7,9 @@ mod point;
 mod ramp;
 
 use crate::bench::{BenchDocument, Caches, JobEntry, Launch};
-use crate::format::{clean, percent, span, thousands};
+use crate::format::{clean, span, thousands};
 use crate::page::{Paint, TextPage};
-use crate::tables::{Row, Table, Value};
+use crate::tables::{BYTES_READ, BYTES_WRITTEN, ColumnHead, Row, Table, Unit, Value, percent_of};
 use smbscope_diagnose::next::quoted;
 use smbscope_stats::DurationStatistics;
 
@@ -39,13 +39,21 @@ impl Default for RampTextOptions {
 }
 
 pub fn render(document: &BenchDocument, options: &RampTextOptions) -> String {
-    let mut page = TextPage::new(options.width, options.color);
+    render_on(TextPage::new(options.width, options.color), document, options.detail)
+}
+
+/// Formats the report in Markdown, for a ticket or a pull request.
+pub fn markdown(document: &BenchDocument, detail: RampDetailLevel) -> String {
+    render_on(TextPage::markdown(), document, detail)
+}
+
+fn render_on(mut page: TextPage, document: &BenchDocument, detail: RampDetailLevel) -> String {
     if let Some(launch) = &document.launch {
-        render_launch(&mut page, document, launch, options.detail);
+        render_launch(&mut page, document, launch, detail);
         return page.into_text();
     }
-    overview::render(&mut page, document, options.detail == RampDetailLevel::Brief);
-    let points = match options.detail {
+    overview::render(&mut page, document, detail == RampDetailLevel::Brief);
+    let points = match detail {
         RampDetailLevel::Brief => {
             ramp::brief(&mut page, document);
             ramp::jobs(&mut page, document);
@@ -114,24 +122,31 @@ fn launches(page: &mut TextPage, document: &BenchDocument, listed: usize) {
     let seen = move |job: &JobEntry| job.waited_ns.filter(|_| !is_local);
     let known = move |job: &JobEntry, value: Value| value.shown_if(seen(job).is_some());
     let lines = jobs.list.iter().take(listed).enumerate().map(|(at, job)| Row::new((at + 1).to_string(), job));
-    let left_out = Table::new()
-        .column("Took", |job: &&JobEntry| span(job.elapsed_ns))
-        .column("Wait", move |job| seen(job).map(Value::from))
-        .column("Wait share", move |job| {
+    let rendered = Table::new()
+        .column(
+            ColumnHead::new("elapsed_ns", "Took", Unit::Duration, "")
+                .explained("from the start of the program until it was ready"),
+            |job: &&JobEntry| span(job.elapsed_ns),
+        )
+        .column(
+            ColumnHead::new("waited_ns", "Wait", Unit::Duration, "")
+                .explained("the part of it with a command outstanding at the server"),
+            move |job| seen(job).map(Value::from),
+        )
+        .column(ColumnHead::new("waited_share", "Wait share", Unit::Percent, "Wait in percent of Took"), move |job| {
             let elapsed = job.elapsed_ns.0.unsigned_abs();
-            seen(job).map(|waited| format!("{}%", percent(waited.0.unsigned_abs(), elapsed)))
+            seen(job).map(|waited| percent_of(waited.0.unsigned_abs(), elapsed))
         })
-        .column(("Opens", 1), move |job| known(job, Value::Count(job.files)))
-        .column(("Read", 1), move |job| known(job, Value::Bytes(job.bytes_read)))
-        .column(("Written", 2), move |job| known(job, Value::Bytes(job.bytes_written)))
+        .column(ColumnHead::new("opens", "Opens", Unit::Count, "files opened").expendable(1), move |job| {
+            known(job, Value::Count(job.files))
+        })
+        .column(BYTES_READ.expendable(1), move |job| known(job, Value::Bytes(job.bytes_read)))
+        .column(BYTES_WRITTEN.expendable(2), move |job| known(job, Value::Bytes(job.bytes_written)))
         .section("Launches", lines)
         .render(page);
-    let mut text =
-        "Took: from the start of the program until it was ready. Wait: the part of it with a command outstanding \
-                    at the server."
-            .to_owned();
-    if jobs.list.len() > listed {
-        text += &format!(" {} more with --full.", thousands((jobs.list.len() - listed) as u64));
-    }
-    page.note(&text, &left_out);
+    let text = match jobs.list.len().saturating_sub(listed) {
+        0 => String::new(),
+        more => format!("{} more with --full.", thousands(more as u64)),
+    };
+    rendered.note(page, &text);
 }

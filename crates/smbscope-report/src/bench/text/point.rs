@@ -6,7 +6,7 @@ use crate::bench::{
 };
 use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
 use crate::page::{self, Paint, TextPage};
-use crate::tables::{Row, Table, Value, nonzero};
+use crate::tables::{COUNT, ColumnHead, ERRORS, Row, TOTAL_WAIT, Table, Unit, Value, nonzero, percent_of};
 use crate::text::{COMMANDS_MIN, LINES};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
@@ -156,7 +156,7 @@ fn over_time(page: &mut TextPage, run: &BenchRun) {
         ("  Slowest", line(slowest, f64::max), format!("at most {}", or_dash(worst))),
     ];
     for (name, line, most) in rows {
-        page.line(Paint::Plain, &format!("{name:<OVER_TIME_INDENT$}{line}  {most}"));
+        page.chart(&format!("{name:<OVER_TIME_INDENT$}"), &line, &most);
     }
 }
 
@@ -172,7 +172,7 @@ fn stalls(page: &mut TextPage, run: &BenchRun) {
     }
     let more = run.stalls.len().saturating_sub(STALLS_LISTED);
     if more > 0 {
-        page.line(Paint::Plain, &format!("  and {} more", thousands(more as u64)));
+        page.line(Paint::Plain, &format!("  and {} more: --format json lists them", thousands(more as u64)));
     }
 }
 
@@ -198,10 +198,12 @@ fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
         groups.push(line("Total".to_owned(), run.total.client.count, &run.errors, &run.total.client));
     }
     let mut table = Table::new()
-        .column("Count", |row: &Figures<'_>| row.count)
-        .column(("Share", 1), |row| format!("{}%", visible_percent(row.count, run.operations)))
-        .column("Errors", |row| nonzero(row.errors))
-        .column("Total wait", |row| timed(row.times).map(|times| Value::from(sum(times))))
+        .column(COUNT, |row: &Figures<'_>| row.count)
+        .column(ColumnHead::new("share", "Share", Unit::Percent, "percentage of all commands").expendable(1), |row| {
+            percent_of(row.count, run.operations)
+        })
+        .column(ERRORS, |row| nonzero(row.errors))
+        .column(TOTAL_WAIT, |row| timed(row.times).map(|times| Value::from(sum(times))))
         .times(&STATISTICS, |row| timed(row.times))
         .section("Groups", groups);
     let mut found: Vec<&MeasuredCommand> = run.commands.iter().collect();
@@ -245,27 +247,32 @@ fn operations(page: &mut TextPage, run: &BenchRun) {
     let happened = |operation: &&OperationEntry| operation.service_time.count > 0 || !operation.unexpected.is_empty();
     let lines = run.workload_operations.iter().filter(happened);
     let mut table = Table::new()
-        .column("Count", |operation: &&OperationEntry| operation.service_time.count)
-        .column("Other", |operation| nonzero(operation.unexpected.values().sum()))
+        .column(COUNT, |operation: &&OperationEntry| operation.service_time.count)
+        .column(
+            ColumnHead::new("unexpected", "Other", Unit::Count, "").explained("ended otherwise than expected"),
+            |operation| nonzero(operation.unexpected.values().sum()),
+        )
         .times(&[("Median", 0), ("Average", 4), ("p95", 0), ("p99", 2), ("Slowest", 0)], |operation| {
             timed(&operation.service_time)
         });
     if open {
         table = table
-            .column("Due: p50", |operation| since_due(operation).map(|times| Value::from(times.p50)))
-            .times(&[("p95", 0), ("p99", 1), ("Slowest", 0)], |operation| since_due(operation));
+            .column(
+                ColumnHead::new("due_p50_ns", "Due: Median", Unit::Duration, "median time since the operation was due"),
+                |operation| since_due(operation).map(|times| Value::from(times.p50)),
+            )
+            .times_of(Some(("due", "Due")), &[("p95", 0), ("p99", 1), ("Slowest", 0)], |operation| {
+                since_due(operation)
+            });
     }
     let lines = lines.map(|operation| Row::new(clean(&operation.operation), operation));
-    table.section("Operations", lines).render(page);
+    let rendered = table.section("Operations", lines).render(page);
     let mut text = "An operation is one command or several.".to_owned();
-    if run.unexpected_count() > 0 {
-        text += " Other ended otherwise than expected.";
-    }
     if open {
         text += " Times count from the start of an operation; times after Due count from when it was due: the wait \
                  of a user on schedule.";
     }
-    page.paragraph(Paint::Faint, &text);
+    rendered.note(page, &text);
 }
 
 fn since_due(operation: &OperationEntry) -> Option<&DurationStatistics> {

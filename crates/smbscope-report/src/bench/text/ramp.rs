@@ -2,10 +2,9 @@
 
 use super::timed;
 use crate::bench::{BenchDocument, BenchRun, JobStatistics, MeasuredGroup, load_name};
-use crate::format::{clean, counted, percent, rate};
+use crate::format::{clean, counted};
 use crate::page::{Paint, TextPage, bar};
-use crate::tables::text::TextColumn;
-use crate::tables::{Row, Table, nonzero, whole_percent};
+use crate::tables::{COUNT, ColumnHead, ERRORS, Row, Table, Unit, Value, nonzero, per_second, percent_of};
 use smbscope_stats::DurationStatistics;
 
 const BAR: (usize, usize) = (24, 10);
@@ -19,21 +18,18 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
         runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     }
     let runs = &runs[..];
-    let mut left_out = throughput(document, runs).render(page);
-    left_out.extend(response_time(document, runs).render(page));
-    let mut text = "Commands are those that the server answered; times are response times inside the client, of all \
-                    groups without expected waits. Bars: commands/s, and the average."
-        .to_owned();
+    let rendered = throughput(document, runs).render(page).and(response_time(document, runs).render(page));
+    let mut text =
+        "Times are response times inside the client, of all groups without expected waits. Bars: commands/s, \
+                    and the average."
+            .to_owned();
     if is_open(runs) {
         text += " Operations count from when they were due: the wait of a user on schedule.";
     }
-    if runs.iter().any(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)) {
-        text += " CPU with ! is a client that was the limit.";
-    }
-    page.note(&text, &left_out);
-    let left_out = groups(document, runs).render(page);
+    rendered.note(page, &text);
+    let rendered = groups(document, runs).render(page);
     if runs.iter().any(|run| !run.groups.is_empty()) {
-        page.note("Bars: the average. Other is Attributes, Directory and Locking.", &left_out);
+        rendered.note(page, "Bars: the average. Other is Attributes, Directory and Locking.");
     }
 }
 
@@ -42,12 +38,15 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument) {
     runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     let most = most(runs.iter().map(|run| run.operations_per_second));
     let table = Table::new()
-        .column("/s", |run: &&BenchRun| rate(run.operations_per_second))
+        .column(RATE, |run: &&BenchRun| per_second(run.operations_per_second))
         .column(bars(BAR.1), |run| bar(run.operations_per_second, most, BAR.1))
         .times(&STATISTICS, |run| timed(run.headline()))
-        .column(("MB/s read", 4), |run| megabytes(run.read_per_second()))
-        .column(("written", 4), |run| megabytes(run.written_per_second()))
-        .column("Errors", |run| nonzero(run.unexpected_count()));
+        .column(MB_READ.expendable(4), |run| megabytes(run.read_per_second()))
+        .column(MB_WRITTEN.expendable(4), |run| megabytes(run.written_per_second()))
+        .column(
+            ColumnHead::new("unexpected", "Errors", Unit::Count, "operations that ended otherwise than expected"),
+            |run| nonzero(run.unexpected_count()),
+        );
     with_overload(table, &runs).section("Load curve", by_load(document, &runs)).render(page);
 }
 
@@ -63,8 +62,9 @@ fn with_overload<'a>(table: Table<'a, &'a BenchRun>, runs: &[&BenchRun]) -> Tabl
     if runs.iter().all(|run| run.overload.is_none()) {
         return table;
     }
-    table.column("Overload", |run| {
-        run.overload.map(|overload| format!("{}%", percent(overload.count(), overload.scenarios)))
+    let about = "scenarios that began late, took too long or did not begin";
+    table.column(ColumnHead::new("overload", "Overload", Unit::Percent, about), |run| {
+        run.overload.map(|overload| percent_of(overload.count(), overload.scenarios))
     })
 }
 
@@ -72,14 +72,24 @@ fn with_overload<'a>(table: Table<'a, &'a BenchRun>, runs: &[&BenchRun]) -> Tabl
 fn throughput<'a>(document: &'a BenchDocument, runs: &'a [&'a BenchRun]) -> Table<'a, &'a BenchRun> {
     let most = most(runs.iter().map(|run| run.operations_per_second));
     let table = Table::new()
-        .column(("Commands", 2), |run: &&BenchRun| run.operations)
-        .column("/s", |run| rate(run.operations_per_second))
-        .column("MB/s read", |run| megabytes(run.read_per_second()))
-        .column("written", |run| megabytes(run.written_per_second()))
-        .column("Errors", |run| nonzero(run.error_count()))
-        .column(("Client CPU", 1), |run| {
-            run.client_cpu.map(|cpu| (if cpu.limited { "!" } else { "" }).to_owned() + &whole_percent(cpu.percent))
-        });
+        .column(
+            ColumnHead::new("commands", "Commands", Unit::Count, "").explained("answered by the server").expendable(2),
+            |run: &&BenchRun| run.operations,
+        )
+        .column(RATE, |run| per_second(run.operations_per_second))
+        .column(MB_READ, |run| megabytes(run.read_per_second()))
+        .column(MB_WRITTEN, |run| megabytes(run.written_per_second()))
+        .column(ERRORS, |run| nonzero(run.error_count()))
+        .column(
+            ColumnHead::new("client_cpu", "Client CPU", Unit::Percent, "")
+                .explained("percent of one processor; ! marks a client that was the limit")
+                .expendable(1),
+            |run| {
+                let limited = |limited| if limited { "!" } else { "" };
+                run.client_cpu
+                    .map(|cpu| Value::Number(cpu.percent, format!("{}{:.0}%", limited(cpu.limited), cpu.percent)))
+            },
+        );
     let table = with_overload(table, runs);
     let table = table.column(bars(BAR.0), move |run| bar(run.operations_per_second, most, BAR.0));
     table.section("Throughput", by_load(document, runs))
@@ -115,8 +125,11 @@ fn groups<'a>(document: &BenchDocument, runs: &'a [&'a BenchRun]) -> Table<'a, G
     let alone = |whole: &str| names.iter().filter(|(_, part_of)| *part_of == Some(whole)).count() == 1;
     let shown = names.iter().filter(|(_, part_of)| part_of.is_none_or(|whole| !alone(whole)));
     let table = Table::new()
-        .column(("Commands", 4), |(group, ..): &GroupAtLoad<'a>| group.operations)
-        .column("/s", |(_, per_second, _)| per_second.map(rate))
+        .column(
+            ColumnHead::new("commands", "Commands", Unit::Count, "commands of the group").expendable(4),
+            |(group, ..): &GroupAtLoad<'a>| group.operations,
+        )
+        .column(RATE, |(_, rate, _)| rate.map(per_second))
         .times(&STATISTICS, |(group, ..)| timed(&group.times.client))
         .column(bars(BAR.1), |(group, _, most)| bar(seconds(&group.times.client), *most, BAR.1));
     shown.fold(table, |table, (name, part_of)| {
@@ -131,8 +144,13 @@ fn groups<'a>(document: &BenchDocument, runs: &'a [&'a BenchRun]) -> Table<'a, G
     })
 }
 
-fn bars(width: usize) -> TextColumn {
-    TextColumn::new("").at_least(width).left_aligned()
+const RATE: ColumnHead = ColumnHead::new("commands_per_second", "/s", Unit::PerSecond, "commands per second");
+const MB_READ: ColumnHead = ColumnHead::new("read_per_second", "MB/s read", Unit::BytesPerSecond, "file data read");
+const MB_WRITTEN: ColumnHead =
+    ColumnHead::new("written_per_second", "MB/s written", Unit::BytesPerSecond, "file data written");
+
+fn bars(width: usize) -> ColumnHead {
+    ColumnHead::chart("bar").at_least(width)
 }
 
 const STATISTICS: [(&str, u8); 7] =
@@ -146,8 +164,8 @@ fn most(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, f64::max)
 }
 
-fn megabytes(per_second: Option<f64>) -> Option<String> {
-    per_second.map(|rate| format!("{:.2}", rate / 1e6))
+fn megabytes(per_second: Option<f64>) -> Option<Value> {
+    per_second.map(|rate| Value::Number(rate, format!("{:.2}", rate / 1e6)))
 }
 
 pub(super) fn jobs(page: &mut TextPage, document: &BenchDocument) {
@@ -160,22 +178,26 @@ pub(super) fn jobs(page: &mut TextPage, document: &BenchDocument) {
     runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     let unfinished: u64 = runs.iter().map(|(_, jobs)| jobs.unfinished).sum();
     let lines = runs.iter().map(|(run, jobs)| Row::new(document.load_name(run), jobs));
-    let left_out = Table::new()
-        .column("Count", |jobs: &&JobStatistics| jobs.elapsed.count)
+    let rate = |key, title| ColumnHead::new(key, title, Unit::PerSecond, "").explained("rate of one job");
+    let rendered = Table::new()
+        .column(COUNT.explained("jobs that finished"), |jobs: &&JobStatistics| jobs.elapsed.count)
         .times(&[("Average", 0), ("StdDev", 0), ("Fastest", 1), ("Slowest", 0)], |jobs| Some(&jobs.elapsed))
-        .column(("Files/s", 3), |jobs| jobs.files_per_second().filter(|_| jobs.files > 0).map(rate))
-        .column(("MB/s", 2), |jobs| megabytes(jobs.bytes_per_second()))
-        .column("Wait share", |jobs| jobs.waited_share().map(|share| format!("{:.1}%", 100.0 * share)))
+        .column(rate("files_per_second", "Files/s").expendable(3), |jobs| {
+            jobs.files_per_second().filter(|_| jobs.files > 0).map(per_second)
+        })
+        .column(rate("bytes_per_second", "MB/s").expendable(2), |jobs| megabytes(jobs.bytes_per_second()))
+        .column(
+            ColumnHead::new("waited_share", "Wait share", Unit::Percent, "")
+                .explained("part of its time in which a command was outstanding"),
+            |jobs| jobs.waited_share().map(|share| Value::Number(100.0 * share, format!("{:.1}%", 100.0 * share))),
+        )
         .section("Jobs", lines)
         .render(page);
-    let mut text =
-        "A job is a whole pass of the workload, from its first request to its last response; rates are of one \
-                    job. Wait share: the part of its time in which a command was outstanding."
-            .to_owned();
+    let mut text = "A job is a whole pass of the workload, from its first request to its last response.".to_owned();
     if unfinished > 0 {
         text += &format!(" {} not finished, and not counted.", counted(unfinished, "job was", "jobs were"));
     }
-    page.note(&text, &left_out);
+    rendered.note(page, &text);
 }
 
 pub(super) fn tried_loads(page: &mut TextPage, document: &BenchDocument) {
