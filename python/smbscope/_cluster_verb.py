@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--scratch", metavar="URI", help="keep pieces in this folder or URI, which all hosts see")
     add("--exchanges", metavar="URI", help="write the exchange table to this folder or URI")
     add("--format", choices=["text", "json", "html"], default="text", help="print the report in this format")
-    add("-o", "--output", metavar="FILE", help="write the report to this file: .txt, .json or .html")
+    add("-o", "--output", metavar="FILE", help="write the report to this file: .txt, .md, .json or .html")
     for option in ("filter", "interval", "slow", "thresholds", "beside", "title"):
         add(f"--{option}", help="as in smbscope analyze")
     add("--port", action="append", type=int, default=[], help="as in smbscope analyze")

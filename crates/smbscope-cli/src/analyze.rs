@@ -3,7 +3,7 @@
 use crate::arguments::{AnalyzeArguments, AnalyzeFormat};
 use crate::fail_if::{self, JunitFile};
 use crate::interrupt::{self, InterruptedError};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::terminal::{self, ReadProgressBar};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_report::csv::CellStyle;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
+    output::refuse_ending::<AnalyzeFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
     let inputs = inputs(arguments);
     let mut watcher = Watcher::new(arguments.common.reading.budget.quiet);
     let options = analysis::narrowed(&inputs, &options(arguments)?, &mut watcher).map_err(error)?;
@@ -37,6 +38,10 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
         AnalyzeFormat::Csv => csv::write_slices(&report, cell_style(arguments, &output), output.writer()),
         AnalyzeFormat::Json => json::write(&report, output.writer()),
         AnalyzeFormat::Html => html::write_report(&report, output.writer()),
+        AnalyzeFormat::Markdown => {
+            let rendered = text::markdown(&report, &text_options(arguments, &output));
+            output.writer().write_all(rendered.as_bytes())
+        }
         _ if arguments.classic => output.writer().write_all(classic::render(&report).as_bytes()),
         _ => {
             let rendered = text::render(&report, &text_options(arguments, &output));
@@ -83,7 +88,8 @@ fn done(
 }
 
 fn notes(found: &AnalyzedCaptures, format: AnalyzeFormat) -> Vec<String> {
-    let truncations = found.truncations().filter(|_| format != AnalyzeFormat::Text);
+    let shows_warnings = matches!(format, AnalyzeFormat::Text | AnalyzeFormat::Markdown);
+    let truncations = found.truncations().filter(|_| !shows_warnings);
     truncations.chain(found.notes()).collect()
 }
 

@@ -5,7 +5,7 @@ use crate::analyze::{self, AnalysisOutcome};
 use crate::arguments::{CompareArguments, CompareFormat};
 use crate::fail_if::{self, JunitFile};
 use crate::interrupt::InterruptedError;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::terminal;
 use anyhow::{Context, bail};
 use smbscope_capture::reader::CaptureInput;
@@ -26,6 +26,7 @@ const SAVED_MAX: u64 = 256 << 20;
 const HEAD: u64 = 64;
 
 pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
+    output::refuse_ending::<CompareFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
     let sides = arguments.sides();
     // Report missing files before anything is read.
     for file in sides.iter().flatten().filter(|file| file.as_os_str() != "-") {
@@ -65,6 +66,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let result = match arguments.format() {
         CompareFormat::Json => compare::write(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
+        CompareFormat::Markdown => output.writer().write_all(compare::markdown(&comparison).as_bytes()),
         CompareFormat::Text => {
             let (width, color) =
                 (output.width(arguments.common.layout.width), output.takes_color(arguments.common.layout.color));
@@ -95,6 +97,7 @@ fn studies(
     let result = match arguments.format() {
         CompareFormat::Json => study::write(&document, output.writer()),
         CompareFormat::Html => html::write_study(&document, output.writer()),
+        CompareFormat::Markdown => output.writer().write_all(study::markdown(&document).as_bytes()),
         CompareFormat::Text => {
             let (width, color) =
                 (output.width(arguments.common.layout.width), output.takes_color(arguments.common.layout.color));

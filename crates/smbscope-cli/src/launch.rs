@@ -3,7 +3,7 @@
 use crate::arguments::{LaunchArguments, LaunchTarget};
 use crate::bench::{how_it_ended, password, print};
 use crate::interrupt;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::{lab, terminal};
 use anyhow::Context as _;
 use smbscope_client::SessionOptions;
@@ -21,6 +21,7 @@ use std::time::Duration;
 const PORT: u16 = 445;
 
 pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
+    output::refuse_file_name(arguments.output.as_deref())?;
     let options = options(arguments)?;
     let mut output = Output::open(None, &options.sources)?;
     if arguments.format == BenchFormat::Html {

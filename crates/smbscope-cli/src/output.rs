@@ -1,8 +1,10 @@
 //! Output to a file or to standard output, opened before any work is done.
 
+use crate::BadArguments;
 use crate::interrupt;
 use crate::terminal::SanitizingWriter;
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 use smbscope_run::files::{self, Destination, Replacement, Sources};
 use smbscope_run::options::ColorChoice;
 use std::fs::{self, File};
@@ -119,6 +121,68 @@ impl Output {
 pub(crate) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
     interrupt::removes_unfinished_files();
     files::write_file(path, contents).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Refuses a report file whose ending names no format of the command, unless the format is given: nothing silently
+/// becomes text. Devices and pipes need no ending.
+pub(crate) fn refuse_ending<F: ValueEnum>(is_format_given: bool, output: Option<&Path>) -> Result<(), BadArguments> {
+    let Some(path) = output.filter(|path| !is_format_given && path.as_os_str() != "-") else { return Ok(()) };
+    let is_stream = ["/dev", "/proc"].iter().any(|directory| path.starts_with(directory))
+        || fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    if is_stream || ending.as_ref().is_some_and(|ending| F::from_str(ending, false).is_ok()) {
+        return Ok(());
+    }
+    let advice = match ending.as_deref() {
+        Some("pdf") => "write .html and print it as PDF in a browser".to_owned(),
+        Some("xls" | "xlsx") if F::from_str("csv", false).is_ok() => "write .csv, which spreadsheets open".to_owned(),
+        Some(ending) => format!(".{ending} is not the ending of a format"),
+        None => "the ending of the name selects the format".to_owned(),
+    };
+    let endings = F::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let endings: Vec<String> = endings.map(|value| format!(".{}", ending_of(value.get_name()))).collect();
+    let name = path.display();
+    Err(BadArguments(format!("cannot write {name}: {advice}; endings that work: {}", endings.join(", "))))
+}
+
+/// Refuses an ending that belongs to another kind of file.
+pub(crate) fn refuse_other_ending(output: &Path, what: &str, endings: &[&str]) -> Result<(), BadArguments> {
+    let Some(ending) = output.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()) else {
+        return Ok(());
+    };
+    if endings.contains(&&*ending) || fs::metadata(output).is_ok_and(|found| !found.is_file()) {
+        return Ok(());
+    }
+    let endings: Vec<String> = endings.iter().map(|ending| format!(".{ending}")).collect();
+    let name = output.display();
+    Err(BadArguments(format!("cannot write {name}: the output is {what}; endings that work: {}", endings.join(", "))))
+}
+
+/// Returns the usual ending of files in a format.
+fn ending_of(format: &str) -> &str {
+    match format {
+        "text" => "txt",
+        "markdown" => "md",
+        other => other,
+    }
+}
+
+/// Endings of documents, which directories don't have.
+const DOCUMENTS: [&str; 14] =
+    ["csv", "doc", "docx", "htm", "html", "json", "markdown", "md", "parquet", "pdf", "text", "txt", "xls", "xlsx"];
+
+/// Refuses the name of a document for the directory of a run, unless there is such a directory.
+pub(crate) fn refuse_file_name(directory: Option<&Path>) -> Result<(), BadArguments> {
+    let Some(path) = directory.filter(|path| !path.is_dir()) else { return Ok(()) };
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    if !ending.is_some_and(|ending| DOCUMENTS.contains(&&*ending)) {
+        return Ok(());
+    }
+    let (name, stem) = (path.display(), path.with_extension("").display().to_string());
+    Err(BadArguments(format!(
+        "{name}: -o names a directory, for the report and its data; write -o {stem}, or print the report alone with \
+         --format markdown, html or json"
+    )))
 }
 
 fn refuse_source(output: &str, sources: &Sources, found: &fs::Metadata) -> anyhow::Result<()> {

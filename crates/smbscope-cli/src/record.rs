@@ -3,7 +3,7 @@
 use crate::analyze::{self, Watcher};
 use crate::arguments::RecordArguments;
 use crate::interrupt::{self, InterruptedError};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::terminal::{self, ReadProgressBar};
 use anyhow::{Context, bail};
 use smbscope_analyze::AnalyzerOptions;
@@ -19,6 +19,9 @@ use smbscope_stats::filter::Filter;
 use std::sync::atomic::Ordering;
 
 pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.output {
+        output::refuse_other_ending(path, "a workload", &["toml"])?;
+    }
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.reading.budget.memory_bytes())?;
     let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;

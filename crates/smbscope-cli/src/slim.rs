@@ -2,7 +2,7 @@
 
 use crate::arguments::{KeptOfNames, SlimArguments};
 use crate::interrupt::{self, InterruptedError};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::record::random_key;
 use crate::terminal::{self, ReadProgressBar};
 use anyhow::{Context, bail};
@@ -22,6 +22,7 @@ const KEY_LEAST: usize = 16;
 const KEY_MOST: u64 = 1 << 20;
 
 pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
+    output::refuse_other_ending(&arguments.output, "a capture", &["pcapng", "pcap", "zst"])?;
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
     let options = SlimOptions { limits: arguments.budget.limits(), anonymize: anonymize(arguments)? };
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.budget.memory_bytes())?;

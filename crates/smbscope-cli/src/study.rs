@@ -2,7 +2,7 @@
 
 use crate::arguments::{LaunchArguments, StudyArguments, StudyFormat, UpArguments};
 use crate::interrupt::{self, InterruptedError};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::{BadArguments, bench, entry, launch, terminal};
 use anyhow::bail;
 use smbscope_client::Secret;
@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const ANSWER_BYTES: u64 = 16;
 
 pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
+    output::refuse_file_name(arguments.output.as_deref())?;
     let mut study = Study::load(&arguments.file, arguments.quick)?;
     if let Some(repetitions) = arguments.repetitions {
         study.repetitions = repetitions;
@@ -56,6 +57,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     let document = study::run(&study, directory, &mut runs)?;
     let printed = match arguments.format {
         StudyFormat::Json => smbscope_report::study::write(&document, output.writer()),
+        StudyFormat::Markdown => output.writer().write_all(smbscope_report::study::markdown(&document).as_bytes()),
         StudyFormat::Text => {
             let (width, color) = (output.width(arguments.width), output.takes_color(arguments.color));
             output.writer().write_all(smbscope_report::study::render(&document, width, color).as_bytes())

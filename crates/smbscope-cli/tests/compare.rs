@@ -338,9 +338,10 @@ fn one_capture_against_one_other_is_judged_by_the_interval_within_them() {
     let xml = std::fs::read_to_string(directory.join("junit.xml")).unwrap();
     assert!(xml.contains("failures=\"1\""), "{xml}");
     assert_eq!(limit("total.p95 > 1000x").output(), "");
-    let same = compare(&directory, &[&fast, &slow, "-o", "x", "--junit", "./x", "--fail-if", "p95(total) > 2x"]);
-    assert_eq!(same.error(2), "--junit ./x is also the file of the report: name another file");
-    assert!(!directory.join("x").exists());
+    let same =
+        compare(&directory, &[&fast, &slow, "-o", "x.txt", "--junit", "./x.txt", "--fail-if", "p95(total) > 2x"]);
+    assert_eq!(same.error(2), "--junit ./x.txt is also the file of the report: name another file");
+    assert!(!directory.join("x.txt").exists());
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn wrong_conditions_are_refused_before_anything_is_read() {
         (&["--fail-if", "answer.cause == slow-storge"], "did you mean slow-storage?"),
         (&["--fail-if", "READ.p95 > 20"], "a time needs its unit: did you mean 20ms?"),
         (&["--fail-if", "answer.lost > 1s", "--no-findings"], "needs the causes that --no-findings leaves out"),
-        (&["--fail-if", "READ.p95 > 1s", "--format", "parquet"], "use --format text, json or html"),
+        (&["--fail-if", "READ.p95 > 1s", "--format", "parquet"], "use --format text, markdown, json or html"),
         (&["--junit", "smb.xml"], "--fail-if <LIMIT>"),
     ] {
         let said = analyze(&directory, &[&["absent.pcap"], arguments].concat());

@@ -108,7 +108,9 @@ fn colour_only_where_it_is_wanted() {
 fn an_output_file_holds_what_would_have_been_printed() {
     let directory = directory("output");
     let capture = path("own/smb1_raw.pcap.zst");
-    for arguments in [&["--format", "text"][..], &["--classic"], &["--format", "json"], &["--format", "csv"]] {
+    for arguments in
+        [&["--format", "text"][..], &["--classic", "--format", "txt"], &["--format", "json"], &["--format", "md"]]
+    {
         let printed = analyze(&directory, &[&[capture.as_str()], arguments].concat());
         std::fs::write(directory.join("out"), "what was there before, ".repeat(100_000))
             .expect("a file can be written");

@@ -142,6 +142,18 @@ fn a_terminal_gets_names_cleaned_in_every_format() {
     assert!(is_clean(&text) && text.contains("READ"), "{text}");
 }
 
+#[test]
+fn markdown_shows_a_hostile_name_as_text_in_its_cell() {
+    let directory = directory("hostile_markdown");
+    write(&directory, "smb.pcap", capture_of("a|b `c` <img src=x> *d* [e](http://f) \u{1b}[2J @ann #1.txt"));
+    let said = analyze(&directory, &["smb.pcap", "--format", "markdown", "--by", "file"]);
+    let rows: Vec<&str> = said.output().lines().filter(|line| line.contains("a\\|b")).collect();
+    // GFM §4.10: an escaped pipe separates no cells; CommonMark §2.4: a backslash makes punctuation literal.
+    let name = "a\\|b \\`c\\` \\<img src=x> \\*d\\* \\[e](http://f) \u{fffd}\\[2J @<!-- -->ann #<!-- -->1.txt";
+    assert!(rows.iter().any(|row| row.contains(name)), "{}", said.out);
+    assert!(is_clean(&said.out), "{}", said.out);
+}
+
 fn complaint(directory: &Path, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     command.current_dir(directory).args(arguments).stdin(Stdio::null());
@@ -164,7 +176,8 @@ fn complaints_are_clean_whatever_they_quote() {
     for arguments in [
         &["analyze", &hostile][..],
         &["analyze", "absent", &hostile],
-        &["analyze", "smb.pcap", "-o", &format!("{hostile}/x")],
+        &["analyze", "smb.pcap", "-o", &format!("{hostile}/x.txt")],
+        &["analyze", "smb.pcap", "-o", &format!("x.{hostile}")],
         &["analyze", "smb.pcap", &format!("--{hostile}")],
         &["analyze", "smb.pcap", "--filter", &format!("path == {hostile}")],
         &["analyze", "smb.pcap", "--format", &hostile],

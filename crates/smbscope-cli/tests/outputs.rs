@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const SMB3: &str = "own/smbclient_SMB3_11.pcap.zst";
-const FORMATS: [&str; 5] = ["text", "json", "html", "csv", "parquet"];
+const FORMATS: [&str; 6] = ["text", "markdown", "json", "html", "csv", "parquet"];
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("the directory is there");
@@ -102,7 +102,7 @@ fn no_output_is_a_file_that_another_option_reads() {
     write(&directory, "key", [7; 32]);
     write(&directory, "t.toml", "[conflicts]\nwait = \"2s\"\n");
     for (line, side) in [
-        ("analyze smb.pcap --thresholds t.toml -o t.toml", "t.toml"),
+        ("analyze smb.pcap --thresholds t.toml --format text -o t.toml", "t.toml"),
         ("analyze smb.pcap --thresholds t.toml --format csv -o ./t.toml", "t.toml"),
         ("analyze smb.pcap --thresholds t.toml --fail-if 'READ.p95 > 1s' --junit t.toml", "t.toml"),
         ("slim smb.pcap --anonymize --key-file key -o key", "key"),
@@ -152,7 +152,7 @@ fn a_comparison_is_never_written_over_what_it_compares() {
         (["run", "a.json"], "hard", "run/run.json"),
     ] {
         let before = fs::read(directory.join(output)).expect("a file");
-        let said = finish(smbscope(&directory, &["compare", files[0], files[1], "-o", output]));
+        let said = finish(smbscope(&directory, &["compare", files[0], files[1], "--format", "json", "-o", output]));
         let expected = format!("cannot write {output}: it is the input {input}; choose another name for the output");
         assert_eq!(said.error(1), expected);
         assert_eq!(fs::read(directory.join(output)).expect("a file"), before);
@@ -173,7 +173,7 @@ fn a_failed_command_leaves_yesterdays_report() {
             assert_eq!(fs::read_to_string(directory.join("report")).expect("a report"), "yesterday", "{format}");
         }
     }
-    for format in ["text", "json", "html"] {
+    for format in ["text", "md", "json", "html"] {
         let line = ["compare", "smb.pcap", "broken.json", "--format", format, "-o", "report"];
         assert_eq!(finish(smbscope(&directory, &line)).status, Some(1));
         assert_eq!(fs::read_to_string(directory.join("report")).expect("a report"), "yesterday");
@@ -190,7 +190,7 @@ fn a_disk_without_room_leaves_yesterdays_report() {
         let line = format!("ulimit -f 1; exec \"$S\" analyze smb.pcap --format {format} -o report");
         assert_eq!(shell(&directory, &line).error(1), "cannot write report: File too large (os error 27)", "{format}");
     }
-    let said = shell(&directory, "ulimit -f 1; exec \"$S\" compare smb.pcap smb.pcap -o report");
+    let said = shell(&directory, "ulimit -f 1; exec \"$S\" compare smb.pcap smb.pcap --format text -o report");
     assert_eq!(said.error(1), "cannot write report: File too large (os error 27)");
     let said = shell(&directory, "ulimit -f 1; exec \"$S\" man --output .");
     assert!(said.error(1).ends_with("File too large (os error 27)"), "{}", said.err);
@@ -238,11 +238,11 @@ fn a_report_is_as_its_predecessor_or_the_umask_says() {
     use std::os::unix::fs::PermissionsExt;
     let directory = prepared("outputs_modes");
     fs::set_permissions(directory.join("report"), fs::Permissions::from_mode(0o604)).expect("a mode");
-    let line = "umask 027; \"$S\" analyze smb.pcap -o report && \"$S\" analyze smb.pcap -o new";
+    let line = "umask 027; \"$S\" analyze smb.pcap --format md -o report && \"$S\" analyze smb.pcap -o new.md";
     assert_eq!(shell(&directory, line).output(), "");
     let mode = |name: &str| fs::metadata(directory.join(name)).expect("a file").permissions().mode() & 0o777;
-    assert_eq!([mode("report"), mode("new")], [0o604, 0o640]);
-    assert_eq!(names(&directory), ["new", "report", "smb.pcap"]);
+    assert_eq!([mode("report"), mode("new.md")], [0o604, 0o640]);
+    assert_eq!(names(&directory), ["new.md", "report", "smb.pcap"]);
 }
 
 #[test]
@@ -300,7 +300,8 @@ fn an_interrupted_analysis_writes_what_it_read_and_says_so_by_its_status() {
         drop(stdin);
     }
     // The check happens before any input is read.
-    let mut child = command(&directory, &["-", "-o", "new"]).stdin(Stdio::piped()).spawn().expect("the binary runs");
+    let mut child =
+        command(&directory, &["-", "-o", "new.txt"]).stdin(Stdio::piped()).spawn().expect("the binary runs");
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(&whole[..24]).expect("the binary reads");
     std::thread::sleep(Duration::from_secs(1));
@@ -308,19 +309,20 @@ fn an_interrupted_analysis_writes_what_it_read_and_says_so_by_its_status() {
     assert!(kill.expect("kill runs").success());
     let said = said(child.wait_with_output().expect("the binary ends"));
     assert_eq!(said.error(130), "standard input: interrupted before any SMB was read");
-    assert!(!directory.join("new").exists());
+    assert!(!directory.join("new.txt").exists());
 }
 
 #[test]
 fn the_ending_of_the_output_chooses_the_format_unless_it_is_given() {
     let directory = prepared("outputs_endings");
-    let beginnings: [(&str, &[u8]); 6] = [
+    let beginnings: [(&str, &[u8]); 7] = [
         ("r.html", b"<!doctype html>"),
         ("r.JSON", b"{\n"),
         ("r.csv", b"exchange_id,"),
         ("r.parquet", b"PAR1"),
         ("r.txt", b"Nothing is slow: "),
-        ("r.unknown", b"Nothing is slow: "),
+        ("r.md", b"**Nothing is slow: "),
+        ("r.Markdown", b"**Nothing is slow: "),
     ];
     for (name, beginning) in beginnings {
         assert_eq!(analyze(&directory, &["smb.pcap", "-q", "-o", name]).status, Some(0), "{name}");
@@ -332,4 +334,81 @@ fn the_ending_of_the_output_chooses_the_format_unless_it_is_given() {
     let said = analyze(&directory, &["smb.pcap", "--classic", "-o", "r.html"]);
     assert!(said.err.contains("--classic"), "{}", said.err);
     assert_eq!(said.status, Some(2));
+}
+
+#[test]
+fn an_ending_that_names_no_format_is_refused_with_those_that_work() {
+    let directory = prepared("outputs_refused");
+    let before = names(&directory);
+    let refused = |arguments: &[&str], expected: &str| {
+        assert_eq!(finish(smbscope(&directory, arguments)).error(2), expected);
+        assert_eq!(names(&directory), before, "{arguments:?}");
+    };
+    let all = "endings that work: .txt, .md, .html, .json, .csv, .parquet";
+    let analyze = |name: &str, why: &str| {
+        refused(&["analyze", "smb.pcap", "-o", name], &format!("cannot write {name}: {why}; {all}"));
+    };
+    analyze("r.pdf", "write .html and print it as PDF in a browser");
+    analyze("r.xlsx", "write .csv, which spreadsheets open");
+    analyze("r.docx", ".docx is not the ending of a format");
+    analyze("report", "the ending of the name selects the format");
+    analyze(".md", "the ending of the name selects the format");
+    let compare = |name: &str, why: &str| {
+        let expected = format!("cannot write {name}: {why}; endings that work: .txt, .md, .html, .json");
+        refused(&["compare", "smb.pcap", "smb.pcap", "-o", name], &expected);
+    };
+    compare("r.pdf", "write .html and print it as PDF in a browser");
+    compare("r.csv", ".csv is not the ending of a format");
+    compare("r", "the ending of the name selects the format");
+    let workload = "cannot write app.md: the output is a workload; endings that work: .toml";
+    refused(&["record", "smb.pcap", "-o", "app.md"], workload);
+    let capture = "cannot write copy.gz: the output is a capture; endings that work: .pcapng, .pcap, .zst";
+    refused(&["slim", "smb.pcap", "-o", "copy.gz"], capture);
+}
+
+#[test]
+fn the_directory_of_a_run_is_not_named_like_a_document() {
+    let directory = prepared("outputs_directories");
+    let before = names(&directory);
+    let expected = "r.html: -o names a directory, for the report and its data; write -o r, or print the report alone \
+                    with --format markdown, html or json";
+    for arguments in [
+        &["bench", "file:.", "--workload", "echo", "-o", "r.html"][..],
+        &["launch", "-o", "r.html", "--", "true"],
+        &["study", "none.toml", "-o", "r.html"],
+    ] {
+        assert_eq!(finish(smbscope(&directory, arguments)).error(2), expected);
+        assert_eq!(names(&directory), before, "{arguments:?}");
+    }
+}
+
+#[test]
+fn markdown_begins_with_the_answer_and_its_tables_are_whole() {
+    let directory = directory("outputs_markdown");
+    let capture = crate::common::bundled("demo-slow-server.pcap.zst").display().to_string();
+    let text = analyze(&directory, &[&capture, "--full"]).out;
+    let markdown = analyze(&directory, &[&capture, "--full", "--format", "markdown"]).out;
+    let headline = text.lines().next().expect("an answer");
+    assert!(markdown.starts_with(&format!("**{}", &headline[..40])), "{markdown}");
+    assert!(markdown.contains("\n**What next**\n\n- "), "{markdown}");
+    // No escape sequences, boxes or bars.
+    let is_art = |c: char| c == '\u{1b}' || ('\u{2500}'..='\u{259f}').contains(&c);
+    assert!(!markdown.contains(is_art), "{markdown}");
+    let mut width = 0;
+    let mut rows = 0;
+    for line in markdown.lines() {
+        if !line.starts_with('|') {
+            width = 0;
+            continue;
+        }
+        let cells = line.replace("\\|", "").matches('|').count();
+        assert!(width == 0 || cells == width, "{line}");
+        (width, rows) = (cells, rows + 1);
+    }
+    assert!(rows > 40, "only {rows} rows");
+    // The total is in both, with the same figures.
+    let words = |line: &str| line.replace(['|', ' '], "");
+    let total = |text: &str| text.lines().find(|line| line.trim_start_matches("| ").starts_with("Total ")).map(words);
+    let shown: String = total(&text).expect("a line");
+    assert!(total(&markdown).expect("a row").contains(&shown["Total".len()..][..6]), "{markdown}");
 }

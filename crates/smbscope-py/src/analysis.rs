@@ -179,10 +179,11 @@ fn save(this: &Bound<'_, PyAnalysis>, path: &Path) -> PyResult<()> {
     match ending(path) {
         "json" => write(py, path, this.as_super().get().text()),
         "html" | "htm" => write(py, path, &py.detach(|| analysis.page())),
+        "md" => write(py, path, &py.detach(|| text::markdown(&analysis.report, &ReportTextOptions::default()))),
         "txt" => write(py, path, &py.detach(|| text::render(&analysis.report, &ReportTextOptions::default()))),
         "parquet" | "csv" => exchanges::save(py, &analysis.asked, path),
         other => Err(ArgumentError::new_err(format!(
-            "{}: {other:?} is not .json, .html, .txt, .parquet or .csv",
+            "{}: {other:?} is not .json, .html, .txt, .md, .parquet or .csv",
             path.display()
         ))),
     }

@@ -34,7 +34,7 @@ pub struct CompareArguments {
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
 
-    /// Write this format. [default: by the ending of OUT: .html, .json; otherwise text]
+    /// Write this format. [default: by the ending of OUT: .txt, .md, .html, .json; text without OUT]
     #[arg(long, value_enum)]
     pub format: Option<CompareFormat>,
 
@@ -128,6 +128,9 @@ pub enum CompareFormat {
     /// Tables for a terminal.
     #[value(alias = "txt")]
     Text,
+    /// Comparison in Markdown, for a ticket or a pull request.
+    #[value(alias = "md")]
+    Markdown,
     /// Self-contained page with charts.
     #[value(alias = "htm")]
     Html,

@@ -167,7 +167,7 @@ pub struct AnalyzeArguments {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Write this format. [default: by the ending of OUT: .html, .json, .csv, .parquet; otherwise text]
+    /// Write this format. [default: by the ending of OUT: .txt, .md, .html, .json, .csv, .parquet; text without OUT]
     #[arg(long, value_enum)]
     pub format: Option<AnalyzeFormat>,
 
@@ -345,9 +345,9 @@ impl CommandOptions for AnalyzeArguments {
         } else if self.classic && self.slices() {
             Some("--classic is the layout of 1997, which has no slices; omit --classic or --by")
         } else if self.interval.is_some() && (self.classic || self.format() == AnalyzeFormat::Csv) {
-            Some("--interval sets the time line, which only the text report and --format json contain")
+            Some("--interval sets the time line, which only text, Markdown and JSON contain")
         } else if !self.fail_if.is_empty() && self.writes_table() {
-            Some("--fail-if needs a report, not the exchange table; use --format text, json or html")
+            Some("--fail-if needs a report, not the exchange table; use --format text, markdown, json or html")
         } else if self.no_findings && self.fail_if.iter().any(FailIf::needs_answer) {
             Some("--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them")
         } else if self.csv_raw && self.format() != AnalyzeFormat::Csv {
@@ -404,6 +404,9 @@ pub enum AnalyzeFormat {
     /// Report for a terminal.
     #[value(alias = "txt")]
     Text,
+    /// Report in Markdown, for a ticket or a pull request.
+    #[value(alias = "md")]
+    Markdown,
     /// Report as a self-contained page with charts.
     #[value(alias = "htm")]
     Html,

@@ -67,7 +67,11 @@ pub struct StudyArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StudyFormat {
     /// Tables for a terminal.
+    #[value(alias = "txt")]
     Text,
+    /// Results in Markdown, for a ticket or a pull request.
+    #[value(alias = "md")]
+    Markdown,
     /// One object, `smbscope.study/1`.
     Json,
 }

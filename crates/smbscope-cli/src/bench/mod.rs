@@ -6,7 +6,7 @@ pub(crate) mod password;
 
 use crate::arguments::{BenchArguments, BenchVerb, CleanArguments};
 use crate::interrupt::{self, InterruptedError};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::terminal::say;
 use crate::{BadArguments, entry, lab};
 use anyhow::bail;
@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
 }
 
 fn measure(arguments: &BenchOptions, command: Option<String>) -> anyhow::Result<()> {
+    output::refuse_file_name(arguments.output.as_deref())?;
     let options = run_options(arguments.clone(), command)?;
     let mut output = Output::open(None, &options.sources)?;
     if arguments.format == BenchFormat::Html {
@@ -83,6 +84,7 @@ pub(crate) fn print(
     match format {
         BenchFormat::Json => bench::write(document, output.writer())?,
         BenchFormat::Html => html::write_bench(document, output.writer())?,
+        BenchFormat::Markdown => output.writer().write_all(bench::markdown(document, text.detail).as_bytes())?,
         BenchFormat::Text => output.writer().write_all(bench::render(document, text).as_bytes())?,
     }
     Ok(())

@@ -508,7 +508,11 @@ const ARRIVALS: &PossibleValueTable<Arrivals> = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BenchFormat {
     /// Report for a terminal.
+    #[value(alias = "txt")]
     Text,
+    /// Report in Markdown, for a ticket or a pull request.
+    #[value(alias = "md")]
+    Markdown,
     /// Report as a self-contained page with charts.
     Html,
     /// One object, `smbscope.bench/1`; times in nanoseconds.
