@@ -12,7 +12,10 @@ use smbscope_wire::{smb1, smb2};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-pub(super) const SERVER_RESTART: Detector = Detector {
+pub(super) const DETECTORS: &[&Detector] =
+    &[&SERVER_RESTART, &SERVER_UNREACHABLE, &NETWORK_OUTAGE, &SERVER_HANG, &REQUEST_UNANSWERED];
+
+const SERVER_RESTART: Detector = Detector {
     id: "server-restart",
     culprit: Culprit::Server,
     title: "The server went away and came back",
@@ -93,7 +96,7 @@ fn away(facts: &DiagnosisFacts<'_>, attempt: &ConnectAttempt) -> Option<Away> {
     })
 }
 
-pub(super) const SERVER_UNREACHABLE: Detector = Detector {
+const SERVER_UNREACHABLE: Detector = Detector {
     id: "server-unreachable",
     culprit: Culprit::Server,
     title: "The server can't be reached",
@@ -155,7 +158,7 @@ fn unreachable_for(facts: &DiagnosisFacts<'_>, attempt: &ConnectAttempt) -> Opti
     )
 }
 
-pub(super) const NETWORK_OUTAGE: Detector = Detector {
+const NETWORK_OUTAGE: Detector = Detector {
     id: "network-outage",
     culprit: Culprit::Network,
     title: "The network was down",
@@ -225,7 +228,7 @@ fn total_outage(mut outages: Vec<Outage>) -> i64 {
     outages.iter().map(|outage| covered.add(outage.from, outage.to).0).fold(0, i64::saturating_add)
 }
 
-pub(super) const SERVER_HANG: Detector = Detector {
+const SERVER_HANG: Detector = Detector {
     id: "server-hang",
     culprit: Culprit::Server,
     title: "The server answered nothing",
@@ -331,7 +334,7 @@ fn is_hang(waits: &[(IpAddr, &Wait)]) -> bool {
     flows.len() > 1 || waits.len() > 1 || waits.iter().all(|(_, wait)| !takes_time(wait))
 }
 
-pub(super) const REQUEST_UNANSWERED: Detector = Detector {
+const REQUEST_UNANSWERED: Detector = Detector {
     id: "request-unanswered",
     culprit: Culprit::Server,
     title: "A request was never answered",

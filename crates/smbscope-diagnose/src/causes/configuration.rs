@@ -10,7 +10,10 @@ use smbscope_model::{ConnectionSummary, Dialect, Protocol};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-pub(super) const SMB1_IN_USE: Detector = Detector {
+pub(super) const DETECTORS: &[&Detector] =
+    &[&SMB1_IN_USE, &OLD_DIALECT, &ENCRYPTED, &SIGNING_COST, &LARGE_MTU_OFF, &MULTICHANNEL_UNUSED, &MANY_CHANNELS];
+
+const SMB1_IN_USE: Detector = Detector {
     id: "smb1-in-use",
     culprit: Culprit::Application,
     title: "SMB1 in use",
@@ -38,7 +41,7 @@ fn smb1_in_use(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::High, what).first_of(smb1).filter(" && smb"))
 }
 
-pub(super) const OLD_DIALECT: Detector = Detector {
+const OLD_DIALECT: Detector = Detector {
     id: "old-dialect",
     culprit: Culprit::Server,
     title: "An older dialect than the client offers",
@@ -82,7 +85,7 @@ fn dialect_name(dialect: Dialect) -> String {
     }
 }
 
-pub(super) const ENCRYPTED: Detector = Detector {
+const ENCRYPTED: Detector = Detector {
     id: "encrypted",
     culprit: Culprit::Capture,
     title: "Encrypted traffic",
@@ -107,7 +110,7 @@ fn encrypted(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::High, what).first_of(frames).filter(" && smb2.header.transform.signature"))
 }
 
-pub(super) const SIGNING_COST: Detector = Detector {
+const SIGNING_COST: Detector = Detector {
     id: "signing-cost",
     culprit: Culprit::Server,
     title: "Bulk data is signed",
@@ -135,7 +138,7 @@ fn signing_cost(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::Low, what).first_of(signed))
 }
 
-pub(super) const LARGE_MTU_OFF: Detector = Detector {
+const LARGE_MTU_OFF: Detector = Detector {
     id: "large-mtu-off",
     culprit: Culprit::Application,
     title: "Blocks of 64 KiB only",
@@ -164,7 +167,7 @@ fn large_mtu_off(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::Medium, what).first_of(full))
 }
 
-pub(super) const MULTICHANNEL_UNUSED: Detector = Detector {
+const MULTICHANNEL_UNUSED: Detector = Detector {
     id: "multichannel-unused",
     culprit: Culprit::Client,
     title: "Several interfaces offered, one connection used",
@@ -235,7 +238,7 @@ fn is_channel_beside(
     other.flow != connection.flow && same_server && same_time && (same_client || other.binds_session)
 }
 
-pub(super) const MANY_CHANNELS: Detector = Detector {
+const MANY_CHANNELS: Detector = Detector {
     id: "many-channels",
     culprit: Culprit::Client,
     title: "Many channels to one server",

@@ -8,7 +8,21 @@ use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, span, thousands, unbroken};
 use smbscope_stats::TimePart;
 
-pub(super) const INI_PATTERN: Detector = Detector {
+pub(super) const DETECTORS: &[&Detector] = &[
+    &INI_PATTERN,
+    &MISSING_FILE_PROBES,
+    &MAC_METADATA,
+    &OFFICE_SLOW_OPEN,
+    &SMALL_FILE_COPY,
+    &SMALL_IO,
+    &LIST_THEN_STAT,
+    &RELISTING,
+    &SMALL_LIST_BUFFER,
+    &HUGE_DIRECTORY,
+    &NOTIFY_STORM,
+];
+
+const INI_PATTERN: Detector = Detector {
     id: "ini-pattern",
     culprit: Culprit::Application,
     title: "The same file opened repeatedly",
@@ -54,7 +68,7 @@ fn ini_pattern(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Find
     Some(Finding::new(Confidence::High, what).lost(LostTime::between(Nanos(lost.0 * 9 / 10), lost, waited)))
 }
 
-pub(super) const MISSING_FILE_PROBES: Detector = Detector {
+const MISSING_FILE_PROBES: Detector = Detector {
     id: "missing-file-probes",
     culprit: Culprit::Application,
     title: "Lookups of files that don't exist",
@@ -93,7 +107,7 @@ fn missing_file_probes(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const MAC_METADATA: Detector = Detector {
+const MAC_METADATA: Detector = Detector {
     id: "mac-metadata",
     culprit: Culprit::Application,
     title: "macOS metadata files",
@@ -126,7 +140,7 @@ fn mac_metadata(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const OFFICE_SLOW_OPEN: Detector = Detector {
+const OFFICE_SLOW_OPEN: Detector = Detector {
     id: "office-slow-open",
     culprit: Culprit::Server,
     title: "Office documents open slowly",
@@ -157,7 +171,7 @@ fn office_slow_open(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const SMALL_FILE_COPY: Detector = Detector {
+const SMALL_FILE_COPY: Detector = Detector {
     id: "small-file-copy",
     culprit: Culprit::Application,
     title: "Many small files, one after the other",
@@ -199,7 +213,7 @@ fn small_file_copy(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::High, what).lost(LostTime::between(low, waited, waited)).first_of(small))
 }
 
-pub(super) const SMALL_IO: Detector = Detector {
+const SMALL_IO: Detector = Detector {
     id: "small-io",
     culprit: Culprit::Application,
     title: "Data in small blocks",
@@ -239,7 +253,7 @@ fn small_io(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(trips, best, all)).first_of(small))
 }
 
-pub(super) const LIST_THEN_STAT: Detector = Detector {
+const LIST_THEN_STAT: Detector = Detector {
     id: "list-then-stat",
     culprit: Culprit::Application,
     title: "Each entry of a directory opened after listing it",
@@ -270,7 +284,7 @@ fn list_then_stat(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<F
     Some(Finding::new(Confidence::Medium, what).lost(LostTime::exactly(pair.once(Nanos(facts.looked_at_wait)))))
 }
 
-pub(super) const RELISTING: Detector = Detector {
+const RELISTING: Detector = Detector {
     id: "relisting",
     culprit: Culprit::Application,
     title: "The same directory listed repeatedly",
@@ -299,7 +313,7 @@ fn relisting(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Findin
     Some(Finding::new(Confidence::High, what).lost(LostTime::exactly(lost)))
 }
 
-pub(super) const SMALL_LIST_BUFFER: Detector = Detector {
+const SMALL_LIST_BUFFER: Detector = Detector {
     id: "small-list-buffer",
     culprit: Culprit::Application,
     title: "Directory listed in many small responses",
@@ -331,7 +345,7 @@ fn small_list_buffer(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Optio
     Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(lost, lost, pair.once(Nanos(facts.list_wait)))))
 }
 
-pub(super) const HUGE_DIRECTORY: Detector = Detector {
+const HUGE_DIRECTORY: Detector = Detector {
     id: "huge-directory",
     culprit: Culprit::Application,
     title: "Very large directory",
@@ -359,7 +373,7 @@ fn huge_directory(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<F
     Some(Finding::new(Confidence::Medium, what).lost(LostTime::exactly(pair.once(Nanos(facts.list_wait)))))
 }
 
-pub(super) const NOTIFY_STORM: Detector = Detector {
+const NOTIFY_STORM: Detector = Detector {
     id: "notify-storm",
     culprit: Culprit::Application,
     title: "Directory changes reported faster than they can be used",

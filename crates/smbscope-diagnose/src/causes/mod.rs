@@ -1,7 +1,7 @@
 //! Detectors of all causes and their registry.
 //!
 //! A detector is a [`Detector`] constant with its texts, thresholds and sources, followed by its function. Detectors
-//! of related causes share a file. [`DETECTORS`] lists all of them; [`detect`] runs them.
+//! of related causes share a file, which lists them at its top. [`DETECTORS`] has all of them; [`detect`] runs them.
 
 mod availability;
 mod configuration;
@@ -20,7 +20,7 @@ use crate::facts::{Count, DiagnosisFacts, Pair, PathFacts, PathKey};
 use smbscope_model::{Nanos, Stamp};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub(crate) struct Detector {
     pub(crate) id: &'static str,
@@ -224,7 +224,7 @@ impl Default for Catalogue {
 
 pub(crate) fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
-    for detector in DETECTORS {
+    for detector in DETECTORS.iter().copied() {
         let of_pairs = |detect: &dyn Fn(&Pair<'_>) -> Option<Cause>| facts.pairs.iter().filter_map(detect).collect();
         let found: Vec<Cause> = match detector.detect {
             Detect::Pair(detect) => of_pairs(&|pair| Some(detect(pair)?.into_cause(detector, Some(pair)))),
@@ -276,59 +276,51 @@ pub(crate) fn detector(id: &str) -> Option<&'static Detector> {
     DETECTORS.iter().copied().find(|detector| detector.id == id)
 }
 
-/// All detectors, specific causes before general ones.
-pub(crate) const DETECTORS: &[&Detector] = &[
-    &availability::SERVER_RESTART,
-    &availability::SERVER_UNREACHABLE,
-    &availability::NETWORK_OUTAGE,
-    &sharing::BREAK_TIMEOUT,
-    &availability::SERVER_HANG,
-    &availability::REQUEST_UNANSWERED,
-    &sharing::LOCK_WAIT,
-    &sharing::CONFLICTS,
-    &sharing::DISK_FULL,
-    &sharing::SESSION_EXPIRED,
-    &sessions::SLOW_TREE_CONNECT,
-    &sessions::SLOW_LOGON,
-    &sessions::DFS_REFERRAL,
-    &tcp::TIMER_CLUSTER,
-    &server::THROTTLED,
-    &files::INI_PATTERN,
-    &files::LIST_THEN_STAT,
-    &files::RELISTING,
-    &files::SMALL_LIST_BUFFER,
-    &files::HUGE_DIRECTORY,
-    &files::MISSING_FILE_PROBES,
-    &files::MAC_METADATA,
-    &sessions::NEGOTIATE_CHURN,
-    &tcp::QUEUEING,
-    &tcp::BANDWIDTH_LIMITED,
-    &tcp::WINDOW_LIMITED,
-    &tcp::ZERO_WINDOW,
-    &tcp::CREDIT_LIMITED,
-    &tcp::NETWORK_LOSS,
-    &round_trips::SLOW_CLIENT_LINK,
-    &server::FLUSH_HEAVY,
-    &server::FILTER_DELAY,
-    &server::FAST_THEN_SLOW,
-    &server::SLOW_STORAGE,
-    &server::SERVER_SATURATION,
-    &files::OFFICE_SLOW_OPEN,
-    &files::SMALL_FILE_COPY,
-    &files::SMALL_IO,
-    &round_trips::RTT_BOUND,
-    &round_trips::SERIAL_CLIENT,
-    &round_trips::METADATA_HEAVY,
-    &round_trips::CLIENT_BOUND,
-    &sharing::REFUSALS,
-    &sharing::BREAK_STORM,
-    &sharing::ASYNC_LIMIT,
-    &files::NOTIFY_STORM,
-    &configuration::SMB1_IN_USE,
-    &configuration::ENCRYPTED,
-    &configuration::LARGE_MTU_OFF,
-    &configuration::SIGNING_COST,
-    &configuration::OLD_DIALECT,
-    &configuration::MULTICHANNEL_UNUSED,
-    &configuration::MANY_CHANNELS,
-];
+/// All detectors, in the order of the files and their lists, but each before the more general ones that it covers.
+pub(crate) static DETECTORS: LazyLock<Vec<&'static Detector>> = LazyLock::new(|| {
+    let files = [
+        availability::DETECTORS,
+        sharing::DETECTORS,
+        sessions::DETECTORS,
+        files::DETECTORS,
+        tcp::DETECTORS,
+        server::DETECTORS,
+        round_trips::DETECTORS,
+        configuration::DETECTORS,
+    ];
+    let all = files.concat();
+    let mut ordered = Vec::with_capacity(all.len());
+    all.iter().for_each(|detector| add_after_specific(detector, &all, &mut Vec::new(), &mut ordered));
+    ordered
+});
+
+fn add_after_specific(
+    detector: &'static Detector,
+    all: &[&'static Detector],
+    pending: &mut Vec<&'static str>,
+    ordered: &mut Vec<&'static Detector>,
+) {
+    if pending.contains(&detector.id) || ordered.iter().any(|known| known.id == detector.id) {
+        return;
+    }
+    pending.push(detector.id);
+    let specific = all.iter().filter(|other| other.covers.contains(&detector.id));
+    specific.for_each(|other| add_after_specific(other, all, pending, ordered));
+    pending.pop();
+    ordered.push(detector);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_comes_before_those_it_covers_and_covers_none_that_covers_it() {
+        let place = |id: &str| DETECTORS.iter().position(|detector| detector.id == id);
+        for detector in DETECTORS.iter() {
+            for covered in detector.covers {
+                assert!(place(detector.id) < place(covered), "{} covers {covered}", detector.id);
+            }
+        }
+    }
+}

@@ -8,7 +8,10 @@ use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, thousands, unbroken};
 use smbscope_stats::TimePart;
 
-pub(super) const RTT_BOUND: Detector = Detector {
+pub(super) const DETECTORS: &[&Detector] =
+    &[&RTT_BOUND, &SLOW_CLIENT_LINK, &SERIAL_CLIENT, &METADATA_HEAVY, &CLIENT_BOUND];
+
+const RTT_BOUND: Detector = Detector {
     id: "rtt-bound",
     culprit: Culprit::Network,
     title: "Bound by round trips",
@@ -56,7 +59,7 @@ fn rtt_bound(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const SLOW_CLIENT_LINK: Detector = Detector {
+const SLOW_CLIENT_LINK: Detector = Detector {
     id: "slow-client-link",
     culprit: Culprit::Network,
     title: "One client's link is slower than the others'",
@@ -104,7 +107,7 @@ fn slow_client_link(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Findi
     )
 }
 
-pub(super) const SERIAL_CLIENT: Detector = Detector {
+const SERIAL_CLIENT: Detector = Detector {
     id: "serial-client",
     culprit: Culprit::Application,
     title: "One command after the other",
@@ -141,7 +144,7 @@ fn serial_client(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const METADATA_HEAVY: Detector = Detector {
+const METADATA_HEAVY: Detector = Detector {
     id: "metadata-heavy",
     culprit: Culprit::Application,
     title: "Mostly commands without data",
@@ -175,7 +178,7 @@ fn metadata_heavy(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(Nanos(0), lost, lost)).first_of(metadata))
 }
 
-pub(super) const CLIENT_BOUND: Detector = Detector {
+const CLIENT_BOUND: Detector = Detector {
     id: "client-bound",
     culprit: Culprit::Client,
     title: "The client itself is slow",

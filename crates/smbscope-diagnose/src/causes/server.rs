@@ -10,7 +10,10 @@ use smbscope_stats::TimePart;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 
-pub(super) const SLOW_STORAGE: Detector = Detector {
+pub(super) const DETECTORS: &[&Detector] =
+    &[&SLOW_STORAGE, &FILTER_DELAY, &FAST_THEN_SLOW, &FLUSH_HEAVY, &SERVER_SATURATION, &THROTTLED];
+
+const SLOW_STORAGE: Detector = Detector {
     id: "slow-storage",
     culprit: Culprit::Server,
     title: "Slow storage",
@@ -96,7 +99,7 @@ fn slow_class(
     Some((mean, found))
 }
 
-pub(super) const FILTER_DELAY: Detector = Detector {
+const FILTER_DELAY: Detector = Detector {
     id: "filter-delay",
     culprit: Culprit::Server,
     title: "Something inspects each file when it is opened",
@@ -187,7 +190,7 @@ fn some_slow(pair: &Pair<'_>, opens: &ServerTimeHistogram, others: &ServerTimeHi
     )
 }
 
-pub(super) const FAST_THEN_SLOW: Detector = Detector {
+const FAST_THEN_SLOW: Detector = Detector {
     id: "fast-then-slow",
     culprit: Culprit::Server,
     title: "Writes fast at first, then slow",
@@ -233,7 +236,7 @@ fn fast_then_slow(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const FLUSH_HEAVY: Detector = Detector {
+const FLUSH_HEAVY: Detector = Detector {
     id: "flush-heavy",
     culprit: Culprit::Application,
     title: "A flush for every few writes",
@@ -275,7 +278,7 @@ fn flush_heavy(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const SERVER_SATURATION: Detector = Detector {
+const SERVER_SATURATION: Detector = Detector {
     id: "server-saturation",
     culprit: Culprit::Server,
     title: "Response times grow with load",
@@ -336,7 +339,7 @@ fn server_saturation(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<F
     )
 }
 
-pub(super) const THROTTLED: Detector = Detector {
+const THROTTLED: Detector = Detector {
     id: "throttled",
     culprit: Culprit::Server,
     title: "The server works in bursts",

@@ -8,7 +8,9 @@ use smbscope_model::prose::{counted, span, thousands, unbroken};
 use smbscope_model::{Command, Nanos};
 use smbscope_wire::{smb1, smb2};
 
-pub(super) const SLOW_LOGON: Detector = Detector {
+pub(super) const DETECTORS: &[&Detector] = &[&SLOW_LOGON, &SLOW_TREE_CONNECT, &DFS_REFERRAL, &NEGOTIATE_CHURN];
+
+const SLOW_LOGON: Detector = Detector {
     id: "slow-logon",
     culprit: Culprit::Server,
     title: "Slow or failed login",
@@ -47,7 +49,7 @@ fn slow_logon(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const SLOW_TREE_CONNECT: Detector = Detector {
+const SLOW_TREE_CONNECT: Detector = Detector {
     id: "slow-tree-connect",
     culprit: Culprit::Server,
     title: "Connecting to the share is slow",
@@ -90,7 +92,7 @@ fn slow_tree_connect(pair: &Pair<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) const DFS_REFERRAL: Detector = Detector {
+const DFS_REFERRAL: Detector = Detector {
     id: "dfs-referral",
     culprit: Culprit::Server,
     title: "Slow DFS referrals",
@@ -121,7 +123,7 @@ fn dfs_referral(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const NEGOTIATE_CHURN: Detector = Detector {
+const NEGOTIATE_CHURN: Detector = Detector {
     id: "negotiate-churn",
     culprit: Culprit::Application,
     title: "Connections made repeatedly",

@@ -11,7 +11,10 @@ use smbscope_wire::status::NtStatus;
 use smbscope_wire::{smb1, smb2};
 use std::sync::Arc;
 
-pub(super) const BREAK_TIMEOUT: Detector = Detector {
+pub(super) const DETECTORS: &[&Detector] =
+    &[&BREAK_TIMEOUT, &BREAK_STORM, &LOCK_WAIT, &CONFLICTS, &REFUSALS, &DISK_FULL, &SESSION_EXPIRED, &ASYNC_LIMIT];
+
+const BREAK_TIMEOUT: Detector = Detector {
     id: "break-timeout",
     culprit: Culprit::Client,
     title: "Open waited for another client's oplock or lease",
@@ -66,7 +69,7 @@ fn oplock_holder(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, wait: &Wait) -> Op
     others.filter(asked).map(|other| other.client.to_string()).next()
 }
 
-pub(super) const BREAK_STORM: Detector = Detector {
+const BREAK_STORM: Detector = Detector {
     id: "break-storm",
     culprit: Culprit::Application,
     title: "Oplocks and leases broken all the time",
@@ -94,7 +97,7 @@ fn break_storm(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::Medium, what).first_of(breaks).filter(" && (smb2.cmd == 18 || smb.cmd == 0x24)"))
 }
 
-pub(super) const LOCK_WAIT: Detector = Detector {
+const LOCK_WAIT: Detector = Detector {
     id: "lock-wait",
     culprit: Culprit::Client,
     title: "Waiting for a lock",
@@ -164,7 +167,7 @@ fn lock_holder(
     released.max().map(|(_, client)| client.to_string())
 }
 
-pub(super) const CONFLICTS: Detector = Detector {
+const CONFLICTS: Detector = Detector {
     id: "conflicts",
     culprit: Culprit::Client,
     title: "File in use by others",
@@ -217,7 +220,7 @@ fn conflicts(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const REFUSALS: Detector = Detector {
+const REFUSALS: Detector = Detector {
     id: "refusals",
     culprit: Culprit::Server,
     title: "Server out of resources",
@@ -244,7 +247,7 @@ fn refusals(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::High, what).first_of(refusals))
 }
 
-pub(super) const DISK_FULL: Detector = Detector {
+const DISK_FULL: Detector = Detector {
     id: "disk-full",
     culprit: Culprit::Server,
     title: "Disk full or quota used up",
@@ -281,7 +284,7 @@ fn disk_full(pair: &Pair<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) const SESSION_EXPIRED: Detector = Detector {
+const SESSION_EXPIRED: Detector = Detector {
     id: "session-expired",
     culprit: Culprit::Server,
     title: "Sessions expire and log on again",
@@ -313,7 +316,7 @@ fn session_expired(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const ASYNC_LIMIT: Detector = Detector {
+const ASYNC_LIMIT: Detector = Detector {
     id: "async-limit",
     culprit: Culprit::Application,
     title: "Pending commands near the server's limit",

@@ -9,7 +9,10 @@ use smbscope_model::{ConnectionSummary, DirectionCounts, Nanos, Timestamp};
 use smbscope_stats::TimePart;
 use std::collections::BTreeSet;
 
-pub(super) const NETWORK_LOSS: Detector = Detector {
+pub(super) const DETECTORS: &[&Detector] =
+    &[&NETWORK_LOSS, &WINDOW_LIMITED, &ZERO_WINDOW, &TIMER_CLUSTER, &CREDIT_LIMITED, &BANDWIDTH_LIMITED, &QUEUEING];
+
+const NETWORK_LOSS: Detector = Detector {
     id: "network-loss",
     culprit: Culprit::Network,
     title: "Packets lost on the network",
@@ -62,7 +65,7 @@ fn network_loss(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const WINDOW_LIMITED: Detector = Detector {
+const WINDOW_LIMITED: Detector = Detector {
     id: "window-limited",
     culprit: Culprit::Network,
     title: "Receive window too small for the distance",
@@ -120,7 +123,7 @@ pub(super) fn longer(connections: &[&ConnectionSummary], time: impl Fn(&Directio
     (Nanos(clients.max(servers)), clients >= servers)
 }
 
-pub(super) const ZERO_WINDOW: Detector = Detector {
+const ZERO_WINDOW: Detector = Detector {
     id: "zero-window",
     culprit: Culprit::Client,
     title: "Receiver takes no more data",
@@ -153,7 +156,7 @@ fn zero_window(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const TIMER_CLUSTER: Detector = Detector {
+const TIMER_CLUSTER: Detector = Detector {
     id: "timer-cluster",
     culprit: Culprit::Client,
     title: "Small sends wait for delayed acknowledgments",
@@ -203,7 +206,7 @@ fn timer_cluster(pair: &Pair<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) const CREDIT_LIMITED: Detector = Detector {
+const CREDIT_LIMITED: Detector = Detector {
     id: "credit-limited",
     culprit: Culprit::Server,
     title: "The server grants too few credits",
@@ -231,7 +234,7 @@ fn credit_limited(pair: &Pair<'_>) -> Option<Finding> {
     Some(Finding::new(Confidence::High, what).lost(LostTime::exactly(waited)).filter(" && smb2.credits.granted"))
 }
 
-pub(super) const BANDWIDTH_LIMITED: Detector = Detector {
+const BANDWIDTH_LIMITED: Detector = Detector {
     id: "bandwidth-limited",
     culprit: Culprit::Network,
     title: "The link is full",
@@ -322,7 +325,7 @@ fn bandwidth_limited(pair: &Pair<'_>) -> Option<Finding> {
     )))
 }
 
-pub(super) const QUEUEING: Detector = Detector {
+const QUEUEING: Detector = Detector {
     id: "queueing",
     culprit: Culprit::Network,
     title: "Another transfer fills the line's queue",

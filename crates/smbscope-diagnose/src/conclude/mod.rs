@@ -116,7 +116,7 @@ fn is_noticed_by(slow: &Slow, pair: &Pair<'_>, lost: Nanos) -> bool {
 }
 
 fn absorbed(mut causes: Vec<Cause>) -> Vec<Cause> {
-    for detector in DETECTORS {
+    for detector in DETECTORS.iter() {
         let stronger: Vec<usize> = (0..causes.len()).filter(|at| causes[*at].id == detector.id).collect();
         let mut gone = Vec::new();
         for at in stronger {
