@@ -94,3 +94,36 @@ fn many_channels() {
     let channels = |number: u16| -> Vec<Conversation> { (0..number).map(|n| channel(50_000 + n)).collect() };
     holds("many-channels", &channels(5), &channels(2));
 }
+
+/// Reads this file and 120 small ones in a folder, each with an open, a read and a close that take 5 ms.
+fn folder_read(first: &str) -> Conversation {
+    let mut told = begun(50_000);
+    let (mut at, mut id) = (10_000, 1);
+    for file in 0..=120u64 {
+        let name = if file == 0 { first.to_owned() } else { format!("ann.V6\\AppData\\setting{file}.dat") };
+        let data = vec![7; if file == 0 { 200_000 } else { 900 }];
+        let steps = [
+            (smb2::create(id, &name), smb2::create_response(id, file + 1)),
+            (smb2::read(id + 1, file + 1, 0, data.len() as u32), smb2::read_response(id + 1, &data)),
+            (smb2::close(id + 2, file + 1), smb2::close_response(id + 2)),
+        ];
+        for (request, response) in steps {
+            told = told.client_says(at, request).server_says(at + 5_000, response);
+            at += 5_100;
+        }
+        id += 3;
+    }
+    told
+}
+
+#[test]
+fn roaming_profile() {
+    let profile = folder_read(r"ann.V6\NTUSER.DAT");
+    let answer = &analyzed("roaming-profile-first", std::slice::from_ref(&profile))["answer"];
+    assert_eq!(answer["causes"][0]["id"], "roaming-profile", "{answer}");
+    assert_eq!(answer["culprit"], "application", "{answer}");
+    // The same work without the hive, and with the hive of another folder.
+    holds("roaming-profile", &[profile], &[folder_read(r"ann.V6\archive.dat")]);
+    let beside = analyzed("roaming-profile-beside", &[folder_read(r"bob.V6\NTUSER.DAT")]);
+    assert!(!hits(&beside).contains(&"roaming-profile"), "{}", beside["answer"]);
+}

@@ -3,7 +3,7 @@
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
 use crate::classify::Fact;
-use crate::facts::{Pair, PathFacts, PathKey, bytes, named, percent};
+use crate::facts::{DiagnosisFacts, Pair, PathFacts, PathKey, bytes, named, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, span, thousands, unbroken};
 use smbscope_stats::TimePart;
@@ -13,6 +13,7 @@ pub(super) const DETECTORS: &[&Detector] = &[
     &MISSING_FILE_PROBES,
     &MAC_METADATA,
     &OFFICE_SLOW_OPEN,
+    &ROAMING_PROFILE,
     &SMALL_FILE_COPY,
     &SMALL_IO,
     &LIST_THEN_STAT,
@@ -169,6 +170,53 @@ fn office_slow_open(pair: &Pair<'_>) -> Option<Finding> {
             .longest(Nanos(opens.longest))
             .first_of(opens),
     )
+}
+
+const ROAMING_PROFILE: Detector = Detector {
+    id: "roaming-profile",
+    culprit: Culprit::Application,
+    title: "User profile copied file by file",
+    condition: "The registry hive of a profile (NTUSER.DAT) was read or written, and beside or below it `files` files of at most 64 KiB, which took `share` of the client's waits.",
+    advice: "Keep caches and temporary files out of the profile, redirect its large folders, or use a profile container (one disk image per user, such as FSLogix): the number of files decides how long a logon takes, not their size.",
+    source: "docs/studies.md: logons that copy 18,460 files",
+    thresholds: &[("files", "100"), ("share", "40%")],
+    covers: &["small-file-copy", "rtt-bound", "serial-client", "metadata-heavy", "small-io"],
+    detect: Detect::Peer(roaming_profile),
+};
+
+fn roaming_profile(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Finding> {
+    const ID: &str = "roaming-profile";
+    let small = pair.facts.counted(Fact::SmallFile);
+    let waited = pair.once(Nanos(small.outstanding));
+    let share = waited.0 as f64 / pair.whole.waited.0.max(1) as f64;
+    if (small.count as f64) < pair.threshold(ID, "files") || share < pair.threshold(ID, "share") {
+        return None;
+    }
+    let first = small.path()?;
+    let mut files = facts.context.aggregate.files.entries.iter();
+    let (hive, folder, figures) = files.find_map(|(key, figures)| {
+        let (folder, name) = key.path.rsplit_once('\\').unwrap_or(("", &key.path));
+        (name.eq_ignore_ascii_case("ntuser.dat") && is_below(&first, folder)).then_some((key, folder, figures))
+    })?;
+    let (verb, when) = if figures.bytes_written > figures.bytes_read { ("wrote", "logoff") } else { ("read", "logon") };
+    let what = format!(
+        "{} {verb} the user profile in {} at {when}: {} of at most 64 KiB ({} in all) took {}",
+        pair.client,
+        named(folder),
+        counted(small.count, "file", "files"),
+        bytes(small.bytes),
+        unbroken(span(small.span())),
+    );
+    let low = Nanos(waited.0 * 9 / 10);
+    let found = Finding::new(Confidence::Medium, what).lost(LostTime::between(low, waited, waited)).first_of(small);
+    Some(found.on(&hive.share, &Some(folder.into())))
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    let path = path.trim_start_matches('\\');
+    let folder = folder.trim_start_matches('\\');
+    let begins = path.get(..folder.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(folder));
+    begins && (folder.is_empty() || path[folder.len()..].starts_with('\\'))
 }
 
 const SMALL_FILE_COPY: Detector = Detector {
