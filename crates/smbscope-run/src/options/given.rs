@@ -2,8 +2,10 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Command};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use toml::Value;
 
 /// Options of one command, which clap parses into a structure.
 pub trait CommandOptions: Args {
@@ -14,8 +16,56 @@ pub trait CommandOptions: Args {
 }
 
 /// Names of options and positional arguments, each with its values as text. A switch has the value `true` or `false`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(from = "BTreeMap<String, GivenValue>")]
 pub struct GivenOptions(BTreeMap<String, Vec<OsString>>);
+
+/// Value of an option in a TOML file, as text.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub(crate) enum GivenValue {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl TryFrom<Value> for GivenValue {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<GivenValue, &'static str> {
+        let text = |value: Value| match value {
+            Value::String(text) => Ok(text),
+            Value::Array(_) | Value::Table(_) => Err("an option has a value or a list of values"),
+            other => Ok(other.to_string()),
+        };
+        match value {
+            Value::Array(values) => Ok(GivenValue::Several(values.into_iter().map(text).collect::<Result<_, _>>()?)),
+            value => text(value).map(GivenValue::One),
+        }
+    }
+}
+
+impl GivenValue {
+    /// Returns the value, unless it is a list.
+    pub(crate) fn one(&self) -> Option<&str> {
+        match self {
+            GivenValue::One(value) => Some(value),
+            GivenValue::Several(_) => None,
+        }
+    }
+}
+
+impl From<BTreeMap<String, GivenValue>> for GivenOptions {
+    fn from(values: BTreeMap<String, GivenValue>) -> GivenOptions {
+        let mut given = GivenOptions::default();
+        for (name, value) in values {
+            match value {
+                GivenValue::One(value) => given.set(&name, [value]),
+                GivenValue::Several(values) => given.set(&name, values),
+            }
+        }
+        given
+    }
+}
 
 impl GivenOptions {
     /// Sets an option, by its name on the command line or in Python. Replaces earlier values.

@@ -7,8 +7,8 @@ mod given;
 
 pub use bench::{BenchFormat, BenchOptions, OptionsError, Think};
 pub use connect::{ConnectOptions, DIALECTS, ENCRYPTION, SIGNING};
-pub(crate) use given::word;
 pub use given::{CommandOptions, GivenOptions};
+pub(crate) use given::{GivenValue, word};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};

@@ -2,16 +2,18 @@
 //! of the runs.
 
 use crate::TargetUrl;
-use crate::study::options::{Tables, VariantOptions, plain};
+use crate::options::{GivenOptions, GivenValue};
+use crate::study::options::VariantOptions;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use smbscope_load::bounded::{self, WORKLOAD_TABLE_MAX};
 use smbscope_load::workload::Location;
 use smbscope_report::quoted;
 use smbscope_stats::Measure;
-use std::collections::HashSet;
+use smbscope_stats::filter::did_you_mean;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
-use toml::{Spanned, Table, Value};
+use toml::Spanned;
 
 /// Variants of a study; more are refused.
 pub const VARIANTS_MAX: usize = 1_000;
@@ -90,13 +92,13 @@ struct RawStudy {
     #[serde(default)]
     measures: Vec<Spanned<String>>,
     #[serde(default)]
-    bench: Table,
+    bench: GivenOptions,
     #[serde(default)]
-    launch: Table,
+    launch: GivenOptions,
     #[serde(default)]
-    lab: Table,
+    lab: GivenOptions,
     #[serde(default)]
-    set: Table,
+    set: BTreeMap<String, GivenValue>,
     #[serde(default)]
     quick: RawQuick,
     #[serde(default)]
@@ -108,13 +110,13 @@ struct RawStudy {
 struct RawQuick {
     repetitions: Option<Spanned<u32>>,
     #[serde(default)]
-    bench: Table,
+    bench: GivenOptions,
     #[serde(default)]
-    launch: Table,
+    launch: GivenOptions,
     #[serde(default)]
-    lab: Table,
+    lab: GivenOptions,
     #[serde(default)]
-    set: Table,
+    set: BTreeMap<String, GivenValue>,
 }
 
 #[derive(Deserialize)]
@@ -122,16 +124,16 @@ struct RawQuick {
 struct RawAxis {
     name: Option<String>,
     #[serde(default)]
-    bench: Table,
+    bench: OptionLists,
     #[serde(default)]
-    launch: Table,
+    launch: OptionLists,
     #[serde(default)]
-    lab: Table,
+    lab: OptionLists,
     #[serde(default)]
-    set: Table,
+    set: OptionLists,
     #[serde(default)]
     setting: Vec<Spanned<RawSetting>>,
-    quick: Option<Vec<Spanned<Value>>>,
+    quick: Option<Vec<Spanned<GivenValue>>>,
 }
 
 #[derive(Deserialize)]
@@ -139,22 +141,31 @@ struct RawAxis {
 struct RawSetting {
     name: String,
     #[serde(default)]
-    bench: Table,
+    bench: GivenOptions,
     #[serde(default)]
-    launch: Table,
+    launch: GivenOptions,
     #[serde(default)]
-    lab: Table,
+    lab: GivenOptions,
     #[serde(default)]
-    set: Table,
+    set: BTreeMap<String, GivenValue>,
     #[serde(default)]
     before: Vec<String>,
     #[serde(default)]
     after: Vec<String>,
 }
 
-macro_rules! tables {
+/// Options of an axis by name. A valid axis has one, with a list of values.
+type OptionLists = BTreeMap<String, GivenValue>;
+
+macro_rules! options {
     ($of:expr) => {
-        Tables { bench: $of.bench.clone(), launch: $of.launch.clone(), lab: $of.lab.clone(), set: $of.set.clone() }
+        VariantOptions {
+            bench: $of.bench.clone(),
+            launch: $of.launch.clone(),
+            lab: $of.lab.clone(),
+            set: $of.set.clone(),
+        }
+        .checked()
     };
 }
 
@@ -179,9 +190,8 @@ impl Study {
     /// Parses the text of a study file. `file` is its name in errors.
     pub fn parse(file: &str, text: &str, quick: bool) -> Result<Study, DefinitionError> {
         let place = StudyText { file, text };
-        let raw: RawStudy = toml::from_str(text).map_err(|error| {
-            place.invalid(error.span().map_or(0, |span| span.start), error.message().trim().replace('\n', ", "))
-        })?;
+        let raw: RawStudy = toml::from_str(text)
+            .map_err(|error| place.invalid(error.span().map_or(0, |span| span.start), said(error.message())))?;
         let (common, repetitions) = common_options(&raw, quick, place)?;
         let axes = read_axes(&raw, quick, place)?;
         if let Some(along) =
@@ -226,13 +236,25 @@ impl StudyText<'_> {
     }
 }
 
+/// Formats an error of the TOML parser. Proposes the nearest key for an unknown one.
+fn said(message: &str) -> String {
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match (names.split_first(), message.split_once(", expected")) {
+        (Some((unknown, known)), Some((what, _))) if message.starts_with("unknown field") => {
+            let near = did_you_mean(unknown, known.iter().copied());
+            format!("{what}; {}", near.unwrap_or_else(|| format!("there are: {}", known.join(", "))))
+        }
+        _ => message.trim().replace('\n', ", "),
+    }
+}
+
 /// Returns the options of all variants and the number of repetitions.
 fn common_options(raw: &RawStudy, quick: bool, place: StudyText<'_>) -> Result<(VariantOptions, u32), DefinitionError> {
     let wrong = |what: String| place.invalid(raw.name.span().start, what);
-    let mut common = VariantOptions::parse(&tables!(raw)).map_err(wrong)?;
+    let mut common = options!(raw).map_err(wrong)?;
     let mut repetitions = raw.repetitions.as_ref();
     if quick {
-        let changes = VariantOptions::parse(&tables!(raw.quick)).map_err(wrong)?;
+        let changes = options!(raw.quick).map_err(wrong)?;
         common = common.with(&changes);
         repetitions = raw.quick.repetitions.as_ref().or(repetitions);
     }
@@ -321,17 +343,16 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 impl RawAxis {
     fn read(&self, quick: bool) -> Result<Axis, String> {
-        let tables = tables!(self);
-        let options: Vec<(&str, &String, &Value)> = tables
-            .named()
+        let tables = [("bench", &self.bench), ("launch", &self.launch), ("lab", &self.lab), ("set", &self.set)];
+        let options: Vec<(&str, &String, &GivenValue)> = tables
             .into_iter()
             .flat_map(|(table, options)| options.iter().map(move |(option, values)| (table, option, values)))
             .collect();
         let (name, mut settings) = match (options.as_slice(), self.setting.as_slice()) {
-            ([(table, option, Value::Array(values))], []) if !values.is_empty() => {
-                let setting = |value: &Value| {
-                    let options = VariantOptions::parse(&Tables::one(table, option, value))?;
-                    Ok(Setting { name: plain(value), options, ..Setting::default() })
+            ([(table, option, GivenValue::Several(values))], []) if !values.is_empty() => {
+                let setting = |value: &String| {
+                    let options = VariantOptions::single(table, option, value.clone()).checked()?;
+                    Ok(Setting { name: value.clone(), options, ..Setting::default() })
                 };
                 (Some((*option).clone()), values.iter().map(setting).collect::<Result<Vec<_>, String>>()?)
             }
@@ -349,11 +370,11 @@ impl RawAxis {
             return Err("an axis with settings needs a name".to_owned());
         };
         if let Some(kept) = self.quick.as_ref().filter(|_| quick) {
-            let kept: Vec<String> = kept.iter().map(|value| plain(value.get_ref())).collect();
+            let kept: Vec<&str> = kept.iter().filter_map(|value| value.get_ref().one()).collect();
             if let Some(unknown) = kept.iter().find(|kept| settings.iter().all(|setting| setting.name != **kept)) {
                 return Err(format!("the axis {name} has no setting {unknown:?} for --quick to keep"));
             }
-            settings.retain(|setting| kept.contains(&setting.name));
+            settings.retain(|setting| kept.contains(&setting.name.as_str()));
         }
         let mut names = HashSet::new();
         if let Some(twice) = settings.iter().find(|setting| !names.insert(setting.name.as_str())) {
@@ -365,7 +386,7 @@ impl RawAxis {
 
 impl RawSetting {
     fn read(&self) -> Result<Setting, String> {
-        let options = VariantOptions::parse(&tables!(self))?;
+        let options = options!(self)?;
         Ok(Setting { name: self.name.clone(), options, before: self.before.clone(), after: self.after.clone() })
     }
 }
@@ -385,7 +406,7 @@ const STUDIES: &[&str] = &[
     include_str!("../../../../studies/protection.toml"),
 ];
 
-/// Returns true if the text is that of a shipped study, so its commands are trusted.
+/// Returns true if the text is a shipped study's, so its commands are trusted.
 fn is_bundled(text: &str) -> bool {
     STUDIES.contains(&text)
 }
@@ -399,7 +420,7 @@ pub struct PlannedVariant {
     pub settings: Vec<(String, String)>,
     pub options: VariantOptions,
     pub before: Vec<String>,
-    /// Shell commands after each run, those of the last axis first.
+    /// Shell commands after each run, in reverse order of the axes.
     pub after: Vec<String>,
 }
 

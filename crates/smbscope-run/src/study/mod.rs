@@ -18,8 +18,7 @@ pub use saved::{PAGE, STUDY, SavedStudy, beside};
 
 use crate::BenchError;
 use crate::directory::clear_unfinished;
-use crate::environment::now;
-use crate::environment::run_commands;
+use crate::environment::{now, run_commands};
 use crate::files::Sources;
 use saved::Memory;
 use smbscope_report::bench::{self, BenchRunOutcome};

@@ -1,9 +1,8 @@
 //! Options of `smbscope bench`, `smbscope launch` and `smbscope lab up` as written in a study file.
 
-use crate::options::{GivenOptions, word};
+use crate::options::{GivenOptions, GivenValue, word};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use toml::{Table, Value};
 
 const OWN: [&str; 10] =
     ["output", "format", "title", "quiet", "plain", "full", "color", "width", "set", "find-capacity"];
@@ -15,58 +14,43 @@ const PRIVATE: &str = "lab";
 /// Options of a run by name. Later ones replace earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VariantOptions {
-    bench: GivenOptions,
-    launch: GivenOptions,
+    pub(super) bench: GivenOptions,
+    pub(super) launch: GivenOptions,
     /// Empty unless a private server with options is needed.
-    lab: GivenOptions,
-    set: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tables {
-    pub(super) bench: Table,
-    pub(super) launch: Table,
-    pub(super) lab: Table,
-    pub(super) set: Table,
-}
-
-impl Tables {
-    pub(super) fn one(table: &str, option: &str, value: &Value) -> Tables {
-        let one = Table::from_iter([(option.to_owned(), value.clone())]);
-        let mut tables = Tables::default();
-        match table {
-            "bench" => tables.bench = one,
-            "launch" => tables.launch = one,
-            "lab" => tables.lab = one,
-            _ => tables.set = one,
-        }
-        tables
-    }
-
-    pub(super) fn named(&self) -> [(&'static str, &Table); 4] {
-        [("bench", &self.bench), ("launch", &self.launch), ("lab", &self.lab), ("set", &self.set)]
-    }
+    pub(super) lab: GivenOptions,
+    /// Parameters of the workload.
+    pub(super) set: BTreeMap<String, GivenValue>,
 }
 
 impl VariantOptions {
-    pub(super) fn parse(tables: &Tables) -> Result<VariantOptions, String> {
-        let Tables { bench, launch, lab, set } = tables;
-        if let Some(own) = bench.keys().chain(launch.keys()).find(|key| OWN.contains(&key.as_str())) {
-            return Err(match own.as_str() {
+    /// Returns options with a single one, of the table of this name.
+    pub(super) fn single(table: &str, option: &str, value: String) -> VariantOptions {
+        let mut single = VariantOptions::default();
+        match table {
+            "bench" => single.bench.set(option, [value]),
+            "launch" => single.launch.set(option, [value]),
+            "lab" => single.lab.set(option, [value]),
+            _ => drop(single.set.insert(option.to_owned(), GivenValue::One(value))),
+        }
+        single
+    }
+
+    /// Refuses options that a study sets itself, and options that are written as on the command line.
+    pub(super) fn checked(self) -> Result<VariantOptions, String> {
+        if let Some((own, _)) = self.bench.iter().chain(self.launch.iter()).find(|(name, _)| OWN.contains(name)) {
+            return Err(match own {
                 "set" => "parameters of the workload are in the table [set], not in [bench]".to_owned(),
                 own => format!("a study sets --{own} itself: omit it"),
             });
         }
-        let parameter = |(name, value): (&String, &Value)| match value {
-            Value::Array(_) | Value::Table(_) => Err(format!("the parameter {name} has one value")),
-            value => Ok((name.clone(), plain(value))),
-        };
-        Ok(VariantOptions {
-            bench: named(bench)?,
-            launch: named(launch)?,
-            lab: named(lab)?,
-            set: set.iter().map(parameter).collect::<Result<_, _>>()?,
-        })
+        let given = self.bench.iter().chain(self.launch.iter()).chain(self.lab.iter());
+        if let Some(bare) = given.map(|(name, _)| name).find_map(|name| name.strip_prefix("--")) {
+            return Err(format!("options are written without --: {bare}"));
+        }
+        match self.set.iter().find(|(_, value)| value.one().is_none()) {
+            Some((name, _)) => Err(format!("the parameter {name} has one value")),
+            None => Ok(self),
+        }
     }
 
     /// Merges two sets of options. `others` take precedence.
@@ -110,8 +94,12 @@ impl VariantOptions {
     /// Returns the options of the load, including the parameters of the workload.
     pub fn bench(&self) -> GivenOptions {
         let mut bench = self.bench.clone();
-        bench.set("set", self.set.iter().map(|(name, value)| format!("{name}={value}")));
+        bench.set("set", self.parameters());
         bench
+    }
+
+    fn parameters(&self) -> impl Iterator<Item = String> {
+        self.set.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.one()?)))
     }
 
     /// Returns the options of the launch, one unless the study says otherwise.
@@ -140,7 +128,7 @@ impl VariantOptions {
     pub(super) fn bench_words(&self) -> Vec<String> {
         let target = self.target().map(str::to_owned);
         let options = self.bench.iter().filter(|(name, _)| *name != "target");
-        let set = self.set.iter().map(|(name, value)| format!("--set={name}={value}"));
+        let set = self.parameters().map(|parameter| format!("--set={parameter}"));
         options.flat_map(written).chain(set).chain(target).collect()
     }
 
@@ -156,30 +144,7 @@ impl VariantOptions {
     }
 }
 
-fn named(table: &Table) -> Result<GivenOptions, String> {
-    let mut options = GivenOptions::default();
-    for (name, value) in table {
-        let values = match value {
-            Value::Table(_) => return Err(format!("the option {name} has a value or a list of values")),
-            Value::Array(values) => values.iter().map(plain).collect(),
-            value => vec![plain(value)],
-        };
-        if let Some(bare) = name.strip_prefix("--") {
-            return Err(format!("options are written without --: {bare}"));
-        }
-        options.set(name, values);
-    }
-    Ok(options)
-}
-
 fn written((name, values): (&str, &[OsString])) -> Vec<String> {
     let words = values.iter().filter_map(|value| word(name, value, true));
     words.map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
-pub(super) fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }

@@ -145,7 +145,7 @@ fn targets_stand_for_the_servers_of_the_file() {
 fn what_is_wrong_is_told_with_its_place() {
     for (text, expected) in [
         ("", "two.toml:1:1: missing field `name`"),
-        ("name = 'x'\nrepetition = 3", "two.toml:2:1: unknown field `repetition`"),
+        ("name = 'x'\nrepetition = 3", "two.toml:2:1: unknown field `repetition`; did you mean repetitions?"),
         ("name = 'x'\nrepetitions = 0", "two.toml:2:15: repetitions are 1 to 1000"),
         ("name = 'x'\nmeasures = ['p42(Read)']", "two.toml:2:13: `p42` is none of"),
         ("name = 'x'\n[[axis]]\n", "two.toml:2:1: an axis has either one option"),
