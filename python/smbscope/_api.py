@@ -71,6 +71,8 @@ def analyze(
     *,
     # Options of `smbscope analyze`, written by `make keywords`.
     port: int | Sequence[int] = (),
+    threads: int | None = None,
+    memory: int | None = None,
     filter: str | None = None,  # noqa: A002 - the name of the command line
     episode: int | None = None,
     what_if: Several = (),
@@ -82,8 +84,6 @@ def analyze(
     thresholds: Path | None = None,
     beside: str | None = None,
     title: str | None = None,
-    threads: int | None = None,
-    memory: int | None = None,
     # End of the options.
 ) -> Analysis:
     """Analyse captures: the response time of every SMB command in them. Several captures are one, in time order.
@@ -172,12 +172,12 @@ def compare(
     *sides: Path | Sequence[Path],
     # Options of `smbscope compare`, written by `make keywords`.
     name: Several = (),
-    port: int | Sequence[int] = (),
     by: Several = (),
     fail_if: Several = (),
     strict: bool = False,
     junit: Path | None = None,
     title: str | None = None,
+    port: int | Sequence[int] = (),
     threads: int | None = None,
     memory: int | None = None,
     # End of the options.

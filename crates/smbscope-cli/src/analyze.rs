@@ -1,6 +1,5 @@
 //! `smbscope analyze`: turns arguments into options, and results into a report or a table.
 
-use crate::arguments::{AnalyzeArguments, AnalyzeFormat};
 use crate::fail_if::{self, JunitFile};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
@@ -10,18 +9,18 @@ use smbscope_report::csv::CellStyle;
 use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, classic, csv, html, json, parquet, text};
 use smbscope_run::analysis::{
-    self, AnalysisObserver, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis, ExchangeExport,
-    ExchangeExportResult, PendingAnalysis,
+    self, AnalysisObserver, AnalyzedCaptures, CaptureSetAnalysis, ExchangeExport, ExchangeExportResult, PendingAnalysis,
 };
 use smbscope_run::files::Sources;
+use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
     output::refuse_ending::<AnalyzeFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
-    let inputs = inputs(arguments);
-    let mut watcher = Watcher::new(arguments.common.reading.budget.quiet);
-    let options = analysis::narrowed(&inputs, &options(arguments)?, &mut watcher).map_err(error)?;
+    let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
+    let mut watcher = Watcher::new(arguments.terminal.progress.quiet);
+    let options = analysis::narrowed(&inputs, &arguments.analysis, &mut watcher).map_err(error)?;
     if arguments.writes_table() {
         return write_table(arguments, &inputs, &options, &mut watcher);
     }
@@ -58,9 +57,9 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
 }
 
 /// Returns the input files, which must not be overwritten.
-fn sources(arguments: &AnalyzeArguments, inputs: &[CaptureInput]) -> Sources {
+fn sources(arguments: &AnalyzeOptions, inputs: &[CaptureInput]) -> Sources {
     let mut sources = Sources::of_inputs(inputs);
-    arguments.thresholds.iter().for_each(|file| sources.add(file));
+    arguments.analysis.thresholds.iter().for_each(|file| sources.add(file));
     sources
 }
 
@@ -71,11 +70,13 @@ pub(crate) struct AnalysisOutcome {
 }
 
 /// Returns the report on a capture for further processing.
-pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOutcome> {
-    let (inputs, options) = (inputs(arguments), options(arguments)?);
-    let analysis = CaptureSetAnalysis::run(&inputs, &options, &mut Watcher::new(arguments.common.reading.budget.quiet))
-        .map_err(error)?;
-    done(analysis, &options, arguments.format())
+pub(crate) fn report_on(
+    input: CaptureInput,
+    options: &AnalysisOptions,
+    quiet: bool,
+) -> anyhow::Result<AnalysisOutcome> {
+    let analysis = CaptureSetAnalysis::run(&[input], options, &mut Watcher::new(quiet)).map_err(error)?;
+    done(analysis, options, AnalyzeFormat::Text)
 }
 
 fn done(
@@ -93,36 +94,12 @@ fn notes(found: &AnalyzedCaptures, format: AnalyzeFormat) -> Vec<String> {
     truncations.chain(found.notes()).collect()
 }
 
-pub(crate) fn inputs(arguments: &AnalyzeArguments) -> Vec<CaptureInput> {
-    arguments.files.iter().map(CaptureInput::from_argument).collect()
-}
-
-pub(crate) fn options(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOptions> {
-    Ok(AnalysisOptions {
-        ports: arguments.ports.clone(),
-        memory: arguments.common.reading.budget.memory_bytes(),
-        threads: arguments.common.reading.threads(),
-        filter: arguments.filter.clone(),
-        episode: arguments.episode,
-        what_if: arguments.what_if.clone(),
-        waterfall: false,
-        by: arguments.by.clone(),
-        sort: arguments.sort,
-        interval: arguments.interval,
-        slow: arguments.slow.clone(),
-        findings: !arguments.no_findings,
-        catalogue: analysis::catalogue(arguments.thresholds.as_deref())?,
-        beside: arguments.beside.map(Into::into),
-        title: arguments.title.clone(),
-    })
-}
-
-fn cell_style(arguments: &AnalyzeArguments, output: &Output) -> CellStyle {
+fn cell_style(arguments: &AnalyzeOptions, output: &Output) -> CellStyle {
     CellStyle { raw: arguments.csv_raw, terminal: output.is_terminal() }
 }
 
 fn write_table(
-    arguments: &AnalyzeArguments,
+    arguments: &AnalyzeOptions,
     inputs: &[CaptureInput],
     options: &AnalysisOptions,
     watcher: &mut Watcher,
@@ -184,10 +161,10 @@ pub(crate) fn error(error: analysis::AnalysisError) -> anyhow::Error {
     }
 }
 
-fn text_options(arguments: &AnalyzeArguments, output: &Output) -> ReportTextOptions {
+fn text_options(arguments: &AnalyzeOptions, output: &Output) -> ReportTextOptions {
     ReportTextOptions {
-        width: output.width(arguments.common.layout.width),
-        color: output.takes_color(arguments.common.layout.color),
+        width: output.width(arguments.terminal.width),
+        color: output.takes_color(arguments.terminal.color),
         top: arguments.top as usize,
         full: arguments.full,
     }

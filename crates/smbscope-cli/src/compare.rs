@@ -2,7 +2,6 @@
 
 use crate::BadArguments;
 use crate::analyze::{self, AnalysisOutcome};
-use crate::arguments::{CompareArguments, CompareFormat};
 use crate::fail_if::{self, JunitFile};
 use crate::interrupt::InterruptedError;
 use crate::output::{self, Output};
@@ -14,6 +13,7 @@ use smbscope_report::compare::{self, ComparableDocument, ComparableReport, Compa
 use smbscope_report::{html, study};
 use smbscope_run::RUN;
 use smbscope_run::files::Sources;
+use smbscope_run::options::{CompareFormat, CompareOptions};
 use smbscope_run::study::{SavedStudy, beside};
 use std::collections::HashSet;
 use std::fs::File;
@@ -25,7 +25,7 @@ const SAVED_MAX: u64 = 256 << 20;
 /// Bytes that distinguish a saved report from a capture.
 const HEAD: u64 = 64;
 
-pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &CompareOptions) -> anyhow::Result<()> {
     output::refuse_ending::<CompareFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
     let sides = arguments.sides();
     // Report missing files before anything is read.
@@ -68,8 +68,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Markdown => output.writer().write_all(compare::markdown(&comparison).as_bytes()),
         CompareFormat::Text => {
-            let (width, color) =
-                (output.width(arguments.common.layout.width), output.takes_color(arguments.common.layout.color));
+            let (width, color) = (output.width(arguments.terminal.width), output.takes_color(arguments.terminal.color));
             output.writer().write_all(compare::render(&comparison, width, color).as_bytes())
         }
     };
@@ -80,7 +79,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
 
 /// Compares studies variant by variant; the result is a study.
 fn studies(
-    arguments: &CompareArguments,
+    arguments: &CompareOptions,
     directories: &[&Path],
     names: &[String],
     mut output: Output,
@@ -99,15 +98,14 @@ fn studies(
         CompareFormat::Html => html::write_study(&document, output.writer()),
         CompareFormat::Markdown => output.writer().write_all(study::markdown(&document).as_bytes()),
         CompareFormat::Text => {
-            let (width, color) =
-                (output.width(arguments.common.layout.width), output.takes_color(arguments.common.layout.color));
+            let (width, color) = (output.width(arguments.terminal.width), output.takes_color(arguments.terminal.color));
             output.writer().write_all(study::render(&document, width, color).as_bytes())
         }
     };
     output.settle(result)
 }
 
-fn contents(arguments: &CompareArguments, places: &[PathBuf]) -> anyhow::Result<Vec<(String, ComparableDocument)>> {
+fn contents(arguments: &CompareOptions, places: &[PathBuf]) -> anyhow::Result<Vec<(String, ComparableDocument)>> {
     places.iter().map(|place| Ok((place.display().to_string(), content(arguments, place)?))).collect()
 }
 
@@ -130,7 +128,7 @@ fn repetitions(directory: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
 }
 
 /// Reads a file or directory, and checks that it has the requested slices.
-fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableDocument> {
+fn content(arguments: &CompareOptions, file: &Path) -> anyhow::Result<ComparableDocument> {
     let content = read(arguments, file)?;
     let by: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
     if !by.is_empty() && by != content.by() {
@@ -140,7 +138,7 @@ fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Comparab
     Ok(content)
 }
 
-fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableDocument> {
+fn read(arguments: &CompareOptions, file: &Path) -> anyhow::Result<ComparableDocument> {
     let name = file.display().to_string();
     if file.is_dir() {
         let run = file.join(RUN);
@@ -157,7 +155,11 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableD
         let report = ComparableReport::parse(&text).with_context(|| format!("{name}: no report"))?;
         return Ok(ComparableDocument::Report(Box::new(report)));
     }
-    let AnalysisOutcome { report, notes, interrupted } = analyze::report_on(&arguments.analysis_of(file))?;
+    let AnalysisOutcome { report, notes, interrupted } = analyze::report_on(
+        CaptureInput::from_argument(file),
+        &arguments.analysis(),
+        arguments.terminal.progress.quiet,
+    )?;
     if interrupted {
         return Err(InterruptedError::with(format!("interrupted while reading {name}; nothing was compared")).into());
     }

@@ -3,12 +3,10 @@
 //! through Ray.
 
 use crate::{
-    Arguments, BadArguments, CommandEnded, InterruptedError, LimitExceeded, analyze, exit, logging, one_line, run, say,
+    Arguments, BadArguments, CommandEnded, InterruptedError, LimitExceeded, exit, logging, one_line, run, say,
 };
 use smbscope_load::engine::{Host, OnLostHost};
 use smbscope_run::Cluster;
-use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
-use smbscope_run::options::GivenOptions;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -35,17 +33,6 @@ pub fn main(
         return 2;
     }
     run(&arguments).map_or_else(|error| status(&error), |()| 0)
-}
-
-/// Converts options of `analyze` and files into options of an analysis and inputs. The error is one line.
-pub fn analysis(
-    mut options: GivenOptions,
-    files: Vec<OsString>,
-) -> Result<(Vec<CaptureInput>, AnalysisOptions), String> {
-    options.set("files", files);
-    let arguments = options.parse()?;
-    let options = analyze::options(&arguments).map_err(|error| one_line(&error))?;
-    Ok((analyze::inputs(&arguments), options))
 }
 
 /// Prints an error, unless that was done before, and returns the exit status.

@@ -24,18 +24,12 @@ mod slim;
 mod study;
 mod terminal;
 
-pub use arguments::{
-    AnalyzeArguments, AnalyzeFormat, Arguments, CompareArguments, CompareFormat, CompletionsArguments, ManArguments,
-    Verb,
-};
+pub use arguments::{Arguments, CompletionsArguments, ManArguments, Verb};
 pub use arguments::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
 pub use arguments::{
-    DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
-    StatusArguments, UpArguments,
+    DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, StateArguments, StatusArguments, UpArguments,
 };
-pub use arguments::{KeptOfNames, LaunchArguments, LaunchTarget, RecordArguments, SlimArguments};
-pub use arguments::{StudyArguments, StudyFormat};
-pub use entry::{HostSource, analysis, main};
+pub use entry::{HostSource, main};
 pub use fail_if::LimitExceeded;
 pub use interrupt::InterruptedError;
 pub use lab::CommandEnded;

@@ -1,7 +1,6 @@
 //! `smbscope record`: converts a capture to a workload that `bench` replays.
 
 use crate::analyze::{self, Watcher};
-use crate::arguments::RecordArguments;
 use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
 use crate::terminal::{self, ReadProgressBar};
@@ -14,22 +13,24 @@ use smbscope_model::Exchange;
 use smbscope_report::counted;
 use smbscope_run::analysis::{self, AnalysisOptions, WITHOUT_THREADS};
 use smbscope_run::files::Sources;
+use smbscope_run::options::{ReadingOptions, RecordOptions};
 use smbscope_run::record::{RecordingOptions, WorkloadRecorder};
 use smbscope_stats::filter::Filter;
 use std::sync::atomic::Ordering;
 
-pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &RecordOptions) -> anyhow::Result<()> {
     if let Some(path) = &arguments.output {
         output::refuse_other_ending(path, "a workload", &["toml"])?;
     }
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
-    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.reading.budget.memory_bytes())?;
+    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.reading.memory.bytes())?;
     let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let options =
-        AnalyzerOptions { limits: arguments.reading.budget.limits(), details: true, ..AnalyzerOptions::default() };
+    let ReadingOptions { ports, memory, .. } = &arguments.reading;
+    let (ports, limits) = (ports.clone(), memory.budget());
+    let options = AnalyzerOptions { ports, limits, details: true, ..AnalyzerOptions::default() };
     let filter = match arguments.episode {
         Some(number) => Some(of_episode(arguments, &inputs, number)?),
         None => arguments.filter.clone(),
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
         }
     };
     let threading = if arguments.reading.threads() == 1 { Threading::Inline } else { Threading::Workers };
-    let mut progress = ReadProgressBar::new(arguments.reading.budget.quiet);
+    let mut progress = ReadProgressBar::new(arguments.progress.quiet);
     let sinks = std::slice::from_mut(&mut sink);
     let found = pipeline::run(&mut set, &options, Sharding::None, threading, sinks, |set| {
         progress.show(|| set.progress());
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     let result = output.writer().write_all(recording.to_toml().as_bytes());
     output.settle(result)?;
     let recorded = &recording.recorded;
-    if !arguments.reading.budget.quiet {
+    if !arguments.progress.quiet {
         if found.without_threads {
             terminal::say(WITHOUT_THREADS);
         }
@@ -75,21 +76,20 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
 }
 
 /// Returns the filter for an episode, numbered as `analyze` lists them for the same captures.
-fn of_episode(arguments: &RecordArguments, inputs: &[CaptureInput], number: u32) -> anyhow::Result<Filter> {
-    let reading = &arguments.reading;
-    let (filter, memory, threads) = (arguments.filter.clone(), reading.budget.memory_bytes(), reading.threads());
-    let options = AnalysisOptions { filter, memory, threads, ..AnalysisOptions::default() };
-    let found = analysis::of_episode(inputs, &options, number, &mut Watcher::new(reading.budget.quiet));
+fn of_episode(arguments: &RecordOptions, inputs: &[CaptureInput], number: u32) -> anyhow::Result<Filter> {
+    let (filter, reading) = (arguments.filter.clone(), arguments.reading.clone());
+    let options = AnalysisOptions { filter, reading, ..AnalysisOptions::default() };
+    let found = analysis::of_episode(inputs, &options, number, &mut Watcher::new(arguments.progress.quiet));
     found.map(|(filter, _)| filter).map_err(analyze::error)
 }
 
-fn name(arguments: &RecordArguments) -> String {
+fn name(arguments: &RecordOptions) -> String {
     let stem = || arguments.output.as_deref().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
     arguments.name.clone().unwrap_or_else(|| stem().map_or_else(|| "recorded".to_owned(), |stem| stem.into_owned()))
 }
 
 /// Returns the source of the recording. Anonymised recordings do not contain the capture's name.
-fn from(arguments: &RecordArguments, names: &[String]) -> String {
+fn from(arguments: &RecordOptions, names: &[String]) -> String {
     match (arguments.anonymize, names) {
         (true, _) => "a capture, with other names".to_owned(),
         (false, [only]) => only.clone(),
@@ -97,7 +97,7 @@ fn from(arguments: &RecordArguments, names: &[String]) -> String {
     }
 }
 
-fn key(arguments: &RecordArguments) -> anyhow::Result<Option<PseudonymKey>> {
+fn key(arguments: &RecordOptions) -> anyhow::Result<Option<PseudonymKey>> {
     arguments.anonymize.then(random_key).transpose()
 }
 

@@ -1,6 +1,5 @@
 //! `smbscope slim`: reduces captures to the data that the analysis needs.
 
-use crate::arguments::{KeptOfNames, SlimArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
 use crate::record::random_key;
@@ -12,6 +11,7 @@ use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_load::bounded;
 use smbscope_report::counted;
 use smbscope_run::files::Sources;
+use smbscope_run::options::{KeptOfNames, SlimCopyOptions};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
@@ -21,11 +21,11 @@ use std::sync::atomic::Ordering;
 const KEY_LEAST: usize = 16;
 const KEY_MOST: u64 = 1 << 20;
 
-pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &SlimCopyOptions) -> anyhow::Result<()> {
     output::refuse_other_ending(&arguments.output, "a capture", &["pcapng", "pcap", "zst"])?;
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
-    let options = SlimOptions { limits: arguments.budget.limits(), anonymize: anonymize(arguments)? };
-    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.budget.memory_bytes())?;
+    let options = SlimOptions { limits: arguments.memory.budget(), anonymize: anonymize(arguments)? };
+    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.memory.bytes())?;
     let mut sources = Sources::of_inputs(&inputs);
     arguments.key_file.iter().for_each(|file| sources.add(file));
     let mut output = Output::open(Some(&arguments.output), &sources)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let mut progress = ReadProgressBar::new(arguments.budget.quiet);
+    let mut progress = ReadProgressBar::new(arguments.progress.quiet);
     let compress = arguments.output.extension() == Some(OsStr::new("zst"));
     let written = write(&mut set, &options, output.writer(), compress, &mut |set| {
         progress.show(|| set.progress());
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
         }
         Err(error) => return output.settle(Err(error)),
     };
-    if !arguments.budget.quiet {
+    if !arguments.progress.quiet {
         let damage = set.captures().iter().filter_map(|info| info.truncated.as_deref());
         damage.for_each(|damage| terminal::say(&format!("warning: {damage}")));
         say(&summary, &arguments.output);
@@ -74,7 +74,7 @@ fn write(
     Ok(summary)
 }
 
-fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
+fn anonymize(arguments: &SlimCopyOptions) -> anyhow::Result<Option<Anonymize>> {
     if !arguments.anonymize {
         return Ok(None);
     }

@@ -1,6 +1,5 @@
 //! `smbscope study`: executes the runs of a study and prints the results.
 
-use crate::arguments::{LaunchArguments, StudyArguments, StudyFormat, UpArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
 use crate::{BadArguments, bench, entry, launch, terminal};
@@ -11,8 +10,8 @@ use smbscope_load::engine::OnLostHost;
 use smbscope_model::Nanos;
 use smbscope_report::bench::BenchDocument;
 use smbscope_report::{listed, quoted, span};
-use smbscope_run::launch::{LaunchOptions, ProgramFilesLocation, Series};
-use smbscope_run::options::{BenchOptions, ClusterOptions};
+use smbscope_run::launch::{ProgramFilesLocation, Series, SeriesOptions};
+use smbscope_run::options::{BenchOptions, ClusterOptions, LabServerOptions, LaunchOptions, StudyFormat, StudyOptions};
 use smbscope_run::study::{self, Conductor, PlannedVariant, Study, StudyProgress};
 use smbscope_run::{Bench, Connect, RunOptions, ServerUnderTest, TargetUrl};
 use std::collections::HashMap;
@@ -23,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const ANSWER_BYTES: u64 = 16;
 
-pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &StudyOptions) -> anyhow::Result<()> {
     output::refuse_file_name(arguments.output.as_deref())?;
     let mut study = Study::load(&arguments.file, arguments.quick)?;
     if let Some(repetitions) = arguments.repetitions {
@@ -53,13 +52,13 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&stop);
     let cluster = &arguments.cluster;
-    let mut runs = Runs { stop, quiet: arguments.quiet, cluster, passwords: Arc::default() };
+    let mut runs = Runs { stop, quiet: arguments.terminal.progress.quiet, cluster, passwords: Arc::default() };
     let document = study::run(&study, directory, &mut runs)?;
     let printed = match arguments.format {
         StudyFormat::Json => smbscope_report::study::write(&document, output.writer()),
         StudyFormat::Markdown => output.writer().write_all(smbscope_report::study::markdown(&document).as_bytes()),
         StudyFormat::Text => {
-            let (width, color) = (output.width(arguments.width), output.takes_color(arguments.color));
+            let (width, color) = (output.width(arguments.terminal.width), output.takes_color(arguments.terminal.color));
             output.writer().write_all(smbscope_report::study::render(&document, width, color).as_bytes())
         }
     };
@@ -93,7 +92,7 @@ fn commands_of(variant: &PlannedVariant, work: &VariantRunOptions) -> Vec<[Strin
         VariantRunOptions::Load(options) => (None, Some(&options.server)),
         VariantRunOptions::Launch(options) => (Some(options), None),
     };
-    let share = launch.and_then(|launch| match &launch.files {
+    let share = launch.and_then(|series| match &series.files {
         ProgramFilesLocation::Share(share) => Some(&share.server),
         _ => None,
     });
@@ -101,8 +100,9 @@ fn commands_of(variant: &PlannedVariant, work: &VariantRunOptions) -> Vec<[Strin
         Some(ServerUnderTest::Private(private)) => private.settings.extra.as_slice(),
         _ => &[],
     };
-    let program = launch.map(|launch| launch.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
-    let launched = launch.into_iter().flat_map(|launch| &launch.before);
+    let program =
+        launch.map(|series| series.launch.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+    let launched = launch.into_iter().flat_map(|series| &series.launch.before);
     let when = |when: &str, what: &String| [when.to_owned(), crate::terminal::one_line(what)];
     let before = variant.before.iter().chain(launched).map(|command| when("before", command));
     let settings = settings.iter().map(|setting| when("Samba setting", setting));
@@ -142,27 +142,25 @@ fn be_allowed(file: &Path, commands: &[[String; 2]]) -> anyhow::Result<()> {
 
 enum VariantRunOptions {
     Load(Box<RunOptions>),
-    Launch(Box<LaunchOptions>),
+    Launch(Box<SeriesOptions>),
 }
 
 /// Builds the options of a run from the variant's.
 fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterOptions) -> anyhow::Result<VariantRunOptions> {
     if variant.options.is_launch() {
-        let arguments = variant.options.launch().parse().map_err(anyhow::Error::msg)?;
+        let options = variant.options.launch().parse().map_err(anyhow::Error::msg)?;
         if cluster.address.is_some() {
             bail!("launches run on this machine only: omit --cluster");
         }
-        return launching(variant, arguments, directory).map(|options| VariantRunOptions::Launch(Box::new(options)));
+        return launching(variant, options, directory).map(|options| VariantRunOptions::Launch(Box::new(options)));
     }
     let options = variant.options.bench().parse().map_err(anyhow::Error::msg)?;
     load(variant, options, directory, cluster).map(|options| VariantRunOptions::Load(Box::new(options)))
 }
 
-fn launching(variant: &PlannedVariant, arguments: LaunchArguments, directory: &Path) -> anyhow::Result<LaunchOptions> {
-    let arguments = LaunchArguments { output: Some(directory.to_owned()), quiet: true, ..arguments };
-    let mut options = launch::options(&arguments)?;
-    options.title = Some(variant.name.clone());
-    options.invocation = Some(variant.command());
+fn launching(variant: &PlannedVariant, options: LaunchOptions, directory: &Path) -> anyhow::Result<SeriesOptions> {
+    let options = LaunchOptions { output: Some(directory.to_owned()), title: Some(variant.name.clone()), ..options };
+    let mut options = launch::series_options(options, variant.command())?;
     if let ProgramFilesLocation::Share(share) = &mut options.files {
         fit(variant, &mut share.server)?;
     }
@@ -176,8 +174,7 @@ fn load(
     ClusterOptions { address, slots }: &ClusterOptions,
 ) -> anyhow::Result<RunOptions> {
     let over_hosts = options.capture || !options.by.is_empty();
-    let options =
-        BenchOptions { output: Some(directory.to_owned()), title: Some(variant.name.clone()), quiet: true, ..options };
+    let options = BenchOptions { output: Some(directory.to_owned()), title: Some(variant.name.clone()), ..options };
     let mut options = bench::run_options(options, Some(variant.command()))?;
     if let Some(address) = address {
         if over_hosts {
@@ -207,8 +204,8 @@ fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result
 }
 
 fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
-    let arguments: UpArguments = variant.options.lab().parse().map_err(anyhow::Error::msg)?;
-    Ok(arguments.server.settings())
+    let options: LabServerOptions = variant.options.lab().parse().map_err(anyhow::Error::msg)?;
+    Ok(options.settings())
 }
 
 /// Rejects a run that lost a load host.

@@ -10,7 +10,7 @@ use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, html, json, text};
 use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput};
 use smbscope_run::files::Sources;
-use smbscope_run::options::GivenOptions;
+use smbscope_run::options::{AnalyzeOptions, CommandOptions, GivenOptions};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -29,20 +29,33 @@ pub(crate) struct PyAnalysis {
 pub(crate) type OptionDict = BTreeMap<String, Vec<OsString>>;
 
 /// Parses options of `smbscope analyze`.
-pub(crate) fn parsed(
+pub(crate) fn parsed<O: CommandOptions + Send>(
+    py: Python<'_>,
+    options: &OptionDict,
+    files: Vec<OsString>,
+) -> PyResult<O> {
+    let mut given = GivenOptions::default();
+    options.iter().for_each(|(name, values)| given.set(name, values));
+    if !files.is_empty() {
+        given.set("files", files);
+    }
+    py.detach(|| given.parse()).map_err(ArgumentError::new_err)
+}
+
+/// Parses options of `smbscope analyze` with captures.
+pub(crate) fn parsed_with_files(
     py: Python<'_>,
     options: &OptionDict,
     files: Vec<OsString>,
 ) -> PyResult<(Vec<CaptureInput>, AnalysisOptions)> {
-    let mut given = GivenOptions::default();
-    options.iter().for_each(|(name, values)| given.set(name, values));
-    py.detach(|| smbscope_cli::analysis(given, files)).map_err(ArgumentError::new_err)
+    let AnalyzeOptions { files, analysis, .. } = parsed(py, options, files)?;
+    Ok((files.iter().map(CaptureInput::from_argument).collect(), analysis))
 }
 
 /// Analyses captures with the options of `smbscope analyze`.
 #[pyfunction]
 pub(crate) fn analyze(py: Python<'_>, options: OptionDict, files: Vec<OsString>) -> PyResult<Py<PyAnalysis>> {
-    let (inputs, options) = parsed(py, &options, files)?;
+    let (inputs, options) = parsed_with_files(py, &options, files)?;
     let done = interruptible(py, |stopper| run(&inputs, options, stopper))?;
     PyAnalysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }
@@ -167,7 +180,7 @@ tables! {
     answer
     /// Causes of noticeable waits, worst first.
     causes
-    /// Limits of what the captures show, in one row.
+    /// Limits of the captures, in one row.
     quality
     /// The slowest exchanges.
     slowest

@@ -1,7 +1,7 @@
 //! The tasks of `smbscope.cluster`: parts of an analysis, and the load generators of a distributed benchmark. Python
 //! transports their messages, which are bytes.
 
-use crate::analysis::{OptionDict, PyAnalysis, RenderedAnalysis, parsed};
+use crate::analysis::{OptionDict, PyAnalysis, RenderedAnalysis, parsed, parsed_with_files};
 use crate::errors::{ArgumentError, SmbscopeError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,11 +15,6 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Parses options without inputs. The command line requires one, so this adds standard input.
-fn without_files(py: Python<'_>, options: &OptionDict) -> PyResult<AnalysisOptions> {
-    Ok(parsed(py, options, vec!["-".into()])?.1)
-}
-
 /// Divides a file by host pairs into pieces, given the options of `smbscope analyze`.
 #[pyfunction]
 pub(crate) fn divide<'py>(
@@ -30,7 +25,7 @@ pub(crate) fn divide<'py>(
     pieces: Vec<PathBuf>,
     times: PathBuf,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (inputs, options) = parsed(py, &options, vec![file])?;
+    let (inputs, options) = parsed_with_files(py, &options, vec![file])?;
     let [input] = &inputs[..] else { return Err(ArgumentError::new_err("one file is divided at a time")) };
     let bytes = py.detach(|| Ok(parts::to_bytes(&parts::divide(input, name, &options, &pieces, &times)?)));
     Ok(PyBytes::new(py, &bytes.map_err(|error| of_analysis(&error))?))
@@ -55,7 +50,7 @@ pub(crate) fn follow<'py>(
     first_id: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let plan: AnalysisPlan = parts::received(plan, || "the plan".to_owned()).map_err(|error| of_analysis(&error))?;
-    let options = without_files(py, &options)?;
+    let options: AnalysisOptions = parsed(py, &options, Vec::new())?;
     let files: Vec<Pieces> = files.into_iter().map(|(times, pieces)| Pieces { times, pieces }).collect();
     let bytes = py.detach(|| followed(&plan, &files, &options, exchanges.as_deref(), first_id));
     Ok(PyBytes::new(py, &bytes.map_err(|error| of_analysis(&error))?))
@@ -92,7 +87,7 @@ pub(crate) fn merge(
     pieces: (Vec<u8>, Vec<Vec<u8>>, Vec<Vec<u8>>),
     unread: Vec<String>,
 ) -> PyResult<Py<PyAnalysis>> {
-    let (inputs, options) = parsed(py, &options, files)?;
+    let (inputs, options) = parsed_with_files(py, &options, files)?;
     let (plan, divided, parts) = pieces;
     let arrived = SerializedParts { plan: &plan, files: &divided, parts: &parts };
     let done = py.detach(|| {

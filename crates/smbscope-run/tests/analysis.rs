@@ -22,7 +22,11 @@ fn analyzed(options: &AnalysisOptions) -> Result<String, AnalysisError> {
 #[test]
 fn the_report_does_not_depend_on_the_number_of_threads() {
     let filter = "group == Read".parse().expect("a filter");
-    let options = |threads| AnalysisOptions { threads, filter: Some(Clone::clone(&filter)), ..Default::default() };
+    let options = |threads| {
+        let mut options = AnalysisOptions { filter: Some(Clone::clone(&filter)), ..Default::default() };
+        options.reading.threads = Some(threads);
+        options
+    };
     let alone = analyzed(&options(1)).expect("a bundled capture");
     assert!(alone.contains("\"filter\": \"group == Read\""), "{alone}");
     assert_eq!(analyzed(&options(3)).expect("a bundled capture"), alone);

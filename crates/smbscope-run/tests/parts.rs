@@ -185,7 +185,9 @@ fn damaged_files_that_are_not_in_order() {
 fn exchanges_that_a_filter_chooses() {
     let captured = generated(&site(Damage::default()), 8, rotated);
     let filter = Some("group == Read and time >= 0.5s and capture ~ *pcap".parse().expect("a filter"));
-    captured.assert_parts_are_the_whole(&AnalysisOptions { filter, threads: 1, ..AnalysisOptions::default() });
+    let mut options = AnalysisOptions { filter, ..AnalysisOptions::default() };
+    options.reading.threads = Some(1);
+    captured.assert_parts_are_the_whole(&options);
 }
 
 #[test]

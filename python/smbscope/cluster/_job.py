@@ -60,6 +60,7 @@ def analyze(
     progress: Callable[[Progress], None] | None = None,
     # Options of `smbscope analyze`, written by `make keywords`.
     port: int | Sequence[int] = (),
+    memory: int | None = None,
     filter: str | None = None,  # noqa: A002 - the name of the command line
     interval: str | None = None,
     slow: str | None = None,
@@ -67,7 +68,6 @@ def analyze(
     thresholds: Path | None = None,
     beside: str | None = None,
     title: str | None = None,
-    memory: int | None = None,
     # End of the options.
 ) -> Analysis:
     """Analyse captures on a Ray cluster; the report is that of one process, whatever they are divided into.

@@ -44,8 +44,8 @@ fn measure(arguments: &BenchOptions, command: Option<String>) -> anyhow::Result<
     let BenchOutcome { document, kept } = bench.run(&mut display, &interrupted).map_err(or_interrupted)?;
     drop(display);
     let text = bench::RampTextOptions {
-        width: output.width(arguments.width),
-        color: output.takes_color(arguments.color),
+        width: output.width(arguments.terminal.width),
+        color: output.takes_color(arguments.terminal.color),
         detail: if arguments.full { bench::RampDetailLevel::One } else { bench::RampDetailLevel::Brief },
     };
     let printed = print(&document, arguments.format, &text, &mut output);
@@ -106,7 +106,7 @@ fn workloads(name: Option<&str>) -> anyhow::Result<()> {
 }
 
 fn choice(arguments: &BenchOptions) -> Choice {
-    match (arguments.quiet, arguments.plain) {
+    match (arguments.terminal.progress.quiet, arguments.plain) {
         (true, _) => Choice::Quiet,
         (_, true) => Choice::Plain,
         _ => Choice::Auto,

@@ -62,7 +62,7 @@ impl AnalyzedCaptures {
         let seen = match self.analysis.quality {
             Quality { packets: 0, .. } => "no packets in the capture".to_owned(),
             Quality { tcp_packets: 0, .. } => self.without_tcp(),
-            _ => self.without_smb(&options.ports),
+            _ => self.without_smb(&options.reading.ports),
         };
         Err(AnalysisError::NoSmb(format!("{names}: {seen}")))
     }
@@ -185,7 +185,7 @@ pub enum AnalysisError {
 impl CaptureSetAnalysis {
     /// `options` must be the ones that the analysis used.
     pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, AnalysisError> {
-        let CaptureSetAnalysis { found, recorded } = self;
+        let CaptureSetAnalysis { found, recorded, catalogue } = self;
         let mut aggregate = recorded.aggregator.finish();
         if let Some(least) = CaptureInfo::least_time(&found.captures) {
             aggregate.forget_below(least);
@@ -213,9 +213,8 @@ impl CaptureSetAnalysis {
             explanation: Explanation { what_if, waterfall, ..Explanation::default() },
         };
         // Freeing large tables takes as long as the diagnosis, so both run in parallel.
-        let explain = || {
-            collector.as_ref().map(|collector| (report.diagnosed(collector, &options.catalogue), collector.episodes()))
-        };
+        let explain =
+            || collector.as_ref().map(|collector| (report.diagnosed(collector, &catalogue), collector.episodes()));
         let ((), explained) = beside(|| drop(aggregator), explain);
         if let Some((answer, episodes)) = explained {
             report.explanation.answer = answer;

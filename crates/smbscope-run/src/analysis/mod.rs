@@ -19,6 +19,7 @@ pub mod parts;
 mod recorder;
 mod table;
 
+pub use crate::options::AnalysisOptions;
 pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
 pub use recorder::AggregatedExchanges;
 pub use smbscope_capture::reader::CaptureInput;
@@ -29,62 +30,15 @@ use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_diagnose::Catalogue;
-use smbscope_diagnose::whatif::{COMMANDS_MAX, Scenario};
+use smbscope_diagnose::whatif::COMMANDS_MAX;
 use smbscope_load::bounded;
-use smbscope_model::{MemoryBudget, Nanos, Role, prose, units};
-use smbscope_report::{Slow, counted};
+use smbscope_model::{prose, units};
+use smbscope_report::counted;
+use smbscope_stats::each_beside;
 use smbscope_stats::filter::Filter;
-use smbscope_stats::{Dimension, SliceSortKey, each_beside};
-use std::path::Path;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{io, thread};
-
-#[derive(Debug, Clone)]
-pub struct AnalysisOptions {
-    pub ports: Vec<u16>,
-    /// Memory budget in bytes for connection state, and the same again for decompressor windows.
-    pub memory: usize,
-    /// Number of threads that follow connections. With 1, a single thread does everything.
-    pub threads: usize,
-    pub filter: Option<Filter>,
-    /// Analyses only the episode with this number, from 1. [`narrowed`] converts it into a filter.
-    pub episode: Option<u32>,
-    pub what_if: Vec<Scenario>,
-    /// Keeps the first commands that pass the filter, for the waterfall of an episode.
-    pub waterfall: bool,
-    pub by: Vec<Dimension>,
-    pub sort: SliceSortKey,
-    pub interval: Option<Nanos>,
-    pub slow: Slow,
-    pub findings: bool,
-    pub catalogue: Catalogue,
-    /// Copy to use if packets were captured on both sides of a router. By default the first one counts.
-    pub beside: Option<Role>,
-    pub title: Option<String>,
-}
-
-impl Default for AnalysisOptions {
-    fn default() -> AnalysisOptions {
-        AnalysisOptions {
-            ports: Vec::new(),
-            memory: MemoryBudget::DEFAULT_MEMORY,
-            threads: thread::available_parallelism().map_or(1, usize::from),
-            filter: None,
-            episode: None,
-            what_if: Vec::new(),
-            waterfall: false,
-            by: Vec::new(),
-            sort: SliceSortKey::default(),
-            interval: None,
-            slow: Slow::default(),
-            findings: true,
-            catalogue: Catalogue::default(),
-            beside: None,
-            title: None,
-        }
-    }
-}
 
 pub trait AnalysisObserver {
     /// Called when reading starts, possibly again. Setting the flag stops it, even while it waits for a pipe.
@@ -100,6 +54,7 @@ impl AnalysisObserver for () {}
 pub struct PendingAnalysis<'o> {
     inputs: &'o [CaptureInput],
     options: &'o AnalysisOptions,
+    catalogue: Catalogue,
     pass: AnalysisPass,
     set: CaptureSet,
 }
@@ -108,6 +63,7 @@ pub struct PendingAnalysis<'o> {
 pub struct CaptureSetAnalysis {
     pub found: AnalyzedCaptures,
     pub recorded: AggregatedExchanges,
+    catalogue: Catalogue,
 }
 
 impl CaptureSetAnalysis {
@@ -126,14 +82,14 @@ impl<'o> PendingAnalysis<'o> {
         inputs: &'o [CaptureInput],
         options: &'o AnalysisOptions,
     ) -> Result<PendingAnalysis<'o>, AnalysisError> {
-        let pass = AnalysisPass::first(inputs, options);
-        Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, pass })
+        let (catalogue, pass) = (catalogue(options)?, AnalysisPass::first(inputs, options));
+        Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, catalogue, pass })
     }
 
     /// Analyses the captures. Starts over if an assumption about them proves wrong.
     pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
-        let PendingAnalysis { inputs, options, mut pass, mut set } = self;
-        let analysis = loop {
+        let PendingAnalysis { inputs, options, catalogue, mut pass, mut set } = self;
+        let (found, recorded) = loop {
             match recorded(options, pass.sharding(), &mut set, observer) {
                 Ok(analysis) => break analysis,
                 Err(failure) => {
@@ -145,8 +101,8 @@ impl<'o> PendingAnalysis<'o> {
             set = pass.open(inputs)?;
         };
         set.refuse_cut_short()?;
-        analysis.found.refuse_without_smb(options)?;
-        Ok(analysis)
+        found.refuse_without_smb(options)?;
+        Ok(CaptureSetAnalysis { found, recorded, catalogue })
     }
 }
 
@@ -155,15 +111,14 @@ fn recorded(
     sharding: Sharding,
     set: &mut CaptureSet,
     observer: &mut dyn AnalysisObserver,
-) -> Result<CaptureSetAnalysis, RerunReason> {
-    let workers = if sharding == Sharding::None { 1 } else { options.threads.max(1) };
+) -> Result<(AnalyzedCaptures, AggregatedExchanges), RerunReason> {
+    let workers = if sharding == Sharding::None { 1 } else { options.reading.threads().max(1) };
     let (names, start) = (names(set), set.first_packet());
     let mut recorders: Vec<AnalysisRecorder> =
         (0..workers).map(|_| AnalysisRecorder::new(options, &names, Arc::clone(&start))).collect();
-    let threading = if options.threads <= 1 { Threading::Inline } else { Threading::Workers };
+    let threading = if options.reading.threads() <= 1 { Threading::Inline } else { Threading::Workers };
     let found = follow(options, set, sharding, threading, &mut recorders, observer)?;
-    let recorded = merged(recorders.into_iter().map(AnalysisRecorder::finish).collect());
-    Ok(CaptureSetAnalysis { found, recorded })
+    Ok((found, merged(recorders.into_iter().map(AnalysisRecorder::finish).collect())))
 }
 
 fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
@@ -196,8 +151,8 @@ fn names(set: &CaptureSet) -> Vec<String> {
 
 fn how(options: &AnalysisOptions) -> AnalyzerOptions {
     AnalyzerOptions {
-        ports: options.ports.clone(),
-        limits: MemoryBudget::for_memory(options.memory),
+        ports: options.reading.ports.clone(),
+        limits: options.reading.memory.budget(),
         beside: options.beside,
         details: false,
     }
@@ -231,8 +186,9 @@ pub fn of_episode(
         let pipe = "--episode reads its captures twice, which a pipe does not allow: give files";
         return Err(AnalysisError::Episode(pipe.to_owned()));
     }
-    let first = AnalysisOptions { by: Vec::new(), episode: None, what_if: Vec::new(), ..options.clone() };
-    let report = PendingAnalysis::open(inputs, &first)?.run(observer)?.into_report(&first)?;
+    let options =
+        AnalysisOptions { by: Vec::new(), episode: None, what_if: Vec::new(), thresholds: None, ..options.clone() };
+    let report = PendingAnalysis::open(inputs, &options)?.run(observer)?.into_report(&options)?;
     let episodes = &report.explanation.episodes;
     let Some(episode) = (number as usize).checked_sub(1).and_then(|index| episodes.get(index)) else {
         return Err(AnalysisError::Episode(match episodes.len() {
@@ -261,7 +217,7 @@ pub(super) struct AnalysisPass {
 
 impl AnalysisPass {
     pub(super) fn first(inputs: &[CaptureInput], options: &AnalysisOptions) -> AnalysisPass {
-        let memory = options.memory;
+        let memory = options.reading.memory.bytes();
         match inputs.iter().all(CaptureInput::can_be_read_again) {
             true => AnalysisPass { in_order: true, sharding: Sharding::Connections, memory },
             false => AnalysisPass { in_order: false, sharding: Sharding::None, memory },
@@ -292,10 +248,11 @@ impl AnalysisPass {
 /// Bytes of a thresholds file; more are refused.
 const THRESHOLDS_MAX: u64 = 1 << 20;
 
-pub fn catalogue(thresholds: Option<&Path>) -> Result<Catalogue, AnalysisError> {
-    let Some(path) = thresholds else { return Ok(Catalogue::default()) };
-    let unreadable = |error| AnalysisError::ThresholdsFile { path: path.to_owned(), error };
+/// Returns the causes with the thresholds of the options' file.
+fn catalogue(options: &AnalysisOptions) -> Result<Catalogue, AnalysisError> {
+    let Some(path) = &options.thresholds else { return Ok(Catalogue::default()) };
+    let unreadable = |error| AnalysisError::ThresholdsFile { path: path.clone(), error };
     let text = bounded::read(path, THRESHOLDS_MAX).map_err(unreadable)?;
     let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;
-    Catalogue::with_thresholds(&text).map_err(|error| AnalysisError::Thresholds { path: path.to_owned(), error })
+    Catalogue::with_thresholds(&text).map_err(|error| AnalysisError::Thresholds { path: path.clone(), error })
 }

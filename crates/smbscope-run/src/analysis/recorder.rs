@@ -106,7 +106,7 @@ impl<'f> AnalysisRecorder<'f> {
             recorded: AggregatedExchanges {
                 filtered: None,
                 aggregator: aggregator.sliced(&options.by, options.sort),
-                collector: options.findings.then(Collector::default),
+                collector: (!options.no_findings).then(Collector::default),
                 waterfall: options.waterfall.then(Waterfall::default),
             },
         }

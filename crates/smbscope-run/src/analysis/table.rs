@@ -31,9 +31,9 @@ pub struct ExchangeExportResult {
 impl<'o> ExchangeExport<'o> {
     /// Opens the inputs. Expects [`narrowed`](super::narrowed) options.
     pub fn open(inputs: &[CaptureInput], options: &'o AnalysisOptions) -> Result<ExchangeExport<'o>, AnalysisError> {
-        let set = CaptureSet::open_with_memory(inputs, false, options.memory)?;
+        let set = CaptureSet::open_with_memory(inputs, false, options.reading.memory.bytes())?;
         // Batches would delay the output of a live capture.
-        let at_once = options.threads <= 1 || !inputs.iter().all(CaptureInput::can_be_read_again);
+        let at_once = options.reading.threads() <= 1 || !inputs.iter().all(CaptureInput::can_be_read_again);
         let threading = if at_once { Threading::Inline } else { Threading::Workers };
         Ok(ExchangeExport { options, set, threading })
     }

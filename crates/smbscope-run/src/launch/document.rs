@@ -1,8 +1,9 @@
 //! Converts launches and their capture into the bench document.
 
-use super::{LaunchOptions, ProgramFilesLocation, Series};
+use super::{ProgramFilesLocation, Series, SeriesOptions};
 use crate::capture::{self, CaptureFacts, FinishedCapture};
 use crate::document::{self, LoadPointCapture};
+use crate::options::LaunchOptions;
 use crate::{BenchError, environment};
 use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, LoadPointResult, PacingResult};
 use smbscope_load::engine::{FinishedJob, JobSummary};
@@ -139,7 +140,7 @@ impl Series {
     }
 
     fn described(&self, run: bench::BenchRun, seen_dialect: Option<String>, warnings: Vec<String>) -> BenchDocument {
-        let options = &self.options;
+        let SeriesOptions { launch, until, files, invocation, .. } = &self.options;
         let mut environment = environment::of_client();
         if self.site.as_ref().is_some_and(|(site, _)| site.lab.is_some()) {
             let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));
@@ -147,11 +148,11 @@ impl Series {
         }
         let storage = environment::storage(self.place.path());
         environment.extend(storage.map(|storage| ("folder".to_owned(), storage)));
-        let program = options.command.first().map_or("", String::as_str);
+        let program = launch.command.first().map_or("", String::as_str);
         let name = program.rsplit('/').next().unwrap_or(program).to_owned();
         BenchDocument {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
-            title: options.title.clone(),
+            title: launch.title.clone(),
             answer: Answer::default(),
             target: self.target(seen_dialect),
             workload: bench::WorkloadEntry {
@@ -163,23 +164,23 @@ impl Series {
                 sha256: None,
                 definition: None,
             },
-            settings: settings(options),
+            settings: settings(launch),
             started_ns: self.started,
             environment,
             runs: vec![run],
             capacity: None,
             overall_response_time_ns: None,
             warnings,
-            invocation: options.invocation.clone().map(|command| bench::Invocation {
+            invocation: invocation.clone().map(|command| bench::Invocation {
                 command,
-                directory: options.directory.as_ref().map(|directory| directory.display().to_string()),
+                directory: launch.output.as_ref().map(|directory| directory.display().to_string()),
             }),
             launch: Some(bench::Launch {
                 program: name,
-                command: options.command.clone(),
-                until: options.until.to_string(),
-                caches: if options.cold { bench::Caches::Cold } else { bench::Caches::Warm },
-                mounted_by: match &options.files {
+                command: launch.command.clone(),
+                until: until.to_string(),
+                caches: if launch.cold { bench::Caches::Cold } else { bench::Caches::Warm },
+                mounted_by: match files {
                     ProgramFilesLocation::Share(share) => share.mounter.map(|mounter| mounter.name().to_owned()),
                     _ => None,
                 },

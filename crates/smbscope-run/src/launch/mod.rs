@@ -9,56 +9,94 @@ mod place;
 mod program;
 mod until;
 
-pub use place::Mounter;
 pub use until::Until;
 
 use crate::capture::{RunningCapture, SnapLength, Sniffer};
 use crate::directory::RunDirectory;
-use crate::environment::now;
-use crate::environment::run_commands;
+use crate::environment::{now, run_commands};
 use crate::files::Sources;
 use crate::launch::until::X11Display;
 use crate::metrics::Metrics;
-use crate::server::{Connect, ServerUnderTest, Site, probe};
+use crate::options::{LaunchOptions, LaunchTarget, Mounter};
+use crate::server::{Connect, Login, Passwords, Private, ServerUnderTest, Site, probe};
 use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
 use place::ProgramFolder;
 use program::LaunchedProgram;
-use smbscope_client::SessionParameters;
-use smbscope_lab::Workplace;
+use smbscope_client::{SessionOptions, SessionParameters};
+use smbscope_lab::{Launcher, Workplace};
 use smbscope_load::engine::result::LoadPointEnd;
 use smbscope_model::{Dialect, Timestamp};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use until::CompletionProbe;
 
-/// Launches of a series; more are refused.
-pub const LAUNCHES_MAX: u32 = 1_000;
+/// Port of SMB over TCP.
+const PORT: u16 = 445;
 
+/// Options of `launch`, and what they stand for on this machine.
 #[derive(Debug)]
-pub struct LaunchOptions {
-    /// `{folder}` stands for the folder with the program's files, `{local}` for an empty local folder per launch.
-    pub command: Vec<String>,
+pub struct SeriesOptions {
+    pub launch: LaunchOptions,
     pub until: Until,
-    pub timeout: Duration,
-    /// Number of measured launches, after one unmeasured warm-up.
-    pub repetitions: u32,
-    pub cold: bool,
-    pub linger: Duration,
-    pub before: Vec<String>,
     pub files: ProgramFilesLocation,
-    /// Initial contents of the folder. Later launches see the changes of earlier ones.
-    pub content: Option<PathBuf>,
-    pub capture: bool,
-    /// Run directory. `None` keeps no files.
-    pub directory: Option<PathBuf>,
+    /// Input files of the series, which its output must not overwrite.
     pub sources: Sources,
-    pub title: Option<String>,
     /// Command line that started the series, without the option for the results.
     pub invocation: Option<String>,
+}
+
+impl SeriesOptions {
+    /// Looks up the server. `launcher` starts a private one if the options ask for it.
+    pub fn new(
+        launch: LaunchOptions,
+        launcher: Launcher,
+        password: Box<Passwords>,
+    ) -> Result<SeriesOptions, BenchError> {
+        Ok(SeriesOptions {
+            until: Until::from_options(&launch),
+            files: files(&launch, launcher, password)?,
+            sources: launch.sources(),
+            invocation: None,
+            launch,
+        })
+    }
+}
+
+/// Returns the location of the program's files. Fails if the server's name has no address.
+fn files(
+    options: &LaunchOptions,
+    launcher: Launcher,
+    password: Box<Passwords>,
+) -> Result<ProgramFilesLocation, BenchError> {
+    let server = match &options.target {
+        None => return Ok(ProgramFilesLocation::Temporary),
+        Some(LaunchTarget::Target(TargetUrl::Folder(folder))) => {
+            let server = options.server.as_deref().map(server_address).transpose()?;
+            return Ok(ProgramFilesLocation::Folder(folder.clone(), server));
+        }
+        Some(LaunchTarget::Target(target)) => ServerUnderTest::Named(target.clone()),
+        Some(LaunchTarget::Lab) => ServerUnderTest::Private(Private { launcher, ..Private::default() }),
+    };
+    let mut connect = Connect::new(Login::Password, password);
+    connect.options = SessionOptions {
+        dialect: options.dialect,
+        signing: options.signing,
+        encryption: options.encryption,
+        ..connect.options
+    };
+    Ok(ProgramFilesLocation::Share(Box::new(OnShare { server, connect, mounter: options.mount })))
+}
+
+/// Resolves `HOST` or `HOST:PORT`.
+fn server_address(server: &str) -> Result<SocketAddr, BenchError> {
+    let unknown = |why: &dyn std::fmt::Display| BenchError::Unavailable(format!("--server {server}: {why}"));
+    let found = server.to_socket_addrs().or_else(|_| (server.trim_matches(['[', ']']), PORT).to_socket_addrs());
+    let mut found = found.map_err(|error| unknown(&format_args!("expected a host, or host:port: {error}")))?;
+    found.next().ok_or_else(|| unknown(&"it has no address"))
 }
 
 #[derive(Debug)]
@@ -102,7 +140,7 @@ impl LaunchObserver for () {
 }
 
 pub struct Series {
-    options: LaunchOptions,
+    options: SeriesOptions,
     started: Timestamp,
     directory: Option<RunDirectory>,
     place: ProgramFolder,
@@ -116,16 +154,16 @@ pub struct Series {
 
 impl Series {
     /// Cleans up if it fails.
-    pub fn open(mut options: LaunchOptions) -> Result<Series, BenchError> {
+    pub fn open(mut options: SeriesOptions) -> Result<Series, BenchError> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
-        let directory = options.directory.as_deref().map(open).transpose()?;
-        if options.cold {
+        let directory = options.launch.output.as_deref().map(open).transpose()?;
+        if options.launch.cold {
             place::drop_caches()?;
         }
         let display = CompletionProbe::new(&options.until)?.into_display();
         let workplace = Arc::new(Workplace::open().map_err(BenchError::Lab)?);
-        let content = options.content.as_deref();
+        let content = options.launch.content.as_deref();
         let (place, site, server) = match &mut options.files {
             ProgramFilesLocation::Temporary => (ProgramFolder::temporary(content, &workplace)?, None, None),
             ProgramFilesLocation::Folder(folder, server) => {
@@ -186,7 +224,7 @@ impl Series {
         stop: &AtomicBool,
         launched: &mut Vec<Launched>,
     ) -> Result<(), LoadPointEnd> {
-        for number in 0..=self.options.repetitions {
+        for number in 0..=self.options.launch.repetitions {
             let launch = self.launch(number, stop)?;
             observer.launched(number, launch.elapsed);
             if number > 0 {
@@ -198,7 +236,7 @@ impl Series {
 
     fn launch(&mut self, number: u32, stop: &AtomicBool) -> Result<Launched, LoadPointEnd> {
         let told = |error: BenchError| LoadPointEnd::Failed(crate::one_line(&error));
-        if self.options.cold {
+        if self.options.launch.cold {
             self.place.cool().map_err(told)?;
         }
         let local = tempfile::Builder::new().prefix("local-").tempdir_in(self.workplace.path());
@@ -209,10 +247,10 @@ impl Series {
             ("SMBSCOPE_LOCAL", local.clone()),
             ("SMBSCOPE_LAUNCH", number.to_string()),
         ];
-        run_commands("before", &self.options.before, &environment).map_err(LoadPointEnd::Failed)?;
+        run_commands("before", &self.options.launch.before, &environment).map_err(LoadPointEnd::Failed)?;
         let options = &self.options;
         let filled = |text: &str| text.replace("{folder}", &folder).replace("{local}", &local);
-        let command: Vec<String> = options.command.iter().map(|word| filled(word)).collect();
+        let command: Vec<String> = options.launch.command.iter().map(|word| filled(word)).collect();
         let until = match &options.until {
             Until::File(path) => Until::File(PathBuf::from(filled(&path.display().to_string()))),
             other => other.clone(),
@@ -221,17 +259,17 @@ impl Series {
         let started = now();
         let mut program = LaunchedProgram::start(&command, &environment, &self.workplace).map_err(told)?;
         let interrupted = || stop.load(Ordering::Relaxed);
-        let reached = watch.wait(&mut program, options.timeout, &interrupted)?;
+        let reached = watch.wait(&mut program, options.launch.timeout, &interrupted)?;
         let elapsed = reached.saturating_duration_since(program.started());
         if until != Until::Exit {
-            std::thread::sleep(options.linger);
+            std::thread::sleep(options.launch.linger);
         }
         program.stop();
         Ok(Launched { started, elapsed })
     }
 
     fn begin_capture(&mut self) -> Option<Result<RunningCapture, String>> {
-        let server = self.server.filter(|_| self.options.capture)?;
+        let server = self.server.filter(|_| self.options.launch.capture)?;
         let name = document::CAPTURE;
         let begun = Sniffer::find(server, SnapLength::All).and_then(|sniffer| {
             let file = match &mut self.directory {

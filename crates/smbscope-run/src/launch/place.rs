@@ -3,6 +3,7 @@
 use crate::BenchError;
 use crate::environment::UNTIL_END_OF_INPUT;
 use crate::files::new_private_directory;
+use crate::options::Mounter;
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_client::{ClientSigningPolicy, Credentials, Encryption, SessionOptions};
 use smbscope_lab::{Workplace, command_for, is_abandoned, own_name};
@@ -173,31 +174,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Path below its home directory where smbnetfs looks for user and password.
 const SMBNETFS_CONF: &str = ".smb/smbnetfs.conf";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mounter {
-    /// Uses Samba's client library: SMB1 to 3.1.1. Over SMB2, size queries fail on files opened only for writing.
-    Smbnetfs,
-    /// Has its own client for SMB 2.0.2 to 3.1.1, which buffers writes to a file until it is closed.
-    Rclone,
-}
-
-impl Mounter {
-    pub fn for_dialect(dialect: Dialect) -> Mounter {
-        match dialect {
-            Dialect::Smb2(_) => Mounter::Rclone,
-            _ => Mounter::Smbnetfs,
-        }
-    }
-
-    /// Name of the program and of its Debian package.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mounter::Smbnetfs => "smbnetfs",
-            Mounter::Rclone => "rclone",
-        }
-    }
-}
 
 pub(super) struct Mount {
     child: Child,

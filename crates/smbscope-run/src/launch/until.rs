@@ -2,6 +2,7 @@
 
 use crate::BenchError;
 use crate::launch::program::LaunchedProgram;
+use crate::options::LaunchOptions;
 use smbscope_load::engine::result::LoadPointEnd;
 use std::fmt;
 use std::net::{SocketAddr, TcpStream};
@@ -24,6 +25,18 @@ pub enum Until {
     File(PathBuf),
     Port(SocketAddr),
     Output(String),
+}
+
+impl Until {
+    pub(super) fn from_options(options: &LaunchOptions) -> Until {
+        match options {
+            LaunchOptions { window: Some(text), .. } => Until::Window(text.clone()),
+            LaunchOptions { file: Some(path), .. } => Until::File(path.clone()),
+            LaunchOptions { port: Some(address), .. } => Until::Port(*address),
+            LaunchOptions { line: Some(text), .. } => Until::Output(text.clone()),
+            _ => Until::Exit,
+        }
+    }
 }
 
 impl fmt::Display for Until {

@@ -2,7 +2,7 @@
 
 use super::connect::{ConnectOptions, SMB3};
 use super::given::{CommandOptions, GivenOptions};
-use super::{ClusterOptions, ColorChoice, PossibleValueTable, StorageOptions, dimension, one_of};
+use super::{ClusterOptions, PossibleValueTable, StorageOptions, TerminalOptions, dimension, one_of};
 use crate::files::Sources;
 use crate::metrics::Exporter;
 use crate::server::{Private, ServerUnderTest, TargetUrl};
@@ -211,25 +211,16 @@ pub struct BenchOptions {
     #[arg(long, help_heading = "Results")]
     pub title: Option<String>,
 
-    /// Use colour.
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Results")]
-    pub color: ColorChoice,
-
     /// Print all tables of the text report: each group over the load, time split, files, slowest commands, errors.
     #[arg(long, help_heading = "Results")]
     pub full: bool,
-
-    /// Set the width of the text report in columns. [default: the terminal's]
-    #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400), help_heading = "Results")]
-    pub width: Option<u16>,
 
     /// Print progress as plain lines, even on a terminal.
     #[arg(hide_short_help = true, long, help_heading = "Results")]
     pub plain: bool,
 
-    /// Print no progress.
-    #[arg(short, long, help_heading = "Results")]
-    pub quiet: bool,
+    #[command(flatten, next_help_heading = "Results")]
+    pub terminal: TerminalOptions,
 }
 
 /// Default load points of a closed loop.

@@ -111,7 +111,7 @@ impl ConnectOptions {
     }
 }
 
-pub const DIALECTS: &PossibleValueTable<Dialect> = &[
+pub(super) const DIALECTS: &PossibleValueTable<Dialect> = &[
     ("nt1", "SMB1", Dialect::NtLm012),
     ("2.0.2", "SMB 2.0.2", Dialect::Smb2(0x0202)),
     ("2.1", "SMB 2.1", Dialect::Smb2(0x0210)),
@@ -120,7 +120,7 @@ pub const DIALECTS: &PossibleValueTable<Dialect> = &[
     ("3.1.1", "SMB 3.1.1", Dialect::Smb2(0x0311)),
 ];
 
-pub const SIGNING: &PossibleValueTable<ClientSigningPolicy> = &[
+pub(super) const SIGNING: &PossibleValueTable<ClientSigningPolicy> = &[
     ("off", "Never", ClientSigningPolicy::Off),
     ("on", "If the server requires it", ClientSigningPolicy::On),
     ("required", "Always", ClientSigningPolicy::Required),
@@ -132,7 +132,7 @@ const SIGNING_ALGORITHMS: &PossibleValueTable<SigningAlgorithm> = &[
     ("aes-gmac", "AES-128-GMAC", SigningAlgorithm::AesGmac),
 ];
 
-pub const ENCRYPTION: &PossibleValueTable<Encryption> = &[
+const ENCRYPTION: &PossibleValueTable<Encryption> = &[
     ("off", "Not unless the server requires it", Encryption::Off),
     ("required", "Strongest mutually supported cipher", Encryption::Required(None)),
     ("aes-128-ccm", "AES-128-CCM", Encryption::Required(Some(Cipher::Aes128Ccm))),

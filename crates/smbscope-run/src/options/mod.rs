@@ -1,20 +1,104 @@
 //! Options of the commands: an option is declared once, as a field of a structure with its help text, parser and
 //! default, for the command line, study files and Python. Shared options and parsers of values are here.
 
+mod analyze;
 mod bench;
+mod captures;
+mod compare;
 mod connect;
 mod given;
+mod lab;
+mod launch;
+mod study;
 
+pub use analyze::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions};
 pub use bench::{BenchFormat, BenchOptions, OptionsError, Think};
-pub use connect::{ConnectOptions, DIALECTS, ENCRYPTION, SIGNING};
+pub use captures::{KeptOfNames, RecordOptions, SlimCopyOptions};
+pub use compare::{CompareFormat, CompareOptions};
+pub use connect::ConnectOptions;
+use connect::{DIALECTS, SIGNING};
 pub use given::{CommandOptions, GivenOptions};
 pub(crate) use given::{GivenValue, word};
+pub use lab::LabServerOptions;
+pub use launch::{LaunchOptions, LaunchTarget, Mounter};
+pub use study::{RUNS_OF_A_VARIANT_MAX, StudyFormat, StudyOptions};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use smbscope_lab::{Storage, parse_iops, parse_storage_bandwidth, parse_storage_latency};
+use smbscope_model::MemoryBudget;
 use smbscope_stats::Dimension;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+// How captures are read. (Doc comments of flattened structures would replace the description of the command.)
+#[derive(Debug, Clone, Args)]
+pub struct ReadingOptions {
+    /// Analyze only connections with this TCP port at either end. May be repeated.
+    ///
+    /// Without it, SMB is recognised on any port by its content.
+    #[arg(long = "port", value_name = "N")]
+    pub ports: Vec<u16>,
+
+    /// Follow connections on N threads, plus one that reads; 1 does everything on one thread. [default: all cores]
+    ///
+    /// The result does not depend on it.
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+
+    #[command(flatten)]
+    pub memory: MemoryOptions,
+}
+
+impl ReadingOptions {
+    /// Returns the number of threads, by default one per core.
+    pub fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct MemoryOptions {
+    /// Limit the memory for connection state (connections, outstanding requests, names) to this many MiB, and again
+    /// for the windows of decompressors.
+    ///
+    /// If it is full, the least recently active connections are evicted and counted under Quality.
+    #[arg(hide_short_help = true, long = "memory", value_name = "MIB", default_value_t = (MemoryBudget::DEFAULT_MEMORY >> 20) as u32,
+        value_parser = clap::value_parser!(u32).range((MemoryBudget::LEAST_MEMORY >> 20) as i64..=1 << 20))]
+    pub mebibytes: u32,
+}
+
+impl MemoryOptions {
+    pub fn bytes(&self) -> usize {
+        (self.mebibytes as usize) << 20
+    }
+
+    pub fn budget(&self) -> MemoryBudget {
+        MemoryBudget::for_memory(self.bytes())
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct TerminalOptions {
+    /// Use colour.
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+
+    /// Set the width of the text in columns. [default: the terminal's]
+    #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
+    pub width: Option<u16>,
+
+    #[command(flatten)]
+    pub progress: ProgressOptions,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ProgressOptions {
+    /// Print no progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
 
 #[derive(Debug, Clone, Args)]
 pub struct StorageOptions {
@@ -91,4 +175,15 @@ pub fn named<T: Clone + Send + Sync + 'static>(
         let place = names.iter().position(|name| name.get_name() == given);
         values[place.expect("clap lets no other name pass")].clone()
     })
+}
+
+/// Returns the format named by the extension of the output file.
+fn format_by_ending<F: ValueEnum>(output: Option<&Path>) -> Option<F> {
+    F::from_str(output?.extension()?.to_str()?, true).ok()
+}
+
+/// Returns an error message if several inputs are standard input.
+fn has_several_stdin(files: &[PathBuf]) -> Option<&'static str> {
+    let several = files.iter().filter(|file| file.as_os_str() == "-").count() > 1;
+    several.then_some("standard input (-) can be read only once")
 }

@@ -2,7 +2,7 @@
 //! of the runs.
 
 use crate::TargetUrl;
-use crate::options::{GivenOptions, GivenValue};
+use crate::options::{GivenOptions, GivenValue, RUNS_OF_A_VARIANT_MAX};
 use crate::study::options::VariantOptions;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -17,8 +17,6 @@ use toml::Spanned;
 
 /// Variants of a study; more are refused.
 pub const VARIANTS_MAX: usize = 1_000;
-/// Repetitions of a variant; more are refused.
-pub const RUNS_OF_A_VARIANT_MAX: u32 = 1_000;
 /// Default repetitions: the fewest that allow a confidence interval.
 const REPETITIONS: u32 = 5;
 const MEASURES: [&str; 5] = ["elapsed", "commands", "throughput", "mean(total)", "p95(total)"];

@@ -10,8 +10,7 @@ mod saved;
 mod tests;
 
 pub use definition::{
-    Axis, DefinitionError, PlannedVariant, RUNS_OF_A_VARIANT_MAX, Setting, Study, StudySource, VARIANTS_MAX,
-    VariantRepetition,
+    Axis, DefinitionError, PlannedVariant, Setting, Study, StudySource, VARIANTS_MAX, VariantRepetition,
 };
 pub use options::VariantOptions;
 pub use saved::{PAGE, STUDY, SavedStudy, beside};

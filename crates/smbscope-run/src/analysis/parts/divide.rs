@@ -54,7 +54,8 @@ pub fn divide(
     let in_order = [true, false].into_iter().filter(|in_order| !in_order || input.can_be_read_again());
     let mut result = Err(pipeline::RerunReason::OutOfOrder);
     for in_order in in_order {
-        let mut set = CaptureSet::open_with_memory(std::slice::from_ref(input), in_order, options.memory)?;
+        let mut set =
+            CaptureSet::open_with_memory(std::slice::from_ref(input), in_order, options.reading.memory.bytes())?;
         result = divide_once(&mut set, name, pieces, times)?;
         set.refuse_cut_short()?;
         if result.is_ok() {

@@ -16,7 +16,7 @@ pub use follow::{Pieces, follow};
 pub use smbscope_model::travel::{TravelError, from_bytes, to_bytes};
 
 use crate::analysis::recorder::AggregatedExchanges;
-use crate::analysis::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis};
+use crate::analysis::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis, catalogue};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::{Partial, coupled};
@@ -57,7 +57,7 @@ pub fn merge(
     let recorded = recorded.ok_or(AnalysisError::InParts("there is no part to merge"))?;
     let found = AnalyzedCaptures { captures: plan.captures(), unread, analysis: partial.finish(), interrupted: false };
     found.refuse_without_smb(options)?;
-    Ok(CaptureSetAnalysis { found, recorded })
+    Ok(CaptureSetAnalysis { found, recorded, catalogue: catalogue(options)? })
 }
 
 fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {

@@ -1,28 +1,21 @@
-//! Arguments of `smbscope launch`.
+//! Options of `smbscope launch`.
 
+use super::{BenchFormat, CommandOptions, DIALECTS, PossibleValueTable, SIGNING, TerminalOptions, one_of};
+use crate::files::Sources;
+use crate::server::TargetUrl;
 use clap::Args;
 use smbscope_client::{ClientSigningPolicy, Encryption};
 use smbscope_model::{Dialect, units};
-use smbscope_run::TargetUrl;
-use smbscope_run::launch::{LAUNCHES_MAX, Mounter};
-use smbscope_run::options::{
-    BenchFormat, ColorChoice, CommandOptions, DIALECTS, ENCRYPTION, PossibleValueTable, SIGNING, one_of,
-};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  smbscope launch -- git -C '{folder}' status
-  smbscope launch --target lab --content ~/mail --window Inbox --capture -o mail -- thunderbird -profile '{folder}'
-  smbscope launch --target file:/mnt/projects --server files --capture --window Writer -- soffice plan.odt
-  smbscope lab run --cpu-load 50 -- sh -c 'smbscope launch --target \"$SMBSCOPE_LAB_URL\" -- ls -lR \"{folder}\"'
+/// Launches of a series; more are refused.
+const LAUNCHES_MAX: u32 = 1_000;
 
-Exit status: 0 done, 1 a failed launch or unusable input, 2 bad arguments, 130 interrupted.")]
-pub struct LaunchArguments {
+#[derive(Debug, Clone, Args)]
+pub struct LaunchOptions {
     /// Launch this program repeatedly. `{folder}` stands for the folder with its files, `{local}` for an empty folder
     /// on this machine.
     #[arg(required = true, last = true, value_name = "COMMAND")]
@@ -69,7 +62,7 @@ pub struct LaunchArguments {
     #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING), default_value = "on", help_heading = "Files")]
     pub signing: ClientSigningPolicy,
 
-    /// Encrypt messages; the server chooses the cipher.
+    /// Encrypt messages. The server chooses the cipher.
     #[arg(hide_short_help = true, long, value_parser = one_of(ENCRYPTION), default_value = "off", help_heading = "Files")]
     pub encryption: Encryption,
 
@@ -119,17 +112,8 @@ pub struct LaunchArguments {
     #[arg(hide_short_help = true, long)]
     pub title: Option<String>,
 
-    /// Use colour.
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
-    pub color: ColorChoice,
-
-    /// Set the width of the text in columns. [default: the terminal's]
-    #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
-    pub width: Option<u16>,
-
-    /// Print no progress.
-    #[arg(short, long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub terminal: TerminalOptions,
 }
 
 /// Location of the program's files.
@@ -148,7 +132,7 @@ impl FromStr for LaunchTarget {
     }
 }
 
-impl CommandOptions for LaunchArguments {
+impl CommandOptions for LaunchOptions {
     fn conflict(&self) -> Option<&'static str> {
         let on_share = matches!(&self.target, Some(LaunchTarget::Lab | LaunchTarget::Target(TargetUrl::Share(_))));
         let in_folder = matches!(&self.target, Some(LaunchTarget::Target(TargetUrl::Folder(_))));
@@ -160,6 +144,45 @@ impl CommandOptions for LaunchArguments {
             Some("--timeout must be longer than 0s")
         } else {
             None
+        }
+    }
+}
+
+impl LaunchOptions {
+    /// Returns the input files of the launches.
+    pub(crate) fn sources(&self) -> Sources {
+        let mut sources = Sources::default();
+        self.password_file.iter().chain(&self.content).for_each(|file| sources.add(file));
+        sources
+    }
+}
+
+const ENCRYPTION: &PossibleValueTable<Encryption> = &[
+    ("off", "Not unless the server requires it", Encryption::Off),
+    ("required", "Always", Encryption::Required(None)),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mounter {
+    /// Uses Samba's client library: SMB1 to 3.1.1. Over SMB2, size queries fail on files opened only for writing.
+    Smbnetfs,
+    /// Has its own client for SMB 2.0.2 to 3.1.1, which buffers writes to a file until it is closed.
+    Rclone,
+}
+
+impl Mounter {
+    pub fn for_dialect(dialect: Dialect) -> Mounter {
+        match dialect {
+            Dialect::Smb2(_) => Mounter::Rclone,
+            _ => Mounter::Smbnetfs,
+        }
+    }
+
+    /// Name of the program and of its Debian package.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mounter::Smbnetfs => "smbnetfs",
+            Mounter::Rclone => "rclone",
         }
     }
 }

@@ -1,20 +1,15 @@
-//! Arguments of `smbscope study`.
+//! Options of `smbscope study`.
 
+use super::{ClusterOptions, TerminalOptions};
 use clap::{Args, ValueEnum};
-use smbscope_run::options::{ClusterOptions, ColorChoice};
-use smbscope_run::study::RUNS_OF_A_VARIANT_MAX;
 use std::path::PathBuf;
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  smbscope study studies/ini-dialects.toml --quick -o ini
-  smbscope study studies/ini-dialects.toml -o ini       resumes where it was interrupted
-  smbscope study studies/netbench-two-servers.toml --target old=smb://ann@old/share --target new=smb://ann@new/share -o two
+/// Repetitions of a variant; more are refused.
+pub const RUNS_OF_A_VARIANT_MAX: u32 = 1_000;
 
-Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 interrupted (finished runs are kept).")]
-pub struct StudyArguments {
-    /// Run the study in this file. docs/studies.md describes it.
+#[derive(Debug, Args)]
+pub struct StudyOptions {
+    /// Run the study in this file. `smbscope help studies` describes it.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -43,7 +38,7 @@ pub struct StudyArguments {
     pub dry_run: bool,
 
     /// Run the commands of the file without asking: those before and after runs, launched programs, and settings of
-    /// Samba, some of which run programs. Studies included with smbscope need no permission.
+    /// Samba, which can run programs. Studies included with smbscope need no permission.
     #[arg(long)]
     pub allow_commands: bool,
 
@@ -51,17 +46,8 @@ pub struct StudyArguments {
     #[arg(long, value_enum, default_value_t = StudyFormat::Text)]
     pub format: StudyFormat,
 
-    /// Use colour.
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
-    pub color: ColorChoice,
-
-    /// Set the width of the text in columns. [default: the terminal's]
-    #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
-    pub width: Option<u16>,
-
-    /// Print no progress.
-    #[arg(short, long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub terminal: TerminalOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

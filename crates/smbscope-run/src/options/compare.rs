@@ -1,26 +1,15 @@
-//! Arguments of `smbscope compare`.
+//! Options of `smbscope compare`.
 
-use super::{AnalyzeArguments, CommonArguments, by_ending};
+use super::{
+    AnalysisOptions, CommandOptions, ReadingOptions, TerminalOptions, dimension, format_by_ending, has_several_stdin,
+};
 use clap::{Args, ValueEnum};
 use smbscope_report::compare::RatioLimit;
-use smbscope_run::options::{CommandOptions, dimension};
 use smbscope_stats::Dimension;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  smbscope compare before.pcapng after.pcapng
-  smbscope compare --name signing-off --name signing-on off.json on.json
-  smbscope compare runs/samba-4.17 runs/samba-4.22
-  smbscope compare --fail-if 'p95(Read) > 1.10x' --junit compare.xml runs/main runs/branch
-  smbscope compare old-1 old-2 old-3 old-4 old-5 vs new-1 new-2 new-3 new-4 new-5
-
-Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted.")]
-#[command(mut_arg("width", |arg| arg.help("Set the width of the text in columns. [default: the terminal's]")))]
-#[command(mut_arg("threads", |arg| arg.help("Follow connections on N threads, as `analyze` does. [default: all cores]")))]
-#[command(mut_arg("memory", |arg| arg.help("Memory budget in MiB for the analysis of a capture, as in `analyze`")))]
-pub struct CompareArguments {
+pub struct CompareOptions {
     /// Compare these captures, reports saved as JSON, run directories of `bench` or their run.json, or study
     /// directories: at least two. `-` is a capture on standard input.
     ///
@@ -41,12 +30,6 @@ pub struct CompareArguments {
     /// Write to this file instead of standard output. It is replaced when the comparison is complete.
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-
-    /// Analyze only connections with this TCP port at either end. May be repeated.
-    ///
-    /// Without it, SMB is recognised on any port by its content.
-    #[arg(long = "port", value_name = "N")]
-    pub ports: Vec<u16>,
 
     /// Group the commands of each file by these fields, separated by commas or repeated, as in `analyze`. Saved
     /// reports and runs must have been made with the same --by.
@@ -75,10 +58,13 @@ pub struct CompareArguments {
     pub title: Option<String>,
 
     #[command(flatten)]
-    pub common: CommonArguments,
+    pub reading: ReadingOptions,
+
+    #[command(flatten)]
+    pub terminal: TerminalOptions,
 }
 
-impl CommandOptions for CompareArguments {
+impl CommandOptions for CompareOptions {
     fn conflict(&self) -> Option<&'static str> {
         let sides = self.sides();
         if sides.iter().any(Vec::is_empty) {
@@ -87,22 +73,20 @@ impl CommandOptions for CompareArguments {
             Some("a comparison needs two sides")
         } else if self.names.len() > sides.len() {
             Some("there are more names than sides")
-        } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            Some("standard input (-) can be read only once")
         } else {
-            None
+            has_several_stdin(&self.files)
         }
     }
 }
 
-impl CompareArguments {
+impl CompareOptions {
     /// Returns the output format.
-    pub(crate) fn format(&self) -> CompareFormat {
-        self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(CompareFormat::Text)
+    pub fn format(&self) -> CompareFormat {
+        self.format.or_else(|| format_by_ending(self.output.as_deref())).unwrap_or(CompareFormat::Text)
     }
 
     /// Returns the files of each side: one each, or those between `vs`.
-    pub(crate) fn sides(&self) -> Vec<Vec<&Path>> {
+    pub fn sides(&self) -> Vec<Vec<&Path>> {
         let files = || self.files.iter().map(PathBuf::as_path);
         if !files().any(is_versus) {
             return files().map(|file| vec![file]).collect();
@@ -111,10 +95,9 @@ impl CompareArguments {
         files.split(|file| is_versus(file)).map(<[&Path]>::to_vec).collect()
     }
 
-    /// Returns the arguments for analyzing one of the files.
-    pub(crate) fn analysis_of(&self, file: &Path) -> AnalyzeArguments {
-        let defaults = AnalyzeArguments::of_files([file]);
-        AnalyzeArguments { ports: self.ports.clone(), by: self.by.clone(), common: self.common.clone(), ..defaults }
+    /// Returns the options for analyzing one of the files.
+    pub fn analysis(&self) -> AnalysisOptions {
+        AnalysisOptions { by: self.by.clone(), reading: self.reading.clone(), ..AnalysisOptions::default() }
     }
 }
 

@@ -1,129 +1,15 @@
-//! Arguments of `smbscope lab`.
+//! Options of a private server, of `smbscope lab up`, `smbscope lab run` and study files.
 
-use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use super::{CommandOptions, PossibleValueTable, StorageOptions, one_of};
+use clap::{ArgAction, Args, ValueEnum};
 use smbscope_lab::{
     Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, parse_bandwidth, parse_delay, parse_loss, parse_size,
 };
-use smbscope_run::options::{CommandOptions, PossibleValueTable, StorageOptions, one_of};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  smbscope lab up
-  smbscope lab up --name old --max-dialect 2.1 --signing required --delay 5ms
-  smbscope lab status
-  smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
-  smbscope lab down --all
-
-Exit status: 0 done, 1 failed, 2 bad arguments; `lab run` returns the status of its command.")]
-pub struct LabArguments {
-    #[command(subcommand)]
-    pub verb: LabVerb,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum LabVerb {
-    /// Start a server and leave it running.
-    #[command(after_help = "\
-Examples:
-  smbscope lab up
-  smbscope lab up --name busy --cpu-load 50 --antivirus clamav
-  smbscope lab up --name far --bandwidth 100mbit --delay 5ms --set 'strict sync = no'")]
-    Up(UpArguments),
-
-    /// Stop servers that `lab up` started, and remove all their files.
-    Down(DownArguments),
-
-    /// List running servers.
-    Status(StatusArguments),
-
-    /// Run a command with a private server that stops when the command ends.
-    ///
-    /// The command finds the server in its environment: SMBSCOPE_LAB_URL (smb://bench@127.0.0.1:PORT/share),
-    /// SMBSCOPE_LAB_ENCRYPTED_URL, SMBSCOPE_LAB_HOST, SMBSCOPE_LAB_PORT, SMBSCOPE_LAB_USER, SMBSCOPE_PASSWORD,
-    /// SMBSCOPE_LAB_PASSWORD_FILE, SMBSCOPE_LAB_FOLDER, SMBSCOPE_LAB_SHARE_FOLDER, SMBSCOPE_LAB_CONF, and
-    /// SMBSCOPE_LAB_INTERFACE, where its packets can be captured.
-    #[command(after_help = "\
-Examples:
-  smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
-  smbscope lab run --max-dialect 3.0 --encryption required -- ./my-test.sh
-
-Exit status: the command's; 128 plus the number of the signal that ended it; 1 if there was no server.")]
-    Run(RunArguments),
-
-    /// Keep a server for another smbscope, which sends requests on standard input.
-    #[command(hide = true)]
-    Keep,
-}
-
-#[derive(Debug, Args)]
-pub struct UpArguments {
-    /// Set the server's name, for `lab down` and `lab status`.
-    #[arg(long, value_name = "NAME", default_value = "lab")]
-    pub name: String,
-
-    #[command(flatten)]
-    pub server: ServerArguments,
-
-    #[command(flatten)]
-    pub state: StateArguments,
-
-    /// Print the server's address, users and settings in this format.
-    #[arg(long, value_enum, default_value_t = LabFormat::Text)]
-    pub format: LabFormat,
-}
-
-#[derive(Debug, Args)]
-pub struct DownArguments {
-    /// Stop the servers with these names. [default: the only one that runs]
-    #[arg(value_name = "NAME")]
-    pub names: Vec<String>,
-
-    /// Stop all servers that `lab up` started.
-    #[arg(long, conflicts_with = "names")]
-    pub all: bool,
-
-    #[command(flatten)]
-    pub state: StateArguments,
-}
-
-#[derive(Debug, Args)]
-pub struct StatusArguments {
-    #[command(flatten)]
-    pub state: StateArguments,
-
-    /// Print the list in this format.
-    #[arg(long, value_enum, default_value_t = LabFormat::Text)]
-    pub format: LabFormat,
-}
-
-#[derive(Debug, Args)]
-pub struct RunArguments {
-    #[command(flatten)]
-    pub server: ServerArguments,
-
-    #[command(flatten)]
-    pub state: StateArguments,
-
-    /// Run this command with these arguments.
-    #[arg(required = true, last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
-}
-
-impl CommandOptions for UpArguments {}
-
-#[derive(Debug, Args)]
-pub struct StateArguments {
-    /// Keep the servers' folders here. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
-    #[arg(long = "state", value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct ServerArguments {
+pub struct LabServerOptions {
     /// Set the lowest dialect that the server accepts: nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.
     #[arg(long, value_name = "DIALECT", default_value_t = LabDialect::Nt1, help_heading = "Server")]
     pub min_dialect: LabDialect,
@@ -153,7 +39,7 @@ pub struct ServerArguments {
         help_heading = "Server")]
     pub users: u16,
 
-    /// Admit guests without a password, that is everybody on this machine. Not with --share-folder.
+    /// Admit guests, so that every user of this machine has access without a password. Not with --share-folder.
     #[arg(long, conflicts_with = "share_folder", help_heading = "Server")]
     pub guests: bool,
 
@@ -164,7 +50,7 @@ pub struct ServerArguments {
     /// Share this folder, and keep it when the server stops. [default: an empty folder that is removed]
     ///
     /// Users access it with your rights. If root starts the server, they have the rights of the folder's owner, or,
-    /// if that is root, those of an unprivileged account.
+    /// if that is root, an unprivileged account's.
     #[arg(long, value_name = "DIR", conflicts_with = "disk", help_heading = "Server")]
     pub share_folder: Option<PathBuf>,
 
@@ -208,7 +94,9 @@ pub struct ServerArguments {
     pub storage: StorageOptions,
 }
 
-impl ServerArguments {
+impl CommandOptions for LabServerOptions {}
+
+impl LabServerOptions {
     pub fn settings(&self) -> LabServerSettings {
         LabServerSettings {
             min_dialect: self.min_dialect,
@@ -248,12 +136,4 @@ const ON_OFF: &PossibleValueTable<bool> = &[("on", "Yes", true), ("off", "No", f
 pub enum Scanner {
     /// ClamAV, through Samba's module virusfilter.
     Clamav,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LabFormat {
-    /// Text for a terminal.
-    Text,
-    /// JSON, without passwords.
-    Json,
 }

@@ -1,22 +1,13 @@
-//! Arguments of the commands that convert captures: `smbscope record` and `smbscope slim`.
+//! Options of the commands that convert captures: `smbscope record` and `smbscope slim`.
 
-use super::{BudgetArguments, ReadingArguments};
+use super::{CommandOptions, MemoryOptions, ProgressOptions, ReadingOptions, has_several_stdin};
 use clap::{Args, ValueEnum};
 use smbscope_stats::filter::Filter;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  smbscope record -o app.toml capture.pcapng
-  smbscope record --episode 3 -o launch.toml capture.pcapng
-  smbscope record --client 10.0.0.7 --filter 'share == profiles' --anonymize -o logon.toml capture.pcapng
-  smbscope bench smb://ann@files/projects --workload app.toml --users 1,10,50
-  smbscope bench --workload app.toml --think none --passes 1
-
-Exit status: 0 done, 1 unusable input or output, or nothing that can be replayed, 2 bad arguments, 130 interrupted.")]
-pub struct RecordArguments {
+pub struct RecordOptions {
     /// Read these captures; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -29,7 +20,7 @@ pub struct RecordArguments {
     #[arg(long, value_name = "ADDRESS")]
     pub client: Option<IpAddr>,
 
-    /// Record only commands that match an expression. docs/filter.md describes it.
+    /// Record only commands that match an expression. `smbscope help filters` describes it.
     ///
     /// A command on a file can only be replayed if the open of the file is recorded, too.
     #[arg(long, value_name = "EXPR")]
@@ -45,23 +36,25 @@ pub struct RecordArguments {
     #[arg(long)]
     pub anonymize: bool,
 
-    /// Set the name of the workload. [default: that of OUT]
+    /// Set the name of the workload. [default: OUT's]
     #[arg(long)]
     pub name: Option<String>,
 
     #[command(flatten)]
-    pub reading: ReadingArguments,
+    pub reading: ReadingOptions,
+
+    #[command(flatten)]
+    pub progress: ProgressOptions,
+}
+
+impl CommandOptions for RecordOptions {
+    fn conflict(&self) -> Option<&'static str> {
+        has_several_stdin(&self.files)
+    }
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  smbscope slim -o small.pcapng.zst capture.pcapng
-  smbscope slim --anonymize -o for-vendor.pcapng.zst capture.pcapng
-  smbscope slim --anonymize --key-file site.key --keep depth,extensions -o monday.pcapng.zst monday-*.pcap.zst
-
-Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted.")]
-pub struct SlimArguments {
+pub struct SlimCopyOptions {
     /// Read these captures; `-` is standard input. Several files form one capture, in time order.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -88,7 +81,16 @@ pub struct SlimArguments {
     pub keep: Vec<KeptOfNames>,
 
     #[command(flatten)]
-    pub budget: BudgetArguments,
+    pub memory: MemoryOptions,
+
+    #[command(flatten)]
+    pub progress: ProgressOptions,
+}
+
+impl CommandOptions for SlimCopyOptions {
+    fn conflict(&self) -> Option<&'static str> {
+        has_several_stdin(&self.files)
+    }
 }
 
 /// Property of names that is kept.
