@@ -1,6 +1,7 @@
 //! Command line of smbscope, as clap structures: the commands and their texts. [`smbscope_run::options`] declares their
 //! options, whose doc comments are the help texts.
 
+use crate::help;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -14,7 +15,8 @@ use std::path::PathBuf;
 
 /// See what an SMB file server makes its users wait for, and why.
 #[derive(Debug, Parser)]
-#[command(name = "smbscope", version, max_term_width = 100)]
+#[command(name = "smbscope", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = help::list_of_topics())]
 pub struct Arguments {
     #[command(subcommand)]
     pub verb: Verb,
@@ -51,7 +53,7 @@ impl Arguments {
             Verb::Launch(options) => ("launch", options.conflict()),
             Verb::Record(options) => ("record", options.conflict()),
             Verb::Slim(options) => ("slim", options.conflict()),
-            Verb::Lab(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
+            Verb::Lab(_) | Verb::Study(_) | Verb::Help(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
         };
         let Some(conflict) = conflict else { return Ok(()) };
         let mut command = Arguments::command();
@@ -124,7 +126,8 @@ Exit status: 0 done, 1 a failed launch or unusable input, 2 bad arguments, 130 i
     /// Record client activity of a capture as a workload that bench replays.
     ///
     /// Includes the file commands of SMB1, SMB2 and SMB 3 with sizes, offsets, order and pauses, and the sizes of the
-    /// files; contents are generated. Commands that can't be replayed are listed. docs/workloads.md has more.
+    /// files; contents are generated. Commands that can't be replayed are listed. `smbscope help workloads` has
+    /// more.
     #[command(after_help = "\
 Examples:
   smbscope record -o app.toml capture.pcapng
@@ -152,8 +155,8 @@ Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupte
     /// Run a study: variants of a load, repeated in random order, and compared.
     ///
     /// A file lists the differences between the variants: dialect, signing, servers, block size, a virus scanner, or
-    /// any other option of bench or of a lab server. An interrupted study resumes where it stopped. docs/studies.md
-    /// has more.
+    /// any other option of bench or of a lab server. An interrupted study resumes where it stopped. `smbscope
+    /// help studies` has more.
     #[command(after_help = "\
 Examples:
   smbscope study studies/ini-dialects.toml --quick -o ini
@@ -162,6 +165,9 @@ Examples:
 
 Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 interrupted (finished runs are kept).")]
     Study(Box<StudyOptions>),
+
+    /// Print the help of a command, or a page about a topic.
+    Help(HelpArguments),
 
     /// Print a shell script that completes smbscope's command line.
     Completions(CompletionsArguments),
@@ -209,7 +215,7 @@ pub enum BenchVerb {
 Examples:
   smbscope bench clean smb://ann@files/projects")]
 pub struct CleanArguments {
-    /// Target of the runs: `smb://[user@]host[:port]/share[/dir]` or `file:DIR`.
+    /// Clean this target of earlier runs: `smb://[user@]host[:port]/share[/dir]` or `file:DIR`.
     #[arg(value_name = "TARGET")]
     pub target: TargetUrl,
 
@@ -346,6 +352,17 @@ pub enum LabFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  smbscope help filters
+  smbscope help lab up")]
+pub struct HelpArguments {
+    /// Explain this command, or this topic: filters, workloads, causes, …
+    #[arg(value_name = "COMMAND|TOPIC")]
+    pub words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
   smbscope completions bash > ~/.local/share/bash-completion/completions/smbscope
   smbscope completions fish > ~/.config/fish/completions/smbscope.fish
   smbscope completions zsh > ~/.zfunc/_smbscope    (with ~/.zfunc in fpath, before compinit)
@@ -353,7 +370,7 @@ Examples:
 
 `make install` installs those for bash, zsh and fish.")]
 pub struct CompletionsArguments {
-    /// Shell.
+    /// Print the script for this shell.
     #[arg(value_enum)]
     pub shell: Shell,
 }

@@ -7,8 +7,9 @@ use crate::{
 };
 use smbscope_load::engine::{Host, OnLostHost};
 use smbscope_run::Cluster;
+use smbscope_stats::filter::did_you_mean;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Runs the command line and returns the exit status. `program` is the command and initial arguments that start it
@@ -23,7 +24,8 @@ pub fn main(
         set_source(hosts);
     }
     set_program(program);
-    let line = std::iter::once(OsString::from("smbscope")).chain(arguments);
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let line = std::iter::once(OsString::from("smbscope")).chain(words.iter().cloned());
     let arguments = Arguments::parse_line(line).unwrap_or_else(|error| exit(&error));
     if let Err(conflict) = arguments.check() {
         exit(&conflict);
@@ -32,11 +34,11 @@ pub fn main(
         say(&error);
         return 2;
     }
-    run(&arguments).map_or_else(|error| status(&error), |()| 0)
+    run(&arguments).map_or_else(|error| status(&error, &words), |()| 0)
 }
 
 /// Prints an error, unless that was done before, and returns the exit status.
-fn status(error: &anyhow::Error) -> u8 {
+fn status(error: &anyhow::Error, words: &[OsString]) -> u8 {
     if let Some(ended) = error.downcast_ref::<CommandEnded>() {
         return ended.status();
     }
@@ -50,8 +52,32 @@ fn status(error: &anyhow::Error) -> u8 {
         exceeded.lines().iter().for_each(|line| say(line));
         return exceeded.status();
     }
-    say(&one_line(error));
+    let text = one_line(error);
+    say(&match nearest_file(&text, error, words) {
+        Some(near) => format!("{text}; {near}"),
+        None => text,
+    });
     if are_arguments_bad(error) { 2 } else { 1 }
+}
+
+/// Number of names in a folder that are compared with a missing file's.
+const NAMES_MAX: usize = 10_000;
+
+/// Proposes the files of the same folder with the nearest names, if the error is about a file on the command line that
+/// does not exist.
+fn nearest_file(text: &str, error: &anyhow::Error, words: &[OsString]) -> Option<String> {
+    let is_missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(is_missing)).then_some(())?;
+    let values = words.iter().filter_map(|word| word.to_str()).map(|word| match word.split_once('=') {
+        Some((option, value)) if option.starts_with("--") => value,
+        _ => word,
+    });
+    let missing = values.map(Path::new).find(|path| text.contains(&*path.to_string_lossy()) && !path.exists())?;
+    let folder = missing.parent()?;
+    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.read_dir().ok()?;
+    let names = listed.take(NAMES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    did_you_mean(missing.file_name()?.to_str()?, names.iter().map(String::as_str))
 }
 
 /// Returns true if the request was invalid, as opposed to failed.

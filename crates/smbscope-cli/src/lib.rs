@@ -11,6 +11,7 @@ mod bench;
 mod compare;
 mod entry;
 mod fail_if;
+mod help;
 mod interrupt;
 #[cfg(test)]
 mod keywords;
@@ -24,7 +25,7 @@ mod slim;
 mod study;
 mod terminal;
 
-pub use arguments::{Arguments, CompletionsArguments, ManArguments, Verb};
+pub use arguments::{Arguments, CompletionsArguments, HelpArguments, ManArguments, Verb};
 pub use arguments::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
 pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, StateArguments, StatusArguments, UpArguments,
@@ -68,6 +69,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Record(arguments) => record::run(arguments),
         Verb::Slim(arguments) => slim::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
+        Verb::Help(arguments) => help::run(arguments),
         Verb::Completions(arguments) => manual::completions(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     }

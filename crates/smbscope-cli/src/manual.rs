@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
+use smbscope_stats::filter::did_you_mean;
 use std::io;
 
 pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
@@ -25,7 +26,9 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
     let wanted = arguments.command.as_ref().map_or(ROOT.to_owned(), |command| format!("{ROOT}-{command}"));
     let Some(page) = pages.iter().find(|page| page.name == wanted) else {
         let known: Vec<&str> = pages.iter().filter_map(|page| page.name.strip_prefix("smbscope-")).collect();
-        bail!("no manual page {wanted}; there are pages for {}", known.join(", "));
+        let asked = wanted.trim_start_matches("smbscope-");
+        let near = did_you_mean(asked, known.iter().copied()).map_or_else(String::new, |near| format!("{near} "));
+        bail!("no manual page {wanted}; {near}there are pages for {}", known.join(", "));
     };
     let mut output = Output::stdout()?;
     let result = output.writer().write_all(&page.roff);
@@ -41,7 +44,7 @@ struct ManualPage {
 
 /// Returns all pages, the program's own first.
 fn pages() -> io::Result<Vec<ManualPage>> {
-    let mut command = Arguments::command().disable_help_subcommand(true);
+    let mut command = Arguments::command().mut_subcommand("help", |help| help.hide(true));
     command.build();
     let mut commands = Vec::new();
     with_verbs(&command, &mut commands);

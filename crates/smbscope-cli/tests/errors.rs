@@ -28,6 +28,19 @@ fn a_file_that_is_not_there() {
 }
 
 #[test]
+fn a_misspelt_file_gets_the_nearest_name_of_its_folder() {
+    let directory = directory("misspelt");
+    write(&directory, "monday.pcap", pcap::micros(&conversation().packets()));
+    std::fs::create_dir_all(directory.join("sub")).expect("a folder");
+    write(&directory.join("sub"), "causes.toml", "");
+    let missing = "No such file or directory (os error 2); did you mean";
+    let said = analyze(&directory, &["mondy.pcap"]);
+    assert_eq!(said.error(1), format!("cannot open mondy.pcap: {missing} monday.pcap?"));
+    let said = analyze(&directory, &["monday.pcap", "--thresholds=sub/cause.toml"]);
+    assert_eq!(said.error(1), format!("cannot read sub/cause.toml: {missing} causes.toml?"));
+}
+
+#[test]
 fn a_directory_is_no_capture() {
     assert_eq!(analyze(&directory("is_directory"), &["."]).error(1), "cannot open .: is a directory");
 }

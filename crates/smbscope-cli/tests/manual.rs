@@ -81,6 +81,36 @@ fn a_page_that_is_not_there_is_an_error_that_says_which_there_are() {
     assert!(said.error(1).starts_with("no manual page smbscope-nix; there are pages for analyze, "), "{}", said.err);
 }
 
+#[test]
+fn help_explains_topics_and_commands_and_proposes_the_nearest() {
+    let filters = smbscope(&["help", "filters"]);
+    let columns = smbscope_stats::filter::Filter::columns();
+    for (column, _) in columns {
+        assert!(filters.output().contains(column), "{column} is missing in {}", filters.out);
+    }
+    let causes = smbscope(&["help", "causes"]);
+    for (id, cause) in smbscope_diagnose::Catalogue::default().entries() {
+        assert!(causes.output().contains(id) && causes.out.contains(cause.title), "{id}");
+    }
+    let workloads = smbscope(&["help", "workloads"]);
+    for step in smbscope_load::workload::STEPS {
+        assert!(workloads.output().contains(step.name), "{}", step.name);
+    }
+    for words in [&["lab", "up"][..], &["analyze"], &[]] {
+        let help = smbscope(&[&["help"], words].concat());
+        assert_eq!(help.output(), smbscope(&[words, &["--help"]].concat()).output());
+    }
+    let unknown = smbscope(&["help", "filtres"]);
+    let expected = "there is no command or topic \"filtres\"; did you mean filters? The topics are capturing, causes, ";
+    assert!(unknown.error(2).starts_with(expected), "{}", unknown.err);
+    let page = smbscope(&["man", "anlyze"]);
+    assert!(
+        page.error(1).starts_with("no manual page smbscope-anlyze; did you mean analyze? there are "),
+        "{}",
+        page.err
+    );
+}
+
 /// Returns bash's completions for the last word of a command line.
 fn bash_offers(words: &[&str]) -> Vec<String> {
     let script = format!(

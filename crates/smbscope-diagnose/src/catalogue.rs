@@ -3,6 +3,7 @@
 use crate::answer::Culprit;
 use serde::Deserialize;
 use smbscope_model::{Nanos, units};
+use smbscope_stats::filter::did_you_mean;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -116,7 +117,12 @@ impl fmt::Display for CatalogueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CatalogueError::NotReadable(why) => f.write_str(why),
-            CatalogueError::UnknownCause(id) => write!(f, "[{id}]: unknown cause; docs/causes.md lists all"),
+            CatalogueError::UnknownCause(id) => {
+                let catalogue = Catalogue::default();
+                let near = did_you_mean(id, catalogue.entries().map(|(id, _)| id));
+                let hint = near.unwrap_or_else(|| "`smbscope help causes` lists all".to_owned());
+                write!(f, "[{id}]: unknown cause; {hint}")
+            }
             CatalogueError::UnknownThreshold(id, name, known) if known.is_empty() => {
                 write!(f, "[{id}] {name}: this cause has no threshold")
             }
@@ -213,7 +219,8 @@ mod tests {
     #[test]
     fn errors_in_a_file_are_one_line() {
         let said = |text| Catalogue::with_thresholds(text).expect_err("it is wrong").to_string();
-        assert_eq!(said("[ini]\nopens = 5"), "[ini]: unknown cause; docs/causes.md lists all");
+        assert_eq!(said("[in]\nopens = 5"), "[in]: unknown cause; `smbscope help causes` lists all");
+        assert_eq!(said("[ini-patern]\nopens = 5"), "[ini-patern]: unknown cause; did you mean ini-pattern?");
         assert_eq!(said("[ini-pattern]\nopen = 5"), "[ini-pattern] open: unknown threshold; it has opens, window");
         assert_eq!(said("[ini-pattern]\nwindow = 5"), "[ini-pattern] window: expected a duration, such as 10s");
         assert!(said("[ini-pattern]\nopens = -5").contains("expected a number from 0 on, not -5"));

@@ -2,6 +2,7 @@
 
 use smbscope_model::units;
 use smbscope_model::{CommandGroup, Nanos};
+use smbscope_stats::filter::did_you_mean;
 use std::fmt;
 use std::str::FromStr;
 
@@ -88,7 +89,10 @@ impl FromStr for Slow {
                     let at = groups().find(|(_, group)| name(*group) == key).map(|(at, _)| at);
                     let names: Vec<&str> = groups().map(|(_, group)| name(group)).collect();
                     let unknown = || {
-                        format!("unknown limit '{key}'; expected wait, each, share, longest, p95, {}", names.join(", "))
+                        let all = ["wait", "each", "share", "longest", "p95"].into_iter().chain(names.iter().copied());
+                        let near = did_you_mean(key, all).map_or_else(String::new, |near| format!("{near} "));
+                        let names = names.join(", ");
+                        format!("unknown limit '{key}'; {near}expected wait, each, share, longest, p95, {names}")
                     };
                     result.p95[at.ok_or_else(unknown)?] = Some(time()?);
                 }

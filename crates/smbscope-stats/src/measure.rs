@@ -130,7 +130,7 @@ impl Measure {
         }
         let all: Vec<&str> = TimeFigure::ALL.iter().map(|figure| figure.name()).chain(known.iter().copied()).collect();
         let problem = Problem::new(format!("`{name}` is none of {}", all.join(", ")));
-        Err((problem.hint(example), place.clone()))
+        Err((problem.hint(example).maybe(did_you_mean(name, all)), place.clone()))
     }
 
     fn name(&self) -> &'static str {

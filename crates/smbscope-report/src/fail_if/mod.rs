@@ -118,7 +118,7 @@ fn answer(text: &str, word: &str, place: &Range<usize>, cursor: &mut Cursor<'_, 
             let catalogue = Catalogue::default();
             let mut ids = catalogue.entries().map(|(id, _)| id);
             let id = ids.find(|id| id.eq_ignore_ascii_case(&key)).map(str::to_owned).ok_or_else(|| {
-                let problem = Problem::new(format!("`{key}` is not a cause")).hint("docs/causes.md lists all");
+                let problem = Problem::new(format!("`{key}` is not a cause")).hint("`smbscope help causes` lists all");
                 (problem.maybe(did_you_mean(&key, catalogue.entries().map(|(id, _)| id))), place)
             })?;
             Ok(Check::Cause { equal, id })

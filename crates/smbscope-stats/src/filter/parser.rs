@@ -257,7 +257,7 @@ fn unknown_column(name: &str) -> Problem {
         return problem.hint("exchange_id numbers the rows of the table as they are written");
     }
     let names = COLUMNS.iter().map(|column| column.name);
-    problem.hint("docs/filter.md lists the columns").maybe(did_you_mean(name, names))
+    problem.hint("`smbscope help filters` lists the columns").maybe(did_you_mean(name, names))
 }
 
 fn spelt<'a>(names: &TextDomain, text: &'a str) -> Cow<'a, str> {

@@ -245,7 +245,10 @@ fn a_literal_of_another_type_is_an_error_at_its_place() {
 fn unknown_names_come_with_the_nearest() {
     let expected = "character 1: there is no column `respone_time`; did you mean response_time or response_time_ns?";
     assert_eq!(wrong("respone_time > 1ms"), expected);
-    assert_eq!(wrong("xyzzy == 1"), "character 1: there is no column `xyzzy`; docs/filter.md lists the columns");
+    assert_eq!(
+        wrong("xyzzy == 1"),
+        "character 1: there is no column `xyzzy`; `smbscope help filters` lists the columns"
+    );
     assert!(wrong("signed and exchange_id == 1").starts_with("character 12: "));
     assert!(wrong("command == RAED").starts_with("character 12: there is no `RAED`; did you mean READ"));
     assert!(
