@@ -10,7 +10,6 @@
 pub mod bytes;
 pub mod codec;
 pub mod compression;
-mod detail;
 pub mod fscc;
 pub mod kept;
 pub mod names;
@@ -21,4 +20,4 @@ pub mod smb2;
 pub mod status;
 
 pub use bytes::CapturedName;
-pub use detail::RequestDetail;
+pub use kept::RequestDetail;

@@ -7,14 +7,15 @@ mod command;
 mod dispatch;
 mod header;
 pub mod messages;
-mod structures;
 mod view;
 
 pub use command::Smb2Command;
 pub use dispatch::{detail, detail_needed, kept};
 pub use header::{Nonce, Smb2Header, TransformHeader, flags};
-pub use structures::{FileReference, LockElement, NetworkInterfaceInfo};
-pub use view::{Created, GrantedLease, Smb2AlgorithmIds, Smb2ClientOffer, Smb2Request, Smb2Response, Smb2ServerOffer};
+pub use view::{
+    Created, FileReference, GrantedLease, LockElement, NetworkInterfaceInfo, Smb2AlgorithmIds, Smb2ClientOffer,
+    Smb2Request, Smb2Response, Smb2ServerOffer,
+};
 
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];
 pub const TRANSFORM_ID: [u8; 4] = [0xfd, b'S', b'M', b'B'];

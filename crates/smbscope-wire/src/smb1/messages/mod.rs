@@ -5,7 +5,6 @@
 //! the share and begin with a backslash.
 
 mod core;
-mod locking_andx;
 mod message;
 mod negotiate;
 mod open;
@@ -22,16 +21,14 @@ pub use core::{
     CheckDirectory, CreateDirectory, Delete, DeleteDirectory, LockByteRange, OpenResponse,
     QueryInformationDiskResponse, QueryInformationResponse, ReadBytes, ReadMpx, ReadMpxResponse, Rename, WriteMpx,
 };
-pub use locking_andx::{
-    LockingAndx, LockingAndxFields, LockingAndxRange, LockingAndxRequest, LockingAndxResponse, lock_type,
-};
 pub use message::{Malformed, Smb1Message, Smb1MessageWriter};
 pub use negotiate::{
     NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, NtLm012Fields, Security, capabilities, security_mode,
 };
 pub use open::{
-    Close, FindClose2, Flush, IMPERSONATE, LogoffAndx, NtCancel, NtCreateAndx, NtCreateAndxResponse, OpenAndx,
-    OpenAndxResponse, TreeDisconnect, create_flags,
+    Close, FindClose2, Flush, IMPERSONATE, LockingAndx, LockingAndxFields, LockingAndxRange, LockingAndxRequest,
+    LockingAndxResponse, LogoffAndx, NtCancel, NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse,
+    TreeDisconnect, create_flags, lock_type,
 };
 pub use read_write::{
     ReadAndx, ReadAndxFields, ReadAndxResponse, ReadRaw, WriteAndx, WriteAndxFields, WriteAndxResponse, WriteComplete,

@@ -4,8 +4,7 @@
 pub mod negotiate {
     use crate::codec::List;
     use crate::kept::RetainedRanges;
-    use crate::smb2::messages::negotiate_context::{self, NegotiateContextList};
-    use crate::smb2::messages::offers::{self, MAX_NEGOTIATE};
+    use crate::smb2::messages::negotiate_context::{self, MAX_NEGOTIATE, NegotiateContextList};
     use crate::smb2::{Smb2AlgorithmIds, Smb2ClientOffer, Smb2Header, Smb2Request, Smb2Response, Smb2ServerOffer};
     use std::ops::Range;
 
@@ -44,8 +43,8 @@ pub mod negotiate {
         }
         impl {
             fn view(m: &[u8]) -> Option<Smb2Request> {
-                let m = offers::parsed(m);
-                let dialects = offers::dialects(m, Self::dialects(m)?)?;
+                let m = negotiate_context::parsed(m);
+                let dialects = negotiate_context::dialects(m, Self::dialects(m)?)?;
                 Some(Smb2Request::Negotiate(Box::new(Smb2ClientOffer {
                     security_mode: Self::security_mode(m)?,
                     capabilities: Self::capabilities(m)?,
@@ -90,7 +89,7 @@ pub mod negotiate {
         }
         impl {
             fn view(m: &[u8]) -> Option<Smb2Response> {
-                let m = offers::parsed(m);
+                let m = negotiate_context::parsed(m);
                 let dialect = Self::dialect(m)?;
                 Some(Smb2Response::Negotiate(Box::new(Smb2ServerOffer {
                     security_mode: Self::security_mode(m)?,

@@ -14,7 +14,6 @@ pub mod error;
 mod files;
 mod info;
 pub mod negotiate_context;
-mod offers;
 
 #[cfg(test)]
 mod tests;
