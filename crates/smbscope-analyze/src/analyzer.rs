@@ -3,10 +3,9 @@
 //! One shard holds many flows. [`Analyzer::opened`](StreamSink::opened) creates the state of a flow, and
 //! [`Analyzer::closed`](StreamSink::closed) turns it into a connection summary or a failed connection attempt.
 
-use crate::attempts::{ConnectAttemptTotals, attempt_of};
 use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::channels::{SessionRegistry, ShardCouplingMonitor};
-use crate::flow::{FlowState, begins_connection};
+use crate::flow::{ConnectAttemptTotals, FlowState, attempt_of, begins_connection};
 use crate::frame::Frame;
 use crate::ledger::ShardContext;
 use crate::names::Sessions;

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod analyzer;
-mod attempts;
 mod bounded;
 mod channels;
 mod connection;

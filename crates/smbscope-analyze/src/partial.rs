@@ -6,9 +6,9 @@
 //! protocols other than IP protocols and UDP ports.
 
 use crate::analyzer::AnalyzerOutcome;
-use crate::attempts::ConnectAttemptTotals;
 use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::channels::{self, Met};
+use crate::flow::ConnectAttemptTotals;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
     ClockStep, ConnectAttempts, ConnectionSummary, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets,

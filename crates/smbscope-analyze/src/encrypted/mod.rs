@@ -9,7 +9,6 @@
 //! A pair is final when the client continues and the server has sent nothing in between: the response was not interim.
 
 mod doubt;
-mod nonces;
 mod pairs;
 pub(crate) mod sizes;
 
@@ -18,7 +17,7 @@ use crate::ledger::{Ledger, Opening};
 use crate::pending::{Causality, PendingExchange};
 use crate::unseen::EncryptedMissing;
 use doubt::{Doubt, Habits, Suspects};
-use nonces::Nonces;
+use sizes::Nonces;
 use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Timestamp};
 use smbscope_wire::smb2::Nonce;
 use smbscope_wire::status::NtStatus;

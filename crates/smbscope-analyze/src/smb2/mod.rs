@@ -1,31 +1,31 @@
 //! SMB2/3 requests and responses, matched by message id and named by session, tree and open (MS-SMB2 §3.3.5).
 
 mod credits;
-mod effects;
 mod requests;
-mod target;
 
 use crate::content::{Message2, RequestOrResponse};
 use crate::frame::Frame;
 use crate::ledger::{Ledger, Opening};
+use crate::names::TrackedTreeConnect;
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
-use crate::rereads::{OpenFacts, ReadCaching};
+use crate::rereads::{OpenFacts, ReadCaching, TrackedOpen};
 use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
 use credits::ObservedCredits;
 use requests::{
-    Smb2RequestFields, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest, UNSOLICITED, file_id, oplock_left,
+    Previous, Smb2RequestFields, Smb2RequestTarget, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest,
+    UNSOLICITED, file_id, granted, logged_on, oplock_left,
 };
 use smbscope_model::connection::ServerInterface;
-use smbscope_model::exchange::Details;
+use smbscope_model::exchange::{CreatedFile, Details};
 use smbscope_model::{
-    Command, CommandGroup, Dialect, ExchangeOutcome, FlowDirection, GrantedCaching, Nanos, Protocol, ResponseStatus,
-    Subcommand, groups,
+    Command, CommandGroup, Dialect, Exchange, ExchangeOutcome, FlowDirection, GrantedCaching, Nanos, Protocol,
+    ResponseStatus, Subcommand, groups,
 };
-use smbscope_wire::smb2::{self, FileReference, NetworkInterfaceInfo};
+use smbscope_wire::smb2::{self, Created, FileReference, NetworkInterfaceInfo, Smb2Response};
 use smbscope_wire::status::NtStatus;
-use target::{Previous, Smb2RequestTarget};
+use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub(crate) struct Smb2 {
@@ -330,4 +330,122 @@ fn kept_interfaces(interfaces: &[NetworkInterfaceInfo]) -> Vec<ServerInterface> 
 
 fn whole_id(header: &smb2::Smb2Header) -> Option<u64> {
     (header.id_mask == u64::MAX).then_some(header.message_id)
+}
+
+/// Sessions of a connection: `evicted_names`.
+const MAX_JOINED: usize = 256;
+/// ShareType of a TREE_CONNECT response (MS-SMB2 §2.2.10).
+const SHARE_TYPE_PIPE: u8 = 2;
+
+impl Smb2 {
+    pub(super) fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Smb2TrackedRequest, member: &Message2) {
+        let header = &member.header;
+        let server = ledger.server();
+        let exchange = &mut request.pending.exchange;
+        let Some(session_id) = header.session_id.filter(|id| *id != 0).or(exchange.session_id) else { return };
+        exchange.session_id = Some(session_id);
+        if header.status.is_error() || header.status == NtStatus::MORE_PROCESSING_REQUIRED || session_id == 0 {
+            return;
+        }
+        let answer = match &member.body {
+            RequestOrResponse::Response(answer) => answer,
+            _ => &Smb2Response::Other,
+        };
+        match std::mem::replace(&mut request.effect, Smb2ResponseEffect::None) {
+            Smb2ResponseEffect::None => {}
+            Smb2ResponseEffect::LogOn(user) => {
+                let flags = if let Smb2Response::SessionSetup(flags) = answer { *flags } else { 0 };
+                exchange.user = self.log_on(ledger, session_id, user, flags);
+            }
+            Smb2ResponseEffect::LogOff => {
+                self.joined.retain(|id| *id != session_id);
+                ledger.sessions.leave(server, session_id);
+            }
+            Smb2ResponseEffect::Connect(tree) => {
+                let Some((tree_id, mut tree)) = header.tree_id.zip(tree) else { return };
+                tree.is_pipe |= *answer == Smb2Response::TreeConnect(SHARE_TYPE_PIPE);
+                connect(ledger, exchange, session_id, tree_id, tree);
+            }
+            Smb2ResponseEffect::Disconnect => {
+                if let Some(tree_id) = exchange.tree_id {
+                    ledger.sessions.change(server, session_id, |session| session.trees.remove(&tree_id));
+                }
+            }
+            Smb2ResponseEffect::Open { path, asked } => {
+                let Smb2Response::Create(created) = answer else { return };
+                note_created(exchange, asked, created);
+                if let Some(path) = path {
+                    track_open(ledger, exchange, session_id, path, created);
+                }
+                self.requests.name_followers(std::mem::take(&mut request.followers), header.message_id, created.file);
+            }
+            Smb2ResponseEffect::Close => {
+                if let Some(file) = request.file {
+                    ledger.sessions.change(server, session_id, |session| session.opens.remove(&file));
+                }
+            }
+            Smb2ResponseEffect::Rename(path) => {
+                if let Some(file) = request.file {
+                    rename_open(ledger, session_id, file, path);
+                }
+            }
+        }
+    }
+
+    fn log_on(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        session_id: u64,
+        user: Option<Arc<str>>,
+        flags: u16,
+    ) -> Option<Arc<str>> {
+        let server = ledger.server();
+        if !self.joined.contains(&session_id) && self.joined.len() < MAX_JOINED {
+            self.joined.push(session_id);
+            ledger.sessions.join(server, session_id);
+        }
+        ledger.sessions.change(server, session_id, |session| {
+            session.user = logged_on(user, flags).or(session.user.take());
+            session.user.clone()
+        })
+    }
+}
+
+fn connect(ledger: &mut Ledger<'_>, exchange: &mut Exchange, session_id: u64, tree_id: u32, tree: TrackedTreeConnect) {
+    let server = ledger.server();
+    exchange.tree_id = Some(tree_id);
+    exchange.share = Some(tree.share.clone());
+    ledger.quality.evicted_names +=
+        ledger.sessions.change(server, session_id, |session| session.trees.insert(tree_id, tree));
+}
+
+#[inline]
+fn note_created(exchange: &mut Exchange, asked: Option<u8>, created: &Created) {
+    exchange.file_id = file_id(created.file);
+    exchange.caching = granted(asked, created);
+    if let Some(details) = &mut exchange.details {
+        let (action, attributes) = (created.create_action, created.file_attributes);
+        details.created = Some(CreatedFile { action, size: created.end_of_file, attributes });
+    }
+}
+
+#[inline]
+fn track_open(ledger: &mut Ledger<'_>, exchange: &Exchange, session_id: u64, path: Arc<str>, created: &Created) {
+    let server = ledger.server();
+    let version = (created.last_write, created.end_of_file);
+    let facts = OpenFacts::new(exchange.share.as_deref(), Some(&path), version, exchange.caching);
+    ledger.quality.evicted_names += ledger.sessions.change(server, session_id, |session| {
+        let facts = session.rereads.opened(facts);
+        session.opens.insert(created.file, TrackedOpen { path, facts })
+    });
+}
+
+fn rename_open(ledger: &mut Ledger<'_>, session_id: u64, file: FileReference, path: Arc<str>) {
+    let server = ledger.server();
+    ledger.sessions.change(server, session_id, |session| {
+        if session.opens.get(&file).is_some() {
+            // The file under the new name may differ from the one read before.
+            session.opens.insert(file, TrackedOpen::named(path));
+        }
+    });
 }
