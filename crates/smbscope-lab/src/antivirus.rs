@@ -3,11 +3,9 @@
 //! The scanner knows one signature, the EICAR test file, so nothing has to be downloaded. A scan then costs the round
 //! trip to the scanner and reading the file; a full set of signatures costs more.
 
-use crate::LabError;
-use crate::family::{self, LabProcessRole};
-use crate::process::command_for;
+use crate::process::{self, LabProcessRole, command_for};
 use crate::settings::{Antivirus, LabServerSettings};
-use crate::tools;
+use crate::{LabError, tools};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -82,7 +80,7 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
     let mut command = command_for(clamd);
     command.arg(format!("--config-file={}", conf.display()));
     command.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
-    family::mark(&mut command, folder, LabProcessRole::Antivirus);
+    process::mark(&mut command, folder, LabProcessRole::Antivirus);
     let failed = |said: String| LabError::Program { program: "clamd".to_owned(), said };
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let patience = Instant::now() + PATIENCE;

@@ -5,7 +5,7 @@
 
 use crate::running::Running;
 use crate::state_folder::end_process;
-use crate::{LabError, LabServerSettings, Process, ServerRecord, StateFolder, family};
+use crate::{LabError, LabServerSettings, Process, ServerRecord, StateFolder, process};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ impl KeeperProcess {
             *folder = folder.canonicalize().map_err(LabError::file("share", folder))?;
         }
         // The keeper must not hold a terminal, or a pipe that another process waits for.
-        family::mark_keeper(&mut command, &state.path().join(name));
+        process::mark_keeper(&mut command, &state.path().join(name));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {

@@ -1,7 +1,6 @@
 //! State folder: contains the servers' folders with their records (`state.json`, without passwords), and cleans up.
 
-use crate::family::{self, LabProcessRole};
-use crate::process::Process;
+use crate::process::{self, LabProcessRole, Process};
 use crate::settings::{ENCRYPTED_SHARE, SHARE};
 use crate::users::{LabUser, PASSWORD_FILE};
 use crate::{LabError, LabServerSettings, LinkEmulation, StorageFigures, link, mounts, storage, trust};
@@ -9,8 +8,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -63,7 +61,7 @@ impl StateFolder {
         if !record.detached {
             return Err(LabError::Owned { name: name.to_owned(), pid: record.owner.pid });
         }
-        if !family::keeps(record.owner, &record.folder) {
+        if !process::keeps(record.owner, &record.folder) {
             return Err(LabError::Foreign {
                 name: name.to_owned(),
                 pid: record.owner.pid,
@@ -177,7 +175,7 @@ pub(crate) fn end_process(process: Process) {
 
 pub(crate) fn clean(record: &ServerRecord) -> Result<(), LabError> {
     let folder = &record.folder;
-    if !family::end(folder) {
+    if !process::end(folder) {
         let said = format!("some of its processes can't be ended, and {} stays", folder.display());
         return Err(LabError::Program { program: "smbd".to_owned(), said });
     }
@@ -271,25 +269,25 @@ impl ServerRecord {
     }
 
     pub fn pids(&self) -> Vec<u32> {
-        let members = family::members(&self.folder, Some(LabProcessRole::Samba));
+        let members = process::members(&self.folder, Some(LabProcessRole::Samba));
         members.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
     }
 
     pub fn sessions(&self) -> usize {
         let Some(smbd) = self.smbd else { return 0 };
-        family::sessions(&family::members(&self.folder, Some(LabProcessRole::Samba)), smbd)
+        process::sessions(&process::members(&self.folder, Some(LabProcessRole::Samba)), smbd)
     }
 
     /// Includes ended connections, unless they end between two readings in quick succession.
     pub fn cpu_time(&self) -> Duration {
-        let members = family::members(&self.folder, Some(LabProcessRole::Samba));
+        let members = process::members(&self.folder, Some(LabProcessRole::Samba));
         // After Samba has ended, its id may belong to another process.
-        family::cpu_time(&members, self.smbd.filter(Process::lives))
+        process::cpu_time(&members, self.smbd.filter(Process::lives))
     }
 
     pub fn scanner_cpu_time(&self) -> Option<Duration> {
         let is_there = self.settings.antivirus.is_some();
-        is_there.then(|| family::cpu_time(&family::members(&self.folder, Some(LabProcessRole::Antivirus)), None))
+        is_there.then(|| process::cpu_time(&process::members(&self.folder, Some(LabProcessRole::Antivirus)), None))
     }
 
     pub fn storage(&self) -> Option<StorageFigures> {
@@ -297,7 +295,7 @@ impl ServerRecord {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        family::signal(&self.folder, Some(LabProcessRole::Samba), signal);
+        process::signal(&self.folder, Some(LabProcessRole::Samba), signal);
     }
 
     const FILE: &str = "state.json";

@@ -3,14 +3,13 @@
 //!
 //! The owner holds a lock (flock(2)), which the kernel releases when it dies, in any namespace.
 
-use crate::family::{self, LabProcessRole};
+use crate::process::{self, LabProcessRole};
 use crate::{LabError, mounts, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 const PREFIX: &str = "smbscope-work-";
 const LOCK: &str = ".lock";
@@ -58,11 +57,11 @@ impl Workplace {
     }
 
     pub fn mark(&self, command: &mut Command) {
-        family::mark(command, &self.folder, LabProcessRole::Work);
+        process::mark(command, &self.folder, LabProcessRole::Work);
     }
 
     pub fn end_processes(&self) {
-        let _ = family::end(&self.folder);
+        let _ = process::end(&self.folder);
     }
 }
 
@@ -103,7 +102,7 @@ fn remove_or_tell(folder: &Path) -> bool {
 }
 
 fn remove(folder: &Path) -> Result<(), LabError> {
-    if !family::end(folder) {
+    if !process::end(folder) {
         let said = format!("some of the processes that it started can't be ended, and {} stays", folder.display());
         return Err(LabError::Program { program: "smbscope".to_owned(), said });
     }
@@ -146,7 +145,7 @@ mod tests {
         let live = Workplace::open_in(above.path()).expect("there is room");
         let dead = abandoned(above.path(), "dead");
         let mut child = Command::new("sleep");
-        family::mark(child.arg("1000"), &dead.canonicalize().expect("it is there"), LabProcessRole::Work);
+        process::mark(child.arg("1000"), &dead.canonicalize().expect("it is there"), LabProcessRole::Work);
         let mut child = child.spawn().expect("there is a sleep(1)");
         let process = Process::find(child.id()).expect("it has just been started");
         let mut bystander = Command::new("sleep");

@@ -2,10 +2,9 @@
 
 use crate::command::Dialect;
 use crate::exchange::Endpoints;
-use crate::ids::{FlowId, Stamp};
 use crate::named;
 use crate::offers::Offers;
-use crate::time::{Nanos, Timestamp};
+use crate::time::{FlowId, Nanos, Stamp, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

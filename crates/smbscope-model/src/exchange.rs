@@ -12,14 +12,12 @@
 
 use crate::command::{Command, Dialect, Subcommand};
 use crate::groups::CommandGroup;
-use crate::ids::{FlowId, Stamp};
 use crate::named;
-use crate::time::{Nanos, Timestamp};
+use crate::time::{FlowId, Nanos, Stamp, Timestamp};
 use serde::{Deserialize, Serialize};
-use smbscope_wire::RequestDetail;
 use smbscope_wire::names::NtTransact;
-use smbscope_wire::smb2;
 use smbscope_wire::status::{DosError, NtStatus};
+use smbscope_wire::{RequestDetail, smb2};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -9,7 +9,6 @@ pub mod command;
 pub mod connection;
 pub mod exchange;
 pub mod groups;
-pub mod ids;
 pub mod limits;
 pub mod offers;
 pub mod prose;
@@ -29,11 +28,11 @@ pub use exchange::{
     STANDSTILL_LEAST, Standstill, TimeKind,
 };
 pub use groups::CommandGroup;
-pub use ids::{CaptureId, ClockStep, FlowDirection, FlowId, PacketRef, Role, Stamp};
+
 pub use limits::MemoryBudget;
 pub use offers::{Capabilities, ClientOffer, Offers, ServerOffer, SigningOffer};
 pub use quality::{Coverage, Quality, UntimedShare};
-pub use time::{Nanos, Timestamp};
+pub use time::{CaptureId, ClockStep, FlowDirection, FlowId, Nanos, PacketRef, Role, Stamp, Timestamp};
 
 /// Declares an enumeration from values and their names, with `ALL`, `name` and `Display`.
 #[macro_export]

@@ -8,14 +8,13 @@
 mod lane;
 #[cfg(target_os = "linux")]
 mod network;
-mod relay;
 
 use crate::LabError;
-pub(crate) use lane::LinkImpairments;
+use lane::Relay;
+pub(crate) use lane::{LinkImpairments, StopPipe};
 #[cfg(target_os = "linux")]
 pub(crate) use network::{EmulatedNetwork, remove};
-use relay::Relay;
-pub(crate) use relay::StopPipe;
+
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

@@ -10,11 +10,8 @@
 //! route or address other than the new interface's changes. Addresses come from the range for benchmarks (RFC 2544,
 //! RFC 6890), a pair per server, and the server only answers the other end of its pair.
 
-use super::lane::Carrier;
-use super::lane::LinkImpairments;
-use super::relay::StopPipe;
-use crate::family::{self, LabProcessRole};
-use crate::process::command_for;
+use super::lane::{Carrier, LinkImpairments, StopPipe};
+use crate::process::{self, LabProcessRole, command_for};
 use crate::tools;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrLike, bind, socket};
@@ -149,7 +146,7 @@ impl Namespace {
         let mut command = command_for(unshare);
         command.args(["--net", "cat"]).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        family::mark(&mut command, folder, LabProcessRole::Network);
+        process::mark(&mut command, folder, LabProcessRole::Network);
         let mut holder = command.spawn().map_err(|error| format!("cannot run unshare: {error}"))?;
         let asked = holder.stdin.as_mut().map(|input| input.write_all(b"\n"));
         let answered = holder.stdout.as_mut().map(|output| output.read_exact(&mut [0]));
