@@ -5,11 +5,21 @@
 
 use crate::Bytes;
 use smbscope_capture::Packet;
-use smbscope_capture::decode::Decoder;
+use smbscope_capture::decode::{self, Decoder};
 use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
 
-/// Supported link types and an unsupported one.
+/// The most frequent link types, which come before all others.
 pub const LINK_TYPES: [u32; 13] = [1, 113, 276, 12, 14, 101, 228, 229, 0, 108, 6, 9, 50];
+const UNSUPPORTED: u32 = 201;
+
+fn link_type(kind: u8) -> u32 {
+    let kind = usize::from(kind);
+    let others = decode::LINK_TYPES.iter().map(|(number, _)| *number).chain([UNSUPPORTED]);
+    match LINK_TYPES.get(kind) {
+        Some(number) => *number,
+        None => others.cycle().nth(kind).unwrap_or(UNSUPPORTED),
+    }
+}
 
 pub fn packets(data: &[u8]) {
     let mut decoder = Decoder::new();
@@ -23,7 +33,7 @@ pub fn packets(data: &[u8]) {
         let stamp = Stamp { time: Timestamp(number), packet: PacketRef::new(CaptureId(0), number as u64) };
         let packet = Packet {
             stamp,
-            link_type: LINK_TYPES[usize::from(kind) % LINK_TYPES.len()],
+            link_type: link_type(kind),
             data: captured,
             wire_length: captured.len() as u32 + 16 * u32::from(more),
         };

@@ -12,7 +12,7 @@ use std::fmt;
 pub struct CaptureInfo {
     /// Name as given on the command line; `-` for standard input.
     pub name: String,
-    /// `pcap`, `pcap (ns)`, `modified pcap`, `pcapng` or `snoop`.
+    /// `pcap`, `pcap (ns)`, `pcapng`, `snoop`, `ERF`, `Network Monitor 2`, etc.
     pub format: Cow<'static, str>,
     /// `gzip`, `zstd`, `lz4` or `xz`; null for a plain file.
     pub compression: Option<Cow<'static, str>>,
@@ -88,6 +88,8 @@ pub enum SkippedProtocol {
     /// Destination service access point (IEEE 802.2).
     LogicalLink(u8),
     Ppp(u16),
+    /// IEEE 802.11 frame without readable data: 0 management, 1 control, 2 empty, 3 encrypted, 4 fragment, 5 extension.
+    WifiFrame(u8),
     /// MPLS payload that is neither IP nor Ethernet.
     Mpls,
     /// EtherType in a GRE header.
@@ -135,6 +137,7 @@ impl SkippedProtocol {
             SkippedProtocol::EtherType(_) => "EtherType",
             SkippedProtocol::LogicalLink(_) => "802.2 SAP",
             SkippedProtocol::Ppp(_) => "PPP protocol",
+            SkippedProtocol::WifiFrame(_) => "802.11 frame",
             SkippedProtocol::Mpls => "MPLS payload",
             SkippedProtocol::Gre(_) => "GRE protocol",
             SkippedProtocol::IpProtocol(_) => "IP protocol",
@@ -151,7 +154,9 @@ impl SkippedProtocol {
             | SkippedProtocol::Ppp(number)
             | SkippedProtocol::Gre(number)
             | SkippedProtocol::UdpPort(number) => Some(u32::from(number)),
-            SkippedProtocol::LogicalLink(number) | SkippedProtocol::IpProtocol(number) => Some(u32::from(number)),
+            SkippedProtocol::LogicalLink(number)
+            | SkippedProtocol::IpProtocol(number)
+            | SkippedProtocol::WifiFrame(number) => Some(u32::from(number)),
             SkippedProtocol::Mpls | SkippedProtocol::NestedTunnels | SkippedProtocol::Others => None,
         }
     }
@@ -162,6 +167,7 @@ impl SkippedProtocol {
             SkippedProtocol::EtherType(number) | SkippedProtocol::Gre(number) => ether_type_name(number),
             SkippedProtocol::LogicalLink(number) => sap_name(number),
             SkippedProtocol::Ppp(number) => ppp_name(number),
+            SkippedProtocol::WifiFrame(number) => wifi_frame_name(number),
             SkippedProtocol::IpProtocol(number) => ip_protocol_name(number),
             SkippedProtocol::UdpPort(number) => udp_port_name(number),
             SkippedProtocol::AddressFamily(_)
@@ -174,7 +180,8 @@ impl SkippedProtocol {
     /// Returns true for tunnels, encryption and unsupported links, which may hide SMB traffic.
     pub fn may_carry_smb(self) -> bool {
         match self {
-            SkippedProtocol::EtherType(number) => matches!(number, 0x8137 | 0x88e5 | 0x8903 | 0x894f),
+            SkippedProtocol::EtherType(number) => matches!(number, 0x8137 | 0x88e5 | 0x894f),
+            SkippedProtocol::WifiFrame(number) => matches!(number, 3 | 4),
             SkippedProtocol::LogicalLink(number) => matches!(number, 0xe0 | 0xf0),
             SkippedProtocol::Ppp(number) => matches!(number, 0x0053 | 0x00fd),
             SkippedProtocol::IpProtocol(number) => matches!(number, 50 | 115),
@@ -193,20 +200,10 @@ impl SkippedProtocol {
 
 fn link_type_name(number: u32) -> Option<&'static str> {
     Some(match number {
-        105 => "IEEE 802.11",
-        107 => "Frame Relay",
-        109 => "ENC, IPsec on OpenBSD",
-        117 => "PFLOG",
-        119 => "IEEE 802.11 with Prism",
-        127 => "IEEE 802.11 with radiotap",
-        149 => "private use, PKTAP on macOS",
         147..=162 => "private use",
-        163 => "IEEE 802.11 with AVS",
-        192 => "PPI",
-        197 => "ERF",
         195 | 230 => "IEEE 802.15.4",
+        197 => "ERF",
         220 | 189 => "USB",
-        239 => "NFLOG",
         247 => "InfiniBand",
         249 => "USB",
         251 => "Bluetooth",
@@ -227,7 +224,7 @@ fn ether_type_name(number: u16) -> Option<&'static str> {
         0x888e => "802.1X",
         0x88a2 => "ATA over Ethernet",
         0x88cc => "LLDP",
-        0x88e5 => "MACsec",
+        0x88e5 => "MACsec, encrypted",
         0x88f7 => "PTP",
         0x8902 => "802.1ag",
         0x8903 => "FabricPath",
@@ -260,6 +257,18 @@ fn ppp_name(number: u16) -> Option<&'static str> {
         0xc021 => "LCP",
         0xc023 => "PAP",
         0xc223 => "CHAP",
+        _ => return None,
+    })
+}
+
+fn wifi_frame_name(number: u8) -> Option<&'static str> {
+    Some(match number {
+        0 => "management",
+        1 => "control",
+        2 => "without data",
+        3 => "encrypted",
+        4 => "fragment",
+        5 => "extension",
         _ => return None,
     })
 }

@@ -328,7 +328,7 @@ export interface CaptureInfo {
    */
   name: string;
   /**
-   * `pcap`, `pcap (ns)`, `modified pcap`, `pcapng` or `snoop`.
+   * `pcap`, `pcap (ns)`, `pcapng`, `snoop`, `ERF`, `Network Monitor 2`, etc.
    */
   format: string;
   /**

@@ -3,6 +3,7 @@
 //! Each parser enters a field where it reads it. Bytes that no parser entered become zero, so that keys, identifiers,
 //! options, padding and unsupported protocols can't leak an address.
 
+use smbscope_model::SkippedProtocol;
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,4 +69,37 @@ impl Fields for Understood {
             }
         }
     }
+}
+
+pub(super) fn be16(data: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(data.get(at..at.checked_add(2)?)?.try_into().ok()?))
+}
+
+#[inline(always)]
+pub(super) fn read16<F: Fields>(data: &[u8], at: usize, fields: &mut F) -> Option<u16> {
+    fields.enter(data.get(at..at.checked_add(2)?), Stays::Whole);
+    be16(data, at)
+}
+
+#[inline(always)]
+pub(super) fn read8<F: Fields>(data: &[u8], at: usize, bits: u8, fields: &mut F) -> Option<u8> {
+    let byte = data.get(at..at.checked_add(1)?)?;
+    fields.enter(Some(byte), Stays::Bits(bits));
+    byte.first().copied()
+}
+
+/// Layer inside a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layer {
+    /// Another link type.
+    Link(u32),
+    Ethernet,
+    EtherType(u16),
+    /// IEEE 802.2.
+    LogicalLink,
+    /// IP of this version, or of the version in its header.
+    Ip(Option<u8>),
+    Ppp,
+    Mpls,
+    Skipped(SkippedProtocol),
 }

@@ -130,7 +130,7 @@ fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
         fields.enter(data.get(24..40), Stays::Address);
     }
     let length = match u16::from_be_bytes([header[4], header[5]]) {
-        0 => on_wire.checked_sub(40)?,
+        0 => jumbo_length(header[6], data, fields).or_else(|| on_wire.checked_sub(40))?,
         length => u32::from(length),
     };
     let address = |at: usize| {
@@ -172,6 +172,16 @@ fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
         }
     }
     Some(datagram)
+}
+
+/// Returns the length in a jumbo payload option (RFC 2675), which hosts with large segments send to themselves.
+#[cold]
+fn jumbo_length<F: Fields>(next_header: u8, data: &[u8], fields: &mut F) -> Option<u32> {
+    const JUMBO_PAYLOAD: u8 = 0xc2;
+    let header = data.get(40..).filter(|_| next_header == HOP_BY_HOP)?;
+    let option = header.get(2..8).filter(|option| option.starts_with(&[JUMBO_PAYLOAD, 4]))?;
+    fields.enter(Some(option), Stays::Whole);
+    be32(option, 2)
 }
 
 pub(super) fn is_extension(next_header: u8) -> bool {

@@ -7,11 +7,16 @@ mod fields;
 mod ip;
 mod link;
 mod outline;
+mod pseudo_header;
 mod tcp;
 mod tunnel;
+mod wifi;
 
 pub use fields::Understood;
+pub use link::{ETHER_TYPES, LINK_TYPES};
 pub use outline::{Fragment, Outline, PacketContent};
+pub(crate) use pseudo_header::ErfHeader;
+pub use tunnel::TUNNEL_PORTS;
 
 use crate::segment::{Packet, TcpSegment};
 use fields::Fields;
