@@ -32,6 +32,27 @@ pub fn snoop(data: &[u8]) {
     plain(&begun(data, b"snoop\0\0\0"));
 }
 
+/// Reads Network Monitor: version 1, or version 2 if the first byte is odd. A pipe gives other packets than a file if
+/// there are gaps between frames, so only the file is read.
+pub fn netmon(data: &[u8]) {
+    let is_second = data.first().is_some_and(|byte| byte & 1 != 0);
+    let bytes = begun(data, if is_second { b"GMBU" } else { b"RTSS" });
+    let opened = open(&bytes);
+    if let Ok(set) = opened {
+        let reading = Reading::read(set);
+        let held: usize = reading.packets.iter().map(|packet| packet.data.len()).sum();
+        assert!(held <= bytes.len(), "{held} bytes of packets in a file of {}", bytes.len());
+    }
+}
+
+/// Reads ERF, after a record that is recognised.
+pub fn erf(data: &[u8]) {
+    let mut bytes = vec![0, 0, 0, 0, 0, 0xf1, 0x53, 0x65, 2, 4, 1, 8, 0, 0, 0, 246, 0, 0];
+    bytes.resize(264, 0x45);
+    bytes.extend(data);
+    plain(&bytes);
+}
+
 /// Reads gzip, zstd, lz4 and xz, detected by content, and anything else.
 pub fn compressed(data: &[u8]) {
     both_ways(data);
@@ -52,10 +73,7 @@ fn plain(bytes: &[u8]) {
 /// Reads from a pipe and from a file, with equal results.
 fn both_ways(bytes: &[u8]) -> Option<Reading> {
     let piped = CaptureSet::from_reader("x", Box::new(Cursor::new(bytes.to_vec())));
-    let mut file = tempfile::NamedTempFile::new().expect("there is a directory for temporary files");
-    file.write_all(bytes).expect("the directory for temporary files has room");
-    let opened = CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]);
-    let (piped, opened) = match (piped, opened) {
+    let (piped, opened) = match (piped, open(bytes)) {
         (Ok(piped), Ok(opened)) => (piped, opened),
         (piped, opened) => {
             let (piped, opened) = (piped.err().map(|e| e.to_string()), opened.err().map(|e| e.to_string()));
@@ -71,6 +89,13 @@ fn both_ways(bytes: &[u8]) -> Option<Reading> {
         assert_eq!(piped.quality.unreadable_records, opened.quality.unreadable_records);
     }
     Some(opened)
+}
+
+/// Opens a file with these bytes. It stays readable, because it is mapped or held open.
+fn open(bytes: &[u8]) -> Result<CaptureSet, smbscope_capture::reader::CaptureError> {
+    let mut file = tempfile::NamedTempFile::new().expect("there is a directory for temporary files");
+    file.write_all(bytes).expect("the directory for temporary files has room");
+    CaptureSet::open(&[CaptureInput::File(file.path().to_owned())])
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -24,10 +24,12 @@ pub struct Target {
     pub body: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "pcap", body: captures::pcap },
     Target { name: "pcapng", body: captures::pcapng },
     Target { name: "snoop", body: captures::snoop },
+    Target { name: "netmon", body: captures::netmon },
+    Target { name: "erf", body: captures::erf },
     Target { name: "compressed", body: captures::compressed },
     Target { name: "packets", body: packets::packets },
     Target { name: "reassembly", body: reassembly::reassembly },

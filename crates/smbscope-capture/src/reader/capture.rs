@@ -3,6 +3,7 @@
 use super::clocks::{ClockCorrection, SAMPLE_BYTES, SortedRun, StepBack};
 use super::format::{self, CaptureParser, SNIFF_LENGTH, Sniffed};
 use super::map::Map;
+use super::netmon::NetMon;
 use super::pcapng::Interfaces;
 use super::record::ParseStep;
 use super::stream::{self, Compression, Fill, InputStream, counted};
@@ -138,8 +139,14 @@ impl OpenCapture {
                         let (mut format, header_length) = recognise(&name, &head)?;
                         match Map::new(&file) {
                             Ok(map) => {
-                                format.settle(map.get(header_length..).unwrap_or_default());
+                                let packets = map.get(header_length..).unwrap_or_default();
+                                format.settle(packets);
+                                let relabelled = format.relabel(packets);
                                 let mut capture = OpenCapture::new(name, format, header_length, shared);
+                                capture.interfaces.raw_ip_as_ethernet = relabelled;
+                                if let CaptureParser::NetMon(header) = format {
+                                    capture.interfaces.frame_offsets = header.frame_offsets(&map).into();
+                                }
                                 capture.file_bytes = map.len() as u64;
                                 capture.cut_short = Arc::clone(map.cut_short());
                                 capture.bytes = Some(Backing::mapped(map));
@@ -217,8 +224,9 @@ impl OpenCapture {
         stream.consume(header_length);
         // Uses only the data that has arrived: a pipe may have no more yet.
         format.settle(stream.window());
+        let relabelled = format.relabel(stream.window());
         let mut capture = OpenCapture::new(name, format, header_length, shared);
-        capture.interfaces = Interfaces::for_stream();
+        capture.interfaces = Interfaces::for_stream(relabelled);
         format.describe(&mut capture.interfaces);
         capture.live_stream = Some(stream);
         capture.live = true;
@@ -245,7 +253,9 @@ impl OpenCapture {
         stream.consume(header_length);
         stream.fill(super::pcap::SETTLE_LENGTH.max(SAMPLE_BYTES), None);
         format.settle(stream.window());
+        let relabelled = format.relabel(stream.window());
         let mut capture = OpenCapture::new(name.clone(), format, header_length, shared);
+        capture.interfaces.raw_ip_as_ethernet = relabelled;
         capture.path = Some(path.to_owned());
         capture.window = window;
         capture.compression = Some(compression);
@@ -340,7 +350,7 @@ impl OpenCapture {
     }
 
     fn expect_order_in_stream(&mut self, mut stream: InputStream) {
-        self.interfaces = Interfaces::for_stream();
+        self.interfaces = Interfaces::for_stream(self.interfaces.raw_ip_as_ethernet);
         self.format.describe(&mut self.interfaces);
         loop {
             let mut format = self.format;
@@ -465,6 +475,12 @@ impl OpenCapture {
                 self.name
             ));
         }
+        if self.interfaces.raw_ip_as_ethernet {
+            warnings.push(format!(
+                "{}: labelled Ethernet, but its packets begin with IP, without an Ethernet header: read as IP",
+                self.name
+            ));
+        }
         warnings.extend(self.sides.as_deref().map(|sides| format!("{}: {}", self.name, sides.warning())));
         if self.plan == ReorderStrategy::BestEffort {
             warnings.push(format!(
@@ -536,9 +552,14 @@ fn recognise_stream(
     let enough = match stream.window() {
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => super::pcapng::FILE_HEADER,
         [b's', b'n', b'o', b'o', ..] => super::pcap::SNOOP_FILE_HEADER,
+        magic if NetMon::is_magic(magic) => super::netmon::FILE_HEADER,
         _ => super::pcap::FILE_HEADER,
     };
     stream.fill(enough, None);
+    // Records of ERF are judged by as many as in a file.
+    if matches!(format::sniff(stream.window()), Sniffed::Unknown | Sniffed::Capture(CaptureParser::Erf, _)) {
+        stream.fill(SNIFF_LENGTH, None);
+    }
     if stream.window().is_empty()
         && let (Some(compression), Some(error)) = (compression, stream.error())
     {
@@ -563,7 +584,7 @@ fn recognise(name: &str, head: &[u8]) -> Result<(CaptureParser, usize), CaptureE
     match format::sniff(head) {
         Sniffed::Capture(format, header_length) => Ok((format, header_length)),
         Sniffed::HeaderCut(format) => Err(CaptureError::HeaderCut { name, format, length: head.len() }),
-        Sniffed::Foreign(format) => Err(CaptureError::Unsupported { name, format }),
+        Sniffed::Foreign(format, converter) => Err(CaptureError::Unsupported { name, format, converter }),
         Sniffed::Unknown => match Compression::sniff_foreign(head) {
             Some((format, remedy)) => Err(CaptureError::Packed { name, format, remedy }),
             None => Err(CaptureError::NotACapture { name, starts_with: format::shown(head) }),

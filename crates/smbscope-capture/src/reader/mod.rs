@@ -1,6 +1,6 @@
 //! Reads inputs and returns their packets in time order.
 //!
-//! Formats are pcap, pcapng and snoop, plain or compressed, from files or a pipe; several inputs form one capture.
+//! Formats are pcap, pcapng, snoop, Network Monitor and ERF, plain or compressed, from files or a pipe; several inputs form one capture.
 //! Plain files are mapped, surveyed once and read in place. Disorder is repaired by merging ascending runs or by a
 //! bounded window. Start with [`CaptureSet`], which merges lanes; a lane is a source with or without a window, a source
 //! walks records, and the format parsers are pure functions over bytes.
@@ -10,6 +10,7 @@ mod clocks;
 mod format;
 mod lane;
 mod map;
+mod netmon;
 mod pcap;
 mod pcapng;
 mod record;
@@ -18,6 +19,7 @@ mod stream;
 mod survey;
 
 pub use capture::Backing;
+pub use format::{FOREIGN_FORMATS, FORMATS, RECOGNISED_FORMATS};
 pub use set::CaptureSet;
 
 #[cfg(test)]
@@ -60,8 +62,8 @@ pub enum CaptureError {
     Empty { name: String },
     #[error("{name}: the {format} file header is cut off after {length} bytes")]
     HeaderCut { name: String, format: &'static str, length: usize },
-    #[error("{name}: {format} captures are not supported; convert it with: editcap -F pcapng {name} OUT.pcapng")]
-    Unsupported { name: String, format: &'static str },
+    #[error("{name}: {format} captures are not supported; convert it with: {}", converter.replace("FILE", name))]
+    Unsupported { name: String, format: &'static str, converter: &'static str },
     #[error("{name}: {format} files are not supported; unpack it first with {remedy}")]
     Packed { name: String, format: &'static str, remedy: &'static str },
     #[error("{name}: not a capture file (starts with {starts_with})")]

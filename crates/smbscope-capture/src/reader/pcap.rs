@@ -1,11 +1,15 @@
-//! Formats with one file header and packet records: pcap (draft-ietf-opsawg-pcap) and Solaris snoop (RFC 1761).
+//! Formats of packet records, with one file header or none: pcap (draft-ietf-opsawg-pcap), Solaris snoop (RFC 1761) and
+//! Endace ERF ("ERF Types Reference Guide").
 //!
 //! pcap has microseconds or nanoseconds, either byte order, and Kuznetzov's "modified" variant with 24-byte record
 //! headers. Three systems wrote longer record headers under the same magic numbers: Nokia firewalls (20 bytes), Red Hat
 //! 6.1 (24 bytes) and, under the modified variant's, SuSE 6.3 (28 bytes). The length can be inferred: with a wrong one,
-//! the second record makes no sense. snoop is always big-endian with microseconds.
+//! the second record makes no sense. snoop is always big-endian with microseconds. ERF has no
+//! file header, so that only the fields of its records reveal it.
 
-use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, absurd_length};
+use super::pcapng::Interfaces;
+use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason, absurd_length};
+use crate::decode::ErfHeader;
 
 pub(super) const FILE_HEADER: usize = 24;
 const STANDARD: u8 = 16;
@@ -117,6 +121,10 @@ impl Pcap {
         u32::from(self.link_type)
     }
 
+    pub(super) fn set_link_type(&mut self, link_type: u16) {
+        self.link_type = link_type;
+    }
+
     /// Returns the snap length; 0 if the writer did not state it.
     pub(super) fn snap_length(&self) -> u32 {
         self.snap_length
@@ -213,4 +221,69 @@ impl Snoop {
         };
         ParseStep::Packet(record, total)
     }
+}
+
+/// Type of records without content.
+const PADDING_RECORD: u8 = 48;
+const METADATA_RECORD: u8 = 27;
+/// Bytes of a packet that is plausible at the start of a file.
+const MAX_PLAUSIBLE_LENGTH: u16 = 10_000;
+/// Padding and checksums of a record besides the packet.
+const MAX_EXCESS: usize = 64;
+/// Seconds from 1970 to 1995, before which there were no such cards.
+const EARLIEST: u32 = 788_918_400;
+const LATEST: u32 = 0xf000_0000;
+
+/// Returns true if the bytes look like records: all that are there, at least one.
+pub(super) fn is_erf(bytes: &[u8]) -> bool {
+    let mut position = 0;
+    let mut first = None;
+    while let Some(header) = bytes.get(position..).filter(|rest| rest.len() >= ErfHeader::LENGTH) {
+        let seconds = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
+        let near = first.get_or_insert(seconds).abs_diff(seconds) < YEAR_SECONDS;
+        let Some(record) = ErfHeader::parse(header) else { break };
+        let held = usize::from(record.record_length).checked_sub(record.length);
+        let fits = held.is_some_and(|held| held <= usize::from(record.wire_length) + MAX_EXCESS);
+        let is_packet = record.link_type.is_some() && (1..=MAX_PLAUSIBLE_LENGTH).contains(&record.wire_length);
+        let is_other = position > 0 && matches!(header[8] & 0x7f, PADDING_RECORD | METADATA_RECORD);
+        if !(near && fits && (is_packet || is_other) && (EARLIEST..LATEST).contains(&seconds)) {
+            return false;
+        }
+        position += usize::from(record.record_length);
+    }
+    position > 0
+}
+
+pub(super) fn erf_step(interfaces: &mut Interfaces, window: &[u8]) -> ParseStep {
+    let Some(header) = window.get(..ErfHeader::LENGTH) else { return ParseStep::More(ErfHeader::LENGTH) };
+    let length = usize::from(u16::from_be_bytes([header[10], header[11]]));
+    if length < ErfHeader::LENGTH {
+        return ParseStep::Stop(format!("record length {length} is impossible"));
+    }
+    let Some(record) = window.get(..length) else { return ParseStep::More(length) };
+    let Some(header) = ErfHeader::parse(record) else {
+        return ParseStep::Skip { length, what: SkipReason::Unreadable };
+    };
+    let Some(link_type) = header.link_type.filter(|_| header.length <= length) else {
+        let what = if record[8] & 0x7f == PADDING_RECORD { SkipReason::Description } else { SkipReason::Numbered };
+        return ParseStep::Skip { length, what };
+    };
+    interfaces.note_link_type(link_type);
+    let data_length = (length - header.length).min(header.wire_length.into());
+    let packet = PacketRecord {
+        time: erf_time(record),
+        link_type,
+        wire_length: header.wire_length.into(),
+        data_start: header.length,
+        data_length,
+    };
+    ParseStep::Packet(packet, length)
+}
+
+/// Converts seconds since 1970 with 32 bits of fraction, rounded.
+fn erf_time(record: &[u8]) -> i64 {
+    let [fraction, seconds] =
+        [0, 4].map(|at| u64::from(u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])));
+    let nanoseconds = (fraction * 1_000_000_000 + (1 << 31)) >> 32;
+    (seconds * 1_000_000_000 + nanoseconds) as i64
 }

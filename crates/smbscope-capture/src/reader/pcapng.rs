@@ -5,6 +5,7 @@
 //! file ([`Interfaces`]), so that a merge can hold thousands of positions in one file.
 
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason};
+use std::sync::Arc;
 
 /// Block type of the section header: a palindrome, so it reads the same in either byte order.
 pub(super) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -17,6 +18,8 @@ const ENHANCED_PACKET: u32 = 6;
 const SYSTEMD_JOURNAL: u32 = 9;
 const CUSTOM: u32 = 0x0000_0bad;
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
+pub(super) const ETHERNET: u16 = 1;
+pub(super) const RAW_IP: u16 = 101;
 const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_IF_TSOFFSET: u16 = 14;
 const BLOCK_OVERHEAD: usize = 12;
@@ -100,11 +103,15 @@ pub(super) struct Interfaces {
     pub(super) snap_length: Option<u32>,
     pub(super) resolution_ns: u64,
     pub(super) simple_packets: bool,
+    /// Ethernet interfaces deliver IP without an Ethernet header.
+    pub(super) raw_ip_as_ethernet: bool,
+    /// Offsets of the frames of a Network Monitor file, ascending. Empty if unknown.
+    pub(super) frame_offsets: Arc<[u32]>,
 }
 
 impl Interfaces {
-    pub(super) fn for_stream() -> Interfaces {
-        Interfaces { forget_past_sections: true, ..Interfaces::default() }
+    pub(super) fn for_stream(raw_ip_as_ethernet: bool) -> Interfaces {
+        Interfaces { forget_past_sections: true, raw_ip_as_ethernet, ..Interfaces::default() }
     }
 
     /// Returns the number of interfaces; zero in formats that do not describe them.
@@ -112,12 +119,19 @@ impl Interfaces {
         self.list.len()
     }
 
-    fn add(&mut self, interface: InterfaceDescription) {
-        self.list.push(interface);
-        let link_type = u32::from(interface.link_type);
+    #[inline]
+    pub(super) fn note_link_type(&mut self, link_type: u32) {
         if self.link_types.len() < MAX_LINK_TYPES && !self.link_types.contains(&link_type) {
             self.link_types.push(link_type);
         }
+    }
+
+    fn add(&mut self, mut interface: InterfaceDescription) {
+        if self.raw_ip_as_ethernet && interface.link_type == ETHERNET {
+            interface.link_type = RAW_IP;
+        }
+        self.list.push(interface);
+        self.note_link_type(u32::from(interface.link_type));
         self.resolution_ns = self.resolution_ns.max(interface.tick.resolution_ns());
         if interface.snap_length != 0 {
             self.snap_length = self.snap_length.max(Some(interface.snap_length));

@@ -172,7 +172,7 @@ impl Survey {
         self.packets += 1;
         let highest = self.last.unwrap_or(i64::MIN);
         if time < self.previous || self.packets == 1 {
-            self.begin_run(time, position, format);
+            self.begin_run(time, position, format.before(length));
         }
         self.recent.push(position);
         if time >= self.previous && self.packets > 1 {
@@ -202,19 +202,13 @@ impl Survey {
         }
     }
 
-    fn begin_run(&mut self, time: i64, position: u64, format: &CaptureParser) {
+    fn begin_run(&mut self, time: i64, position: u64, format: CaptureParser) {
         if self.runs.len() < self.max_runs {
             if self.packets > 1 && self.runs.len() <= ClockStep::MAX_CLOCK_STEPS {
                 let before = self.recent.in_order();
                 self.descents.push(Descent { run: self.runs.len(), time_before: self.previous, before });
             }
-            self.runs.push(SortedRun {
-                position,
-                number: self.packets + self.numbered,
-                time,
-                format: *format,
-                shift: 0,
-            });
+            self.runs.push(SortedRun { position, number: self.packets + self.numbered, time, format, shift: 0 });
         } else {
             self.too_many_runs = true;
         }

@@ -224,7 +224,7 @@ fn what_is_no_capture_is_refused_with_a_reason() {
     assert!(error(b"").ends_with("empty file"));
     assert!(error(b"PNG\r\n").contains("not a capture file (starts with 50 4e 47 0d 0a)"));
     assert!(error(b"hello world").contains("not a capture file (starts with \"hello wo\")"));
-    assert!(error(b"GMBU\0\x02").contains("Microsoft Network Monitor 2"));
+    assert!(error(b"GMBU\0\x02").contains("the Network Monitor file header is cut off after 6 bytes"));
     assert!(error(b"XCP\0").contains("editcap -F pcapng"));
     assert!(error(b"BZh9").contains("bunzip2"));
     assert!(error(&pcap(0xa1b2_c3d4, true, &[])[..23]).contains("pcap file header is cut off after 23 bytes"));
@@ -272,14 +272,213 @@ fn plausible_bytes() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(word, 0..200).prop_map(|words| words.iter().flat_map(|w| w.to_le_bytes()).collect())
 }
 
+/// Builds a Network Monitor file: version (major, minor), frames of (microseconds from the start, network, bytes), with
+/// this many bytes between them. It was started at 2026-11-24 08:00:01.250 UTC.
+fn netmon(version: (u8, u8), gap: usize, frames: &[(u64, u16, &[u8])]) -> Vec<u8> {
+    let mut bytes = if version.0 == 1 { b"RTSS".to_vec() } else { b"GMBU".to_vec() };
+    bytes.extend([version.1, version.0, 1, 0]);
+    bytes.extend([2026u16, 11, 2, 24, 8, 0, 1, 250].map(u16::to_le_bytes).concat());
+    bytes.resize(128, 0);
+    let mut offsets = Vec::new();
+    for (micros, network, data) in frames {
+        bytes.resize(bytes.len() + gap, 0xee);
+        offsets.extend((bytes.len() as u32).to_le_bytes());
+        match version {
+            (1, _) => bytes
+                .extend([(micros / 1_000) as u32, (data.len() as u32) << 16 | 1_500].map(u32::to_le_bytes).concat()),
+            _ => bytes
+                .extend([micros.to_le_bytes(), (u64::from(data.len() as u32) << 32 | 1_500).to_le_bytes()].concat()),
+        }
+        bytes.extend_from_slice(data);
+        // Ticks of 100 ns from 1601 to 1970, and to the start.
+        let file_time = 116_444_736_000_000_000 + 17_955_072_012_500_000 + micros * 10 + 3;
+        let trailer = [&network.to_le_bytes()[..], &[0; 4], &file_time.to_le_bytes(), &[0]].concat();
+        bytes.extend_from_slice(
+            &trailer[..if version.0 == 1 { 0 } else { [0, 2, 6, 15][usize::from(version.1.min(3))] }],
+        );
+    }
+    let place = [bytes.len() as u32, offsets.len() as u32].map(u32::to_le_bytes).concat();
+    bytes[24..32].copy_from_slice(&place);
+    bytes.extend(offsets);
+    bytes
+}
+
+/// 2026-11-24 08:00:01.250 UTC.
+const START: i64 = 1_795_507_201_250_000_000;
+
+#[test]
+fn versions_of_network_monitor_differ_in_clock_and_trailer() {
+    let frames: [(u64, u16, &[u8]); 2] = [(2_000, 1, b"first"), (3_500, 8, b"second")];
+    for (version, second, resolution, link_types) in [
+        ((1, 1), 3_000_000, 1_000_000, vec![1]),
+        ((2, 0), 3_500_000, 1_000, vec![1]),
+        ((2, 1), 3_500_000, 1_000, vec![1, 101]),
+        ((2, 2), 3_500_000, 1_000, vec![1, 101]),
+        ((2, 3), 3_500_300, 100, vec![1, 101]),
+    ] {
+        let bytes = netmon(version, 0, &frames);
+        for reading in [
+            read(&bytes),
+            Reading::read(CaptureSet::from_reader("x", Box::new(std::io::Cursor::new(bytes.clone()))).unwrap()),
+        ] {
+            let name = if version.0 == 1 { "Network Monitor 1" } else { "Network Monitor 2" };
+            let info = &reading.infos[0];
+            assert_eq!((&*info.format, info.packets, info.truncated.as_deref()), (name, 2, None), "{version:?}");
+            assert_eq!((info.resolution_ns, &info.link_types), (resolution, &link_types), "{version:?}");
+            assert_eq!(reading.packets[1], (0, 2, START + second, b"second".to_vec(), 1_500), "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn events_of_network_monitor_are_no_packets_but_numbered() {
+    let frames: [(u64, u16, &[u8]); 5] =
+        [(1, 1, b"a"), (2, 0xffe0, b"event"), (3, 0xfffd, b"adapters"), (4, 0xe000 + 113, b"b"), (5, 77, b"unknown")];
+    let reading = read(&netmon((2, 2), 0, &frames));
+    assert_eq!(reading.numbers(), [1, 3]);
+    assert_eq!((reading.quality.unreadable_records, &reading.infos[0].link_types), (1, &vec![1, 113]));
+}
+
+#[test]
+fn radio_headers_of_network_monitor_are_skipped() {
+    // Version 2, length 32.
+    let data = [&[2, 32, 0][..], &[7; 29], b"frame"].concat();
+    let reading = read(&netmon((2, 1), 0, &[(1, 6, &data)]));
+    assert_eq!((&reading.packets[0].3[..], &reading.infos[0].link_types), (&b"frame"[..], &vec![105]));
+}
+
+#[test]
+fn gaps_between_frames_of_network_monitor_are_skipped_by_the_table() {
+    let frames: [(u64, u16, &[u8]); 3] = [(1, 1, b"a"), (2, 1, b"bc"), (3, 1, b"d")];
+    let reading = read(&netmon((2, 1), 40, &frames));
+    assert_eq!(reading.numbers(), [1, 2, 3]);
+    assert_eq!(reading.infos[0].truncated, None);
+    // Without the end, and so without the table, the gap is damage.
+    let cut = netmon((2, 1), 40, &frames);
+    let reading = read(&cut[..cut.len() - 20]);
+    assert_eq!((reading.packets.len(), reading.infos[0].truncated.is_some()), (0, true));
+}
+
+/// Builds an ERF record of a type: seconds, fraction, extensions, bytes after them, and the length on the wire.
+fn erf(kind: u8, (seconds, fraction): (u32, u32), extensions: usize, data: &[u8], wire: u16) -> Vec<u8> {
+    let more = if extensions > 0 { 0x80 } else { 0 };
+    let length = (16 + 8 * extensions + data.len()) as u16;
+    let mut bytes = [fraction.to_le_bytes(), seconds.to_le_bytes()].concat();
+    bytes.extend([kind | more, 4]);
+    bytes.extend([length.to_be_bytes(), [0, 0], wire.to_be_bytes()].concat());
+    for extension in 0..extensions {
+        bytes.extend([if extension + 1 < extensions { 0x85 } else { 5 }, 0, 0, 0, 0, 0, 0, 1]);
+    }
+    [bytes, data.to_vec()].concat()
+}
+
+#[test]
+fn erf_records_have_binary_fractions_extensions_and_types() {
+    let bytes = [
+        erf(2, (1_700_000_000, 1 << 31), 0, b"\0\0ethernet", 1_500),
+        erf(16, (1_700_000_001, 0), 2, b"\0\0tagged##", 6),
+        // Padding, and a description, which Wireshark numbers.
+        erf(48, (1_700_000_001, 0), 0, &[0; 8], 0),
+        erf(27, (1_700_000_001, 0), 0, &[1; 8], 8),
+        erf(22, (1_700_000_002, 0), 0, b"E", 40),
+        erf(1, (1_700_000_003, 0), 0, b"\x0f\0\x08\0E", 5),
+    ]
+    .concat();
+    let reading = read(&bytes);
+    let second = 1_000_000_000;
+    let expected = [
+        (0, 1, 1_700_000_000 * second + 500_000_000, b"ethernet".to_vec(), 1_500),
+        (0, 2, 1_700_000_001 * second, b"tagged".to_vec(), 6),
+        (0, 4, 1_700_000_002 * second, b"E".to_vec(), 40),
+        (0, 5, 1_700_000_003 * second, b"\x0f\0\x08\0E".to_vec(), 5),
+    ];
+    assert_eq!(reading.packets, expected);
+    let info = &reading.infos[0];
+    assert_eq!((&*info.format, info.resolution_ns, info.link_types.as_slice()), ("ERF", 1, &[1, 228, 104][..]));
+}
+
+#[test]
+fn bytes_that_only_begin_like_erf_are_no_capture() {
+    let record = erf(2, (1_700_000_000, 0), 0, &[0; 60], 60);
+    assert!(matches!(format::sniff(&record), Sniffed::Capture(CaptureParser::Erf, 0)));
+    for (at, value) in [(7, 0x01), (8, 99), (10, 9), (14, 0x7f), (15, 0)] {
+        let mut other = record.clone();
+        other[at] = value;
+        if at == 15 {
+            other[14] = 0;
+        }
+        assert_eq!(format::sniff(&other), Sniffed::Unknown, "{value} at {at}");
+    }
+    let far = erf(2, (1_900_000_000, 0), 0, &[0; 60], 60);
+    assert_eq!(format::sniff(&[record, far].concat()), Sniffed::Unknown);
+}
+
+#[test]
+fn ip_labelled_ethernet_is_read_as_ip_with_a_warning() {
+    // RFC 791: 20 bytes of header, with the checksum of these fields.
+    let ip = |id: u8| {
+        let mut packet = vec![0x45, 0, 0, 24, 0, id, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 2, 3, 4];
+        let sum: u32 = packet[..20].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+        packet[10..12].copy_from_slice(&(!(((sum & 0xffff) + (sum >> 16)) as u16)).to_be_bytes());
+        packet
+    };
+    let packets = [ip(1), ip(2)];
+    let plain = pcap(0xa1b2_c3d4, false, &[(1, 0, &packets[0]), (2, 0, &packets[1])]);
+    let blocks = [
+        LITTLE.section(),
+        LITTLE.interface(1, 0, &[]),
+        LITTLE.enhanced(0, 1, &packets[0], 24),
+        LITTLE.enhanced(0, 2, &packets[1], 24),
+    ]
+    .concat();
+    for bytes in [plain.clone(), blocks] {
+        let stream = CaptureSet::from_reader("x", Box::new(std::io::Cursor::new(bytes.clone()))).unwrap();
+        for reading in [read(&bytes), Reading::read(stream)] {
+            let info = &reading.infos[0];
+            assert_eq!(info.link_types, [101]);
+            assert!(info.warnings[0].contains("labelled Ethernet"), "{:?}", info.warnings);
+        }
+    }
+    // One damaged header, or one other packet, and the label is believed.
+    let mut damaged = plain;
+    *damaged.last_mut().unwrap() = 9;
+    let last = damaged.len() - 24;
+    damaged[last + 8] = 1;
+    assert_eq!(read(&damaged).infos[0].link_types, [1]);
+}
+
+#[test]
+fn foreign_formats_are_named_with_their_converter() {
+    // A trace buffer of 64 KiB and the header in it (WMI_BUFFER_HEADER, TRACE_LOGFILE_HEADER).
+    let mut trace = vec![0; 200];
+    trace[..4].copy_from_slice(&65_536u32.to_le_bytes());
+    trace[72..76].copy_from_slice(&[2, 0, 2, 0xc0]);
+    trace[104..108].copy_from_slice(&65_536u32.to_le_bytes());
+    let error = error(&trace);
+    assert!(
+        error.contains("Windows event trace (ETL) captures are not supported; convert it with: pktmon etl2pcap /"),
+        "{error}"
+    );
+    assert!(
+        self::error(b"LOGG\x90\0\0\0")
+            .contains("Vector BLF captures are not supported; convert it with: editcap -F pcapng /")
+    );
+    assert!(
+        self::error(b"0000  00 11 22 33").contains("hex dump captures are not supported; convert it with: text2pcap")
+    );
+}
+
 proptest! {
     #[test]
     fn any_bytes_never_panic_in_a_parser(bytes in plausible_bytes()) {
-        for header in [pcap(0xa1b2_c3d4, false, &[]), pcap(0xa1b2_cd34, true, &[]), snoop(&[])] {
+        let own = [pcap(0xa1b2_c3d4, false, &[]), pcap(0xa1b2_cd34, true, &[]), snoop(&[])];
+        let own = own.into_iter().chain([(1, 1), (2, 0), (2, 3)].map(|version| netmon(version, 0, &[])));
+        for header in own {
             let Sniffed::Capture(format, _) = format::sniff(&header) else { panic!("a header of our own") };
             walk(format, &bytes);
         }
         walk(CaptureParser::Pcapng(PcapngSection::start()), &bytes);
+        walk(CaptureParser::Erf, &bytes);
         let sections = [LITTLE.section(), LITTLE.interface(1, 0, &[]), bytes].concat();
         walk(CaptureParser::Pcapng(PcapngSection::start()), &sections);
     }

@@ -115,6 +115,55 @@ pub(crate) fn snoop() -> Named {
     vec![("ethernet".into(), file), ("cut".into(), cut)]
 }
 
+/// Version 1, and version 2.3 with a trailer per frame; each with a table of the frames.
+pub(crate) fn netmon() -> Named {
+    let file = |second: bool| {
+        let mut file = if second { b"GMBU\x03\x02".to_vec() } else { b"RTSS\x01\x01".to_vec() };
+        file.extend([1, 0]);
+        file.extend([2026u16, 11, 2, 24, 8, 0, 1, 250].map(u16::to_le_bytes).concat());
+        file.resize(128, 0);
+        let mut table = Vec::new();
+        for (number, packet) in short().iter().enumerate() {
+            table.extend((file.len() as u32).to_le_bytes());
+            let frame = packet.ethernet();
+            let (time, length) = (number as u64 * 100, frame.len() as u64);
+            match second {
+                true => file.extend([time.to_le_bytes(), (length << 32 | length).to_le_bytes()].concat()),
+                false => file.extend((length << 48 | length << 32 | time).to_le_bytes()),
+            }
+            file.extend(&frame);
+            if second {
+                file.extend([1, 0, 0, 0, 0, 0]);
+                file.extend((134_399_808_012_500_000 + 1_000 * number as u64).to_le_bytes());
+                file.push(0);
+            }
+        }
+        let place = [file.len() as u32, table.len() as u32].map(u32::to_le_bytes).concat();
+        file[24..32].copy_from_slice(&place);
+        file.extend(table);
+        file
+    };
+    vec![("version_1".into(), file(false)), ("version_2_3".into(), file(true))]
+}
+
+/// Records of Ethernet with and without an extension header.
+pub(crate) fn erf() -> Named {
+    let mut file = Vec::new();
+    for (number, packet) in short().iter().enumerate() {
+        let frame = packet.ethernet();
+        let extension: &[u8] = if number % 2 == 0 { &[] } else { &[5, 0, 0, 0, 0, 0, 0, 1] };
+        let [length, wire] =
+            [18 + extension.len() + frame.len(), frame.len()].map(|length| (length as u16).to_be_bytes());
+        file.extend([0, 0, 0, number as u8, 0, 0xf1, 0x53, 0x65]);
+        file.extend([if extension.is_empty() { 2 } else { 0x82 }, 4]);
+        file.extend([length, [0, 0], wire].concat());
+        file.extend(extension);
+        file.extend([0, 0]);
+        file.extend(&frame);
+    }
+    vec![("ethernet".into(), file)]
+}
+
 type Encode = fn(&[u8]) -> Vec<u8>;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -13,6 +13,8 @@ pub(crate) fn all() -> Vec<(&'static str, String, Vec<u8>)> {
     add("pcap", captures::pcap());
     add("pcapng", captures::pcapng());
     add("snoop", captures::snoop());
+    add("netmon", captures::netmon());
+    add("erf", captures::erf());
     add("compressed", captures::compressed());
     add("packets", captures::packets());
     add("reassembly", streams::reassembly());
