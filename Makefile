@@ -254,9 +254,10 @@ test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SEC
 test-table: setup-python build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)
 
-references: setup-build ## write the lists of causes, bounds, columns and workload steps in docs/, from the sources
+references: setup-build ## write the lists of causes, bounds, formats, columns and workload steps in docs/, from the sources
 	$(CARGO) run -q --locked -p smbscope-diagnose --example causes -- docs/causes.md
 	$(CARGO) run -q --locked -p smbscope-testkit --example limits -- docs/limits.md
+	$(CARGO) run -q --locked -p smbscope-capture --example formats -- docs/formats.md
 	$(CARGO) run -q --locked -p smbscope-report --example columns -- docs/exchange-table.md
 	$(CARGO) run -q --locked -p smbscope-load --example steps -- docs/workloads.md
 
