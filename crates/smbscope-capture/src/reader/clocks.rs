@@ -88,9 +88,9 @@ pub(super) fn settle(
     for (index, run) in runs.iter_mut().enumerate() {
         let descent = descents.iter().find(|descent| descent.run == index);
         if let Some(descent) = descent.filter(|descent| is_step(bytes, &mut interfaces.clone(), run, descent)) {
-            let before = descent.time_before + shift;
+            let before = descent.time_before.saturating_add(shift);
             steps.push(StepBack { before: (run.number - 1, before), after: (run.number, run.time) });
-            shift = before - run.time;
+            shift = before.saturating_sub(run.time);
         }
         run.shift = shift;
     }
@@ -98,7 +98,7 @@ pub(super) fn settle(
 }
 
 fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &SortedRun, descent: &Descent) -> bool {
-    if descent.time_before - run.time < LEAST_STEP_NS {
+    if descent.time_before.saturating_sub(run.time) < LEAST_STEP_NS {
         return false;
     }
     let mut format = run.format;

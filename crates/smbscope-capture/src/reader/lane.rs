@@ -104,7 +104,7 @@ impl MemorySource {
             let window = bytes.get(self.position..).unwrap_or_default();
             match self.format.step(interfaces, window) {
                 ParseStep::Packet(mut record, length) => {
-                    record.time += self.shift;
+                    record.time = record.time.saturating_add(self.shift);
                     if let Some(sides) = &self.sides {
                         sides.correct(&mut record, window);
                     }

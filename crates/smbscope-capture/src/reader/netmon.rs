@@ -176,10 +176,11 @@ impl NetMon {
             // Microseconds, which times ten are signed (documentation of Network Monitor 3).
             _ => LITTLE.i64(frame, 0).unwrap_or(0).wrapping_mul(10).saturating_mul(100),
         };
-        match LITTLE.i64(tail, 6) {
+        let time = match LITTLE.i64(tail, 6) {
             Some(file_time) => file_time.saturating_sub(FILETIME_EPOCH).saturating_mul(100),
             None => self.start_ns.saturating_add(from_start),
-        }
+        };
+        time.max(0)
     }
 }
 

@@ -229,7 +229,7 @@ impl Survey {
             self.descending = 0;
         }
         if let (Some(run), Some(last)) = (self.runs.last(), self.last.as_mut()) {
-            *last = (*last).max(self.previous + run.shift);
+            *last = (*last).max(self.previous.saturating_add(run.shift));
         }
         steps
     }
