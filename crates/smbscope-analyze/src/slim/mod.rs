@@ -216,19 +216,19 @@ struct SlimDirection {
     kept_until: u64,
 }
 
-pub(super) struct SlimFlow {
+struct SlimFlow {
     lanes: [SlimDirection; 2],
     is_smb: bool,
 }
 
-pub(super) struct Noting {
-    pub(super) packets: Packets,
-    pub(super) names: NameAnonymizer,
+struct Noting {
+    packets: Packets,
+    names: NameAnonymizer,
     frames: Vec<Frame>,
 }
 
 impl Noting {
-    pub(super) fn new(window: PendingPacketQueue, names: NameAnonymizer) -> Noting {
+    fn new(window: PendingPacketQueue, names: NameAnonymizer) -> Noting {
         Noting { packets: Packets::new(window), names, frames: Vec::new() }
     }
 

@@ -338,7 +338,7 @@ const MAX_JOINED: usize = 256;
 const SHARE_TYPE_PIPE: u8 = 2;
 
 impl Smb2 {
-    pub(super) fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Smb2TrackedRequest, member: &Message2) {
+    fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Smb2TrackedRequest, member: &Message2) {
         let header = &member.header;
         let server = ledger.server();
         let exchange = &mut request.pending.exchange;
