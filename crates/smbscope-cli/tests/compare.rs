@@ -186,6 +186,30 @@ fn what_next_is_a_command_on_the_capture_that_got_slower() {
     }
 }
 
+/// The same work of smbclient: with SMB1, SMB 2.1 and SMB 3.1.1, unsigned and signed.
+#[test]
+fn negotiated_limits_and_capabilities_that_differ_stand_next_to_the_headline() {
+    let directory = directory("compare_negotiated");
+    let first_evidence = |files: &[&str]| {
+        let found = document(&compare(&directory, &[files, &["--format", "json"]].concat()));
+        found["answers"][0]["evidence"][0].as_str().expect("a sentence").to_owned()
+    };
+    let [smb1, smb2, smb3, signed] =
+        ["NT1", "SMB2_10", "SMB3_11", "SMB3_11_sign"].map(|name| path(&format!("own/smbclient_{name}.pcap.zst")));
+    let dialect = first_evidence(&[&smb1, &smb3]);
+    assert!(dialect.starts_with("Negotiated: dialect NT LM 0.12 → 3.1.1"), "{dialect}");
+    let newer = first_evidence(&[&smb2, &smb3]);
+    assert!(newer.starts_with("Negotiated: dialect 2.1 → 3.1.1; ") && newer.contains("multichannel"), "{newer}");
+    let signing = first_evidence(&[&smb3, &signed]);
+    assert!(signing.starts_with("Negotiated: ") && signing.contains("signed messages 1.0% → 98.4%"), "{signing}");
+    assert!(!signing.contains("dialect"), "{signing}");
+    // A saved report has the same facts.
+    analyze(&directory, &[&smb3, "--format", "json", "-o", "saved.json"]).output();
+    assert_eq!(first_evidence(&["saved.json", &signed]), signing);
+    let same = first_evidence(&["saved.json", &smb3]);
+    assert!(!same.starts_with("Negotiated"), "{same}");
+}
+
 #[test]
 fn slices_stand_side_by_side_whether_saved_or_not() {
     let directory = directory("compare_slices");

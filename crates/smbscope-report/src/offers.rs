@@ -2,9 +2,10 @@
 
 use crate::Report;
 use crate::format::{counted, visible_percent};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smbscope_model::offers::{capabilities, cipher_name, compression_name, signing_algorithm_name};
 use smbscope_model::{ClientOffer, ConnectionSummary, Dialect, Offers, Protocol, ServerOffer, SigningOffer};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,6 +15,7 @@ const SMB_3_0: Dialect = Dialect::Smb2(0x0300);
 const SMB_3_1_1: Dialect = Dialect::Smb2(0x0311);
 
 const NOT_CAPTURED: &str = "not captured";
+const AVAILABLE: &str = "available";
 
 #[derive(Debug)]
 pub(crate) struct Negotiation<'r> {
@@ -33,15 +35,26 @@ struct Used {
 }
 
 /// Outcome of a feature, with the reason if it is not used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Feature {
-    pub(crate) feature: &'static str,
+    pub(crate) feature: Cow<'static, str>,
     /// Client's position.
     pub(crate) client: String,
     /// Server's position.
     pub(crate) server: String,
     pub(crate) outcome: String,
+}
+
+impl Feature {
+    /// Returns true if both sides have the capability, and `None` if the negotiation was not captured completely.
+    pub(crate) fn is_available(&self) -> Option<bool> {
+        match self.outcome.as_str() {
+            AVAILABLE => Some(true),
+            outcome if outcome.starts_with("not available") || outcome.starts_with("not possible") => Some(false),
+            _ => None,
+        }
+    }
 }
 
 pub(crate) fn negotiations(report: &Report) -> Vec<Negotiation<'_>> {
@@ -85,7 +98,7 @@ impl Negotiation<'_> {
         let (client, server) = (offers.client.as_deref(), offers.server.as_deref());
         let mut features = vec![
             Feature {
-                feature: "Dialect",
+                feature: "Dialect".into(),
                 client: client.map_or_else(not_captured, dialects),
                 server: server.map_or_else(not_captured, |server| match server.dialect {
                     Some(dialect) => dialect.to_string(),
@@ -94,7 +107,7 @@ impl Negotiation<'_> {
                 outcome: dialect_outcome(offers),
             },
             Feature {
-                feature: "Signing",
+                feature: "Signing".into(),
                 client: client.map_or_else(not_captured, |client| signing(client.signing)),
                 server: server.map_or_else(not_captured, |server| signing(server.signing)),
                 outcome: self.signing_outcome(),
@@ -104,14 +117,14 @@ impl Negotiation<'_> {
             return features;
         }
         features.push(Feature {
-            feature: "Encryption",
+            feature: "Encryption".into(),
             client: client.map_or_else(not_captured, |client| listed(&client.algorithms.ciphers, cipher_name)),
             server: server.map_or_else(not_captured, |server| listed(&server.algorithms.ciphers, cipher_name)),
             outcome: self.encryption_outcome(),
         });
         if offers.chosen() == Some(SMB_3_1_1) {
             features.push(Feature {
-                feature: "Signing algorithm",
+                feature: "Signing algorithm".into(),
                 client: client
                     .map_or_else(not_captured, |client| listed(&client.algorithms.signing, signing_algorithm_name)),
                 server: server
@@ -119,7 +132,7 @@ impl Negotiation<'_> {
                 outcome: signing_algorithm(offers),
             });
             features.push(Feature {
-                feature: "Compression",
+                feature: "Compression".into(),
                 client: client
                     .map_or_else(not_captured, |client| listed(&client.algorithms.compression, compression_name)),
                 server: server
@@ -259,8 +272,8 @@ fn capability(offers: &Offers, name: &'static str, bit: u32, since: Dialect) -> 
         // Before SMB 3.0, clients don't send capabilities (MS-SMB2 2.2.3).
         Some(dialect) => match (client.flatten(), server) {
             (_, None) => NOT_CAPTURED.to_owned(),
-            (Some(true), Some(true)) => "available".to_owned(),
-            (None, Some(true)) if dialect < SMB_3_0 => "available".to_owned(),
+            (Some(true), Some(true)) => AVAILABLE.to_owned(),
+            (None, Some(true)) if dialect < SMB_3_0 => AVAILABLE.to_owned(),
             (None, Some(true)) => "the server offers it; what the client offers was not captured".to_owned(),
             _ => format!("not available: {}", lacking(offers, bit)),
         },
@@ -269,7 +282,7 @@ fn capability(offers: &Offers, name: &'static str, bit: u32, since: Dialect) -> 
         Some(None) => "does not say".to_owned(),
         known => side(known.flatten()),
     };
-    Feature { feature: name, client, server: side(server), outcome }
+    Feature { feature: name.into(), client, server: side(server), outcome }
 }
 
 fn lacking(offers: &Offers, bit: u32) -> &'static str {
@@ -376,7 +389,7 @@ mod tests {
         Offers { client: Some(Arc::new(client)), server: Some(Arc::new(server)) }
     }
 
-    fn outcomes(offers: &Offers) -> BTreeMap<&'static str, String> {
+    fn outcomes(offers: &Offers) -> BTreeMap<Cow<'static, str>, String> {
         let negotiation = Negotiation {
             offers,
             connections: 1,

@@ -1,15 +1,22 @@
 //! Conclusions of a comparison: for each column but the baseline, change, cost, certainty and suggested commands.
 
-use super::{ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio};
-use crate::format::{clean, counted, unbroken};
+use super::{
+    ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio, significance,
+};
+use crate::format::{clean, counted, rate as per_second, unbroken};
 use crate::{Answer, Cause, Culprit};
 use serde::Serialize;
+use smbscope_diagnose::Confidence;
 use smbscope_diagnose::next::{SuggestedCommand, file, quoted};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::Scope;
 
 /// Smallest ratio reported as a change: 5%.
 const CHANGE: f64 = 1.05;
+/// Smallest uncertain ratio that is not called "no difference".
+const DOUBTFUL: f64 = 1.25;
+/// Changes of two figures that differ by less than this factor are alike.
+const SIMILAR: f64 = 1.2;
 const NAMED_MAX: usize = 3;
 /// A cause counts as risen if its share of the active time grew by at least this factor and by at least `SHARE`.
 const RISEN: f64 = 1.25;
@@ -23,10 +30,11 @@ const TIMED_MIN: u64 = 10;
 pub struct Compared {
     /// Index of the column.
     pub column: usize,
-    /// The headline says whether the column is slower or faster, and by how much. `causes` lists causes that the
-    /// baseline lacks or has less of; if the column is slower, `culprit` is the first cause's. `evidence` names causes
-    /// that appeared or disappeared, then the commands that changed, largest total change first. `caveats` state the
-    /// certainty.
+    /// The headline says whether the column is slower or faster, and by how much: the largest change that is certain,
+    /// of all groups together, else of one group, else a cause that only one side has. `causes` lists causes that the
+    /// baseline lacks or has less of; if the column is slower, `culprit` is the first cause's. `evidence` names limits
+    /// and capabilities that differ, causes that appeared or disappeared, and the commands that changed, largest total
+    /// change first. `caveats` state the certainty.
     #[serde(flatten)]
     pub answer: Answer,
 }
@@ -41,13 +49,17 @@ pub(super) fn answers(comparison: &Comparison) -> Vec<Compared> {
 
 fn answer(comparison: &Comparison, column: usize, base: &ComparisonColumn, other: &ComparisonColumn) -> Answer {
     let causes = risen(&base.answer, &other.answer);
-    let is_slower = primary(comparison, column).is_some_and(|ratio| ratio.value > 1.0 && is_changed(&ratio));
+    let is_slower = match certain_change(comparison, column) {
+        Some(change) => change.is_slower(),
+        None if certain_cause(&base.answer, &other.answer).is_some() => true,
+        None => primary(comparison, column).is_some_and(|ratio| ratio.value > 1.0 && is_changed(&ratio)),
+    };
     let culprit = match causes.first() {
         _ if !is_slower => Culprit::Nothing,
         Some(cause) => cause.culprit,
         None => Culprit::Capture,
     };
-    let mut evidence: Vec<String> = Vec::new();
+    let mut evidence: Vec<String> = other.negotiated.difference(&base.negotiated).into_iter().collect();
     evidence.extend(causes.first().map(|cause| difference(cause, &base.answer, &base.name)));
     evidence
         .extend(risen(&other.answer, &base.answer).first().map(|cause| difference(cause, &other.answer, &other.name)));
@@ -65,12 +77,14 @@ fn answer(comparison: &Comparison, column: usize, base: &ComparisonColumn, other
 
 /// Returns the causes in `to` that `from` lacks, or that have a noticeably larger share of the time in `to`.
 fn risen<'a>(from: &Answer, to: &'a Answer) -> Vec<&'a Cause> {
+    // Saved reports are compared without their answers.
+    let is_unknown = *from == Answer::default();
     let share = |cause: &Cause| cause.share.unwrap_or(0.0);
     let is_risen = |cause: &&Cause| {
         same(cause, from)
             .is_none_or(|before| share(cause) >= share(before) * RISEN && share(cause) - share(before) >= SHARE)
     };
-    to.causes.iter().filter(is_risen).collect()
+    to.causes.iter().filter(|_| !is_unknown).filter(is_risen).collect()
 }
 
 fn same<'a>(cause: &Cause, answer: &'a Answer) -> Option<&'a Cause> {
@@ -88,11 +102,51 @@ fn pair(cells: &[Option<ComparisonCell>], column: usize) -> Option<(&ComparisonC
     Some((timed(0)?, timed(column)?))
 }
 
-/// Formats `after is slower than before: p95 4.06 times (503 µs → 2.04 ms; 3.80 to 4.33), median 1.43 times (…).`
-fn headline(comparison: &Comparison, column: usize, name: &str, base: &str) -> String {
-    let Some((old, new)) = pair(&comparison.headline.cells, column) else {
-        return format!("{name} cannot be compared with {base}: one of them has no timed command.");
-    };
+/// A figure of the column and of the baseline.
+struct FigureChange<'a> {
+    name: &'static str,
+    /// Group that the figure covers. None for all groups.
+    group: Option<&'a str>,
+    ratio: Ratio,
+    old: String,
+    new: String,
+    is_rate: bool,
+}
+
+impl FigureChange<'_> {
+    /// Returns the factor of the change, at least 1, whichever way it went.
+    fn size(&self) -> f64 {
+        self.ratio.value.max(1.0 / self.ratio.value)
+    }
+
+    fn is_slower(&self) -> bool {
+        (self.ratio.value > 1.0) != self.is_rate
+    }
+
+    fn is_certain(&self) -> bool {
+        self.ratio.certainty.is_some_and(|certainty| certainty.shown)
+    }
+
+    /// Formats `p95 4.06 times slower (503 µs → 2.04 ms; 3.80 to 4.33)`. The interval is omitted if unknown.
+    fn text(&self) -> String {
+        let direction = match (self.ratio.value > 1.0, self.is_rate) {
+            (true, false) => " slower",
+            (false, false) => " faster",
+            (true, true) => " higher",
+            (false, true) => " lower",
+        };
+        let direction = if self.ratio.value == 1.0 { "" } else { direction };
+        let (times, between) = (times(self.ratio), between(&self.ratio));
+        format!("{} {times}{direction} ({} → {}{between})", self.name, self.old, self.new)
+    }
+}
+
+fn time_changes<'a>(
+    cells: &[Option<ComparisonCell>],
+    column: usize,
+    group: Option<&'a str>,
+) -> Option<Vec<FigureChange<'a>>> {
+    let (old, new) = pair(cells, column)?;
     let ratios = new.ratios.unwrap_or(super::cells::NO_RATIOS);
     let (old, new) = (&old.response_time, &new.response_time);
     let figures = [
@@ -100,53 +154,168 @@ fn headline(comparison: &Comparison, column: usize, name: &str, base: &str) -> S
         ("median", ratios.p50, old.p50, new.p50),
         ("mean", ratios.mean, old.mean, new.mean),
     ];
-    let known: Vec<_> = figures.into_iter().filter(|(_, ratio, ..)| ratio.is_some()).collect();
-    let Some((_, Some(first), ..)) = known.first() else {
-        return format!("{name} cannot be compared with {base}: a response time is 0.");
-    };
-    let shown = known
-        .iter()
-        .take(2)
-        .filter_map(|(name, ratio, old, new)| Some(format!("{name} {}", change((*ratio)?, *old, *new))));
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    format!("{}: {shown}{}.", claim(first, name, base), load(comparison, column))
+    let shown = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), unbroken);
+    let known = figures.into_iter().filter_map(|(name, ratio, old, new)| {
+        let ratio = ratio.filter(|ratio| ratio.value > 0.0)?;
+        Some(FigureChange { name, group, ratio, old: shown(old), new: shown(new), is_rate: false })
+    });
+    Some(known.collect())
 }
 
-/// Formats the start of the headline. It only claims `slower` or `faster` for significant differences.
-fn claim(ratio: &Ratio, name: &str, base: &str) -> String {
-    let direction = if ratio.value > 1.0 { "slower" } else { "faster" };
-    let Some(certainty) = ratio.certainty else {
+/// Returns the throughput of ramps. A capture's rate says how much was asked for.
+fn throughput_change(comparison: &Comparison, column: usize) -> Option<FigureChange<'_>> {
+    comparison.ramps.as_ref()?.columns.get(column)?.as_ref()?;
+    let (old, new) = (&comparison.columns.first()?.overview, &comparison.columns.get(column)?.overview);
+    let ratio = new.ratios.as_ref()?.commands_per_second.filter(|ratio| ratio.value > 0.0)?;
+    let shown =
+        |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| unbroken(format!("{}/s", per_second(rate))));
+    let (old, new) = (shown(old.commands_per_second), shown(new.commands_per_second));
+    Some(FigureChange { name: "throughput", group: None, ratio, old, new, is_rate: true })
+}
+
+/// Returns the largest certain change of the totals, or else of the group with the largest change of total time.
+fn certain_change(comparison: &Comparison, column: usize) -> Option<FigureChange<'_>> {
+    // The 95th percentile comes first, unless another figure changed more.
+    let largest = |mut changes: Vec<FigureChange<'static>>| {
+        changes.retain(FigureChange::is_certain);
+        let most = changes.iter().map(FigureChange::size).fold(1.0, f64::max);
+        changes.into_iter().find(|change| change.size() * SIMILAR >= most)
+    };
+    let times = time_changes(&comparison.headline.cells, column, None).and_then(largest);
+    let totals = times.or_else(|| throughput_change(comparison, column).filter(FigureChange::is_certain));
+    totals.or_else(|| {
+        let mut found: Vec<(i128, FigureChange<'_>)> = significance::groups(comparison, column)
+            .into_iter()
+            .filter_map(|(group, name, ratio)| {
+                let changes = time_changes(&group.cells, column, Some(&group.group))?;
+                let change = changes.into_iter().find(|change| change.name == name)?;
+                let (old, new) = pair(&group.cells, column)?;
+                let mean = |cell: &ComparisonCell| i128::from(cell.response_time.mean.unwrap_or_default().0);
+                Some(((mean(new) - mean(old)).abs() * i128::from(new.timed), FigureChange { ratio, ..change }))
+            })
+            .collect();
+        found.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.size().total_cmp(&a.1.size())));
+        found.into_iter().next().map(|(_, change)| change)
+    })
+}
+
+/// Formats `after is slower than before: p95 4.06 times slower (503 µs → 2.04 ms; 3.80 to 4.33), median 1.43 …`. States
+/// the largest change that is certain first.
+fn headline(comparison: &Comparison, column: usize, name: &str, base: &str) -> String {
+    let Some(mut shown) = time_changes(&comparison.headline.cells, column, None) else {
+        return format!("{name} cannot be compared with {base}: one of them has no timed command.");
+    };
+    if shown.is_empty() {
+        return format!("{name} cannot be compared with {base}: a response time is 0.");
+    }
+    let certain = certain_change(comparison, column);
+    let claim = certain.as_ref().map_or_else(|| claim(&shown, name, base), |change| certain_claim(change, name, base));
+    match &certain {
+        Some(change) if change.group.is_some() => {
+            let all = &shown[0];
+            let doubt = if all.ratio.certainty.is_some_and(|found| found.answer == Conclusion::Equal) {
+                ""
+            } else {
+                ", which is not certain"
+            };
+            return format!(
+                "{claim}: {}. All groups together: {}{doubt}{}.",
+                change.text(),
+                all.text(),
+                load(comparison, column, false)
+            );
+        }
+        Some(change) if change.is_rate => {
+            return format!("{claim}: {}; {}{}.", change.text(), shown[0].text(), load(comparison, column, false));
+        }
+        Some(change) => shown.sort_by_key(|figure| figure.name != change.name),
+        None => {
+            let (base, other) = (&comparison.columns[0], &comparison.columns[column]);
+            if let Some(cause) = cause_claim(base, other) {
+                return format!("{cause} {claim}: {}{}.", shown[0].text(), load(comparison, column, false));
+            }
+        }
+    }
+    let texts: Vec<String> = shown.iter().take(2).map(FigureChange::text).collect();
+    format!("{claim}: {}{}.", texts.join(", "), load(comparison, column, true))
+}
+
+/// Returns the first cause seen in the packets of `to` that `from` lacks or has less of.
+fn certain_cause<'a>(from: &Answer, to: &'a Answer) -> Option<&'a Cause> {
+    risen(from, to).into_iter().next().filter(|cause| cause.confidence == Confidence::High)
+}
+
+/// Formats `after lost time to a cause that before did not have. Server: …` if a cause is certain.
+fn cause_claim(base: &ComparisonColumn, other: &ComparisonColumn) -> Option<String> {
+    // Causes of one run say little about the others.
+    if base.runs.max(other.runs) > 1 {
+        return None;
+    }
+    let one = |from: &ComparisonColumn, to: &ComparisonColumn| {
+        let cause = certain_cause(&from.answer, &to.answer)?;
+        let (from_name, to_name) = (clean(&from.name), clean(&to.name));
+        let what = format!("{}: {}", cause.culprit.title(), clean(&cause.in_full()));
+        Some(match same(cause, &from.answer) {
+            Some(_) => format!("{to_name} lost more time to one cause than {from_name}. {what}"),
+            None => format!("{to_name} lost time to a cause that {from_name} did not have. {what}"),
+        })
+    };
+    one(base, other).or_else(|| one(other, base))
+}
+
+fn certain_claim(change: &FigureChange<'_>, name: &str, base: &str) -> String {
+    let direction = if change.is_slower() { "slower" } else { "faster" };
+    let group = change.group.map_or_else(String::new, |group| format!(" in {group}"));
+    let is_within = change.ratio.certainty.is_none_or(|certainty| certainty.scope == Scope::WithinRun);
+    match is_within {
+        true => format!("{name} was {direction} than {base}{group} in these runs"),
+        false => format!("{name} is {direction} than {base}{group}"),
+    }
+}
+
+/// Formats the start of the headline if no change is certain.
+fn claim(changes: &[FigureChange<'_>], name: &str, base: &str) -> String {
+    let first = &changes[0];
+    let Some(certainty) = first.ratio.certainty else {
         return format!("{name} against {base}, one run each");
     };
-    let within = certainty.scope == Scope::WithinRun;
+    let is_within = certainty.scope == Scope::WithinRun;
+    let largest = changes.iter().map(FigureChange::size).fold(1.0, f64::max);
     match certainty.answer {
-        Conclusion::Equal if within => format!("{name} was as fast as {base} within 5% in these runs"),
+        Conclusion::Equal if is_within => format!("{name} was as fast as {base} within 5% in these runs"),
         Conclusion::Equal => format!("{name} and {base} are equal within 5%"),
-        Conclusion::Higher | Conclusion::Lower if certainty.shown && within => {
-            format!("{name} was {direction} than {base} in these runs")
-        }
-        Conclusion::Higher | Conclusion::Lower if certainty.shown => format!("{name} is {direction} than {base}"),
-        _ if ratio.interval.is_none() => {
+        _ if first.ratio.interval.is_none() => {
             let runs = counted(certainty.repetitions.into(), "run", "runs");
             format!("{name} against {base}, {runs} each, too few for an interval")
         }
-        _ if within => format!("No difference between {name} and {base} that these runs can show"),
+        // A large ratio is not "no difference", whatever its interval.
+        _ if largest >= DOUBTFUL => {
+            let direction = if first.is_slower() { "slower" } else { "faster" };
+            let (verb, data) = if is_within { ("was", "these runs vary") } else { ("is", "the runs vary") };
+            format!("Not certain that {name} {verb} {direction} than {base}: {data} too much")
+        }
+        _ if is_within => format!("No difference between {name} and {base} that these runs can show"),
         _ => format!("No difference between {name} and {base} that this data can show"),
     }
 }
 
-fn load(comparison: &Comparison, column: usize) -> String {
+fn load(comparison: &Comparison, column: usize, with_throughput: bool) -> String {
     let Some(ramps) = &comparison.ramps else { return String::new() };
     let users = ramps.columns.get(column).and_then(|ramp| Some(ramp.as_ref()?.users));
     let Some(users) = users else { return String::new() };
-    let point = ramps.points.iter().find(|point| point.users == users);
+    let point = ramps.points.iter().find(|point| point.users == users).filter(|_| with_throughput);
     let ratio = point.and_then(|point| point.total.get(column)?.as_ref()?.per_second_ratio);
     let throughput = ratio.map_or_else(String::new, |ratio| {
         let between = between(&ratio);
         let between = between.strip_prefix("; ").map_or_else(String::new, |between| format!(" ({between})"));
-        format!("{} of the throughput{between} ", times(ratio))
+        let change = match ratio.value {
+            0.995..1.005 => "the same throughput".to_owned(),
+            1.0.. => format!("{} the throughput", times(ratio)),
+            _ => format!("{} less throughput", times(ratio)),
+        };
+        format!("; {change}{between}")
     });
-    format!("; {throughput}at {}", unbroken(counted(users.into(), "user", "users")))
+    format!("{throughput}, at {}", unbroken(counted(users.into(), "user", "users")))
 }
 
 /// Returns true if the ratio is a change of at least 5%, and with several runs a significant one.
@@ -155,15 +324,10 @@ fn is_changed(ratio: &Ratio) -> bool {
     enough && ratio.certainty.is_none_or(|certainty| certainty.shown)
 }
 
-/// Formats `4.06 times (503 µs → 2.04 ms; 3.80 to 4.33)`. The interval is omitted if unknown.
-fn change(ratio: Ratio, old: Option<Nanos>, new: Option<Nanos>) -> String {
-    let [old, new] = [old, new].map(|time| time.map_or_else(|| "-".to_owned(), unbroken));
-    format!("{} ({old} → {new}{})", times(ratio), between(&ratio))
-}
-
-/// Formats the interval as `; 3.80 to 4.33`, or the range of three or four runs.
+/// Formats the interval as `; 3.80 to 4.33`, or the range of three or four runs. Ratios below 1 are inverted.
 fn between(ratio: &Ratio) -> String {
     let shown = |low: f64, high: f64| {
+        let (low, high) = if ratio.value < 1.0 { (1.0 / high, 1.0 / low) } else { (low, high) };
         let [low, high] = [low, high].map(|value| Ratio { value, ..*ratio }.to_string());
         unbroken(format!("{low} to {high}"))
     };
@@ -174,8 +338,10 @@ fn between(ratio: &Ratio) -> String {
     }
 }
 
+/// Formats `4.06 times`. A ratio below 1 is inverted, so the text next to it must say in which direction it went.
 fn times(ratio: Ratio) -> String {
-    unbroken(format!("{ratio} times"))
+    let value = if ratio.value > 0.0 && ratio.value < 1.0 { 1.0 / ratio.value } else { ratio.value };
+    unbroken(format!("{} times", Ratio { value, ..ratio }))
 }
 
 struct LatencyChange<'a> {

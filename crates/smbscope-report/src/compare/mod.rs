@@ -34,6 +34,7 @@ use crate::json::waits::SlowExchange;
 use cells::{row_of, with_ratios};
 use ramps::Single;
 use repetitions::ColumnRuns;
+use saved::Negotiated;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
 use smbscope_stats::{FileKey, HeatMap};
@@ -109,6 +110,9 @@ pub struct ComparisonColumn {
     /// Diagnosis of the column. Causes that differ from the baseline are reported in `answers`.
     #[serde(skip)]
     pub(crate) answer: Answer,
+    /// Limits and capabilities. Those that differ from the baseline are reported in `answers`.
+    #[serde(skip)]
+    negotiated: Negotiated,
 }
 
 /// Totals of a capture.
@@ -273,6 +277,7 @@ impl ComparisonColumn {
             slowest: report.slowest.clone(),
             files: report.files.clone(),
             answer: report.answer.clone(),
+            negotiated: report.negotiated.clone(),
         }
     }
 }

@@ -195,6 +195,7 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
     let dialects = (sessions > 0).then(|| (document.target.dialect.clone(), sessions));
     let found = run.and_then(|run| run.counted.as_ref());
     ComparableReport {
+        negotiated: super::saved::Negotiated::default(),
         title: document.title.clone(),
         filter: None,
         version: document.generator.version.clone(),

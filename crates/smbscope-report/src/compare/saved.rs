@@ -2,14 +2,17 @@
 
 use super::{DialectCount, Overview};
 use crate::document::{self, ParseError};
-use crate::json::entries::{CommandEntry, EntityEntry, GroupEntry};
+use crate::format::{clean, visible_percent};
+use crate::json::entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry};
+use crate::json::offers::NegotiationEntry;
 use crate::json::slices::SliceListing;
 use crate::json::waits::SlowExchange;
 use crate::json::{KIND, ReportDocument};
 use crate::{Answer, Report};
+use smbscope_model::units::short_bytes;
 use smbscope_model::{CaptureInfo, Nanos};
 use smbscope_stats::{CommandStatistics, FileKey, HeatMap};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const LISTED_MAX: usize = 20;
 
@@ -31,6 +34,7 @@ pub struct ComparableReport {
     pub(super) slices: Option<SliceListing>,
     pub(super) warnings: Vec<String>,
     pub(super) answer: Answer,
+    pub(super) negotiated: Negotiated,
 }
 
 impl ComparableReport {
@@ -45,6 +49,7 @@ impl ComparableReport {
 
     fn of_document(report: ReportDocument<'_>) -> ComparableReport {
         let totals = report.totals;
+        let negotiated = Negotiated::new(&report.connections, &report.negotiations);
         let mut dialects: BTreeMap<Option<String>, u64> = BTreeMap::new();
         for connection in report.connections {
             *dialects.entry(connection.dialect).or_default() += 1;
@@ -77,6 +82,7 @@ impl ComparableReport {
             slices: report.slices,
             warnings: report.warnings.into_owned(),
             answer: report.answer,
+            negotiated,
         }
     }
 
@@ -99,6 +105,96 @@ impl Overview {
             dialects,
             ..self
         }
+    }
+}
+
+/// Compared capabilities: those with an effect on response times.
+const CAPABILITIES: [&str; 5] = ["Large MTU", "Leasing", "Directory leasing", "Multichannel", "Persistent handles"];
+/// Smallest ratio of credits that is a difference: servers grant them by demand.
+const CREDITS: u16 = 2;
+
+/// Limits and capabilities of a report's connections. Those that were not captured are absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Negotiated {
+    values: BTreeMap<&'static str, BTreeSet<String>>,
+    credits: u16,
+}
+
+impl Negotiated {
+    fn new(connections: &[ConnectionEntry<'_>], negotiations: &[NegotiationEntry]) -> Negotiated {
+        let mut found = Negotiated::default();
+        let (mut signed, mut messages, mut encrypting) = (0u64, 0u64, 0);
+        for connection in connections {
+            connection.dialect.iter().for_each(|dialect| found.add("dialect", dialect.clone()));
+            found.credits = found.credits.max(connection.max_credits_granted);
+            signed = signed.saturating_add(connection.signed_messages);
+            messages = messages.saturating_add(connection.messages);
+            encrypting += usize::from(connection.encrypted_frames > 0);
+            if let Some(negotiation) = connection.negotiation.and_then(|at| negotiations.get(at)) {
+                found.add_offers(negotiation);
+            }
+        }
+        if messages > 0 {
+            found.add("signed messages", some_of(signed, messages));
+        }
+        if !connections.is_empty() {
+            found.add("encrypted connections", some_of(encrypting as u64, connections.len() as u64));
+        }
+        found
+    }
+
+    fn add(&mut self, name: &'static str, value: String) {
+        self.values.entry(name).or_default().insert(value);
+    }
+
+    fn add_offers(&mut self, negotiation: &NegotiationEntry) {
+        for feature in &negotiation.features {
+            let known = CAPABILITIES.into_iter().find(|name| *name == feature.feature);
+            if let Some((name, is_available)) = known.zip(feature.is_available()) {
+                self.add(name, if is_available { "yes" } else { "no" }.to_owned());
+            }
+        }
+        let Some(server) = &negotiation.server else { return };
+        let sizes = [("largest read", server.max_read), ("largest write", server.max_write)];
+        for (name, size) in sizes {
+            size.into_iter().for_each(|size| self.add(name, short_bytes(size.into())));
+        }
+        let algorithms = &server.algorithms;
+        let chosen = [
+            ("cipher", &algorithms.ciphers),
+            ("signing algorithm", &algorithms.signing_algorithms),
+            ("compression", &algorithms.compression_algorithms),
+        ];
+        for (name, chosen) in chosen {
+            chosen.iter().flatten().for_each(|algorithm| self.add(name, clean(algorithm)));
+        }
+    }
+
+    /// Formats `Negotiated: dialect 2.1 → 3.1.1; signed messages none → all.` Values known on one side only are left
+    /// out. Returns None if there is no difference.
+    pub(super) fn difference(&self, base: &Negotiated) -> Option<String> {
+        let listed = |values: &BTreeSet<String>| values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
+        let changed = self.values.iter().filter_map(|(name, new)| {
+            let old = base.values.get(name).filter(|old| *old != new)?;
+            let name = if CAPABILITIES.contains(name) { name.to_lowercase() } else { (*name).to_owned() };
+            Some(format!("{name} {} → {}", listed(old), listed(new)))
+        });
+        let mut changed: Vec<String> = changed.collect();
+        let (fewer, more) = (self.credits.min(base.credits), self.credits.max(base.credits));
+        if fewer > 0 && more / fewer >= CREDITS {
+            changed.push(format!("credits in one response up to {} → {}", base.credits, self.credits));
+        }
+        // The dialect explains the other differences.
+        changed.sort_by_key(|change| !change.starts_with("dialect "));
+        (!changed.is_empty()).then(|| format!("Negotiated: {}.", changed.join("; ")))
+    }
+}
+
+fn some_of(part: u64, whole: u64) -> String {
+    match part {
+        0 => "none".to_owned(),
+        part if part >= whole => "all".to_owned(),
+        part => format!("{}%", visible_percent(part, whole)),
     }
 }
 

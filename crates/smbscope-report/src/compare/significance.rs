@@ -4,9 +4,10 @@
 //! A capture can't be repeated, and single runs say nothing about future runs. The heat map of a run shows how response
 //! times vary between its intervals; a confidence interval derived from that holds for these runs only.
 
-use super::cells::{ComparisonCell, Conclusion, Ratio, Ratios};
-use super::{Comparison, ComparisonColumn, OverviewRatios};
-use smbscope_stats::replication::{Course, ReplicationSettings, benjamini_hochberg, holm, within_run};
+use super::cells::{ComparisonCell, Conclusion, ConfidenceInterval, Ratio, Ratios};
+use super::{ComparedGroup, Comparison, ComparisonColumn, OverviewRatios};
+use smbscope_model::Nanos;
+use smbscope_stats::replication::{Course, ReplicationSettings, benjamini_hochberg, block_length, holm, within_run};
 use smbscope_stats::{HeatMap, Measure, TimeFigure};
 
 /// Number of resamples. Each reads the run's whole heat map.
@@ -66,6 +67,75 @@ fn judge(ratios: &mut Ratios, before: &HeatMapSeries<'_>, after: &HeatMapSeries<
     }
 }
 
+/// Standard normal quantile for intervals of groups: two-sided level of 0.1%, a Bonferroni correction of 5% for the
+/// medians and 95th percentiles of all groups.
+const GROUP_QUANTILE: f64 = 3.29;
+/// Smallest change of a group that a headline states.
+const GROUP_CHANGE: f64 = 1.25;
+
+/// Returns group, figure and ratio of all certain changes of groups. Several runs must show the change after a Holm
+/// correction for all groups. For single runs, the intervals hold for these runs only.
+pub(super) fn groups(comparison: &Comparison, column: usize) -> Vec<(&ComparedGroup, &'static str, Ratio)> {
+    let (Some(base), Some(other)) = (comparison.columns.first(), comparison.columns.get(column)) else {
+        return Vec::new();
+    };
+    let leaves = || comparison.groups.iter().filter(|group| group.headline && group.group != crate::names::OTHER);
+    if let (Some(before), Some(after)) = (single(base), single(other)) {
+        let series = [before, after].map(HeatMapSeries::from_map);
+        let figures = leaves().flat_map(|group| [(group, "p95", 0.95), (group, "median", 0.5)]);
+        let found = figures.filter_map(|(group, name, share)| {
+            let ratio = group_ratio(group, column, name, share, &series)?;
+            Some((group, name, ratio))
+        });
+        return found.collect();
+    }
+    let ratios = leaves().flat_map(|group| {
+        let ratios = group.cells.get(column).and_then(|cell| cell.as_ref()?.ratios);
+        [("p95", ratios.and_then(|found| found.p95)), ("median", ratios.and_then(|found| found.p50))]
+            .map(|(name, ratio)| (group, name, ratio))
+    });
+    let known: Vec<_> = ratios.filter_map(|(group, name, ratio)| Some((group, name, ratio?))).collect();
+    let p_values: Vec<Option<f64>> = known.iter().map(|(.., ratio)| ratio.certainty?.p_value).collect();
+    let corrected = known.into_iter().zip(holm(&p_values)).filter(|((.., ratio), p)| {
+        let is_large = ratio.value >= GROUP_CHANGE || ratio.value <= 1.0 / GROUP_CHANGE;
+        is_large && ratio.certainty.is_some_and(|found| found.shown) && p.is_some_and(|p| p <= LEVEL)
+    });
+    corrected.map(|(found, _)| found).collect()
+}
+
+/// Compares a quantile of a group in two single runs. The interval comes from order statistics (normal approximation
+/// of the binomial distribution). Commands of one block of the run count as one: they share the state of the server.
+fn group_ratio(
+    group: &ComparedGroup,
+    column: usize,
+    name: &str,
+    share: f64,
+    series: &[HeatMapSeries<'_>; 2],
+) -> Option<Ratio> {
+    let cell = |at: usize| group.cells.get(at)?.as_ref().filter(|cell| cell.timed > 0);
+    let ratios = cell(column)?.ratios?;
+    let ratio = if name == "p95" { ratios.p95 } else { ratios.p50 }?;
+    let interval = |at: usize, series: &HeatMapSeries<'_>| {
+        let independent = series.blocks_of(cell(at)?.timed);
+        let margin = GROUP_QUANTILE * (share * (1.0 - share) / independent).sqrt();
+        let course = group.cumulative.get(at)?;
+        (margin < share && margin < 1.0 - share).then_some(())?;
+        quantile(course, share - margin, false).zip(quantile(course, share + margin, true))
+    };
+    let (old, new) = (interval(0, &series[0])?, interval(column, &series[1])?);
+    (old.0 > 0.0).then_some(())?;
+    let (low, high) = (new.0 / old.1, new.1 / old.0);
+    let is_certain = low >= GROUP_CHANGE || high <= 1.0 / GROUP_CHANGE;
+    is_certain.then_some(Ratio { interval: Some(ConfidenceInterval { low, high, level: 0.999 }), ..ratio })
+}
+
+/// Returns the point of a cumulative distribution before or after the one with this share.
+fn quantile(course: &[(Nanos, f64)], share: f64, after: bool) -> Option<f64> {
+    let at = course.partition_point(|(_, known)| *known < share);
+    let at = if after { (at + 1).min(course.len().checked_sub(1)?) } else { at.saturating_sub(1) };
+    course.get(at).map(|(time, _)| time.0 as f64)
+}
+
 struct HeatMapSeries<'a> {
     map: &'a HeatMap,
     histograms: Vec<&'a [(usize, u64)]>,
@@ -81,6 +151,21 @@ impl HeatMapSeries<'_> {
             histogram.mean().unwrap_or(f64::NAN)
         });
         HeatMapSeries { map, means: means.collect(), histograms }
+    }
+
+    /// Returns the smallest number of independent blocks in which this many commands can have begun. A group may be a
+    /// burst, and the heat map does not tell groups apart.
+    fn blocks_of(&self, commands: u64) -> f64 {
+        let mut counts: Vec<u64> =
+            self.histograms.iter().map(|bin| super::sum(bin.iter().map(|(_, count)| *count))).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let mut rest = commands;
+        let full = counts.into_iter().take_while(|count| {
+            let is_needed = rest > 0;
+            rest = rest.saturating_sub(*count);
+            is_needed
+        });
+        full.count() as f64 / block_length(&self.means)
     }
 
     fn whole(&self, course: &impl Fn(&[usize]) -> Option<f64>) -> Option<f64> {

@@ -44,7 +44,6 @@ fn render_on(mut page: TextPage, comparison: &Comparison) -> String {
     answers(&mut page, comparison);
     notes(&mut page, comparison);
     overview(&mut page, comparison);
-    quality(&mut page, comparison);
     ramps(&mut page, comparison);
     servers(&mut page, comparison);
     slices(&mut page, comparison);
@@ -61,10 +60,13 @@ fn setup(page: &mut TextPage, comparison: &Comparison) {
 }
 
 fn answers(page: &mut TextPage, comparison: &Comparison) {
-    for Compared { answer, .. } in &comparison.answers {
+    for (at, Compared { answer, .. }) in comparison.answers.iter().enumerate() {
         page.paragraph(Paint::Heading, &answer.headline);
         let sentences = answer.evidence.iter().chain(&answer.caveats);
         sentences.for_each(|sentence| page.beside(Paint::Plain, "- ", sentence));
+        if at == 0 {
+            quality(page, comparison);
+        }
         page.what_next(&answer.next);
     }
 }
@@ -163,11 +165,15 @@ fn dialects(dialects: &[DialectCount]) -> String {
     }
 }
 
+/// Renders the quality of all columns, on one line if it is the same.
 fn quality(page: &mut TextPage, comparison: &Comparison) {
-    page.heading("Coverage of the captures");
-    for (column, name) in comparison.columns.iter().zip(labels(&comparison.columns)) {
-        let name = shorten(&name, NAME_MAX);
-        hanging(page, &name, &column.quality, Paint::Plain);
+    let columns = &comparison.columns;
+    if columns.windows(2).all(|pair| pair[0].quality == pair[1].quality) {
+        let first = columns.first().map_or("", |column| &column.quality);
+        return page.beside(Paint::Plain, "- ", &format!("Every column: {}", clean(first)));
+    }
+    for (column, name) in columns.iter().zip(labels(columns)) {
+        page.beside(Paint::Plain, "- ", &format!("{}: {}", shorten(&name, NAME_MAX), clean(&column.quality)));
     }
 }
 

@@ -69,16 +69,16 @@ pub(crate) struct ConnectionEntry<'a> {
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::ends"))]
     end: &'static str,
     /// Index of the negotiation in `negotiations`.
-    negotiation: Option<usize>,
+    pub(crate) negotiation: Option<usize>,
     /// The server requires signing. Null if the negotiation was not captured.
     signing_required: Option<bool>,
-    signed_messages: u64,
-    encrypted_frames: u64,
+    pub(crate) signed_messages: u64,
+    pub(crate) encrypted_frames: u64,
     compressed_frames: u64,
-    messages: u64,
+    pub(crate) messages: u64,
     exchanges: u64,
     max_outstanding: u32,
-    max_credits_granted: u16,
+    pub(crate) max_credits_granted: u16,
     /// Time that the client waited for credits with several requests outstanding. 0 (unknown) if the start or any
     /// message of the connection was not captured or is encrypted.
     credit_wait_ns: Nanos,

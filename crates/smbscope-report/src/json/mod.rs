@@ -4,7 +4,7 @@
 //! Comparisons parse some parts of the document with the same types. Parts added later may be missing.
 
 pub(crate) mod entries;
-mod offers;
+pub(crate) mod offers;
 pub(crate) mod slices;
 pub(crate) mod waits;
 
@@ -79,8 +79,7 @@ pub(crate) struct ReportDocument<'a> {
     #[serde(skip_deserializing)]
     time_split: TimeSplitEntry,
     /// Offers of both sides in protocol negotiation and the outcome, most connections first.
-    #[serde(skip_deserializing)]
-    negotiations: Vec<NegotiationEntry>,
+    pub(crate) negotiations: Vec<NegotiationEntry>,
     /// TCP connections that carried SMB.
     pub(crate) connections: Vec<ConnectionEntry<'a>>,
     /// By command. Expected waits of a command are a separate entry with the group Waiting.

@@ -3,7 +3,7 @@
 use crate::Report;
 use crate::dialects::{SMB1_LISTED, Smb1InUse};
 use crate::offers::{Feature, Negotiation, negotiations};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smbscope_model::offers::{AlgorithmOffer, cipher_name, compression_name, signing_algorithm_name};
 use smbscope_model::{Capabilities, ClientOffer, Dialect, Offers, ServerOffer};
 use std::collections::HashMap;
@@ -40,9 +40,9 @@ impl Smb1Usage {
 }
 
 /// Offers of both sides on some connections.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Negotiation"))]
-pub(super) struct NegotiationEntry {
+pub(crate) struct NegotiationEntry {
     /// Connections with exactly these offers.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     connections: u64,
@@ -51,11 +51,12 @@ pub(super) struct NegotiationEntry {
     /// IP addresses with ports, at most 100.
     servers: Vec<String>,
     /// Client's offer. Null if the request was not captured.
+    #[serde(skip_deserializing)]
     client: Option<ClientEntry>,
     /// Server's answer. Null if the response was not captured.
-    server: Option<ServerEntry>,
+    pub(crate) server: Option<ServerEntry>,
     /// Features with their outcome. Empty if neither side was captured.
-    features: Vec<Feature>,
+    pub(crate) features: Vec<Feature>,
 }
 
 /// Client's offer.
@@ -75,31 +76,33 @@ struct ClientEntry {
 }
 
 /// Server's answer.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ServerOffer"))]
-struct ServerEntry {
+pub(crate) struct ServerEntry {
     /// Selected dialect. Null if the server accepted none.
     dialect: Option<String>,
     /// `unknown`, `disabled`, `enabled` or `required`.
+    #[serde(skip_deserializing)]
     signing: &'static str,
     /// Capabilities. Null in SMB1.
+    #[serde(skip_deserializing)]
     capabilities: Option<Vec<&'static str>>,
     /// Largest READ in bytes. Null in SMB1.
-    max_read: Option<u32>,
+    pub(crate) max_read: Option<u32>,
     /// Largest WRITE in bytes. Null in SMB1.
-    max_write: Option<u32>,
+    pub(crate) max_write: Option<u32>,
     #[serde(flatten)]
-    algorithms: AlgorithmsEntry,
+    pub(crate) algorithms: AlgorithmsEntry,
 }
 
 /// Algorithms offered by the client, preferred first, or selected by the server. Null if not captured. Empty if none is
 /// offered, or the dialect has none.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Algorithms"))]
-struct AlgorithmsEntry {
-    ciphers: Option<Vec<String>>,
-    signing_algorithms: Option<Vec<String>>,
-    compression_algorithms: Option<Vec<String>>,
+pub(crate) struct AlgorithmsEntry {
+    pub(crate) ciphers: Option<Vec<String>>,
+    pub(crate) signing_algorithms: Option<Vec<String>>,
+    pub(crate) compression_algorithms: Option<Vec<String>>,
 }
 
 pub(super) struct NegotiationIndex<'r> {
