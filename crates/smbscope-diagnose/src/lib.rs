@@ -24,6 +24,6 @@ pub use catalogue::{Catalogue, CatalogueError, CauseDefinition};
 pub use conclude::{answer, describe};
 pub use episodes::{Episode, EpisodeKind};
 pub use facts::{Collector, DiagnosisContext};
-pub use load_point::{LONGEST_UNDER_LOAD, LoadPointFacts, P95_UNDER_LOAD, whose_launch};
+pub use load_point::{LONGEST_UNDER_LOAD, LoadPointFacts, LongestStall, P95_UNDER_LOAD, Saturation, whose_launch};
 pub use next::SuggestedCommand;
 pub use slow::Slow;

@@ -11,8 +11,8 @@ use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::Culprit;
 use smbscope_report::bench::files::ServerMetric;
 use smbscope_report::bench::{
-    self, BenchDocument, BenchRunOutcome, LoadHostEntry, LostHost, RampDetailLevel, RampTextOptions,
-    overall_response_time,
+    self, BenchDocument, BenchRunOutcome, LoadHostEntry, LostHost, RampDetailLevel, RampTextOptions, ServerLoad,
+    ServerSeries, overall_response_time,
 };
 use smbscope_stats::Dimension;
 
@@ -462,6 +462,60 @@ fn the_answer_on_a_load_point_goes_by_percentiles_and_the_clients_processor() {
     assert!(plain(&slow.headline).starts_with("Server or network: service time took 100% of"), "{}", slow.headline);
     assert_eq!(plain(&slow.evidence[0]), "Slow: p95 of Read 21.0 ms, above 20.0 ms.");
     assert_eq!(answer(21, true).culprit, Culprit::Client);
+}
+
+#[test]
+fn a_resource_that_is_used_up_is_the_answer() {
+    let answer = |source: &str, metrics: &[(&str, f64)]| {
+        let mut run = ramp().runs.remove(0);
+        run.client_cpu.as_mut().expect("it is known").limited = false;
+        // About as long as all response times together: one command was outstanding on average.
+        run.duration_ns = Nanos(100_000_000);
+        let series = metrics.iter().map(|(name, value)| ServerSeries::new(name, "percent", vec![Some(*value)]));
+        run.server = Some(ServerLoad::new(source.to_owned(), vec![run.started_ns], series.collect()));
+        let document = BenchDocument { runs: vec![run], ..ramp() }.completed();
+        assert_eq!(Some(document.answer.culprit), document.runs[0].answer.as_ref().map(|answer| answer.culprit));
+        (document.answer.culprit, plain(&document.answer.headline))
+    };
+    let url = "http://files:9100/metrics";
+    let (culprit, headline) = answer(url, &[("cpu", 97.0), ("cpu_waiting", 88.0)]);
+    assert_eq!(culprit, Culprit::Server);
+    let expected = "Server: its processors were busy 97% of the time; processes waited for one 88% of the time; more load \
+                    would only add waiting.";
+    assert!(headline.ends_with(expected), "{headline}");
+    assert!(headline.contains(" commands/s with "), "{headline}");
+    let (culprit, headline) = answer("this machine", &[("cpu", 97.0)]);
+    assert_eq!(culprit, Culprit::Capture);
+    assert!(headline.contains("Client and server: they share the processors of this machine"), "{headline}");
+    let (culprit, headline) = answer(url, &[("disk_busiest", 99.0), ("disk_queue", 7.8)]);
+    assert_eq!(culprit, Culprit::Server);
+    assert!(headline.contains("its disk was busy 99% of the time, with 7.8 transfers queued on average"), "{headline}");
+    // A busy disk without a queue still has a reserve.
+    assert_eq!(answer(url, &[("disk_busiest", 99.0), ("disk_queue", 0.9)]).0, Culprit::Nothing);
+    let (culprit, headline) = answer(url, &[("network_busiest", 96.0)]);
+    assert_eq!(culprit, Culprit::Network);
+    assert!(headline.contains("Network: the link was 96% full"), "{headline}");
+    let (culprit, headline) =
+        answer("this machine", &[("cpu", 40.0), ("samba_cpu", 10.0), ("samba_cpu_wait", 5_000.0)]);
+    assert_eq!(culprit, Culprit::Server);
+    let expected = "its processes waited for a processor 100% of the time that commands were outstanding, and got 10% of \
+                    one";
+    assert!(headline.contains(expected), "{headline}");
+    assert_eq!(answer(url, &[("cpu", 89.0), ("network_busiest", 50.0)]).0, Culprit::Nothing);
+}
+
+#[test]
+fn a_client_that_waits_for_its_processors_is_the_answer() {
+    let answer = |late: i64| {
+        let mut run = ramp().runs.remove(0);
+        let cpu = run.client_cpu.as_mut().expect("it is known");
+        (cpu.limited, cpu.late_p99_ns) = (false, Some(Nanos(late)));
+        BenchDocument { runs: vec![run], ..ramp() }.completed().answer
+    };
+    let late = answer(12_000_000);
+    assert_eq!(late.culprit, Culprit::Client);
+    assert!(plain(&late.headline).contains("Client: other programs kept its processors busy"), "{}", late.headline);
+    assert_eq!(answer(4_000_000).culprit, Culprit::Nothing);
 }
 
 /// The expected values come from the tables of the same document.

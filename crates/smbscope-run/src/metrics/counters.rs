@@ -14,8 +14,13 @@ named! {
         Cpu = "cpu",
         /// CPU usage of the busiest core.
         CpuBusiest = "cpu_busiest",
+        /// Share of time in which a process waited for a core (pressure stall information of Linux).
+        CpuWaiting = "cpu_waiting",
         /// CPU usage of Samba's processes, in percent of one core.
         SambaCpu = "samba_cpu",
+        /// Time that Samba's processes were ready to run and waited for a core, added up: 200 percent are two waiting
+        /// processes.
+        SambaCpuWait = "samba_cpu_wait",
         /// CPU usage of the virus scanner, in percent of one core.
         ScannerCpu = "scanner_cpu",
         /// Memory in use: total minus available.
@@ -31,6 +36,8 @@ named! {
         Received = "network_received",
         /// Sent to the network, including the loopback interface.
         Sent = "network_sent",
+        /// Utilization of the busiest network interface, in its busier direction.
+        NetworkBusiest = "network_busiest",
     }
 }
 
@@ -39,7 +46,10 @@ impl ServerMetricName {
         match self {
             ServerMetricName::Cpu
             | ServerMetricName::CpuBusiest
+            | ServerMetricName::CpuWaiting
             | ServerMetricName::SambaCpu
+            | ServerMetricName::SambaCpuWait
+            | ServerMetricName::NetworkBusiest
             | ServerMetricName::ScannerCpu
             | ServerMetricName::DiskBusiest => "percent",
             ServerMetricName::Memory => "bytes",
@@ -58,11 +68,23 @@ impl ServerMetricName {
 pub(crate) struct Counters {
     pub(crate) at: Instant,
     pub(crate) processors: BTreeMap<String, (f64, f64)>,
+    pub(crate) cpu_waiting: Option<f64>,
     pub(crate) samba_cpu: Option<f64>,
+    pub(crate) samba_cpu_wait: Option<f64>,
     pub(crate) scanner_cpu: Option<f64>,
     pub(crate) memory: Option<f64>,
     pub(crate) disks: BTreeMap<String, Disk>,
     pub(crate) network: Option<(f64, f64)>,
+    /// Interfaces of known speed.
+    pub(crate) links: BTreeMap<String, LinkBytes>,
+}
+
+/// Bytes of a network interface, and its speed in bytes per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct LinkBytes {
+    pub(crate) received: f64,
+    pub(crate) sent: f64,
+    pub(crate) speed: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -92,11 +114,14 @@ impl Counters {
         Counters {
             at: Instant::now(),
             processors: BTreeMap::new(),
+            cpu_waiting: None,
             samba_cpu: None,
+            samba_cpu_wait: None,
             scanner_cpu: None,
             memory: None,
             disks: BTreeMap::new(),
             network: None,
+            links: BTreeMap::new(),
         }
     }
 
@@ -123,7 +148,9 @@ impl Counters {
         add(ServerMetricName::Cpu, (all > 0.0).then(|| share(busy, all)));
         add(ServerMetricName::CpuBusiest, shares.iter().map(|(busy, all)| share(*busy, *all)).reduce(f64::max));
         let percent = |now: Option<f64>, before: Option<f64>| Some(100.0 * (now? - before?).max(0.0) / seconds);
+        add(ServerMetricName::CpuWaiting, percent(self.cpu_waiting, before.cpu_waiting).map(|share| share.min(100.0)));
         add(ServerMetricName::SambaCpu, percent(self.samba_cpu, before.samba_cpu));
+        add(ServerMetricName::SambaCpuWait, percent(self.samba_cpu_wait, before.samba_cpu_wait));
         add(ServerMetricName::ScannerCpu, percent(self.scanner_cpu, before.scanner_cpu));
         add(ServerMetricName::Memory, self.memory);
         let disks: Vec<Disk> = self
@@ -152,6 +179,12 @@ impl Counters {
             add(ServerMetricName::Received, Some((received - received_before) / seconds));
             add(ServerMetricName::Sent, Some((sent - sent_before) / seconds));
         }
+        let links = self.links.iter().filter_map(|(name, now)| {
+            let before = before.links.get(name).filter(|_| now.speed > 0.0)?;
+            let bytes = (now.received - before.received).max(now.sent - before.sent);
+            Some(100.0 * bytes / seconds / now.speed)
+        });
+        add(ServerMetricName::NetworkBusiest, links.reduce(f64::max).map(|percent| percent.min(100.0)));
         values
     }
 }
@@ -189,10 +222,43 @@ pub(super) fn of_this_machine() -> Result<Counters, String> {
             },
         );
     }
+    // Kernels may lack pressure stall information.
+    counters.cpu_waiting = procfs::CpuPressure::current().ok().map(|pressure| pressure.some.total as f64 / 1e6);
     let network = procfs::net::dev_status().map_err(unreadable)?;
+    for (name, device) in &network {
+        if let Some(speed) = link_speed(name) {
+            let (received, sent) = (device.recv_bytes as f64, device.sent_bytes as f64);
+            counters.links.insert(name.clone(), LinkBytes { received, sent, speed });
+        }
+    }
     let sums = network.values().fold((0, 0), |sums, device| (sums.0 + device.recv_bytes, sums.1 + device.sent_bytes));
     counters.network = Some((sums.0 as f64, sums.1 as f64));
     Ok(counters)
+}
+
+/// Returns the counters of an interface with this speed in bytes per second.
+pub(super) fn link(name: &str, speed: f64) -> Option<(String, LinkBytes)> {
+    let device = procfs::net::dev_status().ok()?.remove(name)?;
+    Some((name.to_owned(), LinkBytes { received: device.recv_bytes as f64, sent: device.sent_bytes as f64, speed }))
+}
+
+/// Returns the seconds that the threads of these processes were ready to run and waited for a core
+/// (Documentation/scheduler/sched-stats.rst of Linux). Processes that have ended do not count.
+pub(super) fn cpu_wait(pids: &[u32]) -> Option<f64> {
+    let waited = |task: std::fs::DirEntry| -> Option<u64> {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok()
+    };
+    let tasks = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let times: Vec<u64> = pids.iter().flat_map(tasks).filter_map(waited).collect();
+    (!times.is_empty()).then(|| times.into_iter().fold(0u64, u64::saturating_add) as f64 / 1e9)
+}
+
+/// Returns the speed of a physical interface in bytes per second. Virtual ones report none or an invented one.
+fn link_speed(name: &str) -> Option<f64> {
+    let folder = Path::new("/sys/class/net").join(name);
+    let megabits: f64 = std::fs::read_to_string(folder.join("speed")).ok()?.trim().parse().ok()?;
+    (folder.join("device").exists() && megabits > 0.0).then_some(megabits * 1e6 / 8.0)
 }
 
 #[cfg(test)]
@@ -204,26 +270,35 @@ mod tests {
     fn two_looks_make_rates_and_shares() {
         let before = Counters {
             processors: [("0".to_owned(), (10.0, 100.0)), ("1".to_owned(), (50.0, 100.0))].into(),
+            cpu_waiting: Some(3.0),
             samba_cpu: Some(1.0),
+            samba_cpu_wait: Some(4.0),
             memory: Some(1e9),
             disks: [("sda".to_owned(), Disk { read: 100.0, written: 0.0, operations: 5.0, weighted: 1.0, busy: 1.0 })]
                 .into(),
             network: Some((1_000.0, 500.0)),
+            links: [("eth0".to_owned(), LinkBytes { received: 1_000.0, sent: 500.0, speed: 4_000.0 })].into(),
             ..Counters::now()
         };
         // Two seconds later: one core was busy for 1.5 of 2 s, the other for 0.5.
         let mut now = before.clone();
         now.at += Duration::from_secs(2);
         now.processors = [("0".to_owned(), (11.5, 102.0)), ("1".to_owned(), (50.5, 102.0))].into();
+        now.cpu_waiting = Some(4.0);
         now.samba_cpu = Some(2.0);
+        // Two processes waited all the time.
+        now.samba_cpu_wait = Some(8.0);
         now.disks
             .insert("sda".to_owned(), Disk { read: 300.0, written: 50.0, operations: 25.0, weighted: 5.0, busy: 1.5 });
         now.disks.insert("sdb".to_owned(), Disk::default());
         now.network = Some((3_000.0, 500.0));
+        now.links.insert("eth0".to_owned(), LinkBytes { received: 3_000.0, sent: 500.0, speed: 4_000.0 });
         let expected = [
             (ServerMetricName::Cpu, 50.0),
             (ServerMetricName::CpuBusiest, 75.0),
+            (ServerMetricName::CpuWaiting, 50.0),
             (ServerMetricName::SambaCpu, 50.0),
+            (ServerMetricName::SambaCpuWait, 200.0),
             (ServerMetricName::Memory, 1e9),
             (ServerMetricName::DiskRead, 100.0),
             (ServerMetricName::DiskWritten, 25.0),
@@ -232,6 +307,7 @@ mod tests {
             (ServerMetricName::DiskBusiest, 25.0),
             (ServerMetricName::Received, 1_000.0),
             (ServerMetricName::Sent, 0.0),
+            (ServerMetricName::NetworkBusiest, 25.0),
         ];
         assert_eq!(now.since(&before), expected);
         let anew = before.since(&Counters { at: before.at - Duration::from_secs(1), ..now });
@@ -239,6 +315,26 @@ mod tests {
             anew,
             [(ServerMetricName::SambaCpu, 0.0), (ServerMetricName::Memory, 1e9), (ServerMetricName::Sent, 0.0)]
         );
+    }
+
+    /// This process waits at least once while more threads than cores are busy.
+    #[test]
+    fn waits_for_a_processor_are_counted() {
+        let own = [std::process::id()];
+        let before = cpu_wait(&own).expect("Linux has schedstat");
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..=cores {
+                scope.spawn(|| {
+                    let begin = Instant::now();
+                    while begin.elapsed() < Duration::from_millis(200) {
+                        std::hint::black_box(begin);
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(150));
+            assert!(cpu_wait(&own).expect("Linux has schedstat") > before + 0.01);
+        });
     }
 
     #[test]

@@ -74,10 +74,22 @@ fn counters(text: &str) -> Result<Counters, String> {
             | "windows_memory_physical_total_bytes"
             | "windows_cs_physical_memory_bytes" => total = Some(value),
             "node_memory_MemAvailable_bytes" | "windows_memory_available_bytes" => available = Some(value),
+            "node_pressure_cpu_waiting_seconds_total" => counters.cpu_waiting = Some(value),
             "node_network_receive_bytes_total" | "windows_net_bytes_received_total" => {
                 *received.get_or_insert(0.0) += value;
+                counters.links.entry(interface(sample)).or_default().received += value;
             }
-            "node_network_transmit_bytes_total" | "windows_net_bytes_sent_total" => *sent.get_or_insert(0.0) += value,
+            "node_network_transmit_bytes_total" | "windows_net_bytes_sent_total" => {
+                *sent.get_or_insert(0.0) += value;
+                counters.links.entry(interface(sample)).or_default().sent += value;
+            }
+            // -1 is unknown.
+            "node_network_speed_bytes" if value > 0.0 => {
+                counters.links.entry(interface(sample)).or_default().speed = value;
+            }
+            "windows_net_current_bandwidth_bytes" => {
+                counters.links.entry(interface(sample)).or_default().speed = value;
+            }
             name => {
                 if let Some(field) = disk(name)
                     && let Some(device) = device(sample)
@@ -90,6 +102,10 @@ fn counters(text: &str) -> Result<Counters, String> {
     counters.memory = total.zip(available).map(|(total, available): (f64, f64)| total - available);
     counters.network = received.zip(sent);
     Ok(counters)
+}
+
+fn interface(sample: &Sample) -> String {
+    sample.labels.get("device").or(sample.labels.get("nic")).unwrap_or_default().to_owned()
 }
 
 /// The parser would end a label at a comma, and windows_exporter names cores `0,0`, `0,1`.
@@ -135,6 +151,7 @@ fn device(sample: &Sample) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::counters::LinkBytes;
     use super::*;
 
     #[test]
@@ -157,12 +174,17 @@ node_memory_MemAvailable_bytes 6e+09
 node_network_receive_bytes_total{device=\"eth0\"} 100
 node_network_receive_bytes_total{device=\"lo\"} 10
 node_network_transmit_bytes_total{device=\"eth0\"} 50
+node_network_speed_bytes{device=\"eth0\"} 1.25e+08
+node_network_speed_bytes{device=\"wlan0\"} -1
+node_pressure_cpu_waiting_seconds_total 12.5
 ";
         let counters = counters(text).expect("it is one");
         assert_eq!(counters.processors, [("0".to_owned(), (9.0, 100.0))].into());
         let disk = Disk { operations: 10.0, weighted: 1.5, ..Disk::default() };
         assert_eq!(counters.disks, [("sda".to_owned(), disk)].into());
         assert_eq!((counters.memory, counters.network), (Some(2e9), Some((110.0, 50.0))));
+        assert_eq!(counters.links["eth0"], LinkBytes { received: 100.0, sent: 50.0, speed: 1.25e8 });
+        assert_eq!(counters.cpu_waiting, Some(12.5));
     }
 
     #[test]
@@ -179,12 +201,14 @@ windows_memory_available_bytes 1e+09
 windows_memory_physical_total_bytes 4e+09
 windows_net_bytes_received_total{nic=\"Ethernet\"} 7
 windows_net_bytes_sent_total{nic=\"Ethernet\"} 8
+windows_net_current_bandwidth_bytes{nic=\"Ethernet\"} 1.25e+08
 ";
         let counters = counters(text).expect("it is one");
         assert_eq!(counters.processors, [("0.0".to_owned(), (30.0, 100.0)), ("0.1".to_owned(), (1.0, 1.0))].into());
         let disk = Disk { read: 4_096.0, weighted: 0.25, ..Disk::default() };
         assert_eq!(counters.disks, [("D:".to_owned(), disk)].into());
         assert_eq!((counters.memory, counters.network), (Some(3e9), Some((7.0, 8.0))));
+        assert_eq!(counters.links["Ethernet"], LinkBytes { received: 7.0, sent: 8.0, speed: 1.25e8 });
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod samba;
 use counters::{Counters, Disk};
 pub use exporter::Exporter;
 use samba::Samba;
-use smbscope_lab::{SambaStatus, ServerRecord};
+use smbscope_lab::{LinkEmulation, SambaStatus, ServerRecord};
 use smbscope_model::Timestamp;
 use smbscope_report::bench::files::ServerMetric;
 use smbscope_report::bench::{ServerLoad, ServerSeries};
@@ -168,6 +168,10 @@ impl MetricSources {
         };
         if let Some(lab) = &self.lab {
             counters.samba_cpu = Some(lab.cpu_time().as_secs_f64());
+            counters.samba_cpu_wait = counters::cpu_wait(&lab.pids());
+            if let (Some(LinkEmulation::Network { interface, .. }), Some(bits)) = (&lab.link, lab.settings.bandwidth) {
+                counters.links = counters::link(interface, bits as f64 / 8.0).into_iter().collect();
+            }
             counters.scanner_cpu = lab.scanner_cpu_time().map(|time| time.as_secs_f64());
             // The share is on this emulated disk; the machine's disks would count the same transfers again.
             if lab.settings.storage.is_slow() && self.exporter.is_none() {

@@ -1,7 +1,7 @@
 //! Top of the report: headline, warnings, suggested commands and test setup.
 
 use crate::bench::far_below_its_rate;
-use crate::bench::{BenchDocument, BenchRun, LoopModel, TargetEntry, load_name};
+use crate::bench::{BenchDocument, BenchRun, LoopModel, RunCapture, TargetEntry, load_name};
 use crate::format::{bytes, capital, clean, counted, date, median_and_p95, span, thousands, unbroken};
 use crate::page::{Paint, TextPage};
 use smbscope_model::Nanos;
@@ -18,6 +18,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, is_brief: bo
         page.paragraph(Paint::Heading, &capacity);
     }
     due(document, is_brief).iter().for_each(|text| page.paragraph(Paint::Plain, text));
+    document.answer.evidence.iter().for_each(|text| page.beside(Paint::Plain, "- ", &clean(text)));
     let listed = if is_brief { WARNINGS_MAX } else { usize::MAX };
     if !document.warnings.is_empty() && !is_brief {
         page.heading("Warnings");
@@ -29,9 +30,31 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, is_brief: bo
     if left > 0 {
         page.line(Paint::Warning, &format!("- {} with --full.", counted(left as u64, "more warning", "more warnings")));
     }
+    page.beside(Paint::Plain, "- ", &quality(document));
     page.what_next(&document.answer.next);
     page.blank();
     facts(page, document, is_brief);
+}
+
+/// Formats `All 4,100 commands were timed inside the client; the capture has 4,098.`
+fn quality(document: &BenchDocument) -> String {
+    let sum = |count: fn(&BenchRun) -> u64| document.runs.iter().map(count).fold(0, u64::saturating_add);
+    let (timed, unanswered) = (sum(|run| run.operations), sum(|run| run.unanswered));
+    let all = thousands(timed.saturating_add(unanswered));
+    let mut text = match unanswered {
+        _ if timed == 0 => "No command was timed".to_owned(),
+        0 => format!("All {} were timed inside the client", counted(timed, "command", "commands")),
+        _ => format!("{} of {all} commands were timed inside the client; the others had no answer", thousands(timed)),
+    };
+    let captured = |run: &BenchRun| match &run.capture {
+        Some(RunCapture::Made(made)) => made.wire_commands,
+        _ => 0,
+    };
+    if document.runs.iter().any(|run| matches!(run.capture, Some(RunCapture::Made(_)))) {
+        let wire: u64 = document.runs.iter().map(captured).fold(0, u64::saturating_add);
+        text += &format!("; the capture has {}", thousands(wire));
+    }
+    text + "."
 }
 
 /// Formats the response times since the intended start at the fastest load point and, unless brief, of the ramp.
@@ -64,21 +87,21 @@ fn capacity(document: &BenchDocument) -> Option<String> {
     Some(match found {
         None => {
             let at = tried().min().map_or_else(String::new, |fewest| format!(", not even at {}", name(fewest)));
-            format!("Capacity: {criterion} holds at no load that was tried{at}.")
+            format!("Capacity: no load that was tried met {criterion}{at}.")
         }
         Some(found) if most <= Some(found) => {
-            format!("Capacity: at least {}; {criterion} holds at every load.", name(found))
+            format!("Capacity: at least {}; every load met {criterion}.", name(found))
         }
         Some(found) => {
             let certain = match (capacity.always, capacity.never) {
                 (Some(always), Some(never)) => {
-                    format!("; it held in all of 3 tries at {}, and in none at {}", name(always), name(never))
+                    format!(" All 3 tries met it at {}, none at {}.", name(always), name(never))
                 }
-                (Some(always), None) => format!("; it held in all of 3 tries at {}", name(always)),
-                (None, Some(never)) => format!("; it held in none of 3 tries at {}", name(never)),
+                (Some(always), None) => format!(" All 3 tries met it at {}.", name(always)),
+                (None, Some(never)) => format!(" None of 3 tries met it at {}.", name(never)),
                 (None, None) => String::new(),
             };
-            format!("Capacity: {}, the most for which {criterion}{certain}.", name(found))
+            format!("Capacity: {} is the highest load with {criterion}.{certain}", name(found))
         }
     })
 }

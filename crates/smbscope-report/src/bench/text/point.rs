@@ -25,7 +25,7 @@ pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchR
     let load = document.load_name(run);
     let heading = if document.runs.len() > 1 { format!("At {load}") } else { format!("The run with {load}") };
     page.line(Paint::Heading, &heading);
-    answer(page, run, false);
+    answer(page, run);
     let text = how_it_went(run);
     page.paragraph(Paint::Plain, &text);
     over_time(page, run);
@@ -45,7 +45,6 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRu
         1 => page.blank(),
         _ => page.heading(&format!("At {}", document.load_name(run))),
     }
-    answer(page, run, true);
     if let Some(server) = run.server.as_ref().and_then(super::breakdown::server_sentence) {
         page.beside(Paint::Plain, "- ", &server);
     }
@@ -65,12 +64,10 @@ pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRu
     }
 }
 
-/// Renders the answer with its evidence. The brief report omits the last sentence of the evidence.
-fn answer(page: &mut TextPage, run: &BenchRun, is_brief: bool) {
+fn answer(page: &mut TextPage, run: &BenchRun) {
     let Some(answer) = &run.answer else { return };
     page.paragraph(Paint::Heading, &clean(&answer.headline));
-    let shown = if is_brief { answer.evidence.len().saturating_sub(1) } else { usize::MAX };
-    answer.evidence.iter().take(shown).for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
+    answer.evidence.iter().for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
 }
 
 fn slices(page: &mut TextPage, run: &BenchRun) {
