@@ -25,11 +25,7 @@ fn sentence(directory: &Path, packets: &[Packet]) -> String {
     let sentence = json["quality"]["sentence"].as_str().expect("there is a sentence").to_owned();
     // A page of 160 columns keeps the sentence on one line.
     let text = analyze(directory, &["capture.pcap", "--width", "160"]);
-    assert!(
-        text.output().lines().any(|line| line == sentence || line == format!("  Quality    {sentence}")),
-        "{}",
-        text.out
-    );
+    assert!(text.output().lines().any(|line| line == sentence || line == format!("- {sentence}")), "{}", text.out);
     sentence
 }
 

@@ -145,7 +145,7 @@ fn every_cell_of_the_text_report() {
     let smb1 = text.lines().find(|line| line.starts_with("SMB1 in use: 10.0.0.")).unwrap_or_default();
     assert!(smb1.ends_with(" of 10.0.0.2:445, 1 of 2 connections"), "{smb1}");
     assert!(text.lines().any(|line| line == summary), "{text}");
-    assert!(text.lines().any(|line| line == format!("  Quality    {quality}")), "{text}");
+    assert!(text.lines().any(|line| line == format!("- {quality}")), "{text}");
     let facts: Vec<&str> = text
         .lines()
         .skip_while(|line| !line.trim_start().starts_with("Dialect"))

@@ -13,11 +13,12 @@ pub(crate) use overview::filter_note;
 use crate::format::{clean, thousands, visible_percent};
 use crate::json::slices::SliceListing;
 use crate::page::{Paint, TextPage};
-use crate::warnings::is_alarming;
 use crate::warnings::{self, Warning};
 use crate::{Answer, Report};
 
 pub(crate) const LINES: usize = 40;
+/// Lines of a terminal of default size, on which the answer ends with its suggested commands.
+const FIRST_SCREEN: usize = 24;
 const COMMANDS_MAX: usize = 10;
 /// Commands listed in a brief report even if it gets longer than a screen.
 pub(crate) const COMMANDS_MIN: usize = 5;
@@ -50,17 +51,16 @@ pub fn markdown(report: &Report, options: &ReportTextOptions) -> String {
 }
 
 fn render_on(mut page: TextPage, report: &Report, options: &ReportTextOptions) -> String {
-    let answer = Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty());
     let above = above_commands(report, options, page.like());
     let below = below_commands(report, options, page.like());
-    answer.iter().for_each(|answer| overview::headline(&mut page, answer));
+    stated(report).into_iter().for_each(|answer| overview::headline(&mut page, answer));
     overview::first_of_all(&mut page, report);
     waits::what_if(&mut page, report);
     if !report.explanation.what_if.is_empty() {
         page.blank();
     }
     if options.full {
-        write_answer(&mut page, answer, usize::MAX);
+        write_answer(&mut page, report, usize::MAX);
         overview::causes_in_full(&mut page, report);
         page.append(above);
         commands::render(&mut page, report, None);
@@ -68,7 +68,7 @@ fn render_on(mut page: TextPage, report: &Report, options: &ReportTextOptions) -
         return page.into_text();
     }
     let mut shortest = page.like();
-    write_answer(&mut shortest, answer, 0);
+    write_answer(&mut shortest, report, 0);
     let others = page.lines() + shortest.lines() + above.lines() + below.lines();
     let with_commands = |most| {
         let mut commands = page.like();
@@ -78,8 +78,9 @@ fn render_on(mut page: TextPage, report: &Report, options: &ReportTextOptions) -
     let fits = |commands: &TextPage| others + commands.lines() + EVIDENCE_MIN <= LINES;
     let commands = (COMMANDS_MIN + 1..=COMMANDS_MAX).rev().map(with_commands).find(fits);
     let commands = commands.unwrap_or_else(|| with_commands(COMMANDS_MIN));
-    let evidence = LINES.saturating_sub(others + commands.lines()).max(EVIDENCE_MIN);
-    write_answer(&mut page, answer, evidence);
+    let on_first_screen = FIRST_SCREEN.saturating_sub(page.lines() + shortest.lines());
+    let evidence = LINES.saturating_sub(others + commands.lines()).min(on_first_screen).max(EVIDENCE_MIN);
+    write_answer(&mut page, report, evidence);
     for part in [above, commands, below] {
         page.append(part);
     }
@@ -110,14 +111,17 @@ fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
         protocol::negotiation(&mut page, report);
         overview::packets(&mut page, report);
     }
-    overview::quality(&mut page, report);
     warnings(&mut page, report, !options.full);
     page
 }
 
-/// Renders the evidence of the answer in at most `room` lines, and the suggested commands.
-fn write_answer(page: &mut TextPage, answer: Option<&Answer>, room: usize) {
-    let Some(answer) = answer else { return };
+fn stated(report: &Report) -> Option<&Answer> {
+    Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty())
+}
+
+/// Renders the evidence of the answer in at most `room` lines, the quality, and the suggested commands.
+fn write_answer(page: &mut TextPage, report: &Report, room: usize) {
+    let Some(answer) = stated(report) else { return overview::quality(page, report) };
     let most = page.lines().saturating_add(room);
     let ruled_out = (!answer.ruled_out.is_empty()).then(|| format!("Not the cause. {}", answer.ruled_out.join(" ")));
     let sentences = answer.caveats.iter().chain(&answer.evidence).cloned().chain(ruled_out);
@@ -132,6 +136,7 @@ fn write_answer(page: &mut TextPage, answer: Option<&Answer>, room: usize) {
     if room < usize::MAX {
         overview::causes_in_brief(page, answer);
     }
+    overview::quality(page, report);
     page.what_next(&answer.next);
 }
 
@@ -156,9 +161,7 @@ fn warnings(page: &mut TextPage, report: &Report, is_brief: bool) {
         });
         let more = warnings.len().saturating_sub(WARNINGS_MAX);
         let more = (more > 0).then(|| format!("{more} more with --full"));
-        if is_alarming(report) {
-            page.blank();
-        }
+        page.blank();
         page.fact(Paint::Warning, "Warnings", &listed.chain(more).collect::<Vec<_>>().join("; "));
         return;
     }

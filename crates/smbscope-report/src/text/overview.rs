@@ -33,7 +33,7 @@ pub(super) fn title(page: &mut TextPage, report: &Report, is_brief: bool) {
     page.paragraph(Paint::Plain, &summary(report, is_brief));
 }
 
-/// Renders everything that must be seen first: a filter, and serious damage of the capture.
+/// Renders everything that changes the meaning of the answer: a filter, and serious damage of the capture.
 pub(super) fn first_of_all(page: &mut TextPage, report: &Report) {
     if let Some(note) = filter_note(report) {
         page.paragraph(Paint::Warning, &clean(&note));
@@ -183,11 +183,10 @@ fn encryption(report: &Report) -> String {
     format!("{frames} on {} of {connections}", thousands(encrypting))
 }
 
-/// Renders the quality of the capture, unless it is at the top because it is bad.
+/// Renders the quality of the capture, unless it was alarming enough to be said first.
 pub(super) fn quality(page: &mut TextPage, report: &Report) {
     if !is_alarming(report) {
-        page.blank();
-        page.fact(Paint::Plain, "Quality", &report.quality_sentence());
+        page.beside(Paint::Plain, "- ", &report.quality_sentence());
     }
 }
 
