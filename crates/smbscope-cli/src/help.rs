@@ -67,7 +67,9 @@ fn rendered(page: &str, width: usize) -> String {
                 text += format!("    {code}").trim_end();
                 text.push('\n');
             }
-        } else if line.starts_with("[//]:") || line.is_empty() && text.ends_with("\n\n") {
+        } else if line.is_empty() {
+            text += if text.ends_with("\n\n") { "" } else { "\n" };
+        } else if line.starts_with("[//]:") {
             continue;
         } else if let Some(heading) = line.strip_prefix('#') {
             let title = heading.trim_start_matches('#');
@@ -135,11 +137,16 @@ fn table(rows: Vec<Vec<String>>, width: usize) -> String {
     let is_rule = |row: &Vec<String>| row.iter().all(|cell| !cell.is_empty() && cell.chars().all(|c| "-:".contains(c)));
     let rows: Vec<_> = rows.into_iter().filter(|row| !is_rule(row)).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let longest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
-    let mut widths: Vec<usize> = (0..columns).map(|at| longest(at).unwrap_or(0)).collect();
+    let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+    let chars = |text: &str| text.chars().count();
+    let whole = |at| column(at).map(|cell| chars(cell)).max().unwrap_or(0);
+    let word = |at| column(at).flat_map(|cell| cell.split_whitespace()).map(chars).max().unwrap_or(0);
+    let bounds: Vec<(usize, usize)> = (0..columns).map(|at| (word(at), whole(at))).collect();
+    // No column is narrower than its longest word.
+    let widths = |cap: usize| bounds.iter().map(move |(word, whole)| *word.max(whole.min(&cap))).collect::<Vec<_>>();
     let space = width.saturating_sub(2 * columns.saturating_sub(1));
-    let cap = (1..=width).rev().find(|cap| widths.iter().map(|width| width.min(cap)).sum::<usize>() <= space);
-    widths.iter_mut().for_each(|width| *width = (*width).min(cap.unwrap_or(1)));
+    let cap = (1..=width).rev().find(|cap| widths(*cap).iter().sum::<usize>() <= space);
+    let widths = widths(cap.unwrap_or(1));
     let mut text = String::new();
     for row in rows {
         let cells: Vec<Vec<String>> = row.iter().zip(&widths).map(|(cell, width)| wrapped(cell, *width)).collect();
