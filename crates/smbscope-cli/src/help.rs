@@ -1,15 +1,8 @@
-//! `smbscope help`: the help of a command, or a page of docs/ as text for a terminal. Tests of the crates that declare
+//! Topics of `smbscope help`: pages of docs/ as text for a terminal. Tests of the crates that declare
 //! columns, causes and steps keep those pages up to date.
 
-use crate::arguments::{Arguments, HelpArguments};
-use crate::output::Output;
-use crate::{BadArguments, exit};
-use clap::CommandFactory;
-use smbscope_stats::filter::did_you_mean;
-use std::ffi::OsString;
-
 /// Pages of docs/ by topic.
-const TOPICS: [(&str, &str); 10] = [
+pub(crate) const TOPICS: [(&str, &str); 10] = [
     ("capturing", include_str!("../../../docs/capturing.md")),
     ("causes", include_str!("../../../docs/causes.md")),
     ("columns", include_str!("../../../docs/exchange-table.md")),
@@ -23,34 +16,7 @@ const TOPICS: [(&str, &str); 10] = [
 ];
 
 /// Columns of the text, unless the terminal is narrower.
-const WIDTH_MAX: usize = 100;
-
-pub(crate) fn run(arguments: &HelpArguments) -> anyhow::Result<()> {
-    let mut command = Arguments::command();
-    command.build();
-    let mut found = Some(&command);
-    for word in &arguments.words {
-        found = found.and_then(|command| command.find_subcommand(word));
-    }
-    if found.is_some() {
-        let line = arguments.words.iter().map(String::as_str).chain(["--help"]);
-        match Arguments::parse_line(["smbscope"].into_iter().chain(line).map(OsString::from)) {
-            Err(help) => exit(&help),
-            Ok(_) => return Ok(()),
-        }
-    }
-    let wanted = arguments.words.join(" ");
-    if let Some((_, page)) = TOPICS.iter().find(|(topic, _)| *topic == wanted) {
-        let output = Output::stdout()?;
-        let width = output.width(None).min(WIDTH_MAX);
-        return output.print(&rendered(page, width));
-    }
-    let topics = TOPICS.map(|(topic, _)| topic);
-    let commands = command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
-    let near = did_you_mean(&wanted, commands.chain(topics)).map_or_else(String::new, |near| format!("; {near}"));
-    let topics = topics.join(", ");
-    Err(BadArguments(format!("there is no command or topic {wanted:?}{near} The topics are {topics}")).into())
-}
+pub(crate) const WIDTH_MAX: usize = 100;
 
 /// Returns the text below the list of commands.
 pub(crate) fn list_of_topics() -> String {
@@ -58,7 +24,7 @@ pub(crate) fn list_of_topics() -> String {
 }
 
 /// Formats a page in Markdown as plain text.
-fn rendered(page: &str, width: usize) -> String {
+pub(crate) fn rendered(page: &str, width: usize) -> String {
     let mut text = String::new();
     let mut lines = page.lines().peekable();
     while let Some(line) = lines.next() {

@@ -4,7 +4,7 @@ use crate::arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, StateArguments, StatusArguments, UpArguments,
 };
 use crate::output::Output;
-use crate::{entry, interrupt};
+use crate::{CommandEnded, entry, interrupt};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use smbscope_lab::{LabServer, Launcher, LinkEmulation, ServerRecord, StateFolder};
@@ -12,8 +12,7 @@ use smbscope_report::{clean, json, listed};
 use smbscope_run::PASSWORD_VARIABLE;
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 use std::time::Duration;
 
 /// Arguments with which this program runs as a keeper.
@@ -208,26 +207,6 @@ fn document(server: &ServerRecord) -> Value {
         "settings": server.settings,
     })
 }
-
-/// The command of `lab run` failed; smbscope ends with the same status.
-#[derive(Debug)]
-pub struct CommandEnded(ExitStatus);
-
-impl CommandEnded {
-    /// Returns the exit code, or 128 plus the number of the signal, as shells do.
-    pub fn status(&self) -> u8 {
-        let code = self.0.code().or(self.0.signal().map(|signal| 128 + signal));
-        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-    }
-}
-
-impl std::fmt::Display for CommandEnded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the command ended with {}", self.0)
-    }
-}
-
-impl std::error::Error for CommandEnded {}
 
 fn run_with_server(arguments: &RunArguments) -> anyhow::Result<()> {
     let Some((program, rest)) = arguments.command.split_first() else { bail!("there is no command to run") };

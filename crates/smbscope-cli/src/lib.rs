@@ -33,7 +33,6 @@ pub use arguments::{
 pub use entry::{HostSource, main};
 pub use fail_if::LimitExceeded;
 pub use interrupt::InterruptedError;
-pub use lab::CommandEnded;
 pub use terminal::{exit, say};
 
 /// Contradictory arguments, detected only when the files they name are read.
@@ -47,6 +46,27 @@ impl std::fmt::Display for BadArguments {
 }
 
 impl std::error::Error for BadArguments {}
+
+/// The command of `lab run` failed; smbscope ends with the same status.
+#[derive(Debug)]
+pub struct CommandEnded(std::process::ExitStatus);
+
+impl CommandEnded {
+    /// Returns the exit code, or 128 plus the number of the signal, as shells do.
+    pub fn status(&self) -> u8 {
+        use std::os::unix::process::ExitStatusExt;
+        let code = self.0.code().or(self.0.signal().map(|signal| 128 + signal));
+        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+    }
+}
+
+impl std::fmt::Display for CommandEnded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the command ended with {}", self.0)
+    }
+}
+
+impl std::error::Error for CommandEnded {}
 
 /// Formats an error with its causes as one line. Repetitions among the causes are omitted.
 pub fn one_line(error: &anyhow::Error) -> String {
@@ -69,7 +89,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Record(arguments) => record::run(arguments),
         Verb::Slim(arguments) => slim::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
-        Verb::Help(arguments) => help::run(arguments),
+        Verb::Help(arguments) => manual::help(arguments),
         Verb::Completions(arguments) => manual::completions(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     }

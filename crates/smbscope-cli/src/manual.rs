@@ -1,16 +1,19 @@
-//! `smbscope man` and `smbscope completions`: generate manual pages and shell completions from the definition of the
-//! command line.
+//! `smbscope help`, `smbscope man` and `smbscope completions`: help, manual pages and shell completions from the
+//! definition of the command line.
 //!
 //! clap_mangen writes title, synopsis and options. The text after the options in `--help` becomes separate sections:
 //! a paragraph that starts with `Examples:` is the section EXAMPLES.
 
-use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
+use crate::arguments::{Arguments, CompletionsArguments, HelpArguments, ManArguments};
+use crate::help;
 use crate::output::{self, Output};
+use crate::{BadArguments, exit};
 use anyhow::{Context, bail};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 use smbscope_stats::filter::did_you_mean;
+use std::ffi::OsString;
 use std::io;
 
 pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
@@ -33,6 +36,34 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
     let mut output = Output::stdout()?;
     let result = output.writer().write_all(&page.roff);
     output.settle(result)
+}
+
+/// Prints the help of a command, or a topic.
+pub(crate) fn help(arguments: &HelpArguments) -> anyhow::Result<()> {
+    let mut command = Arguments::command();
+    command.build();
+    let mut found = Some(&command);
+    for word in &arguments.words {
+        found = found.and_then(|command| command.find_subcommand(word));
+    }
+    if found.is_some() {
+        let line = arguments.words.iter().map(String::as_str).chain(["--help"]);
+        match Arguments::parse_line(["smbscope"].into_iter().chain(line).map(OsString::from)) {
+            Err(help) => exit(&help),
+            Ok(_) => return Ok(()),
+        }
+    }
+    let wanted = arguments.words.join(" ");
+    if let Some((_, page)) = help::TOPICS.iter().find(|(topic, _)| *topic == wanted) {
+        let output = Output::stdout()?;
+        let width = output.width(None).min(help::WIDTH_MAX);
+        return output.print(&help::rendered(page, width));
+    }
+    let topics = help::TOPICS.map(|(topic, _)| topic);
+    let commands = command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
+    let near = did_you_mean(&wanted, commands.chain(topics)).map_or_else(String::new, |near| format!("; {near}"));
+    let topics = topics.join(", ");
+    Err(BadArguments(format!("there is no command or topic {wanted:?}{near} The topics are {topics}")).into())
 }
 
 const ROOT: &str = "smbscope";
