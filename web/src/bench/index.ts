@@ -174,13 +174,13 @@ function captures({ runs }: SmbscopeBenchDocument): HTMLElement | null {
   return said.size > 0 ? lead(unbroken([...said].join(" "))) : null;
 }
 
-/** Loads between which the capacity is certain. */
+/** Tries around the capacity, as a sentence of its own. */
 function certain(bench: SmbscopeBenchDocument): string {
   const { always = null, never = null } = bench.capacity ?? {};
-  const held = always === null ? [] : [`it held in all of 3 tries at ${loadText(bench, always)}`];
-  const missed = never === null ? [] : [`${held.length > 0 ? "and" : "it held"} in none at ${loadText(bench, never)}`];
-  const parts = [...held, ...missed];
-  return parts.length > 0 ? `; ${parts.join(", ")}` : "";
+  const met = always === null ? null : `all 3 tries met it at ${loadText(bench, always)}`;
+  const missed = never === null ? null : `none ${met === null ? "of 3 tries met it " : ""}at ${loadText(bench, never)}`;
+  const parts = [met, missed].filter((part) => part !== null).join(", ");
+  return parts === "" ? "" : ` ${parts.charAt(0).toUpperCase()}${parts.slice(1)}.`;
 }
 
 /** Creates the box with the headline, the capacity and the warnings. */
@@ -189,7 +189,7 @@ function result(bench: SmbscopeBenchDocument): HTMLElement {
   const answered = byRate(bench) ? found?.rate : found?.users;
   const capacity =
     typeof answered === "number"
-      ? `The server sustains ${loadText(bench, answered)} with ${found?.criterion}${certain(bench)}.`
+      ? `The server sustains ${loadText(bench, answered)} with ${found?.criterion}.${certain(bench)}`
       : `None of the loads tried met ${found?.criterion}.`;
   const sentences = [...(found ? [capacity] : []), ...warnings];
   return resultBox(

@@ -14,7 +14,7 @@ test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   await expect(page.locator(".head .answer .headline")).toHaveText(bench.answer.headline);
   await expect(page.locator(".head .answer")).toHaveClass(/culprit-capture/);
   await expect(page.locator(".head .answer li").first()).toHaveText(
-    "The server sustains 12 users with p95 < 10ms; it held in all of 3 tries at 11 users, and in none at 14 users.",
+    "The server sustains 12 users with p95 < 10ms. All 3 tries met it at 11 users, none at 14 users.",
   );
   for (const name of ["Mean", "p95", "Commands", "Read"]) {
     await expect(page.locator(`#ramp [data-series="${name}"] circle`)).toHaveCount(bench.runs.length);

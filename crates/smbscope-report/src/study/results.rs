@@ -412,7 +412,12 @@ fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
             _,
         ) => {
             let direction = verdict.words();
-            format!("{name} is {direction} than {baseline}, {times} times ({} to {})", ratio(low), ratio(high))
+            // The word has the direction, so the factor is at least 1.
+            let is_below_1 = factor.ratio? < 1.0;
+            let [times, low, high] =
+                if is_below_1 { [1.0 / factor.ratio?, 1.0 / high, 1.0 / low] } else { [factor.ratio?, low, high] }
+                    .map(ratio);
+            format!("{name} is {direction} than {baseline}, {times} times ({low} to {high})")
         }
         (_, _, Some(least)) => format!(
             "no difference between {name} and {baseline} that this data can show (it would have shown {} times)",
