@@ -74,8 +74,8 @@ pub(super) fn ppi<F: Fields>(data: &[u8], at: usize, fields: &mut F) -> Option<(
     (length >= 8).then(|| (Layer::Link(link_type), at + usize::from(length)))
 }
 
-/// Parses an NFLOG header: family, version and resource, then attributes in the byte order of the capturing host, one
-/// of which is the packet.
+/// Parses an NFLOG header: family, version and resource, then attributes in the byte order of the capturing host. One
+/// attribute is the packet.
 pub(super) fn nflog<F: Fields>(data: &[u8], at: usize, fields: &mut F) -> Option<(Layer, usize)> {
     const PAYLOAD: u16 = 9;
     let family = read8(data, at, 0xff, fields)?;
