@@ -228,7 +228,10 @@ fn headline(comparison: &Comparison, column: usize, name: &str, base: &str) -> S
         Some(change) if change.is_rate => {
             return format!("{claim}: {}; {}{}.", change.text(), shown[0].text(), load(comparison, column, false));
         }
-        Some(change) => shown.sort_by_key(|figure| figure.name != change.name),
+        Some(change) => {
+            shown.retain(FigureChange::is_certain);
+            shown.sort_by_key(|figure| figure.name != change.name);
+        }
         None => {
             let (base, other) = (&comparison.columns[0], &comparison.columns[column]);
             if let Some(cause) = cause_claim(base, other) {
