@@ -227,6 +227,7 @@ fn formats_and_compressions_hold_the_first_1500_packets() {
         ("pcap.zst", "pcap", "zstd"),
         ("pcapng.zst", "pcapng", "zstd"),
         ("snoop.zst", "snoop", "zstd"),
+        ("netmon2.zst", "Network Monitor 2", "zstd"),
     ] {
         let Some(path) = shared(&format!("formats/smbclient_NT1.{name}")) else { return };
         let reading = read(&[path]);
@@ -239,14 +240,12 @@ fn formats_and_compressions_hold_the_first_1500_packets() {
 }
 
 #[test]
-fn formats_that_are_not_read_are_named() {
-    for (name, format) in [("netmon2", "Network Monitor 2"), ("ngsniffer", "NG Sniffer")] {
-        let Some(path) = shared(&format!("formats/smbclient_NT1.{name}.zst")) else { return };
-        let error = CaptureSet::open(&[CaptureInput::File(path)]).err().unwrap();
-        assert!(matches!(error, CaptureError::Unsupported { .. }));
-        let message = error.to_string();
-        assert!(message.contains(format) && message.contains("editcap -F pcapng"), "{message}");
-    }
+fn a_format_that_is_not_read_is_named() {
+    let Some(path) = shared("formats/smbclient_NT1.ngsniffer.zst") else { return };
+    let error = CaptureSet::open(&[CaptureInput::File(path)]).err().unwrap();
+    assert!(matches!(error, CaptureError::Unsupported { .. }));
+    let message = error.to_string();
+    assert!(message.contains("NG Sniffer") && message.contains("editcap -F pcapng"), "{message}");
 }
 
 #[test]

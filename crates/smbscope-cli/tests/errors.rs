@@ -110,9 +110,9 @@ fn a_snap_length_that_leaves_no_smb_header() {
 #[test]
 fn a_link_type_that_is_not_supported() {
     let directory = directory("link_type");
-    write(&directory, "air.pcap", pcap_with_link_type(105));
-    let said = analyze(&directory, &["air.pcap"]);
-    let expected = "air.pcap: link type 105 (IEEE 802.11) is not supported; capture on an Ethernet or IP interface";
+    write(&directory, "bus.pcap", pcap_with_link_type(189));
+    let said = analyze(&directory, &["bus.pcap"]);
+    let expected = "bus.pcap: link type 189 (USB) is not supported; capture on an Ethernet or IP interface";
     assert_eq!(said.error(1), expected);
 }
 
