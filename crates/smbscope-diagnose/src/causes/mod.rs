@@ -276,8 +276,8 @@ pub(crate) fn detector(id: &str) -> Option<&'static Detector> {
     DETECTORS.iter().copied().find(|detector| detector.id == id)
 }
 
-/// All detectors, in the order of the files and their lists, but each before the more general ones that it covers. Two
-/// that cover each other, so that the costlier one is told, stay in the order of their list.
+/// All detectors, in the order of the files and their lists, but each before the more general ones that it covers. Those
+/// that cover each other, directly or through others, so that the costlier one is told, stay in the order of their list.
 pub(crate) static DETECTORS: LazyLock<Vec<&'static Detector>> = LazyLock::new(|| {
     let files = [
         availability::DETECTORS,
@@ -305,11 +305,21 @@ fn add_after_specific(
         return;
     }
     pending.push(detector.id);
-    let specific =
-        all.iter().filter(|other| other.covers.contains(&detector.id) && !detector.covers.contains(&other.id));
+    let specific = all
+        .iter()
+        .filter(|other| other.covers.contains(&detector.id) && !leads_to(detector, other.id, all, &mut Vec::new()));
     specific.for_each(|other| add_after_specific(other, all, pending, ordered));
     pending.pop();
     ordered.push(detector);
+}
+
+/// Returns true if a detector covers another, directly or through others.
+fn leads_to(from: &'static Detector, to: &str, all: &[&'static Detector], seen: &mut Vec<&'static str>) -> bool {
+    if from.covers.contains(&to) {
+        return true;
+    }
+    seen.push(from.id);
+    all.iter().any(|next| from.covers.contains(&next.id) && !seen.contains(&next.id) && leads_to(next, to, all, seen))
 }
 
 #[cfg(test)]
@@ -321,7 +331,8 @@ mod tests {
         let place = |id: &str| DETECTORS.iter().position(|detector| detector.id == id);
         for detector in DETECTORS.iter() {
             for covered in detector.covers {
-                let is_mutual = super::detector(covered).is_some_and(|other| other.covers.contains(&detector.id));
+                let other = super::detector(covered).expect("a cause covers only causes that exist");
+                let is_mutual = leads_to(other, detector.id, &DETECTORS, &mut Vec::new());
                 assert!(is_mutual || place(detector.id) < place(covered), "{} covers {covered}", detector.id);
             }
         }
