@@ -360,14 +360,17 @@ mod tests {
         let base = || Table::new().column(NAME, |row: &NameAndSize| format!("#{}", row.0));
         let [text, markdown, csv, arrow] = renderings(base);
         assert_eq!(text, "\n    Name\none #7\n");
-        assert!(markdown.starts_with("|  | Name |\n|---|---|\n| one | \\#7 |\n"), "{markdown}");
+        assert!(markdown.starts_with("|  | Name |\n|---|---|\n| one | #<!-- -->7 |\n"), "{markdown}");
         assert_eq!([csv.as_str(), &arrow], ["name\n#7", "name: Utf8 = #7"]);
 
         let size = ColumnHead::new("size", "Size", Unit::Bytes, "length in bytes");
         let [text, markdown, csv, arrow] =
             renderings(|| base().column(size.clone(), |row: &NameAndSize| Value::Bytes(row.1)));
         assert_eq!(text, "\n    Name    Size\none #7   4.10 kB\n");
-        assert!(markdown.starts_with("|  | Name | Size |\n|---|---|---:|\n| one | \\#7 | 4.10 kB |\n"), "{markdown}");
+        assert!(
+            markdown.starts_with("|  | Name | Size |\n|---|---|---:|\n| one | #<!-- -->7 | 4.10 kB |\n"),
+            "{markdown}"
+        );
         assert!(markdown.contains("- **Size:** length in bytes\n"), "{markdown}");
         assert_eq!([csv.as_str(), &arrow], ["name,size\n#7,4096", "name: Utf8 = #7, size: Int64 = 4096"]);
     }
