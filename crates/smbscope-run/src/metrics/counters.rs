@@ -181,8 +181,9 @@ impl Counters {
         }
         let links = self.links.iter().filter_map(|(name, now)| {
             let before = before.links.get(name).filter(|_| now.speed > 0.0)?;
-            let bytes = (now.received - before.received).max(now.sent - before.sent);
-            Some(100.0 * bytes / seconds / now.speed)
+            let (received, sent) = (now.received - before.received, now.sent - before.sent);
+            // A counter that was reset says nothing.
+            (received >= 0.0 && sent >= 0.0).then(|| 100.0 * received.max(sent) / seconds / now.speed)
         });
         add(ServerMetricName::NetworkBusiest, links.reduce(f64::max).map(|percent| percent.min(100.0)));
         values
@@ -313,7 +314,13 @@ mod tests {
         let anew = before.since(&Counters { at: before.at - Duration::from_secs(1), ..now });
         assert_eq!(
             anew,
-            [(ServerMetricName::SambaCpu, 0.0), (ServerMetricName::Memory, 1e9), (ServerMetricName::Sent, 0.0)]
+            [
+                (ServerMetricName::CpuWaiting, 0.0),
+                (ServerMetricName::SambaCpu, 0.0),
+                (ServerMetricName::SambaCpuWait, 0.0),
+                (ServerMetricName::Memory, 1e9),
+                (ServerMetricName::Sent, 0.0)
+            ]
         );
     }
 
