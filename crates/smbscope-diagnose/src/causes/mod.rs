@@ -291,25 +291,18 @@ pub(crate) static DETECTORS: LazyLock<Vec<&'static Detector>> = LazyLock::new(||
     ];
     let all = files.concat();
     let mut ordered = Vec::with_capacity(all.len());
-    all.iter().for_each(|detector| add_after_specific(detector, &all, &mut Vec::new(), &mut ordered));
+    all.iter().for_each(|detector| add_after_specific(detector, &all, &mut ordered));
     ordered
 });
 
-fn add_after_specific(
-    detector: &'static Detector,
-    all: &[&'static Detector],
-    pending: &mut Vec<&'static str>,
-    ordered: &mut Vec<&'static Detector>,
-) {
-    if pending.contains(&detector.id) || ordered.iter().any(|known| known.id == detector.id) {
+fn add_after_specific(detector: &'static Detector, all: &[&'static Detector], ordered: &mut Vec<&'static Detector>) {
+    if ordered.iter().any(|known| known.id == detector.id) {
         return;
     }
-    pending.push(detector.id);
     let specific = all
         .iter()
         .filter(|other| other.covers.contains(&detector.id) && !leads_to(detector, other.id, all, &mut Vec::new()));
-    specific.for_each(|other| add_after_specific(other, all, pending, ordered));
-    pending.pop();
+    specific.for_each(|other| add_after_specific(other, all, ordered));
     ordered.push(detector);
 }
 
