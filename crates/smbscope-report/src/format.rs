@@ -110,6 +110,11 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines.iter().map(|line| line.replace(NO_BREAK, " ")).collect()
 }
 
+/// Returns a ratio and its bounds, inverted if the ratio is below 1: for texts that name the direction of a change.
+pub(crate) fn at_least_1(ratio: f64, (low, high): (f64, f64)) -> (f64, (f64, f64)) {
+    if ratio > 0.0 && ratio < 1.0 { (1.0 / ratio, (1.0 / high, 1.0 / low)) } else { (ratio, (low, high)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use super::{
     ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio, significance,
 };
-use crate::format::{clean, counted, rate as per_second, unbroken};
+use crate::format::{at_least_1, clean, counted, rate as per_second, unbroken};
 use crate::{Answer, Cause, Culprit};
 use serde::Serialize;
 use smbscope_diagnose::Confidence;
@@ -330,7 +330,7 @@ fn is_changed(ratio: &Ratio) -> bool {
 /// Formats the interval as `; 3.80 to 4.33`, or the range of three or four runs. Ratios below 1 are inverted.
 fn between(ratio: &Ratio) -> String {
     let shown = |low: f64, high: f64| {
-        let (low, high) = if ratio.value < 1.0 { (1.0 / high, 1.0 / low) } else { (low, high) };
+        let (_, (low, high)) = at_least_1(ratio.value, (low, high));
         let [low, high] = [low, high].map(|value| Ratio { value, ..*ratio }.to_string());
         unbroken(format!("{low} to {high}"))
     };
@@ -343,7 +343,7 @@ fn between(ratio: &Ratio) -> String {
 
 /// Formats `4.06 times`. A ratio below 1 is inverted, so the text next to it must say in which direction it went.
 fn times(ratio: Ratio) -> String {
-    let value = if ratio.value > 0.0 && ratio.value < 1.0 { 1.0 / ratio.value } else { ratio.value };
+    let (value, _) = at_least_1(ratio.value, (ratio.value, ratio.value));
     unbroken(format!("{} times", Ratio { value, ..ratio }))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ServerRow, StudyDocument, StudyRow, StudyVerdict};
 use crate::bench::{self, BenchRun, ServerSeries, load_name};
-use crate::format::{counted, ratio, thousands};
+use crate::format::{at_least_1, counted, ratio, thousands};
 use crate::{Answer, Cause, Culprit};
 use smbscope_diagnose::SuggestedCommand;
 use smbscope_stats::replication::{
@@ -412,12 +412,9 @@ fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
             _,
         ) => {
             let direction = verdict.words();
-            // The word has the direction, so the factor is at least 1.
-            let is_below_1 = factor.ratio? < 1.0;
-            let [times, low, high] =
-                if is_below_1 { [1.0 / factor.ratio?, 1.0 / high, 1.0 / low] } else { [factor.ratio?, low, high] }
-                    .map(ratio);
-            format!("{name} is {direction} than {baseline}, {times} times ({low} to {high})")
+            // The word has the direction.
+            let (times, (low, high)) = at_least_1(factor.ratio?, (low, high));
+            format!("{name} is {direction} than {baseline}, {} times ({} to {})", ratio(times), ratio(low), ratio(high))
         }
         (_, _, Some(least)) => format!(
             "no difference between {name} and {baseline} that this data can show (it would have shown {} times)",
