@@ -68,8 +68,8 @@ fn client_saturation(run: &BenchRun) -> Option<Saturation> {
     is_much.then_some(Saturation { culprit: Culprit::Client, text })
 }
 
-/// Finds the resource of the server that was used up. A server whose processes wait for a processor may have little processor time of
-/// its own; a busy disk counts only with a queue.
+/// Finds the resource of the server that was used up. A server whose processes wait for a processor may have little
+/// processor time of its own; a busy disk counts only with a queue.
 fn saturation(server: &ServerLoad, duration: Nanos, service: Nanos) -> Option<Saturation> {
     let mean = |name: &str| server.metric(name).map(|series| series.mean);
     let full = |name: &str| mean(name).filter(|percent| *percent >= USED_UP);
