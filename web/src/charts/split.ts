@@ -2,9 +2,9 @@
 import { h, muted, s } from "../lib/dom";
 import { percent, span } from "../lib/format";
 import { grid } from "../table/grid";
-import type { TimeSplitEntry } from "../types/report";
+import type { TimeSplit } from "../types/report";
 
-export type PartKey = Exclude<keyof TimeSplitEntry, "connections" | "elapsed_ns" | "busy_ns" | "outstanding_ns">;
+export type PartKey = Exclude<keyof TimeSplit, "connections" | "elapsed_ns" | "busy_ns" | "outstanding_ns">;
 
 export interface SplitPart {
   key: PartKey;
@@ -62,7 +62,7 @@ export const SPLIT_PARTS: SplitPart[] = [
 ];
 
 /** Returns the parts that are not zero, with their start and end as fractions of the whole. */
-export function splitShares(split: TimeSplitEntry): { part: SplitPart; ns: number; from: number; to: number }[] {
+export function splitShares(split: TimeSplit): { part: SplitPart; ns: number; from: number; to: number }[] {
   const whole = SPLIT_PARTS.reduce((sum, part) => sum + split[part.key], 0);
   let from = 0;
   return SPLIT_PARTS.filter((part) => split[part.key] > 0).map((part) => {
@@ -75,7 +75,7 @@ export function splitShares(split: TimeSplitEntry): { part: SplitPart; ns: numbe
 }
 
 /** Creates a slim bar for a table cell. */
-export function splitBar(split: TimeSplitEntry | null): HTMLElement {
+export function splitBar(split: TimeSplit | null): HTMLElement {
   if (!split) return muted();
   const shares = splitShares(split);
   const text = shares.map(({ part, ns }) => `${part.name} ${percent(ns, split.elapsed_ns)}`).join(", ");
@@ -109,24 +109,24 @@ const WAITED: ReadonlySet<PartKey> = new Set([
 ]);
 
 /** Returns the total wait. */
-export function waitedTime(split: TimeSplitEntry): number {
+export function waitedTime(split: TimeSplit): number {
   return SPLIT_PARTS.reduce((sum, { key }) => (WAITED.has(key) ? sum + split[key] : sum), 0);
 }
 
-function waitedShares(split: TimeSplitEntry): ReturnType<typeof splitShares> {
+function waitedShares(split: TimeSplit): ReturnType<typeof splitShares> {
   const parts = Object.fromEntries(SPLIT_PARTS.map(({ key }) => [key, WAITED.has(key) ? split[key] : 0]));
   return splitShares({ ...split, ...parts });
 }
 
 /** Creates the bars of all time and of the total wait. Leaves out the second if it looks like the first. */
-function bars(split: TimeSplitEntry): (HTMLElement | null)[] {
+function bars(split: TimeSplit): (HTMLElement | null)[] {
   const waited = waitedTime(split);
   const both = waited > 0 && waited < split.elapsed_ns * 0.995;
   return [labelledBar("All time", splitShares(split)), both ? labelledBar("Total wait", waitedShares(split)) : null];
 }
 
 /** Creates the bars for the answer, with a legend of the parts that have no room for their name. */
-export function splitEvidence(split: TimeSplitEntry): HTMLElement {
+export function splitEvidence(split: TimeSplit): HTMLElement {
   return h("div", { class: "evidence" }, ...bars(split), unnamedLegend([splitShares(split), waitedShares(split)]));
 }
 
@@ -164,12 +164,12 @@ export function partsLegend(keys: Iterable<PartKey>): HTMLElement | undefined {
 }
 
 /** Creates the legend of a column of time splits. */
-export function splitsLegend(splits: readonly (TimeSplitEntry | null | undefined)[]): HTMLElement | undefined {
+export function splitsLegend(splits: readonly (TimeSplit | null | undefined)[]): HTMLElement | undefined {
   return partsLegend(splits.flatMap((split) => (split ? splitShares(split).map(({ part }) => part.key) : [])));
 }
 
 /** Creates the bars with a table of the parts. */
-export function splitFigure(split: TimeSplitEntry, caption: string): HTMLElement {
+export function splitFigure(split: TimeSplit, caption: string): HTMLElement {
   const shares = splitShares(split);
   const waited = waitedTime(split);
   const rows = shares.map(({ part, ns }) => [

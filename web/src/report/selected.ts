@@ -4,11 +4,11 @@ import { type Child, h } from "../lib/dom";
 import { bytes, duration, percent, span, thousands } from "../lib/format";
 import { commandLine, tile, tiles } from "../lib/page";
 import { onSelection, SELECTION_KINDS, type Selection, selectionText } from "../lib/selection";
-import type { SmbscopeReportDocument, TimeSplitEntry, UserEntity } from "../types/report";
+import type { SmbscopeReportDocument, TimeSplit, UserEntity } from "../types/report";
 import { analyzeCommand, filterValue, isPlain } from "./commandline";
 import { waited } from "./figures";
 
-type Entity = Omit<UserEntity, "user"> & { time_split?: TimeSplitEntry | null };
+type Entity = Omit<UserEntity, "user"> & { time_split?: TimeSplit | null };
 
 /** Creates the panel, hidden while everything is shown. */
 export function selectionPanel(report: SmbscopeReportDocument): HTMLElement {

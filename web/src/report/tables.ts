@@ -17,7 +17,7 @@ import {
   waitedShareColumn,
 } from "../table/columns";
 import { table } from "../table/table";
-import type { CommandEntry, SubcommandEntry, TimeSplitEntry, Times, UserEntity } from "../types/report";
+import type { CommandEntry, SubcommandEntry, TimeSplit, Times, UserEntity } from "../types/report";
 import { commandName, type ErrorEntry, errorCount, waited } from "./figures";
 
 /** Figures of a command, from a capture or a load point. */
@@ -86,7 +86,7 @@ export function errorTable(rows: readonly ErrorEntry[]): HTMLElement | null {
   return table({ caption: "Errors by status", columns, rows, sort: { title: "Count", descending: true } });
 }
 
-type Named = Omit<UserEntity, "user"> & { time_split?: TimeSplitEntry | null };
+type Named = Omit<UserEntity, "user"> & { time_split?: TimeSplit | null };
 
 /** Creates a table of shares, files, users, clients or servers. */
 export function entities<Row extends Named>(
@@ -127,7 +127,7 @@ export function entities<Row extends Named>(
 }
 
 /** Shows the time split as a bar. Sorts by the server's share. */
-export function splitColumn<Row>(split: (row: Row) => TimeSplitEntry | null): Column<Row> {
+export function splitColumn<Row>(split: (row: Row) => TimeSplit | null): Column<Row> {
   return {
     title: "Where the time went",
     exported: "Server share",

@@ -70,7 +70,7 @@ export interface SmbscopeReportDocument {
    * Predictions of --what-if for the selected episode.
    */
   what_if: WhatIf[];
-  time_split: TimeSplitEntry;
+  time_split: TimeSplit;
   /**
    * Offers of both sides in protocol negotiation and the outcome, most connections first.
    */
@@ -1009,7 +1009,7 @@ export interface WhatIf {
 /**
  * Time of connections by phase. Each moment is divided equally among the commands outstanding on a connection, and each share belongs to the phase of its command. While a response is arriving, the whole moment counts as transfer; while a lost segment is being retransmitted, as network.
  */
-export interface TimeSplitEntry {
+export interface TimeSplit {
   /**
    * Number of connections in the sum; 1 for a single connection.
    */
@@ -1213,7 +1213,7 @@ export interface ConnectionEntry {
   /**
    * Null for connections without an exchange that matches the filter, and beyond 100,000 connections.
    */
-  time_split: TimeSplitEntry | null;
+  time_split: TimeSplit | null;
 }
 /**
  * Counters of one direction of a flow.
@@ -1550,7 +1550,7 @@ export interface ClientEntity {
   /**
    * Sum over the client's connections. Null for the entry `(other)`.
    */
-  time_split: TimeSplitEntry | null;
+  time_split: TimeSplit | null;
   /**
    * The entry is the sum of all names that are not listed.
    */
@@ -1589,7 +1589,7 @@ export interface ServerEntity {
   /**
    * Sum over the server's connections. Null for the entry `(other)`.
    */
-  time_split: TimeSplitEntry | null;
+  time_split: TimeSplit | null;
   /**
    * The entry is the sum of all names that are not listed.
    */

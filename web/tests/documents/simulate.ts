@@ -6,7 +6,7 @@ import type {
   SlowExchange,
   SmbscopeReportDocument,
   StatisticsEntry,
-  TimeSplitEntry,
+  TimeSplit,
   Times,
   UserEntity,
 } from "../../src/types/report";
@@ -204,7 +204,7 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       shares: [...new Set(own.map((e) => names.share(e.share)))].slice(0, 4),
       to_server: direction(sum(own.map((e) => e.request))),
       to_client: direction(sum(own.map((e) => e.response))),
-      time_split: splits[i] as TimeSplitEntry,
+      time_split: splits[i] as TimeSplit,
     };
   });
   const slowest = [...exchanges].sort((a, b) => b.took - a.took).slice(0, 100);
@@ -555,7 +555,7 @@ function group(name: GroupEntry["group"], own: Exchange[], parts: GroupEntry[]):
   return { group: name, headline: true, ...row(own), parts, cumulative };
 }
 
-function split(own: Exchange[], elapsed: number, next: () => number): TimeSplitEntry {
+function split(own: Exchange[], elapsed: number, next: () => number): TimeSplit {
   const outstanding = sum(own.map((e) => e.took));
   const busy = Math.min(outstanding, elapsed * 0.8);
   const part = (share: number) => Math.floor(busy * share);
@@ -583,9 +583,9 @@ function split(own: Exchange[], elapsed: number, next: () => number): TimeSplitE
   };
 }
 
-function added(a: TimeSplitEntry, b: TimeSplitEntry): TimeSplitEntry {
-  const keys = Object.keys(a) as (keyof TimeSplitEntry)[];
-  return Object.fromEntries(keys.map((key) => [key, a[key] + b[key]])) as unknown as TimeSplitEntry;
+function added(a: TimeSplit, b: TimeSplit): TimeSplit {
+  const keys = Object.keys(a) as (keyof TimeSplit)[];
+  return Object.fromEntries(keys.map((key) => [key, a[key] + b[key]])) as unknown as TimeSplit;
 }
 
 /** The heat map, the time line and the load curve. */

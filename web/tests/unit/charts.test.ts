@@ -20,7 +20,7 @@ import { lanes, rows } from "../../src/charts/waterfall";
 import { levelOf } from "../../src/report/groups";
 import { keyText } from "../../src/report/slices";
 import { wiresharkFilter } from "../../src/report/slowest";
-import type { HeatMap, SlowExchange, TimeSplitEntry } from "../../src/types/report";
+import type { HeatMap, SlowExchange, TimeSplit } from "../../src/types/report";
 
 const bin = (start_ns: number, counts: [number, number][]) => ({
   start_ns,
@@ -219,7 +219,7 @@ describe("lines", () => {
 });
 
 describe("the time split", () => {
-  const none: TimeSplitEntry = {
+  const none: TimeSplit = {
     connections: 1,
     elapsed_ns: 1_000,
     think_ns: 0,

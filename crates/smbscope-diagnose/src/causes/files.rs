@@ -6,7 +6,6 @@ use crate::classify::Fact;
 use crate::facts::{DiagnosisFacts, Pair, PathFacts, PathKey, bytes, named, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, span, thousands, unbroken};
-use smbscope_stats::TimePart;
 
 pub(super) const DETECTORS: &[&Detector] = &[
     &INI_PATTERN,
@@ -256,7 +255,7 @@ fn small_file_copy(pair: &Pair<'_>) -> Option<Finding> {
     );
     // One archive would need a few commands. Part of the server's own time would remain.
     let busy = (pair.split.waited().0 as f64).max(1.0);
-    let server = pair.split.part(TimePart::Server).0 as f64 / busy;
+    let server = pair.split.server_ns.0 as f64 / busy;
     let low = Nanos((waited.0 as f64 * (1.0 - server.min(0.9))) as i64);
     Some(Finding::new(Confidence::High, what).lost(LostTime::between(low, waited, waited)).first_of(small))
 }

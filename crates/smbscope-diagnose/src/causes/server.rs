@@ -163,7 +163,7 @@ fn some_slow(pair: &Pair<'_>, opens: &ServerTimeHistogram, others: &ServerTimeHi
     const ID: &str = "filter-delay";
     let (late, usual) = (opens.quantile(0.95), others.median());
     let excess = Nanos((opens.sum().0 - usual.0.saturating_mul(opens.count as i64)).max(0));
-    let of_server = pair.split.part(TimePart::Server).0.max(1);
+    let of_server = pair.split.server_ns.0.max(1);
     if opens.count < 5 * pair.threshold(ID, "opens") as u64
         || late < pair.time(ID, "p95")
         || (late.0 as f64) < 2.0 * pair.threshold(ID, "ratio") * others.quantile(0.95).0 as f64

@@ -427,11 +427,11 @@ fn split_sentence(pair: &Pair<'_>) -> Option<String> {
     }
     let transfers = pair.split.transfers();
     let parts = [
-        (pair.split.part(TimePart::Server), "server"),
-        (pair.split.part(TimePart::ServerOrNetwork), "server or network"),
+        (pair.split.server_ns, "server"),
+        (pair.split.server_or_network_ns, "server or network"),
         (transfers, "transfers"),
-        (pair.split.part(TimePart::Network), "round trips and retransmissions"),
-        (pair.split.part(TimePart::Think), "client"),
+        (pair.split.network_ns, "round trips and retransmissions"),
+        (pair.split.think_ns, "client"),
     ];
     let mut parts: Vec<(Nanos, &str)> = parts.into_iter().filter(|(time, _)| time.0 > active.0 / 100).collect();
     parts.sort_by_key(|(time, _)| Reverse(*time));
@@ -475,12 +475,12 @@ fn ruled_out(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, caus
         sentences.push("Packet loss: no segment was retransmitted.".to_owned());
     }
     let waited = pair.split.waited().0.max(1) as f64;
-    let server = pair.split.part(TimePart::Server).0 as f64 / waited;
-    let network = pair.split.part(TimePart::Network).0 as f64 / waited;
+    let server = pair.split.server_ns.0 as f64 / waited;
+    let network = pair.split.network_ns.0 as f64 / waited;
     if verdict.culprit != Culprit::Server
         && !accuses(Culprit::Server)
         && server < 0.15
-        && pair.split.part(TimePart::ServerOrNetwork).0 == 0
+        && pair.split.server_or_network_ns.0 == 0
     {
         sentences.push(format!(
             "Server: it took {} of the waits, {} for a typical command.",

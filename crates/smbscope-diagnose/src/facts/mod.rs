@@ -213,7 +213,7 @@ fn union(busy: &activity::BusyOverTime, split: &TimeSplit) -> (Nanos, Nanos) {
             thought = thought.saturating_add(pause).saturating_add((width - busy.0).max(0));
         }
     }
-    let thought = thought.min(split.part(TimePart::Think).0.saturating_add(split.part(TimePart::Idle).0));
+    let thought = thought.min(split.think_ns.0.saturating_add(split.idle_ns.0));
     (Nanos(waited), Nanos(waited.saturating_add(thought)))
 }
 
@@ -244,8 +244,8 @@ impl<'a> Pair<'a> {
     }
 
     pub(crate) fn depth(&self) -> f64 {
-        let busy = self.split.busy.0 as f64 * self.whole.scale;
-        if busy > 0.0 { self.split.outstanding.0 as f64 / busy } else { 0.0 }
+        let busy = self.split.busy_ns.0 as f64 * self.whole.scale;
+        if busy > 0.0 { self.split.outstanding_ns.0 as f64 / busy } else { 0.0 }
     }
 
     pub(crate) fn transfer_share(&self) -> f64 {

@@ -1,13 +1,13 @@
 //! Entries of the JSON report, the definitions of its schema. A comparison parses some of them.
 
 use super::offers::NegotiationIndex;
-use super::waits::TimeSplitEntry;
 use crate::Report;
 use crate::totals::LoadTotals;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{DirectionCounts, ExchangeOutcome, Nanos, Protocol, Timestamp};
 use smbscope_stats::{
     Aggregate, CachingFigures, CommandRow, CommandStatistics, Entities, EntityStatistics, Splits, SubcommandRow,
+    TimeSplit,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ pub(crate) struct ConnectionEntry<'a> {
     to_server: DirectionCounts,
     to_client: DirectionCounts,
     /// Null for connections without an exchange that matches the filter, and beyond 100,000 connections.
-    time_split: Option<TimeSplitEntry>,
+    time_split: Option<TimeSplit>,
 }
 
 impl<'a> ConnectionEntry<'a> {
@@ -134,7 +134,7 @@ impl<'a> ConnectionEntry<'a> {
             shares: connection.shares.iter().map(|name| &**name).collect(),
             to_server: connection.to_server,
             to_client: connection.to_client,
-            time_split: splits.connection(connection.flow).map(TimeSplitEntry::new),
+            time_split: splits.connection(connection.flow).copied(),
         }
     }
 }

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, UntimedShare};
-use smbscope_stats::{CachingFigures, Concurrency, FileKey, HeatMap, OTHER};
+use smbscope_stats::{CachingFigures, Concurrency, FileKey, HeatMap, OTHER, TimeSplit};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use waits::{BARS_MAX, EpisodeEntry, SlowExchange, TimeSplitEntry};
+use waits::{BARS_MAX, EpisodeEntry, SlowExchange};
 
 pub const SCHEMA: &str = "smbscope.report/1";
 
@@ -77,7 +77,7 @@ pub(crate) struct ReportDocument<'a> {
     what_if: &'a [Prediction],
     /// Time by phase, summed over all connections.
     #[serde(skip_deserializing)]
-    time_split: TimeSplitEntry,
+    time_split: TimeSplit,
     /// Offers of both sides in protocol negotiation and the outcome, most connections first.
     pub(crate) negotiations: Vec<NegotiationEntry>,
     /// TCP connections that carried SMB.
@@ -179,7 +179,7 @@ impl Omitted {
 
 /// Returns the `listed` connections with the longest busy time, in the order of their first packet.
 fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_model::ConnectionSummary> {
-    let busy = |flow| report.aggregate.splits.connection(flow).map(|split| split.busy);
+    let busy = |flow| report.aggregate.splits.connection(flow).map(|split| split.busy_ns);
     let mut chosen: Vec<&smbscope_model::ConnectionSummary> = report.connections.iter().collect();
     if chosen.len() > listed {
         chosen.sort_by_key(|connection| std::cmp::Reverse(busy(connection.flow)));
@@ -223,7 +223,7 @@ pub(crate) struct ClientName {
     /// IP address.
     client: String,
     /// Sum over the client's connections. Null for the entry `(other)`.
-    time_split: Option<TimeSplitEntry>,
+    time_split: Option<TimeSplit>,
 }
 
 #[derive(Serialize)]
@@ -233,7 +233,7 @@ struct ServerName {
     server: String,
     server_port: Option<u16>,
     /// Sum over the server's connections. Null for the entry `(other)`.
-    time_split: Option<TimeSplitEntry>,
+    time_split: Option<TimeSplit>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -283,7 +283,7 @@ impl<'a> ReportDocument<'a> {
                 .map(|exchange| SlowExchange::new(exchange, &capture_names))
                 .collect(),
             what_if: &report.explanation.what_if,
-            time_split: TimeSplitEntry::new(&splits.whole),
+            time_split: splits.whole,
             connections: busiest(report, listed).map(connection).collect(),
             negotiations: negotiated.entries,
             commands: aggregate.commands.iter().map(CommandEntry::new).collect(),
@@ -298,10 +298,7 @@ impl<'a> ReportDocument<'a> {
             clients: EntityEntry::table(
                 &aggregate.clients,
                 listed,
-                |client: &IpAddr| ClientName {
-                    client: client.to_string(),
-                    time_split: splits.client(client).map(TimeSplitEntry::new),
-                },
+                |client: &IpAddr| ClientName { client: client.to_string(), time_split: splits.client(client).copied() },
                 || ClientName { client: OTHER.to_owned(), time_split: None },
             ),
             servers: EntityEntry::table(
@@ -310,7 +307,7 @@ impl<'a> ReportDocument<'a> {
                 |server: &SocketAddr| ServerName {
                     server: server.ip().to_string(),
                     server_port: Some(server.port()),
-                    time_split: splits.server(server).map(TimeSplitEntry::new),
+                    time_split: splits.server(server).copied(),
                 },
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),

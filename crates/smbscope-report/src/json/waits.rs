@@ -1,69 +1,10 @@
-//! Time splits, slowest exchanges, episodes and what-if predictions in the JSON report.
+//! Slowest exchanges, episodes and what-if predictions in the JSON report.
 
 use crate::format::{bytes, clean, counted, shorten_path};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::{Episode, EpisodeKind};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Protocol, Stamp, TimeKind, Timestamp};
-use smbscope_stats::{TimePart, TimeSplit as Split};
 use std::sync::Arc;
-
-/// Time of connections by phase. Each moment is divided equally among the commands outstanding on a connection, and
-/// each share belongs to the phase of its command. While a response is arriving, the whole moment counts as transfer;
-/// while a lost segment is being retransmitted, as network.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct TimeSplitEntry {
-    /// Number of connections in the sum; 1 for a single connection.
-    connections: u64,
-    /// First to last packet, summed over connections. Equals the sum of the parts below.
-    elapsed_ns: Nanos,
-    /// Time of the client itself: nothing outstanding, for at most 10 s between a response and the next request.
-    think_ns: Nanos,
-    /// First to last packet of requests.
-    request_transfer_ns: Nanos,
-    /// Round trips between client, capture point and server, and retransmission delays.
-    network_ns: Nanos,
-    /// Service time minus the round-trip time.
-    server_ns: Nanos,
-    /// Service time if the round-trip time is unknown.
-    server_or_network_ns: Nanos,
-    /// First to last packet of responses.
-    response_transfer_ns: Nanos,
-    /// Only expected waits outstanding.
-    waiting_ns: Nanos,
-    /// Nothing outstanding for more than 10 s, before the first request, or after the last response.
-    idle_ns: Nanos,
-    /// A command outstanding whose end is not in the capture.
-    unknown_ns: Nanos,
-    /// Only commands excluded by the filter outstanding, or think time before such a command. 0 without a filter.
-    filtered_out_ns: Nanos,
-    /// At least one command outstanding, except for expected waits.
-    busy_ns: Nanos,
-    /// Outstanding time, summed over commands. Divided by `busy_ns`, it is the mean concurrency.
-    outstanding_ns: Nanos,
-}
-
-impl TimeSplitEntry {
-    pub(super) fn new(split: &Split) -> TimeSplitEntry {
-        TimeSplitEntry {
-            connections: split.connections,
-            elapsed_ns: split.elapsed(),
-            think_ns: split.part(TimePart::Think),
-            request_transfer_ns: split.part(TimePart::RequestTransfer),
-            network_ns: split.part(TimePart::Network),
-            server_ns: split.part(TimePart::Server),
-            server_or_network_ns: split.part(TimePart::ServerOrNetwork),
-            response_transfer_ns: split.part(TimePart::ResponseTransfer),
-            waiting_ns: split.part(TimePart::Waiting),
-            idle_ns: split.part(TimePart::Idle),
-            unknown_ns: split.part(TimePart::Unknown),
-            filtered_out_ns: split.part(TimePart::FilteredOut),
-            busy_ns: split.busy,
-            outstanding_ns: split.outstanding,
-        }
-    }
-}
 
 /// One of the slowest exchanges. Expected waits are excluded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ const LISTED_MAX: usize = 5;
 
 pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
     let splits = &report.aggregate.splits;
-    if splits.whole.elapsed().0 == 0 {
+    if splits.whole.elapsed_ns.0 == 0 {
         return;
     }
     let name = match splits.whole.connections {
@@ -43,7 +43,7 @@ pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
             continue;
         }
         // The sort is stable, so connections with equal times keep their order.
-        rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy));
+        rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy_ns));
         let left = rows.len().saturating_sub(LISTED_MAX);
         rows.truncate(LISTED_MAX);
         let more = (left > 0).then(|| Row::heading(format!("and {left} more: --format json")));
@@ -57,13 +57,13 @@ fn table<'a>() -> Table<'a, TimeSplit> {
     let part = |table: Table<'a, TimeSplit>, head: ColumnHead, about: &'static str, part: TimePart| {
         table.column(head.explained(about), move |split: &TimeSplit| match split.part(part) {
             Nanos(0) => Value::Absent,
-            time => percent_of(time.0.unsigned_abs(), split.elapsed().0.unsigned_abs()),
+            time => percent_of(time.0.unsigned_abs(), split.elapsed_ns.0.unsigned_abs()),
         })
     };
     let share = |key, title| ColumnHead::new(key, title, Unit::Percent, "");
     let elapsed =
         ColumnHead::new("elapsed_ns", "Elapsed", Unit::Duration, "first to last packet, summed over connections");
-    let mut table = Table::new().column(elapsed, TimeSplit::elapsed);
+    let mut table = Table::new().column(elapsed, |split: &TimeSplit| split.elapsed_ns);
     table = part(table, share("think", "Client"), "think time", TimePart::Think);
     table = part(table, share("request", "Request"), "transfer of requests", TimePart::RequestTransfer);
     table = part(table, share("network", "Network"), "round trips and retransmissions", TimePart::Network);

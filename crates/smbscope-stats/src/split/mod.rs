@@ -70,22 +70,67 @@ impl TimePart {
     ];
 }
 
+/// Time of connections by phase. Each moment is divided equally among the commands outstanding on a connection, and
+/// each share belongs to the phase of its command. While a response is arriving, the whole moment counts as transfer;
+/// while a lost segment is being retransmitted, as network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeSplit {
+    /// Number of connections in the sum; 1 for a single connection.
     pub connections: u64,
-    /// Time with at least one command outstanding, excluding expected waits.
-    pub busy: Nanos,
-    pub outstanding: Nanos,
-    parts: [i64; TimePart::ALL.len()],
+    /// First to last packet, summed over connections. Equals the sum of the parts below.
+    pub elapsed_ns: Nanos,
+    /// Time of the client itself: nothing outstanding, for at most 10 s between a response and the next request.
+    pub think_ns: Nanos,
+    /// First to last packet of requests.
+    pub request_transfer_ns: Nanos,
+    /// Round trips between client, capture point and server, and retransmission delays.
+    pub network_ns: Nanos,
+    /// Service time minus the round-trip time.
+    pub server_ns: Nanos,
+    /// Service time if the round-trip time is unknown.
+    pub server_or_network_ns: Nanos,
+    /// First to last packet of responses.
+    pub response_transfer_ns: Nanos,
+    /// Only expected waits outstanding.
+    pub waiting_ns: Nanos,
+    /// Nothing outstanding for more than 10 s, before the first request, or after the last response.
+    pub idle_ns: Nanos,
+    /// A command outstanding whose end is not in the capture.
+    pub unknown_ns: Nanos,
+    /// Only commands excluded by the filter outstanding, or think time before such a command. 0 without a filter.
+    pub filtered_out_ns: Nanos,
+    /// At least one command outstanding, except for expected waits.
+    pub busy_ns: Nanos,
+    /// Outstanding time, summed over commands. Divided by `busy_ns`, it is the mean concurrency.
+    pub outstanding_ns: Nanos,
 }
 
 impl TimeSplit {
-    pub fn part(&self, part: TimePart) -> Nanos {
-        Nanos(self.parts[part as usize])
+    fn part_mut(&mut self, part: TimePart) -> &mut Nanos {
+        match part {
+            TimePart::Think => &mut self.think_ns,
+            TimePart::RequestTransfer => &mut self.request_transfer_ns,
+            TimePart::Network => &mut self.network_ns,
+            TimePart::Server => &mut self.server_ns,
+            TimePart::ServerOrNetwork => &mut self.server_or_network_ns,
+            TimePart::ResponseTransfer => &mut self.response_transfer_ns,
+            TimePart::Waiting => &mut self.waiting_ns,
+            TimePart::Idle => &mut self.idle_ns,
+            TimePart::Unknown => &mut self.unknown_ns,
+            TimePart::FilteredOut => &mut self.filtered_out_ns,
+        }
     }
 
-    pub fn elapsed(&self) -> Nanos {
-        Nanos(self.parts.iter().fold(0, |sum, part| sum.saturating_add(*part)))
+    pub fn part(mut self, part: TimePart) -> Nanos {
+        *self.part_mut(part)
+    }
+
+    fn add_to_part(&mut self, part: TimePart, time: Nanos) {
+        let sum = self.part_mut(part);
+        *sum = Nanos(sum.0.saturating_add(time.0));
+        self.elapsed_ns = Nanos(self.elapsed_ns.0.saturating_add(time.0));
     }
 
     /// Time with a command outstanding according to the parts: server, network and transfers.
@@ -106,19 +151,19 @@ impl TimeSplit {
     }
 
     pub fn active(&self) -> Nanos {
-        Nanos(self.waited().0.saturating_add(self.part(TimePart::Think).0))
+        Nanos(self.waited().0.saturating_add(self.think_ns.0))
     }
 
     pub fn concurrency(&self) -> Option<f64> {
-        (self.busy.0 > 0).then(|| self.outstanding.0 as f64 / self.busy.0 as f64)
+        (self.busy_ns.0 > 0).then(|| self.outstanding_ns.0 as f64 / self.busy_ns.0 as f64)
     }
 
     pub fn add(&mut self, other: &TimeSplit) {
         self.connections += other.connections;
-        self.busy = Nanos(self.busy.0.saturating_add(other.busy.0));
-        self.outstanding = Nanos(self.outstanding.0.saturating_add(other.outstanding.0));
-        for (mine, theirs) in self.parts.iter_mut().zip(other.parts) {
-            *mine = mine.saturating_add(theirs);
+        self.busy_ns = Nanos(self.busy_ns.0.saturating_add(other.busy_ns.0));
+        self.outstanding_ns = Nanos(self.outstanding_ns.0.saturating_add(other.outstanding_ns.0));
+        for part in TimePart::ALL {
+            self.add_to_part(part, other.part(part));
         }
     }
 }
@@ -156,8 +201,8 @@ impl Shares {
         for part in by_rest.into_iter().cycle().take(left.max(0) as usize) {
             parts[part] += 1;
         }
-        for (sum, (shared, whole)) in split.parts.iter_mut().zip(parts.iter().zip(self.whole)) {
-            *sum = shared + whole;
+        for (part, (shared, whole)) in TimePart::ALL.into_iter().zip(parts.iter().zip(self.whole)) {
+            split.add_to_part(part, Nanos(shared + whole));
         }
     }
 }

@@ -243,8 +243,8 @@ impl Sweeper {
         self.shares.add(TimePart::Idle, before);
         let mut split = TimeSplit {
             connections: 1,
-            busy: Nanos(self.busy),
-            outstanding: Nanos(self.outstanding),
+            busy_ns: Nanos(self.busy),
+            outstanding_ns: Nanos(self.outstanding),
             ..TimeSplit::default()
         };
         self.shares.finish(&mut split);
