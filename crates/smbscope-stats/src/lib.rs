@@ -19,6 +19,7 @@ mod measure;
 mod random;
 pub mod replication;
 mod row;
+pub mod sides;
 mod slices;
 mod split;
 mod summary;

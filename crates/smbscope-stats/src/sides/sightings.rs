@@ -1,0 +1,115 @@
+//! Exchanges as one capture point saw them.
+
+use smbscope_model::{CommandGroup, Endpoints, Exchange, FlowId, Nanos, PacketRef, Timestamp};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Exchanges kept per point, about 100 bytes each. Those after them are not paired.
+pub const SIGHTINGS_MAX: usize = 2_000_000;
+
+/// A complete exchange at one capture point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting {
+    /// Hash of what an exchange is made of at every point: command, message id, session and size of the request.
+    pub(super) content: u64,
+    pub(super) group: CommandGroup,
+    /// First packet of the request, which identifies the exchange (all members of a compound) in its captures.
+    pub packet: PacketRef,
+    pub(super) request: [Timestamp; 2],
+    pub(super) response: [Timestamp; 2],
+    /// Round trip between this point and the server.
+    pub(super) round_trip: Option<Nanos>,
+}
+
+impl Sighting {
+    fn new(exchange: &Exchange) -> Option<Sighting> {
+        let Exchange { request, response, .. } = exchange;
+        let mut hasher = DefaultHasher::new();
+        (exchange.command, exchange.message_id, exchange.session_id, request.bytes).hash(&mut hasher);
+        if exchange.message_id.is_none() {
+            response.bytes.hash(&mut hasher);
+        }
+        Some(Sighting {
+            content: hasher.finish(),
+            group: exchange.group,
+            packet: request.first?.packet,
+            request: [request.first?.time, request.last?.time],
+            response: [response.first?.time, response.last?.time],
+            round_trip: exchange.server_round_trip,
+        })
+    }
+
+    pub(super) fn begin(&self) -> Timestamp {
+        self.request[0]
+    }
+
+    pub(super) fn end(&self) -> Timestamp {
+        self.response[1]
+    }
+
+    pub(super) fn response_time(&self) -> Nanos {
+        self.end() - self.begin()
+    }
+
+    pub(super) fn service_time(&self) -> Nanos {
+        self.response[0] - self.request[1]
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct FlowSightings {
+    pub(super) endpoints: Endpoints,
+    pub(super) seen: Vec<Sighting>,
+}
+
+/// Exchanges of one capture point.
+#[derive(Debug, Clone, Default)]
+pub struct PointSightings {
+    pub(super) flows: HashMap<FlowId, FlowSightings>,
+    kept: usize,
+    /// Exchanges beyond [`SIGHTINGS_MAX`].
+    pub left_out: u64,
+}
+
+impl PointSightings {
+    pub fn record(&mut self, exchange: &Exchange) {
+        if !exchange.is_complete() {
+            return;
+        }
+        let Some(sighting) = Sighting::new(exchange) else { return };
+        if self.kept == SIGHTINGS_MAX {
+            self.left_out += 1;
+            return;
+        }
+        self.kept += 1;
+        let flow = self.flows.entry(exchange.flow);
+        flow.or_insert_with(|| FlowSightings { endpoints: exchange.endpoints, seen: Vec::new() }).seen.push(sighting);
+    }
+
+    /// Adds the connections of another part of the same captures.
+    pub fn merge(&mut self, other: PointSightings) {
+        self.kept += other.kept;
+        self.left_out += other.left_out;
+        for (flow, theirs) in other.flows {
+            match self.flows.get_mut(&flow) {
+                Some(mine) => mine.seen.extend(theirs.seen),
+                None => _ = self.flows.insert(flow, theirs),
+            }
+        }
+    }
+
+    /// Sorts the exchanges of each connection by time.
+    pub fn finish(&mut self) {
+        for flow in self.flows.values_mut() {
+            flow.seen.sort_by_key(|sighting| (sighting.begin(), sighting.packet, sighting.content));
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.kept == 0
+    }
+
+    pub fn exchanges(&self) -> usize {
+        self.kept
+    }
+}

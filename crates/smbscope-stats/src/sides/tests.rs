@@ -1,0 +1,169 @@
+use super::*;
+use proptest::prelude::*;
+use smbscope_model::{
+    CaptureId, Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, Half, PacketRef, Stamp, Timestamp,
+};
+use smbscope_wire::smb2::Smb2Command;
+
+const MS: i64 = 1_000_000;
+const S: i64 = 1_000 * MS;
+
+/// Way between two points, and the clock of the far one.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    there: i64,
+    back: i64,
+    offset: i64,
+    drift_ppm: f64,
+}
+
+impl Way {
+    fn far_clock(&self, time: i64) -> i64 {
+        time + self.offset + (time as f64 * self.drift_ppm / 1e6) as i64
+    }
+}
+
+fn ends(port: u16) -> Endpoints {
+    Endpoints {
+        client: std::net::SocketAddr::from(([10, 0, 0, 1], port)),
+        server: std::net::SocketAddr::from(([10, 0, 0, 2], 445)),
+    }
+}
+
+fn exchange(flow: u64, port: u16, id: Option<u64>, bytes: u64, begin: i64, end: i64) -> Exchange {
+    let command = if id.is_some() { Command::Smb2(Smb2Command::CREATE) } else { Command::EncryptedFrame };
+    let mut exchange = Exchange::new(FlowId(flow), ends(port), command, CommandGroup::OpenClose);
+    let stamp = |time: i64| {
+        let packet = PacketRef::new(CaptureId(0), time.unsigned_abs() / 1_000);
+        Some(Stamp { time: Timestamp(time), packet })
+    };
+    exchange.message_id = id;
+    exchange.session_id = id.map(|_| 77);
+    exchange.request = Half { first: stamp(begin), last: stamp(begin), packets: 1, bytes };
+    exchange.response = Half { first: stamp(end), last: stamp(end), packets: 1, bytes: 100 };
+    exchange.outcome = ExchangeOutcome::Complete;
+    exchange
+}
+
+/// Exchanges of one connection at both points: `served` at the server, every 5 ms beyond the way.
+fn both(way: Way, count: u64, served: i64, id: impl Fn(u64) -> Option<u64>) -> (PointSightings, PointSightings) {
+    let (mut near, mut far) = (PointSightings::default(), PointSightings::default());
+    let mut time = 1_000 * S;
+    for n in 0..count {
+        let bytes = 100 + n * n % 17;
+        let arrives = time + way.there;
+        let leaves = arrives + served + (n % 3) as i64 * MS / 10;
+        near.record(&exchange(1, 50_000, id(n), bytes, time, leaves + way.back));
+        far.record(&exchange(9, 50_000, id(n), bytes, way.far_clock(arrives), way.far_clock(leaves)));
+        time = leaves + way.back + 5 * MS;
+    }
+    near.finish();
+    far.finish();
+    (near, far)
+}
+
+fn check(way: Way, (near, far): &(PointSightings, PointSightings), count: u64, served: i64) -> PathSegment {
+    let paired = PairedPoints::find(near, far).expect("common traffic");
+    assert!(paired.is_near_first());
+    let point = |name, sightings| figures::PointConnections { name, sightings, connections: &[] };
+    let segment = paired.segment(&point("client", near), &point("server", far));
+    assert_eq!((segment.pairs, segment.connections, segment.only_from, segment.only_to), (count, 1, 0, 0));
+    let (group, trip) = (&segment.groups[0], way.there + way.back);
+    let mean = |figures: &crate::DurationStatistics| figures.mean.expect("values").0;
+    assert!((mean(&group.path) - trip).abs() < 2_000, "{way:?}: {:?}", group.path);
+    assert!((mean(&group.beyond) - served).abs() < MS / 5, "{:?}", group.beyond);
+    assert!((segment.round_trip_ns.0 - trip).abs() < 2_000, "{:?}", segment.round_trip_ns);
+    let off = (segment.clock.offset_ns.0 - (way.far_clock(1_000 * S) - 1_000 * S)).abs();
+    assert!(off <= segment.clock.uncertainty_ns.0 + 2_000, "{way:?}: {:?}", segment.clock);
+    segment
+}
+
+#[test]
+fn times_on_the_way_are_exact_whatever_the_clocks_show() {
+    let even = Way { there: MS, back: MS, offset: 0, drift_ppm: 0.0 };
+    for (offset, drift_ppm) in [(37 * S, 0.0), (-3 * 3_600 * S, 0.0), (4 * MS, 80.0), (0, -80.0)] {
+        let way = Way { offset, drift_ppm, ..even };
+        let segment = check(way, &both(way, 2_000, 3 * MS, Some), 2_000, 3 * MS);
+        assert!((segment.clock.drift_ppm - drift_ppm).abs() < 1.0, "{drift_ppm}: {:?}", segment.clock);
+        assert_eq!(segment.clock.steps, 0);
+    }
+}
+
+#[test]
+fn an_asymmetric_way_is_within_the_uncertainty() {
+    // 2 ms there and 30 ms back: the sum is exact, the offset is off by 14 ms, of at most 16.
+    let way = Way { there: 2 * MS, back: 30 * MS, offset: 5 * S, drift_ppm: 0.0 };
+    let segment = check(way, &both(way, 300, MS, Some), 300, MS);
+    assert!((segment.clock.uncertainty_ns.0 - 16 * MS).abs() < 10_000, "{:?}", segment.clock);
+}
+
+#[test]
+fn reused_ids_and_encrypted_frames_are_paired_by_their_neighbours_and_time() {
+    let way = Way { there: 4 * MS, back: 4 * MS, offset: -20 * S, drift_ppm: 10.0 };
+    check(way, &both(way, 500, 2 * MS, |n| Some(n % 4)), 500, 2 * MS);
+    check(way, &both(way, 500, 2 * MS, |_| None), 500, 2 * MS);
+}
+
+#[test]
+fn other_addresses_are_found_by_content_and_other_traffic_is_not() {
+    let way = Way { there: MS, back: MS, offset: 0, drift_ppm: 0.0 };
+    let (near, _) = both(way, 100, MS, Some);
+    let mut far = PointSightings::default();
+    let mut foreign = PointSightings::default();
+    for n in 0..100 {
+        let begin = 1_001 * S + n as i64 * 9 * MS;
+        far.record(&exchange(3, 61_000, Some(n), 100 + n * n % 17, begin, begin + MS));
+        foreign.record(&exchange(3, 50_000, Some(n + 1_000), 100 + n * n % 17, begin, begin + MS));
+    }
+    far.finish();
+    foreign.finish();
+    let paired = PairedPoints::find(&near, &far).expect("the same content");
+    assert!(!paired.connections[0].same_addresses);
+    assert!(PairedPoints::find(&near, &foreign).is_none());
+}
+
+#[test]
+fn a_step_of_a_clock_divides_the_captures() {
+    let way = Way { there: MS, back: MS, offset: 0, drift_ppm: 0.0 };
+    let (near, before) = both(way, 1_000, MS, Some);
+    let (_, after) = both(Way { offset: -40 * MS, ..way }, 1_000, MS, Some);
+    let mut far = PointSightings::default();
+    let [before, after] = [before, after].map(|point| point.flows.into_values().next().expect("one connection"));
+    let seen = before.seen[..500].iter().chain(&after.seen[500..]).copied().collect();
+    far.flows.insert(FlowId(9), sightings::FlowSightings { endpoints: before.endpoints, seen });
+    let paired = PairedPoints::find(&near, &far).expect("common traffic");
+    assert_eq!((paired.clock.steps, paired.pairs().count()), (1, 1_000), "{:?}", paired.clock);
+    let paths: Vec<i64> = paired.pairs().map(|(near, far)| figures::path(&paired.clock, near, far).0).collect();
+    assert!(paths.iter().all(|path| (path - 2 * MS).abs() < 1_000), "{paths:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Random ways, clocks, losses at either point and a late begin: each pair has the same number.
+    #[test]
+    fn no_pair_is_wrong(
+        there in 0..20 * MS, back in 0..20 * MS, offset in -10_000 * S..10_000 * S, drift in -100.0..100.0_f64,
+        served in 0..10 * MS, kept in prop::collection::vec((0..20_u8, 0..20_u8), 400), late in 0..300_usize, reuse in 2..500_u64,
+    ) {
+        let way = Way { there, back, offset, drift_ppm: drift };
+        let (mut near, mut far) = both(way, 400, served, |n| Some(n % reuse));
+        let number = |seen: &[Sighting]| -> std::collections::HashMap<PacketRef, usize> {
+            seen.iter().enumerate().map(|(n, sighting)| (sighting.packet, n)).collect()
+        };
+        let flows = (FlowId(1), FlowId(9));
+        let (here, there) = (number(&near.flows[&flows.0].seen), number(&far.flows[&flows.1].seen));
+        let mut dice = kept.iter();
+        near.flows.values_mut().for_each(|flow| flow.seen.retain(|_| dice.next().is_some_and(|(one, _)| *one > 0)));
+        let mut dice = kept.iter();
+        far.flows.values_mut().for_each(|flow| {
+            flow.seen.retain(|_| dice.next().is_some_and(|(_, other)| *other > 0));
+            flow.seen.drain(..late.min(flow.seen.len()));
+        });
+        if let Some(paired) = PairedPoints::find(&near, &far) {
+            for (one, other) in paired.pairs() {
+                prop_assert_eq!(here[&one.packet], there[&other.packet]);
+            }
+        }
+    }
+}
