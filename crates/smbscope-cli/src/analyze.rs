@@ -18,14 +18,14 @@ use std::sync::atomic::AtomicBool;
 
 pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
     output::refuse_ending::<AnalyzeFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
-    let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
+    let given = arguments.inputs();
     let mut watcher = Watcher::new(arguments.terminal.progress.quiet);
-    let options = analysis::narrowed(&inputs, &arguments.analysis, &mut watcher).map_err(error)?;
+    let (inputs, options) = analysis::prepared(&given, &arguments.analysis, &mut watcher).map_err(error)?;
     if arguments.writes_table() {
         return write_table(arguments, &inputs, &options, &mut watcher);
     }
     let reading = PendingAnalysis::open(&inputs, &options).map_err(error)?;
-    let sources = sources(arguments, &inputs);
+    let sources = sources(arguments, &given);
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
     if arguments.format() == AnalyzeFormat::Html {
@@ -105,7 +105,7 @@ fn write_table(
     watcher: &mut Watcher,
 ) -> anyhow::Result<()> {
     let exchanges = ExchangeExport::open(inputs, options).map_err(error)?;
-    let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, inputs))?;
+    let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, &arguments.inputs()))?;
     let written = if arguments.format() == AnalyzeFormat::Parquet {
         output.refuse_terminal("Parquet")?;
         exchanges.write(parquet::ParquetExchangeWriter::new(output.writer()), watcher)

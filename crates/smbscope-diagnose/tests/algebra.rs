@@ -108,6 +108,7 @@ fn told((collector, aggregator): &Both, exchanges: &[Exchange]) -> (Answer, Vec<
         captures: &[],
         last: exchanges.iter().filter_map(|exchange| exchange.response.last).map(|stamp| stamp.time).max(),
         filter: None,
+        sides: None,
     };
     (answer(collector, &context), collector.episodes())
 }

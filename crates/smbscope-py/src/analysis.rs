@@ -48,8 +48,8 @@ pub(crate) fn parsed_with_files(
     options: &OptionDict,
     files: Vec<OsString>,
 ) -> PyResult<(Vec<CaptureInput>, AnalysisOptions)> {
-    let AnalyzeOptions { files, analysis, .. } = parsed(py, options, files)?;
-    Ok((files.iter().map(CaptureInput::from_argument).collect(), analysis))
+    let options: AnalyzeOptions = parsed(py, options, files)?;
+    Ok((options.inputs(), options.analysis))
 }
 
 /// Analyses captures with the options of `smbscope analyze`.
@@ -75,8 +75,8 @@ fn run(
     options: AnalysisOptions,
     mut stopper: Stopper,
 ) -> Result<RenderedAnalysis, analysis::AnalysisError> {
-    let options = analysis::narrowed(inputs, &options, &mut stopper)?;
-    RenderedAnalysis::from_analysis(analysis::PendingAnalysis::open(inputs, &options)?.run(&mut stopper)?, options)
+    let (inputs, options) = analysis::prepared(inputs, &options, &mut stopper)?;
+    RenderedAnalysis::from_analysis(analysis::PendingAnalysis::open(&inputs, &options)?.run(&mut stopper)?, options)
 }
 
 impl RenderedAnalysis {

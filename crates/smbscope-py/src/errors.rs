@@ -18,9 +18,10 @@ pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
     let text = smbscope_run::one_line(error);
     match error {
         AnalysisError::Capture(_) | AnalysisError::NoSmb(_) => CaptureError::new_err(text),
-        AnalysisError::ThresholdsFile { .. } | AnalysisError::Thresholds { .. } | AnalysisError::Episode(_) => {
-            ArgumentError::new_err(text)
-        }
+        AnalysisError::ThresholdsFile { .. }
+        | AnalysisError::Thresholds { .. }
+        | AnalysisError::Episode(_)
+        | AnalysisError::Sides(_) => ArgumentError::new_err(text),
         AnalysisError::EpisodeFilter { .. } | AnalysisError::WhatIf(_) => ArgumentError::new_err(text),
         AnalysisError::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
         AnalysisError::InParts(_) => ArgumentError::new_err(text),

@@ -52,6 +52,7 @@ use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};
 use smbscope_model::{
     CaptureInfo, ConnectAttempts, ConnectionSummary, Exchange, Nanos, Quality, SkippedPackets, Timestamp, UntimedShare,
 };
+use smbscope_stats::sides::SidesFigures;
 use smbscope_stats::{Aggregate, Aggregator, Census};
 
 #[derive(Debug, Clone)]
@@ -75,6 +76,8 @@ pub struct Report {
     /// Requested bin width. The timeline is only shown if there is one, and its bins may be wider.
     pub interval: Option<Nanos>,
     pub slow: Slow,
+    /// The way between the capture points. None for captures of one point.
+    pub sides: Option<SidesFigures>,
     pub explanation: Explanation,
 }
 
@@ -112,6 +115,7 @@ impl Default for Report {
             filter: None,
             interval: None,
             slow: Slow::default(),
+            sides: None,
             explanation: Explanation::default(),
         }
     }
@@ -137,6 +141,7 @@ impl Report {
             captures: &self.captures,
             last: self.last,
             filter: self.filter.as_ref().map(|filter| filter.expression.as_str()),
+            sides: self.sides.as_ref(),
         };
         smbscope_diagnose::answer(collector, &context)
     }

@@ -1,5 +1,8 @@
 //! Turns causes into the answer: drops unnoticeable ones, merges overlapping ones, ranks the rest, writes the headline.
 
+mod sides;
+
+use self::sides::BetweenPoints;
 use crate::answer::{Answer, Cause, Confidence, Culprit, LostTime};
 use crate::causes::{self, DETECTORS, detector};
 use crate::classify::Fact;
@@ -36,11 +39,12 @@ pub fn answer(collector: &Collector, context: &DiagnosisContext<'_>) -> Answer {
         // A small timed fraction of the commands proves nothing about the rest.
         causes.clear();
     }
+    let between_points = context.sides.map(BetweenPoints::new).unwrap_or_default();
     Answer {
         culprit: verdict.culprit,
-        evidence: evidence(&facts, &verdict, &causes),
+        evidence: between_points.evidence.into_iter().chain(evidence(&facts, &verdict, &causes)).collect(),
         ruled_out: ruled_out(&facts, &verdict, &causes),
-        caveats: caveats(&facts, &verdict, &causes),
+        caveats: caveats(&facts, &verdict, &causes).into_iter().chain(between_points.caveats).collect(),
         next: next(&facts, &verdict, &causes),
         headline: verdict.headline,
         states_first_cause: verdict.is_by_cause,

@@ -27,6 +27,7 @@ use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{clean, prose_percent, unbroken};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{CaptureInfo, ConnectAttempts, ConnectionSummary, Nanos, Quality, Timestamp, UntimedShare};
+use smbscope_stats::sides::SidesFigures;
 use smbscope_stats::{Aggregate, EntityStatistics, THINK_MAX, TimePart, TimeSplit};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -49,6 +50,8 @@ pub struct DiagnosisContext<'a> {
     pub captures: &'a [CaptureInfo],
     pub last: Option<Timestamp>,
     pub filter: Option<&'a str>,
+    /// The way between capture points, if there are several.
+    pub sides: Option<&'a SidesFigures>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, UntimedShare};
+use smbscope_stats::sides::SidesFigures;
 use smbscope_stats::{CachingFigures, Concurrency, FileKey, HeatMap, OTHER, TimeSplit};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -78,6 +79,10 @@ pub(crate) struct ReportDocument<'a> {
     /// Time by phase, summed over all connections.
     #[serde(skip_deserializing)]
     time_split: TimeSplit,
+    /// The way between the points of captures taken at several, such as client and server. All other figures are those
+    /// of the point nearest to the client. Null for captures of one point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sides: Option<Cow<'a, SidesFigures>>,
     /// Offers of both sides in protocol negotiation and the outcome, most connections first.
     pub(crate) negotiations: Vec<NegotiationEntry>,
     /// TCP connections that carried SMB.
@@ -284,6 +289,7 @@ impl<'a> ReportDocument<'a> {
                 .collect(),
             what_if: &report.explanation.what_if,
             time_split: splits.whole,
+            sides: report.sides.as_ref().map(Cow::Borrowed),
             connections: busiest(report, listed).map(connection).collect(),
             negotiations: negotiated.entries,
             commands: aggregate.commands.iter().map(CommandEntry::new).collect(),

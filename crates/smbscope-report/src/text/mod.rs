@@ -5,6 +5,7 @@ mod charts;
 mod commands;
 mod overview;
 mod protocol;
+mod sides;
 pub(crate) mod slices;
 mod waits;
 
@@ -100,6 +101,7 @@ fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
 }
 
 fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
+    sides::render(&mut page, report);
     waits::render(&mut page, report, !options.full);
     if options.full {
         waits::episodes(&mut page, report);

@@ -146,6 +146,9 @@ pub enum AnalysisError {
     #[error("{0}")]
     Episode(String),
 
+    #[error("{0}")]
+    Sides(String),
+
     #[error("--episode {number}: {error}")]
     EpisodeFilter {
         number: u32,
@@ -210,6 +213,7 @@ impl CaptureSetAnalysis {
             filter: filtered,
             interval: options.interval,
             slow: options.slow.clone(),
+            sides: options.paths.as_ref().map(|paths| paths.figures.clone()),
             explanation: Explanation { what_if, waterfall, ..Explanation::default() },
         };
         // Freeing large tables takes as long as the diagnosis, so both run in parallel.

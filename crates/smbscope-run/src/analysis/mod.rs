@@ -17,15 +17,18 @@
 mod found;
 pub mod parts;
 mod recorder;
+mod sides;
 mod table;
 
 pub use crate::options::AnalysisOptions;
 pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
 pub use recorder::AggregatedExchanges;
+pub use sides::MeasuredPaths;
 pub use smbscope_capture::reader::CaptureInput;
 pub use table::{ExchangeExport, ExchangeExportResult};
 
 use recorder::AnalysisRecorder;
+use sides::MeasuredSink;
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
@@ -72,8 +75,8 @@ impl CaptureSetAnalysis {
         options: &AnalysisOptions,
         observer: &mut dyn AnalysisObserver,
     ) -> Result<CaptureSetAnalysis, AnalysisError> {
-        let options = narrowed(inputs, options, observer)?;
-        PendingAnalysis::open(inputs, &options)?.run(observer)
+        let (inputs, options) = prepared(inputs, options, observer)?;
+        PendingAnalysis::open(&inputs, &options)?.run(observer)
     }
 }
 
@@ -139,7 +142,18 @@ fn follow<S: Sink>(
 ) -> Result<AnalyzedCaptures, RerunReason> {
     let stop = set.stop_flag();
     observer.begins(&stop);
-    let found = pipeline::run(set, &how(options), sharding, threading, sinks, |set| observer.reads(set));
+    let found = match options.paths.as_deref() {
+        None => pipeline::run(set, &how(options), sharding, threading, sinks, |set| observer.reads(set)),
+        Some(paths) => {
+            let mut sinks: Vec<MeasuredSink<'_, S>> =
+                sinks.iter_mut().map(|sink| MeasuredSink { sink, paths }).collect();
+            let found = pipeline::run(set, &how(options), sharding, threading, &mut sinks, |set| observer.reads(set));
+            found.map(|mut found| {
+                paths.correct(&mut found.connections);
+                found
+            })
+        }
+    };
     observer.ended();
     let interrupted = stop.load(Ordering::Relaxed);
     Ok(AnalyzedCaptures { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
@@ -158,8 +172,21 @@ fn how(options: &AnalysisOptions) -> AnalyzerOptions {
     }
 }
 
+/// Returns what the report is made of: of several capture points the captures nearest to the client, with the measured
+/// ways to the server, and a filter in place of an episode.
+pub fn prepared(
+    inputs: &[CaptureInput],
+    options: &AnalysisOptions,
+    observer: &mut dyn AnalysisObserver,
+) -> Result<(Vec<CaptureInput>, AnalysisOptions), AnalysisError> {
+    let (inputs, options) =
+        sides::measured(inputs, options, observer)?.unwrap_or_else(|| (inputs.to_vec(), options.clone()));
+    let options = narrowed(&inputs, &options, observer)?;
+    Ok((inputs, options))
+}
+
 /// Returns the options with a filter that selects their episode, or unchanged if they name none.
-pub fn narrowed(
+fn narrowed(
     inputs: &[CaptureInput],
     options: &AnalysisOptions,
     observer: &mut dyn AnalysisObserver,

@@ -4,19 +4,25 @@ use super::{
     CommandOptions, GivenOptions, PossibleValueTable, ReadingOptions, TerminalOptions, dimension, format_by_ending,
     has_several_stdin, named, one_of,
 };
+use crate::analysis::MeasuredPaths;
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
+use smbscope_capture::reader::CaptureInput;
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::{Nanos, Role, units};
 use smbscope_report::{FailIf, Slow};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, SliceSortKey};
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
 
 #[derive(Debug, Clone, Args)]
 pub struct AnalyzeOptions {
     /// Read these captures; `-` is standard input.
-    #[arg(required = true, value_name = "FILE")]
+    ///
+    /// Captures of the same traffic at several points, such as client and server, are compared with each other.
+    #[arg(required_unless_present = "sides", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
     /// Write this format. [default: by the ending of OUT: .txt, .md, .html, .json, .csv, .parquet; text without OUT]
@@ -121,9 +127,18 @@ pub struct AnalysisOptions {
     #[arg(hide_short_help = true, long, value_parser = one_of(SIDES), value_name = "SIDE")]
     pub beside: Option<Role>,
 
+    /// Name the points at which captures of the same traffic were taken, from the client to the server:
+    /// client=a.pcapng,server=b.pcapng. Files of one point may be several. [default: found by content, of 2 to 4 files]
+    #[arg(long, value_name = "POINT=FILE,...", value_delimiter = ',')]
+    pub sides: Vec<NamedSide>,
+
     /// Set the title of the report.
     #[arg(long)]
     pub title: Option<String>,
+
+    /// Ways to the server, measured between capture points.
+    #[arg(skip)]
+    pub paths: Option<Arc<MeasuredPaths>>,
 
     /// Keeps the first commands that pass the filter, for the waterfall of an episode.
     #[arg(skip)]
@@ -131,6 +146,34 @@ pub struct AnalysisOptions {
 }
 
 impl CommandOptions for AnalysisOptions {}
+
+/// A capture with the name of its point: `client=a.pcapng`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedSide {
+    pub point: String,
+    pub file: PathBuf,
+}
+
+impl FromStr for NamedSide {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<NamedSide, &'static str> {
+        match text.split_once('=') {
+            Some((point, file)) if !point.is_empty() && !file.is_empty() => {
+                Ok(NamedSide { point: point.to_owned(), file: file.into() })
+            }
+            _ => Err("write the point and its file: client=a.pcapng,server=b.pcapng"),
+        }
+    }
+}
+
+impl AnalyzeOptions {
+    /// Returns the captures to read, those named in --sides included.
+    pub fn inputs(&self) -> Vec<CaptureInput> {
+        let named = self.analysis.sides.iter().map(|side| &side.file).filter(|file| !self.files.contains(file));
+        self.files.iter().chain(named).map(CaptureInput::from_argument).collect()
+    }
+}
 
 impl Default for AnalysisOptions {
     fn default() -> AnalysisOptions {

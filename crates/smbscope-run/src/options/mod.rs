@@ -11,7 +11,7 @@ mod lab;
 mod launch;
 mod study;
 
-pub use analyze::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions};
+pub use analyze::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions, NamedSide};
 pub use bench::{BenchFormat, BenchOptions, OptionsError, Think};
 pub use captures::{KeptOfNames, RecordOptions, SlimCopyOptions};
 pub use compare::{CompareFormat, CompareOptions};

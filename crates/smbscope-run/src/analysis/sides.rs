@@ -1,0 +1,264 @@
+//! Captures of the same traffic at several points, such as client and server.
+//!
+//! Each point is read on its own. Where their exchanges pair, the report is that of the point nearest to the client,
+//! with the way to the server as measured between the points in place of the round trip that one point can see.
+
+use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalysisPass, follow};
+use crate::options::NamedSide;
+use smbscope_analyze::pipeline::{Sharding, Sink, Threading};
+use smbscope_capture::reader::CaptureInput;
+use smbscope_model::{ConnectionSummary, Exchange, FlowId, Nanos, PacketRef, Settled};
+use smbscope_stats::sides::{CapturePoint, PairedPoints, PointConnections, PointSightings, SidesFigures};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Captures that are compared with each other without --sides. More are a rotated set.
+const POINTS_MAX: usize = 4;
+
+/// Common exchanges that make captures those of several points.
+const PAIRS_LEAST: usize = 10;
+
+/// Points nearer to each other than this are one place.
+const WAY_LEAST: Nanos = Nanos(10_000);
+
+/// The way of each exchange, measured between capture points.
+#[derive(Debug)]
+pub struct MeasuredPaths {
+    round_trips: HashMap<PacketRef, Nanos>,
+    shortest: HashMap<FlowId, Nanos>,
+    pub figures: SidesFigures,
+}
+
+/// Captures of one point, and what they hold.
+struct Point {
+    name: String,
+    inputs: Vec<CaptureInput>,
+    sightings: PointSightings,
+    connections: Vec<ConnectionSummary>,
+}
+
+impl Point {
+    fn connections(&self) -> PointConnections<'_> {
+        PointConnections { name: &self.name, sightings: &self.sightings, connections: &self.connections }
+    }
+
+    fn described(&self) -> CapturePoint {
+        CapturePoint {
+            name: self.name.clone(),
+            captures: self.inputs.iter().map(CaptureInput::name).collect(),
+            connections: self.connections.len() as u64,
+            exchanges: self.sightings.exchanges() as u64,
+        }
+    }
+}
+
+/// Returns the captures of the point nearest to the client, and options with the measured paths. `None` if the inputs
+/// are not of several points.
+pub(super) fn measured(
+    inputs: &[CaptureInput],
+    options: &AnalysisOptions,
+    observer: &mut dyn AnalysisObserver,
+) -> Result<Option<(Vec<CaptureInput>, AnalysisOptions)>, AnalysisError> {
+    let is_named = !options.sides.is_empty();
+    let named = match is_named {
+        true => named_points(inputs, &options.sides)?,
+        false if is_candidate(inputs) => inputs.iter().map(|input| (String::new(), vec![input.clone()])).collect(),
+        false => return Ok(None),
+    };
+    let mut points = Vec::new();
+    for (name, inputs) in named {
+        points.push(seen(name, inputs, options, observer)?);
+    }
+    let Some(segments) = paired(&mut points) else {
+        return match is_named {
+            true => Err(AnalysisError::Sides(nothing_in_common(&points))),
+            false => Ok(None),
+        };
+    };
+    if !is_named && segments.iter().all(|paired| !is_apart(paired)) {
+        return Ok(None);
+    }
+    name_by_order(&mut points);
+    let paths = MeasuredPaths::new(&points, &segments);
+    let near = points.swap_remove(0).inputs;
+    Ok(Some((near, AnalysisOptions { paths: Some(Arc::new(paths)), ..options.clone() })))
+}
+
+/// Returns true for a few captures that may be of one time: those of a rotated set follow one another.
+fn is_candidate(inputs: &[CaptureInput]) -> bool {
+    (2..=POINTS_MAX).contains(&inputs.len()) && inputs.iter().all(CaptureInput::can_be_read_again)
+}
+
+/// Returns the captures of each point of --sides.
+fn named_points(
+    inputs: &[CaptureInput],
+    sides: &[NamedSide],
+) -> Result<Vec<(String, Vec<CaptureInput>)>, AnalysisError> {
+    let mut points: Vec<(String, Vec<CaptureInput>)> = Vec::new();
+    for NamedSide { point, file } in sides {
+        let input = CaptureInput::from_argument(file);
+        match points.iter_mut().find(|(name, _)| name == point) {
+            Some((_, inputs)) => inputs.push(input),
+            None => points.push((point.clone(), vec![input])),
+        }
+    }
+    let named = |input: &CaptureInput| sides.iter().any(|side| CaptureInput::from_argument(&side.file) == *input);
+    if let Some(other) = inputs.iter().find(|input| !named(input)) {
+        return Err(AnalysisError::Sides(format!("--sides does not name the point of {}", other.name())));
+    }
+    if let [(only, _)] = points.as_slice() {
+        return Err(AnalysisError::Sides(format!("--sides names one point, {only}: name another, server=FILE")));
+    }
+    if let Some(pipe) = points.iter().flat_map(|(_, inputs)| inputs).find(|input| !input.can_be_read_again()) {
+        return Err(AnalysisError::Sides(format!("--sides reads captures twice: {} is not a file", pipe.name())));
+    }
+    Ok(points)
+}
+
+fn nothing_in_common(points: &[Point]) -> String {
+    let names: Vec<String> = points.iter().flat_map(|point| &point.inputs).map(CaptureInput::name).collect();
+    format!("--sides: {} have no commands in common; capture both points at the same time", names.join(" and "))
+}
+
+/// Sorts the points from the client to the server, and pairs neighbours. `None` if any two have nothing in common.
+fn paired(points: &mut Vec<Point>) -> Option<Vec<PairedPoints>> {
+    let nearer = |one: &Point, other: &Point| {
+        let pairs = PairedPoints::find(&one.sightings, &other.sightings)?;
+        (pairs.pairs().count() >= PAIRS_LEAST).then(|| pairs.is_near_first())
+    };
+    let mut ranked: Vec<(usize, Point)> = Vec::new();
+    let wins: Option<Vec<usize>> = (0..points.len())
+        .map(|at| {
+            let others = (0..points.len()).filter(|other| *other != at);
+            let mut wins = 0;
+            for other in others {
+                let is_nearer = match at < other {
+                    true => nearer(&points[at], &points[other])?,
+                    false => !nearer(&points[other], &points[at])?,
+                };
+                wins += usize::from(is_nearer);
+            }
+            Some(wins)
+        })
+        .collect();
+    ranked.extend(wins?.into_iter().zip(points.drain(..)));
+    ranked.sort_by_key(|(wins, _)| Reverse(*wins));
+    points.extend(ranked.into_iter().map(|(_, point)| point));
+    points.windows(2).map(|pair| PairedPoints::find(&pair[0].sightings, &pair[1].sightings)).collect()
+}
+
+fn is_apart(paired: &PairedPoints) -> bool {
+    paired.round_trips().into_values().max().is_some_and(|longest| longest > WAY_LEAST)
+}
+
+fn name_by_order(points: &mut [Point]) {
+    let last = points.len() - 1;
+    for (at, point) in points.iter_mut().enumerate().filter(|(_, point)| point.name.is_empty()) {
+        point.name = match at {
+            0 => "client".to_owned(),
+            at if at == last => "server".to_owned(),
+            at => format!("point {}", at + 1),
+        };
+    }
+}
+
+/// Reads the captures of a point.
+fn seen(
+    name: String,
+    inputs: Vec<CaptureInput>,
+    options: &AnalysisOptions,
+    observer: &mut dyn AnalysisObserver,
+) -> Result<Point, AnalysisError> {
+    let mut pass = AnalysisPass::first(&inputs, options);
+    loop {
+        let mut set = pass.open(&inputs)?;
+        let sharding = pass.sharding();
+        let workers = if sharding == Sharding::None { 1 } else { options.reading.threads().max(1) };
+        let threading = if options.reading.threads() <= 1 { Threading::Inline } else { Threading::Workers };
+        let mut recorders: Vec<SightingRecorder> = (0..workers).map(|_| SightingRecorder::default()).collect();
+        match follow(options, &mut set, sharding, threading, &mut recorders, observer) {
+            Ok(found) => {
+                let mut sightings = PointSightings::default();
+                recorders.into_iter().for_each(|recorder| sightings.merge(recorder.0));
+                sightings.finish();
+                return Ok(Point { name, inputs, sightings, connections: found.analysis.connections });
+            }
+            Err(failure) => {
+                pass.learn(failure);
+                set.refuse_cut_short()?;
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct SightingRecorder(PointSightings);
+
+impl Sink for SightingRecorder {
+    fn exchange(&mut self, exchange: &Exchange) {
+        self.0.record(exchange);
+    }
+}
+
+impl MeasuredPaths {
+    fn new(points: &[Point], segments: &[PairedPoints]) -> MeasuredPaths {
+        let server = points.last().map(Point::connections);
+        // From end to end, whatever points lie in between.
+        let whole = server.and_then(|server| PairedPoints::find(&points[0].sightings, server.sightings));
+        let whole = whole.as_ref().unwrap_or(&segments[0]);
+        let between = points.windows(2).zip(segments);
+        MeasuredPaths {
+            round_trips: whole.round_trips(),
+            shortest: whole.shortest_round_trips(),
+            figures: SidesFigures {
+                points: points.iter().map(Point::described).collect(),
+                segments: between
+                    .map(|(pair, paired)| paired.segment(&pair[0].connections(), &pair[1].connections()))
+                    .collect(),
+            },
+        }
+    }
+
+    /// Enters the measured way to the server.
+    pub(super) fn correct(&self, connections: &mut [ConnectionSummary]) {
+        connections.iter_mut().for_each(|connection| self.correct_one(connection));
+    }
+
+    fn correct_one(&self, connection: &mut ConnectionSummary) {
+        if let Some(shortest) = self.shortest.get(&connection.flow) {
+            connection.server_round_trip = Some(*shortest);
+        }
+    }
+}
+
+/// Passes exchanges on with the measured way to the server.
+pub(super) struct MeasuredSink<'a, S> {
+    pub(super) sink: &'a mut S,
+    pub(super) paths: &'a MeasuredPaths,
+}
+
+impl<S: Sink> Sink for MeasuredSink<'_, S> {
+    fn turn_to(&mut self, shard: usize) {
+        self.sink.turn_to(shard);
+    }
+
+    fn exchange(&mut self, exchange: &Exchange) {
+        let measured = exchange.request.first.and_then(|first| self.paths.round_trips.get(&first.packet));
+        let measured = measured.or_else(|| self.paths.shortest.get(&exchange.flow));
+        match measured {
+            Some(trip) => self.sink.exchange(&Exchange { server_round_trip: Some(*trip), ..exchange.clone() }),
+            None => self.sink.exchange(exchange),
+        }
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.sink.settled(settled);
+    }
+
+    fn closed(&mut self, connection: &ConnectionSummary) {
+        let mut connection = connection.clone();
+        self.paths.correct_one(&mut connection);
+        self.sink.closed(&connection);
+    }
+}
