@@ -90,7 +90,7 @@ pub struct AnalysisOptions {
     /// Group results by these fields, separated by commas or repeated.
     ///
     /// With --format csv, print the groups instead of the exchange table.
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Filter and slices")]
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', value_parser = dimension(), help_heading = "Filter and slices")]
     pub by: Vec<Dimension>,
 
     /// Sort groups by this figure, descending; response_time and service_time are totals.
@@ -98,7 +98,7 @@ pub struct AnalysisOptions {
         help_heading = "Filter and slices")]
     pub sort: SliceSortKey,
 
-    /// Show a timeline with bins of this width: 100ms, 1s, 5min. [default: none]
+    /// Show a timeline with bins of this width: 100ms, 1s, 5min. [default: no timeline]
     #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Filter and slices")]
     pub interval: Option<Nanos>,
 
@@ -122,7 +122,7 @@ pub struct AnalysisOptions {
     pub beside: Option<Role>,
 
     /// Set the title of the report.
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
 
     /// Keeps the first commands that pass the filter, for the waterfall of an episode.

@@ -37,7 +37,7 @@ pub struct RecordOptions {
     pub anonymize: bool,
 
     /// Set the name of the workload. [default: OUT's]
-    #[arg(long)]
+    #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
     #[command(flatten)]
@@ -73,11 +73,11 @@ pub struct SlimCopyOptions {
     /// Read the key from this file, so that several captures get the same names: at least 16 arbitrary bytes.
     ///
     /// With the key, guesses of original names can be verified. `head -c 32 /dev/urandom > site.key` creates one.
-    #[arg(long, value_name = "KEY", requires = "anonymize")]
+    #[arg(long, value_name = "FILE", requires = "anonymize")]
     pub key_file: Option<PathBuf>,
 
     /// Keep these properties of names, separated by commas or repeated.
-    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', requires = "anonymize")]
+    #[arg(long, value_enum, value_name = "PROPERTY,...", value_delimiter = ',', requires = "anonymize")]
     pub keep: Vec<KeptOfNames>,
 
     #[command(flatten)]

@@ -15,7 +15,7 @@ pub use analyze::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions};
 pub use bench::{BenchFormat, BenchOptions, OptionsError, Think};
 pub use captures::{KeptOfNames, RecordOptions, SlimCopyOptions};
 pub use compare::{CompareFormat, CompareOptions};
-pub use connect::ConnectOptions;
+pub use connect::{ConnectOptions, RequestOptions};
 use connect::{DIALECTS, SIGNING};
 pub use given::{CommandOptions, GivenOptions};
 pub(crate) use given::{GivenValue, word};
@@ -37,7 +37,7 @@ pub struct ReadingOptions {
     /// Analyze only connections with this TCP port at either end. May be repeated.
     ///
     /// Without it, SMB is recognised on any port by its content.
-    #[arg(long = "port", value_name = "N")]
+    #[arg(long = "port", value_name = "PORT")]
     pub ports: Vec<u16>,
 
     /// Follow connections on N threads, plus one that reads; 1 does everything on one thread. [default: all cores]
@@ -81,8 +81,8 @@ impl MemoryOptions {
 
 #[derive(Debug, Clone, Args)]
 pub struct TerminalOptions {
-    /// Use colour.
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
+    /// Color the text: on a terminal, always or never.
+    #[arg(hide_short_help = true, long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
 
     /// Set the width of the text in columns. [default: the terminal's]
@@ -115,7 +115,7 @@ pub struct StorageOptions {
     pub storage_iops: Option<u32>,
 
     /// Limit the private server's storage to this number of bytes per second: 150MB/s.
-    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
+    #[arg(hide_short_help = true, long, value_name = "BANDWIDTH", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
     pub storage_bandwidth: Option<u64>,
 }
 
