@@ -2,7 +2,7 @@
 
 use super::{
     CommandOptions, GivenOptions, PossibleValueTable, ReadingOptions, TerminalOptions, dimension, format_by_ending,
-    has_several_stdin, named, one_of,
+    has_repeated_file, named, one_of,
 };
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
@@ -153,7 +153,7 @@ impl CommandOptions for AnalyzeOptions {
         } else if self.csv_raw && self.format() != AnalyzeFormat::Csv {
             Some("--csv-raw goes with --format csv")
         } else {
-            has_several_stdin(&self.files)
+            has_repeated_file(&self.files)
         }
     }
 }

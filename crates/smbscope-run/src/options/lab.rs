@@ -1,6 +1,6 @@
 //! Options of a private server, of `smbscope lab up`, `smbscope lab run` and study files.
 
-use super::{CommandOptions, PossibleValueTable, StorageOptions, one_of};
+use super::{CommandOptions, PossibleValueTable, StorageOptions, one_of, port};
 use clap::{ArgAction, Args, ValueEnum};
 use smbscope_lab::{
     Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, parse_bandwidth, parse_delay, parse_loss, parse_size,
@@ -44,7 +44,7 @@ pub struct LabServerOptions {
     pub guests: bool,
 
     /// Listen on this TCP port. [default: any free one]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Server")]
+    #[arg(long, value_name = "PORT", value_parser = port, help_heading = "Server")]
     pub listen_port: Option<u16>,
 
     /// Share this folder, and keep it when the server stops. [default: an empty folder that is removed]
