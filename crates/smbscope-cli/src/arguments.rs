@@ -369,7 +369,7 @@ Examples:
   smbscope help filters
   smbscope help lab up")]
 pub struct HelpArguments {
-    /// Explain this command, or this topic: filters, workloads, causes, …
+    /// Explain this command, or this topic, such as filters, workloads or causes.
     #[arg(value_name = "COMMAND|TOPIC")]
     pub words: Vec<String>,
 }

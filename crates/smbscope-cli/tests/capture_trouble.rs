@@ -175,8 +175,11 @@ fn a_window_that_takes_more_than_the_memory_is_refused_with_the_option_that_rais
     // A file may be named once only, so the others are copies.
     let copies = |of: &str, n: usize| -> Vec<String> {
         let name = |copy: usize| format!("{copy}-{of}");
-        (0..n).for_each(|copy| drop(std::fs::copy(directory.join(of), directory.join(name(copy))).expect("a copy")));
-        (0..n).map(name).collect()
+        let names: Vec<String> = (0..n).map(name).collect();
+        for name in &names {
+            std::fs::copy(directory.join(of), directory.join(name)).expect("a copy");
+        }
+        names
     };
     let analyze_all = |names: &[String]| analyze(&directory, &names.iter().map(String::as_str).collect::<Vec<_>>());
     let four = analyze_all(&copies("middle.zst", 4));
