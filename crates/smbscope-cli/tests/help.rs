@@ -157,7 +157,7 @@ fn placeholder(argument: &Arg) -> Option<&str> {
     argument.get_action().takes_values().then(|| argument.get_value_names()?.first().map(|name| name.as_str()))?
 }
 
-/// Returns what is wrong with the help of an argument.
+/// Returns the mistakes in the help of an argument.
 fn mistakes(argument: &Arg) -> Vec<&'static str> {
     let help = argument.get_help().map_or_else(String::new, ToString::to_string);
     let long = argument.get_long_help().map_or(help.clone(), ToString::to_string);
