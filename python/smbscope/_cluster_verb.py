@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     for option in ("filter", "interval", "slow", "thresholds", "beside", "title"):
         add(f"--{option}", help="as in smbscope analyze")
     add("--port", action="append", type=int, default=[], help="as in smbscope analyze")
-    add("--memory", type=int, metavar="BYTES", help="memory for connection state of each part")
+    add("--memory", type=int, metavar="MIB", help="as in smbscope analyze, for each part")
     add("--no-findings", action="store_true", help="as in smbscope analyze")
     return parser
 

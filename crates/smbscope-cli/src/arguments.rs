@@ -1,7 +1,7 @@
 //! Command line of smbscope, as clap structures: the commands and their texts. [`smbscope_run::options`] declares their
 //! options, whose doc comments are the help texts.
 
-use crate::help;
+use crate::{help, mistakes};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -31,7 +31,8 @@ impl Arguments {
     /// Parses a command line.
     pub(crate) fn parse_line(line: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
         let mut command = Arguments::command();
-        let matches = command.try_get_matches_from_mut(line)?;
+        let line: Vec<OsString> = line.into_iter().collect();
+        let matches = command.try_get_matches_from_mut(&line).map_err(|error| mistakes::explained(error, &line))?;
         let mut arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
         if let (Verb::Bench(bench), Some((name, matches))) = (&mut arguments.verb, matches.subcommand())
             && let Some(command) = command.find_subcommand(name)
@@ -74,8 +75,8 @@ Examples:
   smbscope analyze capture.pcapng
   smbscope analyze -o report.html capture.pcapng
   smbscope analyze -o exchanges.csv rotated-*.pcap.zst
-  smbscope analyze --filter 'group == Read and response_time > 50ms' --by client,file capture.pcapng
-  smbscope analyze --fail-if 'answer.culprit == server' --fail-if 'READ.p95 > 20ms' --junit smb.xml capture.pcapng
+  smbscope analyze --filter 'response_time > 50ms' --by file capture.pcapng
+  smbscope analyze --fail-if 'READ.p95 > 20ms' --junit smb.xml capture.pcapng
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope analyze -
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted (the results so \
@@ -97,8 +98,8 @@ Examples:
   smbscope compare before.pcapng after.pcapng
   smbscope compare --name signing-off --name signing-on off.json on.json
   smbscope compare runs/samba-4.17 runs/samba-4.22
-  smbscope compare --fail-if 'p95(Read) > 1.10x' --junit compare.xml runs/main runs/branch
-  smbscope compare old-1 old-2 old-3 old-4 old-5 vs new-1 new-2 new-3 new-4 new-5
+  smbscope compare --fail-if 'p95(Read) > 1.10x' runs/main runs/branch
+  smbscope compare old1 old2 old3 old4 old5 vs new1 new2 new3 new4 new5
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted.")]
     Compare(Box<CompareOptions>),
@@ -116,9 +117,9 @@ Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if 
     #[command(after_help = "\
 Examples:
   smbscope launch -- git -C '{folder}' status
-  smbscope launch --target lab --content ~/mail --window Inbox --capture -o mail -- thunderbird -profile '{folder}'
-  smbscope launch --target file:/mnt/projects --server files --capture --window Writer -- soffice plan.odt
-  smbscope lab run --cpu-load 50 -- sh -c 'smbscope launch --target \"$SMBSCOPE_LAB_URL\" -- ls -lR \"{folder}\"'
+  smbscope launch --target lab --window Inbox -- thunderbird -profile '{folder}'
+  smbscope launch --target file:/mnt --server files --capture -- ls '{folder}'
+  smbscope launch --target smb://ann@files/src --cold -- ls -lR '{folder}'
 
 Exit status: 0 done, 1 a failed launch or unusable input, 2 bad arguments, 130 interrupted.")]
     Launch(Box<LaunchOptions>),
@@ -132,7 +133,7 @@ Exit status: 0 done, 1 a failed launch or unusable input, 2 bad arguments, 130 i
 Examples:
   smbscope record -o app.toml capture.pcapng
   smbscope record --episode 3 -o launch.toml capture.pcapng
-  smbscope record --client 10.0.0.7 --filter 'share == profiles' --anonymize -o logon.toml capture.pcapng
+  smbscope record --client 10.0.0.7 --anonymize -o logon.toml capture.pcapng
   smbscope bench smb://ann@files/projects --workload app.toml --users 1,10,50
   smbscope bench --workload app.toml --think none --passes 1
 
@@ -147,7 +148,7 @@ Exit status: 0 done, 1 unusable input or output, or nothing that can be replayed
 Examples:
   smbscope slim -o small.pcapng.zst capture.pcapng
   smbscope slim --anonymize -o for-vendor.pcapng.zst capture.pcapng
-  smbscope slim --anonymize --key-file site.key --keep depth,extensions -o monday.pcapng.zst monday-*.pcap.zst
+  smbscope slim --anonymize --key-file site.key -o all.pcapng.zst *.pcap
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted.")]
     Slim(SlimCopyOptions),
@@ -160,8 +161,8 @@ Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupte
     #[command(after_help = "\
 Examples:
   smbscope study studies/ini-dialects.toml --quick -o ini
-  smbscope study studies/ini-dialects.toml -o ini       resumes where it was interrupted
-  smbscope study studies/netbench-two-servers.toml --target old=smb://ann@old/share --target new=smb://ann@new/share -o two
+  smbscope study studies/ini-dialects.toml -o ini    # again: resumes it
+  smbscope study studies/ini-dialects.toml --target smb://ann@files/test -o ini
 
 Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 interrupted (finished runs are kept).")]
     Study(Box<StudyOptions>),
@@ -181,13 +182,14 @@ Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 inte
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  smbscope bench                                     a private Samba server, 1 to 32 users
-  smbscope bench smb://ann@files/projects --users 10..200:10 --duration 60s -o monday
-  smbscope bench smb://ann@files/projects --loadfile /usr/share/dbench/client.txt --users 8
+  smbscope bench    # a private Samba server, 1 to 32 users
+  smbscope bench smb://ann@files/projects --users 10..200:10 -o monday
+  smbscope bench smb://ann@files/projects --loadfile client.txt --users 8
   smbscope bench smb://ann@files/projects --find-capacity 'p95(Read) < 20ms'
   smbscope bench clean smb://ann@files/projects
 
-More options: smbscope bench --help. Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments."
+Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 interrupted (finished load \
+points are kept)."
 )]
 pub struct BenchArguments {
     #[command(subcommand)]
@@ -224,8 +226,12 @@ pub struct CleanArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope bench workloads
+  smbscope bench workloads logon > mine.toml")]
 pub struct WorkloadsArguments {
-    /// Print this workload.
+    /// Print this workload. [default: list all of them]
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -252,7 +258,7 @@ pub enum LabVerb {
 Examples:
   smbscope lab up
   smbscope lab up --name busy --cpu-load 50 --antivirus clamav
-  smbscope lab up --name far --bandwidth 100mbit --delay 5ms --set 'strict sync = no'")]
+  smbscope lab up --name far --delay 5ms --smb-conf 'strict sync = no'")]
     Up(UpArguments),
 
     /// Stop servers that `lab up` started, and remove all their files.
@@ -298,6 +304,10 @@ pub struct UpArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope lab down
+  smbscope lab down old far")]
 pub struct DownArguments {
     /// Stop the servers with these names. [default: the only one that runs]
     #[arg(value_name = "NAME")]
@@ -312,6 +322,10 @@ pub struct DownArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope lab status
+  smbscope lab status --format json")]
 pub struct StatusArguments {
     #[command(flatten)]
     pub state: StateArguments,
@@ -336,7 +350,7 @@ pub struct RunArguments {
 
 #[derive(Debug, Args)]
 pub struct StateArguments {
-    /// Keep the servers' folders here. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
+    /// Use this directory for the servers' folders. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
     #[arg(long = "state", value_name = "DIR")]
     pub folder: Option<PathBuf>,
 }
@@ -355,7 +369,7 @@ Examples:
   smbscope help filters
   smbscope help lab up")]
 pub struct HelpArguments {
-    /// Explain this command, or this topic: filters, workloads, causes, …
+    /// Explain this command, or this topic, such as filters, workloads or causes.
     #[arg(value_name = "COMMAND|TOPIC")]
     pub words: Vec<String>,
 }
@@ -363,9 +377,9 @@ pub struct HelpArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  smbscope completions bash > ~/.local/share/bash-completion/completions/smbscope
+  smbscope completions bash > /etc/bash_completion.d/smbscope
   smbscope completions fish > ~/.config/fish/completions/smbscope.fish
-  smbscope completions zsh > ~/.zfunc/_smbscope    (with ~/.zfunc in fpath, before compinit)
+  smbscope completions zsh > ~/.zfunc/_smbscope    # ~/.zfunc is in fpath
   smbscope completions powershell >> $PROFILE
 
 `make install` installs those for bash, zsh and fish.")]

@@ -76,8 +76,12 @@ fn nearest_file(text: &str, error: &anyhow::Error, words: &[OsString]) -> Option
     let folder = missing.parent()?;
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.read_dir().ok()?;
     let names = listed.take(NAMES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let names: Vec<String> = names.collect();
-    did_you_mean(missing.file_name()?.to_str()?, names.iter().map(String::as_str))
+    // Names that differ in stem and extension are other files, however they begin.
+    let stem = |name: &str| name.split('.').next().map(str::to_owned);
+    let name = missing.file_name()?.to_str()?;
+    let is_near = |found: &String| Path::new(found).extension() == missing.extension() || stem(found) == stem(name);
+    let names: Vec<String> = names.filter(is_near).collect();
+    did_you_mean(name, names.iter().map(String::as_str))
 }
 
 /// Returns true if the request was invalid, as opposed to failed.

@@ -102,7 +102,7 @@ fn kind(option: &Arg) -> (String, Option<&'static str>) {
     let numbers = [TypeId::of::<u16>(), TypeId::of::<u32>(), TypeId::of::<u64>()];
     let one = if is(&[TypeId::of::<PathBuf>()]) {
         "Path"
-    } else if is(&numbers) && ["N", "MIB"].contains(&name) {
+    } else if is(&numbers) && ["N", "MIB", "PORT"].contains(&name) {
         "int"
     } else if is(&[TypeId::of::<f64>()]) {
         "float | str"

@@ -19,6 +19,7 @@ mod lab;
 mod launch;
 mod logging;
 mod manual;
+mod mistakes;
 mod output;
 mod record;
 mod slim;

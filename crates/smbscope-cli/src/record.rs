@@ -58,10 +58,13 @@ pub(crate) fn run(arguments: &RecordOptions) -> anyhow::Result<()> {
         return Err(InterruptedError::with(format!("{}: interrupted, nothing was recorded", names.join(", "))).into());
     }
     if found.connections.is_empty() {
-        bail!("{}: no SMB in it", names.join(", "));
+        bail!("{}: no SMB in it; `smbscope analyze` shows what it contains", names.join(", "));
     }
     let request = RecordingOptions { name: name(arguments), from: from(arguments, &names), key: key(arguments)? };
-    let recording = recorder.finish(&request).with_context(|| names.join(", "))?;
+    let recording = recorder.finish(&request).with_context(|| match arguments {
+        RecordOptions { client: None, filter: None, episode: None, .. } => names.join(", "),
+        _ => format!("{}, limited by --client, --filter or --episode", names.join(", ")),
+    })?;
     let result = output.writer().write_all(recording.to_toml().as_bytes());
     output.settle(result)?;
     let recorded = &recording.recorded;

@@ -255,15 +255,15 @@ fn a_server_of_a_command_can_be_seen_and_not_be_taken_down() {
 fn what_can_not_be_is_one_line() {
     let Some(lab) = Lab::new() else { return };
     for (arguments, status, start) in [
-        (&["--set", "strickt sync = no"][..], 2, "Samba does not take a setting: Unknown parameter"),
-        (&["--set", "nonsense"], 2, "the setting \"nonsense\" is not of the form NAME = VALUE"),
+        (&["--smb-conf", "strickt sync = no"][..], 2, "Samba does not take a setting: Unknown parameter"),
+        (&["--smb-conf", "nonsense"], 2, "the setting \"nonsense\" is not of the form NAME = VALUE"),
         (
             &["--min-dialect", "3.0", "--max-dialect", "2.1"],
             2,
             "the oldest dialect, 3.0, is newer than the newest one, 2.1",
         ),
         (&["--encryption", "required", "--max-dialect", "2.1"], 2, "encryption needs 3.0 or newer"),
-        (&["--users", "60000"], 2, "60000 users need 60000 accounts"),
+        (&["--accounts", "60000"], 2, "60000 users need 60000 accounts"),
         (&["--share-folder", "/no/such/folder"], 1, "cannot share /no/such/folder: "),
         (&["--name", "a/b"], 2, "\"a/b\" is not a valid server name"),
     ] {
@@ -281,7 +281,7 @@ fn what_can_not_be_is_one_line() {
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = taken.local_addr().expect("it is bound").port().to_string();
-    let said = lab.say(&["up", "--port", &port]);
+    let said = lab.say(&["up", "--listen-port", &port]);
     assert!(said.error(1).starts_with(&format!("port {port} is taken")), "{}", said.err);
     assert!(!lab.0.path().exists() || lab.folders() == 0);
 }

@@ -82,7 +82,7 @@ fn a_line_a_file_or_a_port_ends_a_launch_before_the_program_does() {
     let folder = directory("launch-until");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
-    let before = ["-q", "--repetitions", "1", "--timeout", "20s", "--linger", "0s", "--format", "json"];
+    let before = ["-q", "--repetitions", "1", "--launch-timeout", "20s", "--linger", "0s", "--format", "json"];
     let run = |until: &[&str], program: &str| {
         let command = ["--", "sh", "-c", program, "sh", "{folder}", "{local}"];
         launch(&folder, &[&before[..], until, &command].concat())
@@ -96,7 +96,7 @@ fn a_line_a_file_or_a_port_ends_a_launch_before_the_program_does() {
         let [(elapsed, _)] = launches(&document(&said))[..] else { panic!("{}", said.out) };
         assert!((50_000_000..20_000_000_000).contains(&elapsed), "{elapsed}");
     }
-    let said = run(&["--port", &port], "exec sleep 600");
+    let said = run(&["--listen-port", &port], "exec sleep 600");
     assert!(said.error(1).contains("exists before the launch"), "{}", said.err);
     let said = run(&["--line", "never"], "echo other");
     assert!(said.err.contains("without a line with \"never\": other"), "{}", said.err);
@@ -111,7 +111,7 @@ fn what_goes_together_badly_is_refused() {
     for (arguments, said) in [
         (&["--capture", "--", "true"][..], "--capture needs a server"),
         (&["--server", "files", "--", "true"], "--server needs a local folder"),
-        (&["--line", "a", "--port", "80", "--", "true"], "cannot be used with"),
+        (&["--line", "a", "--listen-port", "80", "--", "true"], "cannot be used with"),
         (&["--target", "lab", "--dialect", "nt1", "--mount", "rclone", "--", "true"], "rclone cannot speak SMB1"),
     ] {
         let found = launch(&folder, arguments);
@@ -132,12 +132,12 @@ fn a_window_ends_a_launch() {
     let stdout = display.stdout.take().expect("its output");
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut number).expect("the display's number");
     let name = format!(":{}", number.trim());
-    let mut command = smbscope(&folder, &["-q", "--repetitions", "2", "--timeout", "30s", "--format", "json"]);
+    let mut command = smbscope(&folder, &["-q", "--repetitions", "2", "--launch-timeout", "30s", "--format", "json"]);
     command.args(["--window", "Inbox of Ann", "--", "sh", "-c"]);
     command.args(["sleep 0.1; exec xmessage -title 'Inbox of Ann' hello"]).env("DISPLAY", &name);
     let said = finish(command);
     let other = finish({
-        let mut command = smbscope(&folder, &["-q", "--repetitions", "1", "--timeout", "1s"]);
+        let mut command = smbscope(&folder, &["-q", "--repetitions", "1", "--launch-timeout", "1s"]);
         command.args(["--window", "Inbox of Bob", "--", "xmessage", "-title", "Inbox of Ann", "hello"]);
         command.env("DISPLAY", &name);
         command

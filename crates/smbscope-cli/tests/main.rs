@@ -11,6 +11,7 @@ mod encapsulations;
 mod errors;
 mod fail_if;
 mod formats;
+mod help;
 mod hostile_names;
 mod inputs;
 mod jobs;

@@ -58,7 +58,7 @@ fn a_capture_of_smbclient_becomes_a_workload_that_bench_takes() {
     let whole = record(&["--episode", "1", "--name", "app", &capture]);
     assert_eq!((whole.status, whole.out == text), (Some(0), true), "{}", whole.err);
     let none = record(&["--episode", "2", &capture]);
-    assert!(none.err.contains("--episode 2: there are 1"), "{}", none.err);
+    assert!(none.err.contains("--episode 2: there is only episode 1"), "{}", none.err);
     let bad = finish(smbscope(&["bench", "--workload", &out, "--think", "fast"]));
     assert_eq!(bad.status, Some(2), "{}", bad.err);
 }

@@ -214,7 +214,7 @@ fn commands_of_a_file_are_listed_and_run_only_where_that_is_allowed() {
     write(&place, "hidden.toml", hidden);
     assert!(study(&place, &["hidden.toml", "--dry-run"]).output().contains("before  touch hidden;"));
     assert_eq!(study(&place, &["hidden.toml", "-o", "other"]).status, Some(2));
-    let samba = STUDY.replace("[[axis]]", "[lab]\nset = ['root preexec = touch /nowhere/x']\n[[axis]]");
+    let samba = STUDY.replace("[[axis]]", "[lab]\nsmb-conf = ['root preexec = touch /nowhere/x']\n[[axis]]");
     write(&place, "samba.toml", samba);
     assert!(study(&place, &["samba.toml", "-o", "other"]).error(2).contains("root preexec"));
     assert!(!place.join("hidden").exists() && !place.join("other").exists());

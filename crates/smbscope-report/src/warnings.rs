@@ -331,6 +331,9 @@ fn undamaged(report: &Report, coverage: &Coverage) -> String {
     let quality = &report.quality;
     let lossy = quality.dropped_packets + quality.capture_gaps > 0;
     let timed = coverage.timed as f64;
+    if coverage.timed == 0 && !exceptions.is_empty() {
+        return format!("None of the {what} in the capture was timed: {}.", exceptions.join(" and "));
+    }
     if timed < NEARLY_ALL * (timed + others as f64) {
         let (timed, all) = (thousands(coverage.timed), thousands(coverage.timed + coverage.others));
         let lossy = if lossy { "Packets are missing from the capture. " } else { "" };

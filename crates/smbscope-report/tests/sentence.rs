@@ -42,6 +42,8 @@ fn a_server_that_does_not_answer_is_no_damage() {
     let outcomes = [(ExchangeOutcome::Complete, 3), (ExchangeOutcome::Unanswered, 1)];
     let expected = "All commands in the capture were timed, but 1 had no response when the capture ended.";
     assert_eq!(sentence(&outcomes, Quality::default()), expected);
+    let expected = "None of the commands in the capture was timed: 1 had no response when the capture ended.";
+    assert_eq!(sentence(&[(ExchangeOutcome::Unanswered, 1)], Quality::default()), expected);
     let outcomes = [(ExchangeOutcome::Complete, 3), (ExchangeOutcome::Unanswered, 2), (ExchangeOutcome::IdReused, 1)];
     let expected = "All commands in the capture were timed, but 2 had no response when the capture ended and 1 had no \
                     response that is certain.";

@@ -126,7 +126,7 @@ impl OpenCapture {
                 let mut file = File::open(path).map_err(failed)?;
                 let metadata = file.metadata().map_err(failed)?;
                 if metadata.is_dir() {
-                    return Err(failed(io::ErrorKind::IsADirectory.into()));
+                    return Err(CaptureError::IsDirectory { name });
                 }
                 if !metadata.is_file() {
                     return OpenCapture::open_live(name, Box::new(file), shared);

@@ -56,9 +56,11 @@ impl CaptureInput {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
+    #[error("cannot open {name}: is a directory; name the captures in it")]
+    IsDirectory { name: String },
     #[error("cannot open {name}: {source}")]
     Open { name: String, source: io::Error },
-    #[error("{name}: empty file")]
+    #[error("{name}: empty file; capture or copy it again")]
     Empty { name: String },
     #[error("{name}: the {format} file header is cut off after {length} bytes")]
     HeaderCut { name: String, format: &'static str, length: usize },
@@ -66,7 +68,9 @@ pub enum CaptureError {
     Unsupported { name: String, format: &'static str, converter: &'static str },
     #[error("{name}: {format} files are not supported; unpack it first with {remedy}")]
     Packed { name: String, format: &'static str, remedy: &'static str },
-    #[error("{name}: not a capture file (starts with {starts_with})")]
+    #[error(
+        "{name}: not a capture file (starts with {starts_with}); known are pcap, pcapng, snoop, Network Monitor and ERF"
+    )]
     NotACapture { name: String, starts_with: String },
     #[error("{name}: damaged {compression} data: {reason}")]
     Decompress { name: String, compression: &'static str, reason: String },

@@ -22,6 +22,9 @@ fn read(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
     if let Some(file) = file {
         let name = file.display();
         let line = first_line_of(file).with_context(|| format!("cannot read the password file {name}"))?;
+        if first_line(&line).is_empty() {
+            bail!("the password file {name} begins with an empty line: write the password there");
+        }
         return Ok(Secret::new(first_line(&line).to_owned()));
     }
     if let Some(password) = std::env::var_os(PASSWORD_VARIABLE) {

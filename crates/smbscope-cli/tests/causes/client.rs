@@ -32,7 +32,8 @@ fn slow_logon() {
 
 #[test]
 fn dfs_referral() {
-    const LAB: [&str; 6] = ["--set", "host msdfs = yes", "--set", "[share] msdfs root = yes", "--delay", "60ms"];
+    const LAB: [&str; 6] =
+        ["--smb-conf", "host msdfs = yes", "--smb-conf", "[share] msdfs root = yes", "--delay", "60ms"];
     let list = r#"ln -s "msdfs:$SMBSCOPE_LAB_HOST\\enc" "$HERE/link"; captured client 'ls link\*' || true"#;
     provoked("dfs-referral", &on(&LAB, list), &on(&LAB[..4], list));
 }
@@ -110,7 +111,7 @@ fn flush_heavy() {
 #[test]
 fn large_mtu_off() {
     let get = "file large 20000000; captured client 'get large /dev/null'";
-    let limited = ["--delay", "2ms", "--set", "smb2 max read = 65536"];
+    let limited = ["--delay", "2ms", "--smb-conf", "smb2 max read = 65536"];
     provoked("large-mtu-off", &on(&limited, get), &on(&limited[..2], get));
 }
 

@@ -38,7 +38,7 @@ fn slow_storage() {
 fn credit_starved() {
     let load = "load --workload blocksweep --set size=32MiB --set block=256KiB --set depth=16 --passes 1";
     let sweep = format!("{load}; captured {load}");
-    let limited = ["--set", "smb2 max credits = 16", "--delay", "5ms"];
+    let limited = ["--smb-conf", "smb2 max credits = 16", "--delay", "5ms"];
     provoked("credit-limited", &on(&limited, &sweep), &on(&limited[2..], &sweep));
 }
 
@@ -135,5 +135,5 @@ fn refusals() {
             sleep 1; client ls || true; client ls || true; wait $holder
         }
         captured both"#;
-    provoked("refusals", &on(&["--set", "[share] max connections = 1"], two), &plain(two));
+    provoked("refusals", &on(&["--smb-conf", "[share] max connections = 1"], two), &plain(two));
 }

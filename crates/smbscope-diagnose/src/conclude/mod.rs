@@ -553,10 +553,12 @@ fn next(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &
     let step = |label: &str, filter: Option<&str>, options: &str| {
         SuggestedCommand::analyze(label, (context.filter, slow.as_deref()), filter, options, context.captures)
     };
-    let when = format!("--interval {}", interval(context.aggregate.elapsed().unwrap_or_default()));
     let has_files = !context.aggregate.files.entries.is_empty();
     let by_file = if has_files { ("files", "--by file") } else { ("commands", "--by command") };
     let cause = causes.first().filter(|_| verdict.is_by_cause);
+    // A command without a response waits beyond the last one that has a time.
+    let longest = cause.and_then(|cause| cause.longest).unwrap_or_default();
+    let when = format!("--interval {}", interval(context.aggregate.elapsed().unwrap_or_default().max(longest)));
     let client = verdict.pair.map(|pair| format!("client == {}", pair.client));
     match (verdict.culprit, cause) {
         (Culprit::Capture, _) => Vec::new(),

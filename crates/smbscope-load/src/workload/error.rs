@@ -65,7 +65,12 @@ impl fmt::Display for Location {
 pub(super) fn suggest(given: &str, names: &[&str]) -> String {
     let near = names
         .iter()
-        .map(|name| (strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase()), name))
+        .map(|name| {
+            // The first word is often all that is remembered of a name.
+            let first = name.split('-').next().unwrap_or_default();
+            let distance = |name: &str| strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase());
+            (distance(name).min(1 + distance(first)), name)
+        })
         .min()
         .filter(|(distance, name)| *distance <= 2.max(name.len() / 3));
     match near {

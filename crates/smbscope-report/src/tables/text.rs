@@ -223,6 +223,11 @@ impl RenderedTable {
         self
     }
 
+    /// Writes a note if names were cut, and nothing else.
+    pub(crate) fn note_cuts(self, page: &mut TextPage) {
+        RenderedTable { has_cut_names: self.has_cut_names, ..RenderedTable::default() }.note(page, "");
+    }
+
     /// Writes a note: the text, explanations of columns, and the columns that were left out for lack of room.
     pub(crate) fn note(mut self, page: &mut TextPage, text: &str) {
         self.left_out.dedup();

@@ -31,7 +31,9 @@ pub(super) fn render(page: &mut TextPage, report: &Report, most: Option<usize>) 
         table = table.section(format!("{} commands", names::protocol(protocol)), lines);
     }
     let rendered = table.render(page);
-    if !is_brief {
+    if is_brief {
+        rendered.note_cuts(page);
+    } else {
         note(page, report, rendered);
     }
 }

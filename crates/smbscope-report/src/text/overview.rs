@@ -27,6 +27,7 @@ const NAME_MAX: usize = 60;
 pub(super) fn title(page: &mut TextPage, report: &Report, is_brief: bool) {
     if let Some(smb1) = Smb1InUse::from_report(report) {
         page.paragraph(Paint::Smb1, &smb1.sentence());
+        page.blank();
     }
     let title = report.title.as_ref().map_or_else(String::new, |title| format!(": {}", clean(title)));
     page.title(&format!("SMB response times{title}"), is_brief);

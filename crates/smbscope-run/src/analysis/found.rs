@@ -20,6 +20,8 @@ pub const WITHOUT_THREADS: &str =
     "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
 const NAMED: usize = 4;
 
+const CAPTURING: &str = "`smbscope help capturing` shows how to capture SMB";
+
 #[derive(Debug)]
 pub struct AnalyzedCaptures {
     pub captures: Vec<CaptureInfo>,
@@ -60,7 +62,7 @@ impl AnalyzedCaptures {
             return Err(AnalysisError::Interrupted(names));
         }
         let seen = match self.analysis.quality {
-            Quality { packets: 0, .. } => "no packets in the capture".to_owned(),
+            Quality { packets: 0, .. } => "no packets in the capture; check its interface and its filter".to_owned(),
             Quality { tcp_packets: 0, .. } => self.without_tcp(),
             _ => self.without_smb(&options.reading.ports),
         };
@@ -88,7 +90,7 @@ impl AnalyzedCaptures {
             .map(|skipped| format!("{} ({})", skipped.protocol, counted(skipped.packets, "packet", "packets")))
             .collect();
         match seen_instead.is_empty() {
-            true => format!("no SMB: {seen}, none of them TCP"),
+            true => format!("no SMB: {seen}, none of them TCP; {CAPTURING}"),
             false => format!("no SMB: {seen}, none of them TCP, but {}", seen_instead.join(", ")),
         }
     }
@@ -110,10 +112,10 @@ impl AnalyzedCaptures {
         }
         // The headers of Ethernet, IP and TCP alone take up to 74 bytes.
         let advice = match snapped_packets {
-            0 => String::new(),
-            n => format!("; the snap length cut {} short, use one of 128 or more", counted(n, "packet", "packets")),
+            0 => CAPTURING.to_owned(),
+            n => format!("the snap length cut {} short, use one of 128 or more", counted(n, "packet", "packets")),
         };
-        format!("no SMB: {seen}, none of them SMB; {busiest}{advice}")
+        format!("no SMB: {seen}, none of them SMB; {busiest}; {advice}")
     }
 }
 

@@ -220,7 +220,8 @@ pub fn of_episode(
     let Some(episode) = (number as usize).checked_sub(1).and_then(|index| episodes.get(index)) else {
         return Err(AnalysisError::Episode(match episodes.len() {
             0 => format!("--episode {number}: there is no episode; an episode has at least 10 commands"),
-            n => format!("--episode {number}: there are {n}; --full lists them"),
+            1 => format!("--episode {number}: there is only episode 1"),
+            n => format!("--episode {number}: there are {n} episodes; --full lists them"),
         }));
     };
     let begin = report.first.unwrap_or_default();

@@ -79,9 +79,11 @@ impl RunOptions {
     pub fn new(bench: BenchOptions, launcher: Launcher, password: Box<Passwords>) -> Result<RunOptions, OptionsError> {
         let workload = bench.workload()?;
         bench.fits(&workload)?;
+        let mut connect = bench.connect.connect(password);
+        bench.requests.apply(&mut connect.options);
         Ok(RunOptions {
             server: bench.server(launcher),
-            connect: bench.connect.connect(password),
+            connect,
             plan: bench.plan(&workload),
             workload,
             capacity: bench.capacity(),

@@ -259,7 +259,7 @@ impl Series {
         let started = now();
         let mut program = LaunchedProgram::start(&command, &environment, &self.workplace).map_err(told)?;
         let interrupted = || stop.load(Ordering::Relaxed);
-        let reached = watch.wait(&mut program, options.launch.timeout, &interrupted)?;
+        let reached = watch.wait(&mut program, options.launch.launch_timeout, &interrupted)?;
         let elapsed = reached.saturating_duration_since(program.started());
         if until != Until::Exit {
             std::thread::sleep(options.launch.linger);

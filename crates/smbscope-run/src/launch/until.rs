@@ -32,7 +32,7 @@ impl Until {
         match options {
             LaunchOptions { window: Some(text), .. } => Until::Window(text.clone()),
             LaunchOptions { file: Some(path), .. } => Until::File(path.clone()),
-            LaunchOptions { port: Some(address), .. } => Until::Port(*address),
+            LaunchOptions { listen_port: Some(address), .. } => Until::Port(*address),
             LaunchOptions { line: Some(text), .. } => Until::Output(text.clone()),
             _ => Until::Exit,
         }

@@ -2,7 +2,7 @@
 
 use super::{
     CommandOptions, GivenOptions, PossibleValueTable, ReadingOptions, TerminalOptions, dimension, format_by_ending,
-    has_several_stdin, named, one_of,
+    has_repeated_file, named, one_of,
 };
 use crate::analysis::MeasuredPaths;
 use clap::builder::TypedValueParser;
@@ -96,7 +96,7 @@ pub struct AnalysisOptions {
     /// Group results by these fields, separated by commas or repeated.
     ///
     /// With --format csv, print the groups instead of the exchange table.
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Filter and slices")]
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', value_parser = dimension(), help_heading = "Filter and slices")]
     pub by: Vec<Dimension>,
 
     /// Sort groups by this figure, descending; response_time and service_time are totals.
@@ -104,7 +104,7 @@ pub struct AnalysisOptions {
         help_heading = "Filter and slices")]
     pub sort: SliceSortKey,
 
-    /// Show a timeline with bins of this width: 100ms, 1s, 5min. [default: none]
+    /// Show a timeline with bins of this width: 100ms, 1s, 5min. [default: no timeline]
     #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Filter and slices")]
     pub interval: Option<Nanos>,
 
@@ -133,7 +133,7 @@ pub struct AnalysisOptions {
     pub sides: Vec<NamedSide>,
 
     /// Set the title of the report.
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
 
     /// Ways to the server, measured between capture points.
@@ -196,7 +196,7 @@ impl CommandOptions for AnalyzeOptions {
         } else if self.csv_raw && self.format() != AnalyzeFormat::Csv {
             Some("--csv-raw goes with --format csv")
         } else {
-            has_several_stdin(&self.files)
+            has_repeated_file(&self.files)
         }
     }
 }

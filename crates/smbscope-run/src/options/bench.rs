@@ -1,6 +1,6 @@
 //! Options of `smbscope bench`.
 
-use super::connect::{ConnectOptions, SMB3};
+use super::connect::{ConnectOptions, RequestOptions, SMB3};
 use super::given::{CommandOptions, GivenOptions};
 use super::{ClusterOptions, PossibleValueTable, StorageOptions, TerminalOptions, dimension, one_of};
 use crate::files::Sources;
@@ -59,6 +59,9 @@ pub struct BenchOptions {
     #[command(flatten)]
     pub connect: ConnectOptions,
 
+    #[command(flatten)]
+    pub requests: RequestOptions,
+
     /// Run this workload: the name of a built-in one, or a file (TOML, or a dbench loadfile).
     #[arg(long, value_name = "NAME|FILE", default_value = "netbench-like", help_heading = "Load")]
     pub workload: String,
@@ -84,35 +87,35 @@ pub struct BenchOptions {
     #[arg(long, value_name = "DURATION", value_parser = units::time, help_heading = "Load")]
     pub warmup: Option<Duration>,
 
-    /// Open loop: start N operations per second in total (500/s), on schedule even if the server can't keep up.
+    /// Start N operations per second in total (500/s), on schedule even if the server can't keep up (open loop).
     ///
     /// Response times count from the scheduled start. Without a rate, each user starts the next operation when the
     /// previous one has completed (closed loop).
     #[arg(long, value_name = "N/s", value_parser = rate, conflicts_with_all = ["rate_per_user", "rates"], help_heading = "Load")]
     pub rate: Option<f64>,
 
-    /// Open loop: start N operations per second for each user (2/s), so that the load grows with the number of users.
+    /// Start N operations per second for each user (2/s), so that the load grows with the number of users (open loop).
     #[arg(hide_short_help = true, long, value_name = "N/s", value_parser = rate, conflicts_with = "rates", help_heading = "Load")]
     pub rate_per_user: Option<f64>,
 
-    /// Open loop: run a load point for each of these total rates per second: 500,1000,2000 or 100..1000:100.
+    /// Run a load point for each of these total rates per second: 500,1000,2000 or 100..1000:100 (open loop).
     ///
-    /// With --find-capacity, the range to search.
+    /// --find-capacity searches this range.
     #[arg(long, value_name = "RATES", help_heading = "Load")]
     pub rates: Option<Rates>,
 
-    /// Open loop: space operations evenly, or at random like independent users.
+    /// Space the operations of an open loop evenly, or at random like independent users.
     #[arg(hide_short_help = true, long, value_parser = one_of(ARRIVALS), default_value = "constant", help_heading = "Load")]
     pub arrivals: Arrivals,
 
-    /// Closed loop: add this think time between two operations of a user.
+    /// Add this think time between two operations of a user (closed loop).
     ///
     /// For a loadfile or recording: `recorded` keeps its pauses, `none` omits them, `0.5x` halves them.
     #[arg(long, value_name = "DURATION", value_parser = think, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
     pub think: Option<Think>,
 
     /// Find the most users, or the highest of --rates, that meet a criterion such as 'p95(Read) < 20ms' or 'p99(total)
-    /// < 100ms and errors < 1%'
+    /// < 100ms and errors < 1%'.
     #[arg(long, value_name = "CRITERION", help_heading = "Load")]
     pub find_capacity: Option<Criterion>,
 
@@ -170,14 +173,14 @@ pub struct BenchOptions {
     pub max_errors: f64,
 
     /// Choose what happens when a user's session breaks: reconnect, or end the user.
-    #[arg(hide_short_help = true, long, value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "Limits")]
+    #[arg(hide_short_help = true, long, value_name = "ACTION", value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "Limits")]
     pub on_failure: OnFailure,
 
     #[command(flatten)]
     pub cluster: ClusterOptions,
 
     /// Choose what happens when a load host of the cluster is lost: continue with the others, or end the run.
-    #[arg(hide_short_help = true, long, value_parser = one_of(ON_LOST_HOST), default_value = "continue", help_heading = "Cluster")]
+    #[arg(hide_short_help = true, long, value_name = "ACTION", value_parser = one_of(ON_LOST_HOST), default_value = "continue", help_heading = "Cluster")]
     pub on_lost_host: OnLostHost,
 
     /// Capture packets at each load point, and compare the client's response times with those on the wire.
@@ -195,12 +198,12 @@ pub struct BenchOptions {
     #[command(flatten)]
     pub storage: StorageOptions,
 
-    /// Group the commands of each load point by these fields, separated by commas or repeated, as in `analyze`.
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Results")]
+    /// Group the commands of each load point by these fields, as `analyze` does.
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', value_parser = dimension(), help_heading = "Results")]
     pub by: Vec<Dimension>,
 
     /// Keep the run in this directory, which is created or contains an older run.
-    #[arg(short, long, value_name = "RUNDIR", help_heading = "Results")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Results")]
     pub output: Option<PathBuf>,
 
     /// Print the report in this format.
@@ -208,7 +211,7 @@ pub struct BenchOptions {
     pub format: BenchFormat,
 
     /// Set the title of the report.
-    #[arg(long, help_heading = "Results")]
+    #[arg(long, value_name = "TEXT", help_heading = "Results")]
     pub title: Option<String>,
 
     /// Print all tables of the text report: each group over the load, time split, files, slowest commands, errors.
@@ -247,7 +250,7 @@ impl CommandOptions for BenchOptions {
         } else if self.cluster.address.is_some() && !self.by.is_empty() {
             Some("--by depends on the order of all commands, which is unknown across hosts: omit --by or --cluster")
         } else {
-            self.connect.conflict()
+            self.connect.conflict().or_else(|| self.requests.conflict(&self.connect))
         }
     }
 }

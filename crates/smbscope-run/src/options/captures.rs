@@ -1,6 +1,6 @@
 //! Options of the commands that convert captures: `smbscope record` and `smbscope slim`.
 
-use super::{CommandOptions, MemoryOptions, ProgressOptions, ReadingOptions, has_several_stdin};
+use super::{CommandOptions, MemoryOptions, ProgressOptions, ReadingOptions, has_repeated_file};
 use clap::{Args, ValueEnum};
 use smbscope_stats::filter::Filter;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub struct RecordOptions {
     pub output: Option<PathBuf>,
 
     /// Record only commands of this client.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub client: Option<IpAddr>,
 
     /// Record only commands that match an expression. `smbscope help filters` describes it.
@@ -37,7 +37,7 @@ pub struct RecordOptions {
     pub anonymize: bool,
 
     /// Set the name of the workload. [default: OUT's]
-    #[arg(long)]
+    #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub struct RecordOptions {
 
 impl CommandOptions for RecordOptions {
     fn conflict(&self) -> Option<&'static str> {
-        has_several_stdin(&self.files)
+        has_repeated_file(&self.files)
     }
 }
 
@@ -73,11 +73,11 @@ pub struct SlimCopyOptions {
     /// Read the key from this file, so that several captures get the same names: at least 16 arbitrary bytes.
     ///
     /// With the key, guesses of original names can be verified. `head -c 32 /dev/urandom > site.key` creates one.
-    #[arg(long, value_name = "KEY", requires = "anonymize")]
+    #[arg(long, value_name = "FILE", requires = "anonymize")]
     pub key_file: Option<PathBuf>,
 
     /// Keep these properties of names, separated by commas or repeated.
-    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', requires = "anonymize")]
+    #[arg(long, value_enum, value_name = "PROPERTY,...", value_delimiter = ',', requires = "anonymize")]
     pub keep: Vec<KeptOfNames>,
 
     #[command(flatten)]
@@ -89,8 +89,13 @@ pub struct SlimCopyOptions {
 
 impl CommandOptions for SlimCopyOptions {
     fn conflict(&self) -> Option<&'static str> {
-        has_several_stdin(&self.files)
+        has_repeated_file(&self.files)
     }
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    text.parse()
+        .map_err(|_| "expected an address such as 10.0.0.7; `smbscope analyze` lists those of clients".to_owned())
 }
 
 /// Property of names that is kept.

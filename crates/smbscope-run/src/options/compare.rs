@@ -31,9 +31,9 @@ pub struct CompareOptions {
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 
-    /// Group the commands of each file by these fields, separated by commas or repeated, as in `analyze`. Saved
+    /// Group the commands of each file by these fields, as `analyze` does. Saved
     /// reports and runs must have been made with the same --by.
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension())]
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', value_parser = dimension())]
     pub by: Vec<Dimension>,
 
     /// Fail (exit status 3) if a measure exceeds a multiple of the baseline: 'p95(Read) > 1.10x'. May be repeated.
@@ -54,7 +54,7 @@ pub struct CompareOptions {
     pub junit: Option<PathBuf>,
 
     /// Set the title of the comparison.
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
 
     #[command(flatten)]

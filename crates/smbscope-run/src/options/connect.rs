@@ -15,19 +15,19 @@ const SMB311: Dialect = Dialect::Smb2(0x0311);
 #[command(next_help_heading = "Connection")]
 pub struct ConnectOptions {
     /// Negotiate this dialect.
-    #[arg(long, value_parser = one_of(DIALECTS), default_value = "3.1.1")]
+    #[arg(long, value_name = "DIALECT", value_parser = one_of(DIALECTS), default_value = "3.1.1")]
     pub dialect: Dialect,
 
     /// Sign messages never, if the server requires it, or always.
-    #[arg(long, value_parser = one_of(SIGNING), default_value = "on")]
+    #[arg(long, value_name = "POLICY", value_parser = one_of(SIGNING), default_value = "on")]
     pub signing: ClientSigningPolicy,
 
     /// Offer only this signing algorithm with SMB 3.1.1. [default: all]
-    #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING_ALGORITHMS))]
+    #[arg(hide_short_help = true, long, value_name = "ALGORITHM", value_parser = one_of(SIGNING_ALGORITHMS))]
     pub signing_algorithm: Option<SigningAlgorithm>,
 
-    /// Encrypt messages with this cipher.
-    #[arg(long, value_parser = one_of(ENCRYPTION), default_value = "off")]
+    /// Encrypt messages if the server requires it, always, or always with this cipher.
+    #[arg(long, value_name = "POLICY", value_parser = one_of(ENCRYPTION), default_value = "off")]
     pub encryption: Encryption,
 
     /// Connect with direct TCP (port 445) or through a NetBIOS session (port 139).
@@ -49,12 +49,17 @@ pub struct ConnectOptions {
     /// Abort preparing or removing files after this time.
     #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30min", value_parser = units::time)]
     pub prepare_timeout: Duration,
+}
 
+// How commands are sent: nothing that a connection which only removes files depends on.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct RequestOptions {
     /// Send related commands as one compound if the dialect supports it.
     #[arg(hide_short_help = true, long)]
     pub compound: bool,
 
-    /// SMB1: read and write in raw mode, as NetBench's clients did.
+    /// Read and write in raw mode, as NetBench's clients did. Requires SMB1.
     #[arg(hide_short_help = true, long, conflicts_with = "leases")]
     pub raw: bool,
 
@@ -75,9 +80,6 @@ impl ConnectOptions {
                 encryption: self.encryption,
                 transport: self.transport,
                 timeout: self.timeout,
-                compound: self.compound,
-                raw: self.raw,
-                leases: self.leases,
                 ..connect.options
             },
             ..connect
@@ -97,14 +99,28 @@ impl ConnectOptions {
             Some("--signing-algorithm needs --dialect 3.1.1; older dialects have a fixed algorithm")
         } else if algorithm && self.signing == ClientSigningPolicy::Off {
             Some("--signing off contradicts --signing-algorithm; omit one of them")
-        } else if self.raw && self.dialect != Dialect::NtLm012 {
-            Some("--raw requires SMB1; choose --dialect nt1")
-        } else if self.raw && self.signing == ClientSigningPolicy::Required {
-            Some("raw messages have no header and can't be signed: omit --raw or --signing required")
         } else if self.timeout.is_zero() {
             Some("--timeout must be longer than 0s")
         } else if self.prepare_timeout.is_zero() {
             Some("--prepare-timeout must be longer than 0s")
+        } else {
+            None
+        }
+    }
+}
+
+impl RequestOptions {
+    /// Sends the commands of these sessions as the options say.
+    pub fn apply(&self, options: &mut SessionOptions) {
+        (options.compound, options.raw, options.leases) = (self.compound, self.raw, self.leases);
+    }
+
+    /// Returns an error message for options that the connection rules out.
+    pub(super) fn conflict(&self, connect: &ConnectOptions) -> Option<&'static str> {
+        if self.raw && connect.dialect != Dialect::NtLm012 {
+            Some("--raw requires SMB1; choose --dialect nt1")
+        } else if self.raw && connect.signing == ClientSigningPolicy::Required {
+            Some("raw messages have no header and can't be signed: omit --raw or --signing required")
         } else {
             None
         }

@@ -29,9 +29,9 @@ pub struct LaunchOptions {
     #[arg(long, value_name = "FILE", group = "until", help_heading = "End of a launch (default: the program exits)")]
     pub file: Option<PathBuf>,
 
-    /// End a launch when this port accepts connections: 8080 or 127.0.0.1:8080.
-    #[arg(long, value_name = "PORT", value_parser = port, group = "until", help_heading = "End of a launch (default: the program exits)")]
-    pub port: Option<SocketAddr>,
+    /// End a launch when the program accepts connections on this TCP port: 8080 or 127.0.0.1:8080.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen_port, group = "until", help_heading = "End of a launch (default: the program exits)")]
+    pub listen_port: Option<SocketAddr>,
 
     /// End a launch when the program has written a line that contains TEXT.
     #[arg(long, value_name = "TEXT", group = "until", help_heading = "End of a launch (default: the program exits)")]
@@ -47,23 +47,23 @@ pub struct LaunchOptions {
     pub content: Option<PathBuf>,
 
     /// Mount the share with this program. [default: rclone; for SMB1 smbnetfs]
-    #[arg(long, value_parser = one_of(MOUNTERS), help_heading = "Files")]
+    #[arg(long, value_name = "PROGRAM", value_parser = one_of(MOUNTERS), help_heading = "Files")]
     pub mount: Option<Mounter>,
 
-    /// Name the server of a share that is already mounted on the local folder, HOST or HOST:PORT, for --capture.
-    #[arg(long, value_name = "HOST", help_heading = "Files")]
+    /// Name the server of a share that is already mounted on the local folder, for --capture.
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Files")]
     pub server: Option<String>,
 
-    /// Use this dialect to access the share.
+    /// Access the share with this dialect.
     #[arg(long, value_parser = one_of(DIALECTS), default_value = "3.1.1", help_heading = "Files")]
     pub dialect: Dialect,
 
     /// Sign messages never, if the server requires it, or always.
-    #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING), default_value = "on", help_heading = "Files")]
+    #[arg(hide_short_help = true, long, value_name = "POLICY", value_parser = one_of(SIGNING), default_value = "on", help_heading = "Files")]
     pub signing: ClientSigningPolicy,
 
-    /// Encrypt messages. The server chooses the cipher.
-    #[arg(hide_short_help = true, long, value_parser = one_of(ENCRYPTION), default_value = "off", help_heading = "Files")]
+    /// Encrypt messages if the server requires it, or always. The server chooses the cipher.
+    #[arg(hide_short_help = true, long, value_name = "POLICY", value_parser = one_of(ENCRYPTION), default_value = "off", help_heading = "Files")]
     pub encryption: Encryption,
 
     /// Read the password from the first line of this file. [default: SMBSCOPE_PASSWORD, or a prompt]
@@ -86,7 +86,7 @@ pub struct LaunchOptions {
 
     /// Abort a launch after this time.
     #[arg(long, value_name = "DURATION", default_value = "2min", value_parser = units::time)]
-    pub timeout: Duration,
+    pub launch_timeout: Duration,
 
     /// Keep the program running for this time after a launch before ending it.
     #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = units::time)]
@@ -109,7 +109,7 @@ pub struct LaunchOptions {
     pub full: bool,
 
     /// Set the title of the report.
-    #[arg(hide_short_help = true, long)]
+    #[arg(hide_short_help = true, long, value_name = "TEXT")]
     pub title: Option<String>,
 
     #[command(flatten)]
@@ -140,8 +140,8 @@ impl CommandOptions for LaunchOptions {
             Some("--server needs a local folder on which a share is mounted: --target file:DIR")
         } else if self.capture && !on_share && self.server.is_none() {
             Some("--capture needs a server: --target smb://host/share, or --server with --target file:DIR")
-        } else if self.timeout.is_zero() {
-            Some("--timeout must be longer than 0s")
+        } else if self.launch_timeout.is_zero() {
+            Some("--launch-timeout must be longer than 0s")
         } else {
             None
         }
@@ -192,7 +192,7 @@ const MOUNTERS: &PossibleValueTable<Mounter> = &[
     ("smbnetfs", "Samba's client library: all dialects", Mounter::Smbnetfs),
 ];
 
-fn port(text: &str) -> Result<SocketAddr, String> {
+fn listen_port(text: &str) -> Result<SocketAddr, String> {
     let local = text.parse::<u16>().ok().filter(|port| *port > 0).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
     local.or_else(|| text.parse().ok()).ok_or_else(|| "expected a port such as 8080, or address:port".to_owned())
 }

@@ -15,7 +15,7 @@ pub use analyze::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions, NamedSide};
 pub use bench::{BenchFormat, BenchOptions, OptionsError, Think};
 pub use captures::{KeptOfNames, RecordOptions, SlimCopyOptions};
 pub use compare::{CompareFormat, CompareOptions};
-pub use connect::ConnectOptions;
+pub use connect::{ConnectOptions, RequestOptions};
 use connect::{DIALECTS, SIGNING};
 pub use given::{CommandOptions, GivenOptions};
 pub(crate) use given::{GivenValue, word};
@@ -28,6 +28,7 @@ use clap::{Args, ValueEnum};
 use smbscope_lab::{Storage, parse_iops, parse_storage_bandwidth, parse_storage_latency};
 use smbscope_model::MemoryBudget;
 use smbscope_stats::Dimension;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub struct ReadingOptions {
     /// Analyze only connections with this TCP port at either end. May be repeated.
     ///
     /// Without it, SMB is recognised on any port by its content.
-    #[arg(long = "port", value_name = "N")]
+    #[arg(long = "port", value_name = "PORT", value_parser = port)]
     pub ports: Vec<u16>,
 
     /// Follow connections on N threads, plus one that reads; 1 does everything on one thread. [default: all cores]
@@ -81,8 +82,8 @@ impl MemoryOptions {
 
 #[derive(Debug, Clone, Args)]
 pub struct TerminalOptions {
-    /// Use colour.
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
+    /// Color the text: on a terminal, always or never.
+    #[arg(hide_short_help = true, long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
 
     /// Set the width of the text in columns. [default: the terminal's]
@@ -115,7 +116,7 @@ pub struct StorageOptions {
     pub storage_iops: Option<u32>,
 
     /// Limit the private server's storage to this number of bytes per second: 150MB/s.
-    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
+    #[arg(hide_short_help = true, long, value_name = "BANDWIDTH", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
     pub storage_bandwidth: Option<u64>,
 }
 
@@ -182,8 +183,22 @@ fn format_by_ending<F: ValueEnum>(output: Option<&Path>) -> Option<F> {
     F::from_str(output?.extension()?.to_str()?, true).ok()
 }
 
+/// Parses a TCP port.
+fn port(text: &str) -> Result<u16, String> {
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| "expected a TCP port from 1 to 65535, such as 445".to_owned())
+}
+
 /// Returns an error message if several inputs are standard input.
 fn has_several_stdin(files: &[PathBuf]) -> Option<&'static str> {
     let several = files.iter().filter(|file| file.as_os_str() == "-").count() > 1;
     several.then_some("standard input (-) can be read only once")
+}
+
+/// Returns an error message if the files can't be one capture.
+fn has_repeated_file(files: &[PathBuf]) -> Option<&'static str> {
+    let mut seen = HashSet::new();
+    let is_repeated = files.iter().any(|file| file.as_os_str() != "-" && !seen.insert(file));
+    let repeated = is_repeated.then_some("a file is given twice, so its commands would count twice; give it once");
+    has_several_stdin(files).or(repeated)
 }

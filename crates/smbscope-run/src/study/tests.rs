@@ -153,7 +153,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ("name = 'x'\n[[axis]]\nbench.users = [5, 5]", "two.toml:2:1: the axis users has two settings \"5\""),
         ("name = 'x'\n[[axis]]\n[[axis.setting]]\nname='a'", "two.toml:2:1: an axis with settings needs a name"),
         (
-            "name = 'x'\n[[axis]]\nbench.users = [5]\n[[axis]]\nname = 'users'\nlab.users = [1]",
+            "name = 'x'\n[[axis]]\nbench.users = [5]\n[[axis]]\nname = 'users'\nlab.accounts = [1]",
             "two.toml:4:1: two axes are called \"users\"",
         ),
         ("name = 'x'\n[bench]\noutput = 'there'", "two.toml:1:8: a study sets --output itself"),

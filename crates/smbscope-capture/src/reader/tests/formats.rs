@@ -221,7 +221,7 @@ fn an_absurd_length_ends_the_file_with_its_place() {
 
 #[test]
 fn what_is_no_capture_is_refused_with_a_reason() {
-    assert!(error(b"").ends_with("empty file"));
+    assert!(error(b"").ends_with("empty file; capture or copy it again"));
     assert!(error(b"PNG\r\n").contains("not a capture file (starts with 50 4e 47 0d 0a)"));
     assert!(error(b"hello world").contains("not a capture file (starts with \"hello wo\")"));
     assert!(error(b"GMBU\0\x02").contains("the Network Monitor file header is cut off after 6 bytes"));
