@@ -20,7 +20,7 @@ const WRITES: &str = "name = 'writes'\n[[operation]]\nname = 'write'\nsteps = [\
     { do = 'open', file = 'new', access = 'write' },\n{ do = 'write', length = '1MiB', block = '64KiB' },\n\
     { do = 'close' }]\n";
 
-/// A private server, and no other measurement beside it.
+/// A private server, while no other measurement runs.
 struct Scene {
     server: LabServer,
     _alone: MutexGuard<'static, ()>,
@@ -81,6 +81,12 @@ impl BenchAnswer {
     /// Returns true if this party is named and the headline contains the text.
     fn says(&self, culprit: &str, text: &str) -> bool {
         self.culprit == culprit && self.headline.contains(text)
+    }
+
+    /// Returns true if this machine's processors were busy for more than 90% of the time.
+    fn is_machine_busy(&self) -> bool {
+        let mut metrics = self.document["runs"][0]["server"]["metrics"].as_array().into_iter().flatten();
+        metrics.any(|metric| metric["metric"] == "cpu" && metric["mean"].as_f64() > Some(90.0))
     }
 
     fn stalls(&self) -> Vec<(Duration, Duration)> {
@@ -161,7 +167,11 @@ impl Drop for StarvedGroup {
 fn a_healthy_server_is_not_accused() {
     let Some(scene) = Scene::new(&LabServerSettings::default()) else { return };
     let measure = || scene.answer(&["--users", "1", "--think", "5ms", "--duration", "4s"]);
-    let answer = soon("nothing is slow", measure, |answer| answer.culprit == "nothing");
+    let answer = soon("nothing is slow", measure, |answer| answer.culprit == "nothing" || answer.is_machine_busy());
+    if answer.is_machine_busy() {
+        skip::unable("other programs keep this machine busy");
+        return;
+    }
     assert!(answer.document["runs"][0]["answer"]["headline"].to_string().contains("Nothing is slow: median"));
     assert_eq!(answer.stalls(), []);
 }
@@ -198,7 +208,7 @@ fn a_stall_of_the_server_is_named_with_time_and_length() {
     assert!((Duration::from_millis(1_900)..Duration::from_millis(2_400)).contains(&length), "{length:?}");
 }
 
-/// The client is stopped for 2 s. The responses that arrived meanwhile are not late.
+/// The client is stopped for 2 s. The responses that arrived in this time are not late.
 #[test]
 fn a_pause_of_the_client_is_no_stall_of_the_server() {
     let Some(scene) = Scene::new(&LabServerSettings::default()) else { return };
