@@ -126,9 +126,7 @@ fn how_it_went(run: &BenchRun) -> String {
         }
         text += &format!("; its busiest thread {:.0}%.", cpu.busiest_percent);
         if let Some(late) = cpu.late_p99_ns {
-            let most =
-                cpu.late_max_ns.map_or_else(String::new, |most| format!(", all by less than {}", unbroken(most)));
-            text += &format!(" 99% of its wake-ups were late by less than {}{most}.", unbroken(late));
+            text += &format!(" 99% of its wake-ups were late by less than {}.", unbroken(late));
         }
     }
     text
