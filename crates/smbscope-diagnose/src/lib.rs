@@ -24,6 +24,9 @@ pub use catalogue::{Catalogue, CatalogueError, CauseDefinition};
 pub use conclude::{answer, describe};
 pub use episodes::{Episode, EpisodeKind};
 pub use facts::{Collector, DiagnosisContext};
-pub use load_point::{LONGEST_UNDER_LOAD, LoadPointFacts, LongestStall, P95_UNDER_LOAD, Saturation, whose_launch};
+pub use load_point::{
+    ClientLateness, LONGEST_UNDER_LOAD, LimitingResource, LoadPointFacts, LongestStall, OutOfSpace, P95_UNDER_LOAD,
+    SPLIT, whose_launch,
+};
 pub use next::SuggestedCommand;
 pub use slow::Slow;

@@ -893,6 +893,10 @@ export interface ClientCpuEntry {
    * 99th percentile of the wake-up delay of client threads, which response times include.
    */
   late_p99_ns: number | null;
+  /**
+   * Longest wake-up delay: a second or more if the client itself was stopped.
+   */
+  late_max_ns: number | null;
 }
 /**
  * Commands of a load point, in the form of a capture report.

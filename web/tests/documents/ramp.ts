@@ -208,6 +208,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
         busiest_percent: Math.min(100, 3 + users * 3),
         limited: users >= 32,
         late_p99_ns: 84_000,
+        late_max_ns: 84_000,
       },
       counted: index === 0 ? null : counted(users, START + index * 40e9),
       answer: index === 0 ? null : pointAnswer(users >= 32),

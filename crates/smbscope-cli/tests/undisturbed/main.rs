@@ -9,6 +9,7 @@ mod scene;
 /// Part of the tests' names, so that `make test` runs these tests separately, while nothing else runs.
 #[path = "."]
 mod undisturbed {
+    mod bench_answers;
     mod server_side;
     mod whatif;
 }

@@ -414,6 +414,7 @@ impl<'a> Engine<'a> {
             busiest,
             limited: busiest > LIMITED_ABOVE,
             late_p99: late.figures().p99,
+            late_max: late.figures().max,
         }
     }
 

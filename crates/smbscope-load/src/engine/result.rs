@@ -144,6 +144,8 @@ pub struct ClientCpuUsage {
     /// 99th percentile of the wake-up delay of its threads, which response times include. Above a few milliseconds,
     /// other programs took the processors. Absent for measurements below one second.
     pub late_p99: Option<Nanos>,
+    /// Longest wake-up delay.
+    pub late_max: Option<Nanos>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -41,6 +41,8 @@ pub(crate) struct Silences {
     /// Time of the last response, or the start of the measured part.
     last: Instant,
     gaps: Vec<ResponseGap>,
+    /// Periods of at least [`GAP_MIN`] in which the worker itself did not run, in time order.
+    pauses: Vec<(Instant, Instant)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,7 +53,7 @@ pub(crate) struct HostResponseGaps {
 
 impl Silences {
     pub(crate) fn new(start: Instant) -> Silences {
-        Silences { last: start, gaps: Vec::new() }
+        Silences { last: start, gaps: Vec::new(), pauses: Vec::new() }
     }
 
     /// Records a response. Responses arrive almost in time order: an operation of several commands reports them
@@ -94,12 +96,38 @@ impl Silences {
         }
     }
 
+    /// Records a period in which the worker itself did not run.
+    pub(crate) fn paused(&mut self, from: Instant, to: Instant) {
+        if to.saturating_duration_since(from) >= GAP_MIN && self.pauses.len() < GAPS_MAX {
+            self.pauses.push((from, to));
+        }
+    }
+
+    /// Ends gaps at the start of the worker's pause if they lasted until its end: the response may have arrived any time
+    /// during the pause. A gap that goes on after the pause remains.
+    fn leave_out_pauses(&mut self) {
+        let pauses = std::mem::take(&mut self.pauses);
+        for gap in &mut self.gaps {
+            let mut before = pauses.partition_point(|(from, _)| *from < gap.to);
+            while let Some((from, to)) = before.checked_sub(1).map(|i| pauses[i])
+                && to + GAP_MIN >= gap.to
+                && gap.to > gap.from
+            {
+                gap.to = from.max(gap.from);
+                before -= 1;
+            }
+            gap.waited_from = gap.waited_from.filter(|waited| *waited < gap.to);
+        }
+        self.gaps.retain(|gap| gap.to - gap.from >= GAP_MIN);
+    }
+
     /// Records the gap from the last response to the end of the load point.
     pub(crate) fn end(&mut self, end: Instant) {
         if end.saturating_duration_since(self.last) >= GAP_MIN {
             self.note(ResponseGap { from: self.last, to: end, waited_from: None });
             self.last = end;
         }
+        self.leave_out_pauses();
     }
 
     fn note(&mut self, gap: ResponseGap) {
@@ -146,7 +174,8 @@ impl Silences {
             to: clock.instant(to),
             waited_from: waited_from.map(|from| clock.instant(from)),
         };
-        Silences { last: clock.instant(told.last), gaps: told.gaps.into_iter().map(gap).collect() }
+        let gaps = told.gaps.into_iter().map(gap).collect();
+        Silences { last: clock.instant(told.last), gaps, pauses: Vec::new() }
     }
 
     pub(crate) fn stalls(&self, median: Option<Duration>) -> Vec<UnansweredPeriod> {
@@ -205,6 +234,26 @@ mod tests {
         assert_eq!(clock.found(&silences, 1), [(2_000, 1_000)]);
         assert_eq!(clock.found(&silences, 11), []);
         assert_eq!(clock.found(&clock.worker(None), 1), []);
+    }
+
+    /// The client is stopped for a second. It reads the responses that arrived during that time when it goes on.
+    #[test]
+    fn a_pause_of_the_client_is_no_stall() {
+        let clock = Clock(Instant::now());
+        let paused = |stall, pauses: &[(u64, u64)]| {
+            let mut silences = clock.worker(Some(stall));
+            // Pauses are recorded before the end, as workers do.
+            pauses.iter().for_each(|(from, to)| silences.paused(clock.at(*from), clock.at(*to)));
+            silences.end(clock.at(5_000));
+            clock.found(&silences, 1)
+        };
+        assert_eq!(paused((2_000, 3_000), &[(2_005, 2_999)]), []);
+        assert_eq!(paused((2_000, 3_000), &[(2_005, 2_500), (2_510, 2_990)]), []);
+        // The server had stalled for 600 ms when the client stopped. The rest is unknown.
+        assert_eq!(paused((2_000, 3_000), &[(2_600, 2_999)]), [(2_000, 600)]);
+        // The client ran again, and there was still no response.
+        assert_eq!(paused((2_000, 3_000), &[(2_300, 2_600)]), [(2_000, 1_000)]);
+        assert_eq!(paused((2_000, 3_000), &[(3_500, 3_700)]), [(2_000, 1_000)]);
     }
 
     #[test]

@@ -221,8 +221,9 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
             std::future::pending().await
         };
         let mut sentinel = Sentinel::default();
-        let watching =
-            async { tokio::join!(patience, publish(&point, live), timers.run(), sentinel.watch(window, timers)).0 };
+        let watching = async {
+            tokio::join!(patience, publish(&point, live), timers.run(), sentinel.watch(&point, window, timers)).0
+        };
         let idle = Cell::new(Duration::ZERO);
         let watching = async { tokio::join!(watching, poll_busily(&point, window, &idle)).0 };
         let ended = tasks.run_until(beside(working, watching)).await;
@@ -361,13 +362,15 @@ impl Default for Sentinel {
 }
 
 impl Sentinel {
-    async fn watch(&mut self, window: MeasurementWindow, timers: &Timers) -> Infallible {
+    async fn watch<C>(&mut self, point: &WorkerLoadPoint<C>, window: MeasurementWindow, timers: &Timers) -> Infallible {
         timers.sleep_until(window.start).await;
         self.began = Some(thread_time());
         while now() < window.end {
             let due = (now() + SENTINEL).min(window.end);
             timers.sleep_until(due).await;
-            self.late.record(now().saturating_duration_since(due).into());
+            let woke = now();
+            self.late.record(woke.saturating_duration_since(due).into());
+            point.recorder.borrow_mut().paused(due, woke);
             self.last = thread_time();
         }
         std::future::pending().await

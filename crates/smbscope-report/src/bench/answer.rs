@@ -4,12 +4,13 @@
 //! A run counts as failed if a load point failed, too many operations failed, or no command was answered. Then its
 //! headline starts with the reason.
 
-use super::{BenchDocument, BenchRun, BenchRunOutcome, JobEntry, JobStatistics, Launch, ServerLoad, next};
+use super::resources::{self, ServerResources};
+use super::{BenchDocument, BenchRun, BenchRunOutcome, JobEntry, JobStatistics, Launch, next};
 use crate::format::{median_and_p95, prose_percent, span, thousands, unbroken};
 use crate::json::entries::GroupEntry as Counted;
 use crate::{Answer, Culprit};
 use smbscope_diagnose::next::{SuggestedCommand, file as next_file};
-use smbscope_diagnose::{LoadPointFacts, LongestStall, Saturation};
+use smbscope_diagnose::{LoadPointFacts, LongestStall, SPLIT};
 use smbscope_model::{CommandGroup, Nanos, Timestamp};
 use smbscope_stats::DurationStatistics;
 
@@ -24,6 +25,7 @@ pub(super) fn of_load_point(run: &BenchRun) -> Option<Answer> {
         )
     };
     let service = sum(|group| &group.row.service_time);
+    let resources = run.server.as_ref().map(|server| ServerResources::new(server, run.duration_ns, service));
     let point = LoadPointFacts {
         median: times.p50,
         p95: times.p95,
@@ -36,8 +38,10 @@ pub(super) fn of_load_point(run: &BenchRun) -> Option<Answer> {
         service,
         response_transfer: sum(|group| &group.row.response_transfer),
         client_limited: run.client_cpu.filter(|cpu| cpu.limited).map(|cpu| cpu.busiest_percent),
-        saturation: client_saturation(run)
-            .or_else(|| run.server.as_ref().and_then(|server| saturation(server, run.duration_ns, service))),
+        client_late: resources::client_lateness(run),
+        used_up: resources.as_ref().and_then(ServerResources::used_up),
+        waited_for: resources.as_ref().and_then(ServerResources::waited_for),
+        out_of_space: resources::out_of_space(run),
         stall: run.stalls.iter().max_by_key(|stall| stall.duration_ns).map(|longest| LongestStall {
             duration: longest.duration_ns,
             after: longest.start_ns - run.started_ns,
@@ -47,71 +51,14 @@ pub(super) fn of_load_point(run: &BenchRun) -> Option<Answer> {
     Some(point.answer())
 }
 
-/// Percentage from which a processor, disk or link has no reserve.
-const USED_UP: f64 = 90.0;
-/// Share of the time with commands outstanding in which the server's processes must wait for a processor.
-const STARVED: f64 = 0.5;
-/// Source of metrics if the server runs on the client's machine.
-const THIS_MACHINE: &str = "this machine";
-
-/// Wake-up delay of the client's threads from which other programs occupied its processors.
-const LATE: Nanos = Nanos(5_000_000);
-
-/// Returns the client's processors if its threads waited for them about as long as commands took.
-fn client_saturation(run: &BenchRun) -> Option<Saturation> {
-    let late = run.client_cpu?.late_p99_ns.filter(|late| *late > LATE)?;
-    let is_much = run.total.client.p50.is_none_or(|median| late.0.saturating_mul(2) >= median.0);
-    let text = format!(
-        "other programs kept its processors busy, so its threads woke up to {} late, which response times include",
-        unbroken(late)
-    );
-    is_much.then_some(Saturation { culprit: Culprit::Client, text })
-}
-
-/// Finds the resource of the server that was used up. A server whose processes wait for a processor may have little
-/// processor time of its own; a busy disk counts only with a queue.
-fn saturation(server: &ServerLoad, duration: Nanos, service: Nanos) -> Option<Saturation> {
-    let mean = |name: &str| server.metric(name).map(|series| series.mean);
-    let full = |name: &str| mean(name).filter(|percent| *percent >= USED_UP);
-    let percent = |value: f64| unbroken(format!("{value:.0}%"));
-    let found = |culprit, text: String| Some(Saturation { culprit, text });
-    let outstanding = service.0 as f64 / duration.0.max(1) as f64;
-    let waiting = mean("samba_cpu_wait").map(|percent| percent / 100.0 / outstanding.max(f64::MIN_POSITIVE));
-    if let Some(share) = waiting.filter(|share| *share >= STARVED && outstanding > 0.1) {
-        let share = percent(100.0 * share.min(1.0));
-        let used = mean("samba_cpu").map_or_else(String::new, |used| format!(", and got {} of one", percent(used)));
-        let text =
-            format!("its processes waited for a processor {share} of the time that commands were outstanding{used}");
-        return found(Culprit::Server, text);
-    }
-    if let (Some(busy), Some(queue)) = (full("disk_busiest"), mean("disk_queue").filter(|queue| *queue >= 1.0)) {
-        let text =
-            format!("its disk was busy {} of the time, with {queue:.1} transfers queued on average", percent(busy));
-        return found(Culprit::Server, text);
-    }
-    if let Some(used) = full("network_busiest") {
-        return found(Culprit::Network, format!("the link was {} full", percent(used)));
-    }
-    let busy = full("cpu")?;
-    let waited = mean("cpu_waiting")
-        .map_or_else(String::new, |waited| format!("; processes waited for one {} of the time", percent(waited)));
-    match server.source == THIS_MACHINE {
-        true => {
-            let text =
-                format!("they share the processors of this machine, which were busy {} of the time", percent(busy));
-            found(Culprit::Capture, text + &waited)
-        }
-        false => found(Culprit::Server, format!("its processors were busy {} of the time{waited}", percent(busy))),
-    }
-}
-
 /// Returns the answer of a ramp, with the culprit of the load point shown in detail, or `capture` if the run failed. A
 /// headline of the load point other than "Nothing is slow" is part of the ramp's; otherwise it is the first evidence.
 pub(super) fn of_ramp(document: &BenchDocument) -> Answer {
     let point = document.shown().and_then(|run| Some((run, run.answer.as_ref()?)));
     let culprit = match document.failure() {
-        Some(_) => Culprit::Capture,
-        None => point.map_or(Culprit::Capture, |(_, answer)| answer.culprit),
+        // A full disk is why operations failed.
+        Some(_) if !point.is_some_and(|(run, _)| resources::out_of_space(run).is_some()) => Culprit::Capture,
+        _ => point.map_or(Culprit::Capture, |(_, answer)| answer.culprit),
     };
     let at = |run: &BenchRun, text: &str| match document.runs.len() {
         1 => text.to_owned(),
@@ -124,7 +71,7 @@ pub(super) fn of_ramp(document: &BenchDocument) -> Answer {
             false => headline = format!("{headline} {}", at(run, &answer.headline)),
         }
         // The split of all response times is a detail of the load point.
-        evidence.extend(answer.evidence.iter().filter(|text| text.starts_with("Slow: ")).cloned());
+        evidence.extend(answer.evidence.iter().filter(|text| !text.starts_with(SPLIT)).cloned());
     }
     Answer { culprit, headline, evidence, next: next::steps(document), ..Answer::default() }
 }

@@ -282,6 +282,8 @@ pub struct ClientCpuEntry {
     pub limited: bool,
     /// 99th percentile of the wake-up delay of client threads, which response times include.
     pub late_p99_ns: Option<Nanos>,
+    /// Longest wake-up delay: a second or more if the client itself was stopped.
+    pub late_max_ns: Option<Nanos>,
 }
 
 /// Packet capture of a run.

@@ -13,6 +13,7 @@ pub mod files;
 mod load_point;
 mod measure;
 mod next;
+mod resources;
 mod server;
 mod text;
 mod warnings;

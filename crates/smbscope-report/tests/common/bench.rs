@@ -129,6 +129,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Benc
             busiest_percent: per_second as f64 * 0.001,
             limited: false,
             late_p99_ns: Some(Nanos(84_000)),
+            late_max_ns: Some(Nanos(310_000)),
         }),
         counted: Some(counted(started, typical, &[])),
         answer: None,

@@ -269,6 +269,7 @@ fn client_cpu(cpu: &result::ClientCpuUsage, duration: Duration, answered: u64) -
         busiest_percent: 100.0 * cpu.busiest,
         limited: cpu.limited,
         late_p99_ns: cpu.late_p99,
+        late_max_ns: cpu.late_max,
     }
 }
 

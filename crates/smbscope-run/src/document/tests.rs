@@ -78,6 +78,7 @@ pub(crate) fn run(users: u32) -> LoadPointResult {
             busiest: 0.25,
             limited: false,
             late_p99: Some(Nanos(90_000)),
+            late_max: Some(Nanos(120_000)),
         },
         ended: LoadPointEnd::Stopped("enough".into()),
         pace: PacingResult::Open { rate: 0.5, not_begun: 3 },

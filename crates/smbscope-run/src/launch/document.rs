@@ -260,6 +260,7 @@ fn run(launches: &[Launched], list: Vec<FinishedJob>, counted: Aggregator, ended
             busiest: 0.0,
             limited: false,
             late_p99: None,
+            late_max: None,
         },
         ended,
         pace: PacingResult::Closed,

@@ -270,6 +270,11 @@ impl LoadPointRecorder {
         live.publish(&mut self.live);
     }
 
+    /// Records a period in which the worker itself did not run.
+    pub(crate) fn paused(&mut self, from: Instant, to: Instant) {
+        self.silences.paused(from, to);
+    }
+
     pub(crate) fn take_silences(&mut self, end: Instant) -> Silences {
         self.count_waiting();
         self.silences.end(end);
