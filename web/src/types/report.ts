@@ -106,6 +106,10 @@ export interface SmbscopeReportDocument {
   slowest: SlowExchange[];
   omitted: Omitted;
   warnings: string[];
+  /**
+   * The way between the points of captures taken at several, such as client and server. All other figures are those of the point nearest to the client. Null for captures of one point.
+   */
+  sides?: SidesFigures | null;
 }
 /**
  * Program that wrote a document.
@@ -1999,4 +2003,132 @@ export interface Omitted {
   clients: number;
   servers: number;
   users: number;
+}
+/**
+ * The same traffic at several points.
+ */
+export interface SidesFigures {
+  /**
+   * Points from the client to the server.
+   */
+  points: CapturePoint[];
+  /**
+   * What lies between each point and the next.
+   */
+  segments: PathSegment[];
+}
+/**
+ * Place of a capture.
+ */
+export interface CapturePoint {
+  /**
+   * `client`, `server`, or the name given with --sides.
+   */
+  name: string;
+  /**
+   * Files of the point.
+   */
+  captures: string[];
+  /**
+   * Connections that carried SMB.
+   */
+  connections: number;
+  /**
+   * Complete exchanges.
+   */
+  exchanges: number;
+}
+/**
+ * Way between two neighbouring capture points.
+ */
+export interface PathSegment {
+  /**
+   * Point nearer to the client.
+   */
+  from: string;
+  /**
+   * Point nearer to the server.
+   */
+  to: string;
+  /**
+   * Connections that both points saw.
+   */
+  connections: number;
+  /**
+   * Those whose addresses or ports differ: a device in between rewrote them, or has a connection of its own.
+   */
+  rewritten: number;
+  /**
+   * Those whose data a device in between acknowledges instead of the server, so that TCP ends there.
+   */
+  terminated: number;
+  /**
+   * Exchanges that both points saw.
+   */
+  pairs: number;
+  /**
+   * Exchanges on these connections that only the point nearer to the client saw, while the other one captured: a device in between answered them, or the capture at the other point lacks them.
+   */
+  only_from: number;
+  /**
+   * Exchanges on these connections that only the point nearer to the server saw.
+   */
+  only_to: number;
+  clock: ClockDifference;
+  /**
+   * Shortest time there and back. Exact, whatever the clocks show.
+   */
+  round_trip_ns: number;
+  queued_to_server: Times;
+  queued_to_client: Times;
+  /**
+   * Segments that passed the first point towards the server and did not reach the other. Null if a device in between ends TCP.
+   */
+  lost_to_server: number | null;
+  /**
+   * Segments that passed the second point towards the client and did not reach the first.
+   */
+  lost_to_client: number | null;
+  /**
+   * Data packets towards the server at the first point.
+   */
+  packets_to_server: number;
+  /**
+   * Data packets towards the client at the second point.
+   */
+  packets_to_client: number;
+  /**
+   * By operation group, those with the longest total response time first.
+   */
+  groups: GroupPath[];
+}
+/**
+ * Difference between the clocks of two capture points.
+ */
+export interface ClockDifference {
+  /**
+   * Clock of the point nearer to the server minus the other, at the first common command.
+   */
+  offset_ns: number;
+  /**
+   * Gain of the clock of the point nearer to the server, in parts per million.
+   */
+  drift_ppm: number;
+  /**
+   * The offset is right within this: half of the shortest round trip, because the ways there and back may differ.
+   */
+  uncertainty_ns: number;
+  /**
+   * Steps of either clock during the captures.
+   */
+  steps: number;
+}
+/**
+ * Times of a group of commands at two points.
+ */
+export interface GroupPath {
+  group: GroupName;
+  response_time: Times;
+  beyond: Times;
+  path: Times;
 }
