@@ -183,21 +183,21 @@ function certain(bench: SmbscopeBenchDocument): string {
   return parts === "" ? "" : ` ${parts.charAt(0).toUpperCase()}${parts.slice(1)}.`;
 }
 
-/** Creates the box with the headline, the capacity and the warnings. */
+/** Creates the box with the headline, the capacity, the evidence and the warnings. */
 function result(bench: SmbscopeBenchDocument): HTMLElement {
-  const { capacity: found, warnings } = bench;
+  const { answer, capacity: found, warnings } = bench;
   const answered = byRate(bench) ? found?.rate : found?.users;
   const capacity =
     typeof answered === "number"
       ? `The server sustains ${loadText(bench, answered)} with ${found?.criterion}.${certain(bench)}`
       : `None of the loads tried met ${found?.criterion}.`;
-  const sentences = [...(found ? [capacity] : []), ...warnings];
+  const sentences = [...(found ? [capacity] : []), ...answer.evidence, ...warnings];
   return resultBox(
-    bench.answer.culprit,
+    answer.culprit,
     bench.launch ? "Launch" : bench.runs.length > 1 ? "Ramp" : "Run",
-    bench.answer.headline ? unbroken(bench.answer.headline) : null,
+    answer.headline ? unbroken(answer.headline) : null,
     sentences.length > 0 && list(sentences.map(unbroken)),
-    whatNext(bench.answer.next),
+    whatNext(answer.next),
   );
 }
 

@@ -49,6 +49,15 @@ test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
+test("the box of a ramp has the capacity, the evidence and the warnings, in this order", async ({ open }) => {
+  const bench = ramp();
+  const evidence = ["Slow: p95 of Write 25.1 ms, above 20.0 ms.", "At 32 users: Nothing is slow: median 1.2 ms."];
+  const warnings = ["Closed loop: a stall holds back the load."];
+  const page = await open({ ...bench, warnings, answer: { ...bench.answer, evidence } });
+  const sentences = page.locator(".head .answer > ul > li");
+  await expect(sentences).toHaveText([/^The server sustains/, ...[...evidence, ...warnings].map(unbroken)]);
+});
+
 test("a ramp compares client and wire", async ({ open }) => {
   const bench = ramp();
   const page = await open(bench);
