@@ -20,6 +20,7 @@ mod random;
 pub mod replication;
 mod row;
 mod slices;
+mod slowest;
 mod split;
 mod summary;
 mod timeline;
@@ -41,6 +42,7 @@ pub use slices::{
     Dimension, DimensionBreakdown, Field, SLICES_KEPT, SLICES_MAX, SharedSubstring, SliceFieldValue, SliceSortKey,
     SliceStatistics, Slicer,
 };
+pub use slowest::Slowest;
 pub use split::{Splits, THINK_MAX, TimePart, TimeSplit};
 pub use summary::{Beyond, DurationStatistics, Summary, SummaryPrecision};
 pub use timeline::{BINS_MAX, BinnedTimeline, TimelineBinning, TimelineCounts};
