@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 
 /// The slowest exchanges among those recorded; expected waits are excluded. Every method takes the number to keep.
 ///
-/// The number may fall from call to call, but never rise. As exchanges have a total order, the result then depends
-/// neither on their order of arrival nor on their distribution over several sets.
+/// The number may vary as long as none is smaller than the last. As exchanges have a total order, the result then
+/// depends neither on their order of arrival nor on their distribution over several sets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Slowest {
     found: Vec<Exchange>,
@@ -48,20 +48,32 @@ impl Slowest {
         self.trim(max);
     }
 
+    /// Returns the number of exchanges held: up to twice the number to keep.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// Returns the slowest exchanges, slowest first.
     pub fn finish(&self, max: usize) -> Vec<Exchange> {
-        let mut all = self.clone();
-        all.trim(max);
-        all.found
+        let mut all = self.found.clone();
+        all.sort_by_cached_key(rank);
+        all.truncate(max);
+        all
     }
 
     /// Drops all but the slowest.
     pub fn trim(&mut self, max: usize) {
+        if self.found.len() <= max {
+            return;
+        }
         self.found.sort_by_cached_key(rank);
         self.found.truncate(max);
-        if let Some(last) = max.checked_sub(1).and_then(|last| self.found.get(last)) {
-            self.floor = last.time(TimeKind::ResponseTime).map_or(0, |time| time.0);
-        }
+        let last = self.found.last().and_then(|last| last.time(TimeKind::ResponseTime));
+        self.floor = self.floor.max(last.map_or(0, |time| time.0));
     }
 }
 

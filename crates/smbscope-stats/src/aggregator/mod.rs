@@ -26,11 +26,11 @@ use std::sync::Arc;
 /// Combinations of command, subcommand and group; others count per group. Real traffic has a few hundred.
 pub const LEAVES_MAX: usize = 2_048;
 
-/// Slowest exchanges listed.
-pub const SLOWEST_MAX: usize = 100;
-
 /// Combinations found without hashing.
 const RECENT_LEAVES: usize = 8;
+
+/// Slowest exchanges listed.
+pub const SLOWEST_MAX: usize = 100;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Aggregator {
