@@ -210,11 +210,22 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
     operations.reduce((count, operation) => count + total(operation.unexpected), 0),
   );
   const expected = unexpected === 0 && sum(errorCount) > 0 && runs.every((run) => run.workload_operations.length > 0);
+  const several = runs.length > 1;
   return tiles(
-    tile("Overall", duration(bench.overall_response_time_ns), "mean of ramp"),
-    best ? tile("Peak", perSecond(best.operations_per_second), `at ${loadText(bench, load(bench, best))}`) : null,
+    several ? tile("Overall", duration(bench.overall_response_time_ns), "mean of ramp") : null,
+    best
+      ? tile(
+          several ? "Peak" : "Throughput",
+          perSecond(best.operations_per_second),
+          `at ${loadText(bench, load(bench, best))}`,
+        )
+      : null,
     first
-      ? tile("Lightest load", duration(headline(first).mean), `mean at ${loadText(bench, load(bench, first))}`)
+      ? tile(
+          several ? "Lightest load" : "Mean",
+          duration(headline(first).mean),
+          `${several ? "mean " : ""}at ${loadText(bench, load(bench, first))}`,
+        )
       : null,
     tile("Commands", thousands(sum((run) => run.operations)), `in ${span(sum((run) => run.duration_ns))}`),
     tile("Read", bytes(sum((run) => run.bytes_read))),

@@ -1,6 +1,7 @@
 // Pages of ramps, comparisons and studies in Chromium.
 import { unbroken } from "../../src/lib/format";
 import { comparedRamps, comparison } from "../documents/comparison";
+import { launch } from "../documents/launch";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
 import { study } from "../documents/study";
@@ -160,7 +161,25 @@ test("a run alone, or none, is shown without a ramp", async ({ open, page }) => 
   await open({ ...ramp([5]), capacity: null, overall_response_time_ns: null });
   await expect(page.locator("#ramp svg.chart")).toHaveCount(0);
   await expect(page.locator("#ramp tbody tr")).toHaveCount(1);
+  await expect(page.locator(".tiles dt")).toHaveText(["Throughput", "Mean", "Commands", "Read", "Written", "Errors"]);
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+});
+
+test("launches that sent no command have no empty sections", async ({ open }) => {
+  const document = launch();
+  const none = { groups: [], concurrency: [], slowest: [], files: [], users: [], slices: null };
+  const runs = document.runs.map((run) => ({
+    ...run,
+    operations: 0,
+    commands: [],
+    counted: run.counted && { ...run.counted, ...none, heatmap: { ...run.counted.heatmap, bins: [] } },
+    answer: null,
+    capture: null,
+    server: null,
+  }));
+  const page = await open({ ...document, runs });
+  const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
+  expect(order.filter((id) => id !== "sides")).toEqual(["ramp", "method"]);
 });
 
 test("a comparison says first what got slower, and its caveats after the figures", async ({ open }) => {
