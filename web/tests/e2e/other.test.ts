@@ -1,5 +1,6 @@
 // Pages of ramps, comparisons and studies in Chromium.
 import { unbroken } from "../../src/lib/format";
+import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { launch } from "../documents/launch";
 import { ramp } from "../documents/ramp";
@@ -189,6 +190,20 @@ test("a comparison says first what got slower, and its caveats after the figures
   await expect(page.locator(".head .answer .about")).toHaveText(document.columns.slice(1).map(({ name }) => name));
   const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
   expect(order).toEqual(["time", "slices", "groups", "commands", "slowest", "files", "overview", "caveats", "method"]);
+});
+
+test("a comparison says what to do about a cause of the slower side, and of no other", async ({ open }) => {
+  const document = comparison();
+  const answers = document.answers.map((answer, i) => ({
+    ...answer,
+    culprit: i === 0 ? ("server" as const) : ("nothing" as const),
+    causes: [cause],
+  }));
+  const page = await open({ ...document, answers });
+  await expect(page.locator(".head .answer .advice")).toHaveCount(1);
+  await expect(page.locator(".head .answer").first().locator(".advice")).toHaveText(
+    `What to do about “${cause.title}”: ${cause.advice}`,
+  );
 });
 
 test("a comparison has a dot for each column and group, and a panel of factors for each but the baseline", async ({
