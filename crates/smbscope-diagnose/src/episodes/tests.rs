@@ -194,7 +194,7 @@ fn episodes_of_many_clients_share_the_room() {
 
 #[test]
 fn commands_of_any_partition_of_the_connections_are_the_same() {
-    // Three clients with two connections each and some episodes of hundreds of commands, of which 16,384 / 4 / pauses fit.
+    // Three clients with two connections each and some episodes of hundreds of commands; 16,384 / 4 / pauses fit.
     let all: Vec<Exchange> = (0..9_000i64)
         .map(|n| {
             let mut exchange = work(n as u64 % 6, n / 3_000 * 30_000 + n % 3_000 * 7, 1 + (n * 7_919) % 211);
