@@ -92,7 +92,7 @@ function episode(
     timed: own.length,
     longest: own
       .sort((a, b) => b.took - a.took)
-      .slice(0, 500)
+      .slice(0, 250)
       .map(command),
   };
 }

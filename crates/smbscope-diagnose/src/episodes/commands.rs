@@ -6,7 +6,7 @@ use smbscope_stats::Slowest;
 use std::sync::Arc;
 
 /// Commands kept per episode, the longest; others are counted only.
-pub const EPISODE_COMMANDS_MAX: usize = 500;
+pub const EPISODE_COMMANDS_MAX: usize = 250;
 /// Commands kept of all episodes; clients share them equally, and so do the episodes of a client.
 pub const ALL_EPISODE_COMMANDS_MAX: usize = 16_384;
 /// Bytes of a path, a share or a user of such a command.

@@ -160,7 +160,7 @@ fn times(exchanges: &[Exchange]) -> Vec<i64> {
 
 #[test]
 fn an_episode_keeps_its_longest_commands_whatever_others_took() {
-    // 600 commands of 1 to 6 ms, then, after a pause, 20 slow ones: the room is for 500 of each episode.
+    // 600 commands of 1 to 6 ms, then, after a pause, 20 slow ones: the room is for 250 of each episode.
     let mut exchanges: Vec<Exchange> = (0..600).map(|n| work(1, n * 10, 1 + n % 6)).collect();
     exchanges.extend((0..20).map(|n| work(1, 60_000 + n * 1_000, 900)));
     exchanges[3].outcome = smbscope_model::ExchangeOutcome::ResponseEndMissing;

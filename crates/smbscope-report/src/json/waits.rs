@@ -180,7 +180,7 @@ pub(crate) struct EpisodeEntry {
     bytes_written: u64,
     /// Commands with a response time, without expected waits.
     timed: u64,
-    /// The longest of these, longest first: up to 500, fewer if many clients or episodes share the room. The document
+    /// The longest of these, longest first: up to 250, fewer if many clients or episodes share the room. The document
     /// lists 5,000 in all, of the episodes with the longest wait, or none if `waterfall` has commands.
     longest: Vec<SlowExchange>,
 }
