@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 const MAGIC: &[u8; 8] = b"smbspart";
 /// Increment on every change of a transferred type.
-const FORMAT: u16 = 4;
+const FORMAT: u16 = 5;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Error for bytes that [`to_bytes`] of this version did not produce.

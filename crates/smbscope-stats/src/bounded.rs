@@ -167,6 +167,19 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         Ok(self)
     }
 
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// Returns the values in any order. Free slots hold defaults.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.values.iter_mut()
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let mut entries: Vec<_> = self.index.iter().map(|(key, slot)| (key, &self.values[*slot])).collect();
         entries.sort_by(|a, b| a.0.cmp(b.0));

@@ -21,6 +21,7 @@ pub mod replication;
 mod row;
 pub mod sides;
 mod slices;
+mod slowest;
 mod split;
 mod summary;
 mod timeline;
@@ -42,6 +43,7 @@ pub use slices::{
     Dimension, DimensionBreakdown, Field, SLICES_KEPT, SLICES_MAX, SharedSubstring, SliceFieldValue, SliceSortKey,
     SliceStatistics, Slicer,
 };
+pub use slowest::Slowest;
 pub use split::{Splits, THINK_MAX, TimePart, TimeSplit};
 pub use summary::{Beyond, DurationStatistics, Summary, SummaryPrecision};
 pub use timeline::{BINS_MAX, BinnedTimeline, TimelineBinning, TimelineCounts};

@@ -20,7 +20,8 @@ type Shown = BenchRun & { counted: LoadPointBreakdown };
 
 /** Creates the sections about one load point, in the order of a capture's page. */
 export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[] {
-  const runs = bench.runs.filter((run): run is Shown => run.counted !== null);
+  // A program launched from a local folder sends no commands.
+  const runs = bench.runs.filter((run): run is Shown => run.counted !== null && run.counted.groups.length > 0);
   const options = runs.map((run) => ({ name: loadText(bench, load(bench, run)), value: run }));
   const several = bench.runs.length > 1;
   if (options.length === 0) return [];

@@ -183,21 +183,21 @@ function certain(bench: SmbscopeBenchDocument): string {
   return parts === "" ? "" : ` ${parts.charAt(0).toUpperCase()}${parts.slice(1)}.`;
 }
 
-/** Creates the box with the headline, the capacity and the warnings. */
+/** Creates the box with the headline, the capacity, the evidence and the warnings. */
 function result(bench: SmbscopeBenchDocument): HTMLElement {
-  const { capacity: found, warnings } = bench;
+  const { answer, capacity: found, warnings } = bench;
   const answered = byRate(bench) ? found?.rate : found?.users;
   const capacity =
     typeof answered === "number"
       ? `The server sustains ${loadText(bench, answered)} with ${found?.criterion}.${certain(bench)}`
       : `None of the loads tried met ${found?.criterion}.`;
-  const sentences = [...(found ? [capacity] : []), ...warnings];
+  const sentences = [...(found ? [capacity] : []), ...answer.evidence, ...warnings];
   return resultBox(
-    bench.answer.culprit,
+    answer.culprit,
     bench.launch ? "Launch" : bench.runs.length > 1 ? "Ramp" : "Run",
-    bench.answer.headline ? unbroken(bench.answer.headline) : null,
+    answer.headline ? unbroken(answer.headline) : null,
     sentences.length > 0 && list(sentences.map(unbroken)),
-    whatNext(bench.answer.next),
+    whatNext(answer.next),
   );
 }
 
@@ -210,11 +210,22 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
     operations.reduce((count, operation) => count + total(operation.unexpected), 0),
   );
   const expected = unexpected === 0 && sum(errorCount) > 0 && runs.every((run) => run.workload_operations.length > 0);
+  const several = runs.length > 1;
   return tiles(
-    tile("Overall", duration(bench.overall_response_time_ns), "mean of ramp"),
-    best ? tile("Peak", perSecond(best.operations_per_second), `at ${loadText(bench, load(bench, best))}`) : null,
+    several ? tile("Overall", duration(bench.overall_response_time_ns), "mean of ramp") : null,
+    best
+      ? tile(
+          several ? "Peak" : "Throughput",
+          perSecond(best.operations_per_second),
+          `at ${loadText(bench, load(bench, best))}`,
+        )
+      : null,
     first
-      ? tile("Lightest load", duration(headline(first).mean), `mean at ${loadText(bench, load(bench, first))}`)
+      ? tile(
+          several ? "Lightest load" : "Mean",
+          duration(headline(first).mean),
+          `${several ? "mean " : ""}at ${loadText(bench, load(bench, first))}`,
+        )
       : null,
     tile("Commands", thousands(sum((run) => run.operations)), `in ${span(sum((run) => run.duration_ns))}`),
     tile("Read", bytes(sum((run) => run.bytes_read))),

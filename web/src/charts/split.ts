@@ -135,14 +135,20 @@ type Shares = ReturnType<typeof splitShares>;
 /** Returns true if a segment has room for its name. On a phone, text needs about three times the share of the bar. */
 function hasRoom({ part, from, to }: Shares[number], phone: boolean): boolean {
   const text = part.short ?? part.name;
-  return to - from > (phone ? 3 : 1) * (0.04 + text.length * 0.008);
+  return to - from > (phone ? 3 : 1) * (0.04 + text.length * 0.0095);
 }
+
+/** Share of a bar that is a pixel wide. */
+const VISIBLE = 0.001;
 
 /** Lists the parts whose name is missing in some bar. Names that are missing only on a phone are listed only there. */
 function unnamedLegend(all: readonly Shares[]): HTMLElement | null {
   const missing = (phone: boolean) => {
     const keys = new Set(
-      all.flatMap((shares) => shares.filter((share) => !hasRoom(share, phone))).map(({ part }) => part.key),
+      all
+        .flat()
+        .filter((share) => share.to - share.from > VISIBLE && !hasRoom(share, phone))
+        .map(({ part }) => part.key),
     );
     return SPLIT_PARTS.filter(({ key }) => keys.has(key));
   };

@@ -18,6 +18,7 @@ import {
   section,
   whatNext,
 } from "../lib/page";
+import { whatToDo } from "../report/answer";
 import { commandName } from "../report/figures";
 import { distribution, distributionChart } from "../report/groups";
 import { sliceName } from "../report/slices";
@@ -56,11 +57,13 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
           `${column.name}${column.source === column.name ? "" : ` (${column.source})`}`,
         ]),
       ),
-      ...document.answers.map(({ column, culprit, headline, evidence, caveats, next }) =>
+      ...document.answers.map(({ column, culprit, headline, evidence, caveats, next, ...answer }) =>
         resultBox(
           culprit,
           names[column] ?? "",
           unbroken(headline),
+          // Without a culprit, the column is not slower.
+          culprit === "nothing" ? null : whatToDo(answer),
           list([...evidence, ...caveats].map(unbroken)),
           whatNext(next),
         ),

@@ -50,7 +50,7 @@ function markedHeadline(headline: string): HTMLElement {
 }
 
 /** Shows the advice for the first cause. Adds its title if the headline is about something else. */
-function whatToDo(answer: Answer): HTMLElement | null {
+export function whatToDo(answer: Pick<Answer, "causes" | "states_first_cause">): HTMLElement | null {
   const [first] = answer.causes;
   if (!first) return null;
   const about = answer.states_first_cause ? "What to do: " : `What to do about “${first.title}”: `;

@@ -70,21 +70,21 @@ function whatIf(report: SmbscopeReportDocument): HTMLElement | null {
 
 /** Returns the commands of an episode that the document lists. */
 export function commandsOf(
-  { waterfall, slowest }: Pick<SmbscopeReportDocument, "waterfall" | "slowest">,
-  { client, start_ns, end_ns }: Pick<Episode, "client" | "start_ns" | "end_ns">,
+  { waterfall }: Pick<SmbscopeReportDocument, "waterfall">,
+  { client, start_ns, end_ns, longest }: Pick<Episode, "client" | "start_ns" | "end_ns" | "longest">,
 ): SlowExchange[] {
-  const all = waterfall.length > 0 ? waterfall : slowest;
-  return all.filter(
+  if (waterfall.length === 0) return longest;
+  return waterfall.filter(
     (row) => row.client === client && row.request_first_ns >= start_ns && row.request_first_ns <= end_ns,
   );
 }
 
 /** Opens a dialog with the figures of an episode and its commands on a time axis. */
 function openEpisode(episode: Episode, report: SmbscopeReportDocument): void {
-  const { number, label, client, commands } = episode;
+  const { number, label, client, timed } = episode;
   const bars = commandsOf(report, episode);
+  const isSelected = report.waterfall.length > 0;
   const command = analyzeCommand(report, `--episode ${number} -o episode-${number}.html`);
-  const isComplete = report.waterfall.length > 0 || bars.length >= commands;
   openDialog(
     `Episode ${number}: ${label}`,
     `Episode ${number}: ${label}`,
@@ -93,18 +93,27 @@ function openEpisode(episode: Episode, report: SmbscopeReportDocument): void {
       ["Start", `${clock(episode.start_ns)} UTC`],
       ["Duration", span(episode.duration_ns)],
       ["Total wait", span(episode.waited_ns)],
-      ["Commands", shownText(commands, bars.length, isComplete)],
+      ["Commands", shownText(episode, bars.length, isSelected ? "first" : "longest")],
     ]),
-    bars.length > 0 ? waterfall(bars, openCommand) : lead("None of its commands is among the slowest of the capture."),
-    isComplete ? null : commandLine("All its commands:", command),
+    bars.length > 0 ? waterfall(bars, openCommand) : lead("The commands of this episode are not in the page."),
+    isSelected || bars.length >= timed ? null : commandLine("All its commands:", command),
   );
 }
 
-/** Tells how many commands the chart has. A selected episode lacks commands without a response time. */
-function shownText(commands: number, shown: number, isComplete: boolean): string {
-  if (shown >= commands) return thousands(commands);
-  const which = isComplete ? "with a response time" : "among the slowest of the capture";
-  return `${thousands(commands)}; the chart shows the ${thousands(shown)} ${which}`;
+/** Tells how many commands the chart lacks, and why. `which` says how they were chosen. */
+export function shownText(
+  { commands, timed }: Pick<Episode, "commands" | "timed">,
+  shown: number,
+  which: "first" | "longest",
+): string {
+  const untimed = commands - timed;
+  const lacking = [
+    timed > shown &&
+      shown > 0 &&
+      `the chart shows the ${thousands(shown)} ${which}, not the other ${thousands(timed - shown)}`,
+    untimed > 0 && `${thousands(untimed)} without a response time`,
+  ].filter((text) => text !== false);
+  return [thousands(commands), ...lacking].join("; ");
 }
 
 function episodeTable(report: SmbscopeReportDocument): HTMLElement {

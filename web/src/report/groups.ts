@@ -99,9 +99,22 @@ export function levelOf(entry: Pick<Concurrency, "outstanding_from" | "outstandi
   return from > 0 ? Math.sqrt(from * to) : to / 2;
 }
 
+/** Minimum number of commands of a load level, as for a p95. */
+const LEVEL_COMMANDS = 20;
+
+/**
+ * Returns the levels to draw. Returns none if the load hardly varies, or if commands never overlap: then the number
+ * outstanding follows from the response time, not the other way round.
+ */
+export function loadLevels(concurrency: readonly Concurrency[]): Concurrency[] {
+  const levels = concurrency.filter((entry) => entry.commands >= LEVEL_COMMANDS);
+  return levels.length >= 3 && levels.some((entry) => entry.outstanding_from > 1) ? levels : [];
+}
+
+/** Draws response time and throughput against load. */
 export function loadCurve(concurrency: readonly Concurrency[]): HTMLElement | null {
-  const levels = concurrency.filter((entry) => entry.commands > 0);
-  if (levels.length < 2) return null;
+  const levels = loadLevels(concurrency);
+  if (levels.length === 0) return null;
   const line = (name: string, index: number, value: (entry: Concurrency) => number | null) =>
     curve(name, index, levels, levelOf, value);
   const seconds = (entry: Concurrency) => entry.time_ns / 1e9;

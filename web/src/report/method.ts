@@ -57,7 +57,7 @@ export function method(report: SmbscopeReportDocument): HTMLElement {
     ],
     [
       "Limits of this page",
-      `The page lists at most the 100 slowest commands. ${left} The heat map has at most 512 intervals and response time buckets ${bucketWidth(report.heatmap)} wide; the cumulative distributions have at most 128 points. All times of day are UTC.`,
+      `The page lists at most the 100 slowest commands, and of each episode the 250 longest: 5,000 in all, of the episodes with the longest wait. Many clients or episodes leave less room. ${left} The heat map has at most 512 intervals and response time buckets ${bucketWidth(report.heatmap)} wide; the cumulative distributions have at most 128 points. All times of day are UTC.`,
     ],
   ];
   return h(

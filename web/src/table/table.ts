@@ -217,7 +217,9 @@ class Table<Row> {
     if (column.width !== undefined && column.kind !== "text") return column.width;
     const { rows } = this.options;
     const step = Math.max(1, Math.floor(rows.length / 300));
-    let longest = column.title.length + 2 + 0.5 * (column.title.match(/m/g)?.length ?? 0);
+    // The title of the column that sorts is bold.
+    const bold = this.options.sort?.title === column.title ? 1 : 0;
+    let longest = column.title.length + 2 + bold + 0.5 * (column.title.match(/m/g)?.length ?? 0);
     for (let i = 0; i < rows.length; i += step) {
       const row = rows[i];
       if (row !== undefined) longest = Math.max(longest, widthOf(cellText(column, row)));

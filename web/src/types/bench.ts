@@ -1085,7 +1085,7 @@ export interface LoadTimes {
   p95: number | null;
 }
 /**
- * One of the slowest exchanges. Expected waits are excluded.
+ * One of the slowest exchanges, or a command of an episode. Expected waits are excluded.
  */
 export interface SlowExchange {
   flow_id: number;

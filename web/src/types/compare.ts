@@ -595,7 +595,7 @@ export interface HeatMapBin {
   counts: [number, number][];
 }
 /**
- * One of the slowest exchanges. Expected waits are excluded.
+ * One of the slowest exchanges, or a command of an episode. Expected waits are excluded.
  */
 export interface SlowExchange {
   flow_id: number;

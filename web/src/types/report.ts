@@ -933,9 +933,17 @@ export interface Episode {
   files: number;
   bytes_read: number;
   bytes_written: number;
+  /**
+   * Commands with a response time, without expected waits.
+   */
+  timed: number;
+  /**
+   * The longest of these, longest first: up to 250, fewer if many clients or episodes share the room. The document lists 5,000 in all, of the episodes with the longest wait, and none beside `waterfall`.
+   */
+  longest: SlowExchange[];
 }
 /**
- * One of the slowest exchanges. Expected waits are excluded.
+ * One of the slowest exchanges, or a command of an episode. Expected waits are excluded.
  */
 export interface SlowExchange {
   flow_id: number;

@@ -63,7 +63,14 @@ export interface Settings {
 }
 
 /** Summarises what a client did in a period as an episode. */
-function episode(exchanges: Exchange[], client: number, name: string, from: number, duration: number): Episode {
+function episode(
+  exchanges: Exchange[],
+  client: number,
+  name: string,
+  from: number,
+  duration: number,
+  command: (exchange: Exchange) => SlowExchange,
+): Episode {
   const own = exchanges.filter((e) => e.client === client && e.start >= from && e.start < from + duration);
   const waited = own.reduce((sum, e) => sum + e.took, 0);
   return {
@@ -82,6 +89,11 @@ function episode(exchanges: Exchange[], client: number, name: string, from: numb
     files: new Set(own.map((e) => e.file)).size,
     bytes_read: 0,
     bytes_written: 0,
+    timed: own.length,
+    longest: own
+      .sort((a, b) => b.took - a.took)
+      .slice(0, 250)
+      .map(command),
   };
 }
 
@@ -209,13 +221,49 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
   });
   const slowest = [...exchanges].sort((a, b) => b.took - a.took).slice(0, 100);
   const packet = new Map(exchanges.map((exchange, i) => [exchange, 15 + i * 4]));
+  const command = (e: Exchange): SlowExchange => {
+    const at = packet.get(e) ?? 1;
+    const network = Math.min(e.took, 38_000);
+    return {
+      flow_id: 1 + e.client * 14,
+      client: names.client(e.client),
+      client_port: ports[e.client] ?? 0,
+      server: "10.20.0.1",
+      server_port: 445,
+      protocol: "SMB2",
+      command: MIX[e.command]?.[0] ?? "",
+      subcommand: null,
+      group: (groupOf(e) ?? "Attributes") as SlowExchange["group"],
+      user: names.user(e.user),
+      share: names.share(e.share),
+      path: names.file(e.file),
+      status: e.failed ? "STATUS_OBJECT_NAME_NOT_FOUND" : "STATUS_SUCCESS",
+      capture: `${prefix}fileserver-01.pcapng.zst`,
+      response_capture: null,
+      request_first_packet: at,
+      request_last_packet: e.request > 1_448 ? at + 1 : at,
+      response_first_packet: at + 2,
+      response_last_packet: e.response > 1_448 ? at + 3 : at + 2,
+      request_first_ns: e.start,
+      response_time_ns: e.took,
+      request_transfer_ns: Math.round(e.took * 0.05),
+      service_time_ns: Math.round(e.took * 0.8),
+      server_time_ns: Math.round(e.took * 0.8) - network,
+      response_transfer_ns: e.took - Math.round(e.took * 0.05) - Math.round(e.took * 0.8),
+      retransmission_delay_ns: null,
+      request_bytes: e.request,
+      response_bytes: e.response,
+    };
+  };
   return {
     schema: "smbscope.report/1",
     generator: { name: "smbscope", version: "0.1.0" },
     title: null,
     filter: null,
     matched: null,
-    episodes: [0.2, 0.6].map((from, i) => episode(exchanges, i, names.client(i), START + from * elapsed, elapsed / 10)),
+    episodes: [0.2, 0.6].map((from, i) =>
+      episode(exchanges, i, names.client(i), START + from * elapsed, elapsed / 10, command),
+    ),
     waterfall: [],
     what_if: [],
     slices: slices(exchanges, names),
@@ -391,43 +439,20 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
     servers: [{ server: "10.20.0.1", server_port: 445, ...entity(exchanges), time_split: splits.reduce(added) }],
     users: table("user", clients).map((entry) => ({ user: names.user(entry.i), ...entity(entry.of) })),
     ...overTime(exchanges, elapsed),
-    slowest: slowest.map((e): SlowExchange => {
-      const at = packet.get(e) ?? 1;
-      const network = Math.min(e.took, 38_000);
-      return {
-        flow_id: 1 + e.client * 14,
-        client: names.client(e.client),
-        client_port: ports[e.client] ?? 0,
-        server: "10.20.0.1",
-        server_port: 445,
-        protocol: "SMB2",
-        command: MIX[e.command]?.[0] ?? "",
-        subcommand: null,
-        group: (groupOf(e) ?? "Attributes") as SlowExchange["group"],
-        user: names.user(e.user),
-        share: names.share(e.share),
-        path: names.file(e.file),
-        status: e.failed ? "STATUS_OBJECT_NAME_NOT_FOUND" : "STATUS_SUCCESS",
-        capture: `${prefix}fileserver-01.pcapng.zst`,
-        response_capture: null,
-        request_first_packet: at,
-        request_last_packet: e.request > 1_448 ? at + 1 : at,
-        response_first_packet: at + 2,
-        response_last_packet: e.response > 1_448 ? at + 3 : at + 2,
-        request_first_ns: e.start,
-        response_time_ns: e.took,
-        request_transfer_ns: Math.round(e.took * 0.05),
-        service_time_ns: Math.round(e.took * 0.8),
-        server_time_ns: Math.round(e.took * 0.8) - network,
-        response_transfer_ns: e.took - Math.round(e.took * 0.05) - Math.round(e.took * 0.8),
-        retransmission_delay_ns: null,
-        request_bytes: e.request,
-        response_bytes: e.response,
-      };
-    }),
+    slowest: slowest.map(command),
     omitted: { connections: 0, shares: 0, files: 0, clients: 0, servers: 0, users: 0 },
     warnings: [],
   };
+}
+
+/** The document of a capture in which commands overlapped, so that it has a curve of load. */
+export function overlapping(report: SmbscopeReportDocument): SmbscopeReportDocument {
+  const concurrency = report.concurrency.map((entry) => ({
+    ...entry,
+    outstanding_from: 16 * entry.outstanding_from,
+    outstanding_to: 16 * entry.outstanding_to,
+  }));
+  return { ...report, concurrency };
 }
 
 /** The exchanges by user and share, the rest of them added up. */

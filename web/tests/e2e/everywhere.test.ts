@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { cause } from "../documents/cause";
 import { comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
-import { simulate } from "../documents/simulate";
+import { overlapping, simulate } from "../documents/simulate";
 import { study } from "../documents/study";
 import { embedded, expect, test } from "./page";
 
@@ -184,7 +184,7 @@ test("no table is wider than a printed page, and no drawing higher", async ({ op
   test.slow();
   // A4 without its margins of 12 and 14 mm, at 96 pixels per inch.
   const [width, height] = [210 - 2 * 12, 297 - 2 * 14].map((mm) => Math.floor((mm / 25.4) * 96)) as [number, number];
-  for (const document of [report, ramp(), comparison(), study()]) {
+  for (const document of [overlapping(report), ramp(), comparison(), study()]) {
     // Charts of a narrow window are redrawn for paper.
     await page.emulateMedia({ media: "screen" });
     await page.setViewportSize({ width: 390, height });

@@ -1,6 +1,8 @@
 // Pages of ramps, comparisons and studies in Chromium.
 import { unbroken } from "../../src/lib/format";
+import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
+import { launch } from "../documents/launch";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
 import { study } from "../documents/study";
@@ -47,6 +49,15 @@ test("a ramp shows its capacity and a point for each run", async ({ open }) => {
     ((values[index] ?? 0) - (values[0] ?? 0)) / ((values.at(-1) ?? 0) - (values[0] ?? 0));
   expect(share(across)).toBeCloseTo(share(speeds), 3);
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+});
+
+test("the box of a ramp has the capacity, the evidence and the warnings, in this order", async ({ open }) => {
+  const bench = ramp();
+  const evidence = ["Slow: p95 of Write 25.1 ms, above 20.0 ms.", "At 32 users: Nothing is slow: median 1.2 ms."];
+  const warnings = ["Closed loop: a stall holds back the load."];
+  const page = await open({ ...bench, warnings, answer: { ...bench.answer, evidence } });
+  const sentences = page.locator(".head .answer > ul > li");
+  await expect(sentences).toHaveText([/^The server sustains/, ...[...evidence, ...warnings].map(unbroken)]);
 });
 
 test("a ramp compares client and wire", async ({ open }) => {
@@ -151,7 +162,25 @@ test("a run alone, or none, is shown without a ramp", async ({ open, page }) => 
   await open({ ...ramp([5]), capacity: null, overall_response_time_ns: null });
   await expect(page.locator("#ramp svg.chart")).toHaveCount(0);
   await expect(page.locator("#ramp tbody tr")).toHaveCount(1);
+  await expect(page.locator(".tiles dt")).toHaveText(["Throughput", "Mean", "Commands", "Read", "Written", "Errors"]);
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+});
+
+test("launches that sent no command have no empty sections", async ({ open }) => {
+  const document = launch();
+  const none = { groups: [], concurrency: [], slowest: [], files: [], users: [], slices: null };
+  const runs = document.runs.map((run) => ({
+    ...run,
+    operations: 0,
+    commands: [],
+    counted: run.counted && { ...run.counted, ...none, heatmap: { ...run.counted.heatmap, bins: [] } },
+    answer: null,
+    capture: null,
+    server: null,
+  }));
+  const page = await open({ ...document, runs });
+  const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
+  expect(order.filter((id) => id !== "sides")).toEqual(["ramp", "method"]);
 });
 
 test("a comparison says first what got slower, and its caveats after the figures", async ({ open }) => {
@@ -161,6 +190,20 @@ test("a comparison says first what got slower, and its caveats after the figures
   await expect(page.locator(".head .answer .about")).toHaveText(document.columns.slice(1).map(({ name }) => name));
   const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
   expect(order).toEqual(["time", "slices", "groups", "commands", "slowest", "files", "overview", "caveats", "method"]);
+});
+
+test("a comparison says what to do about a cause of the slower side, and of no other", async ({ open }) => {
+  const document = comparison();
+  const answers = document.answers.map((answer, i) => ({
+    ...answer,
+    culprit: i === 0 ? ("server" as const) : ("nothing" as const),
+    causes: [cause],
+  }));
+  const page = await open({ ...document, answers });
+  await expect(page.locator(".head .answer .advice")).toHaveCount(1);
+  await expect(page.locator(".head .answer").first().locator(".advice")).toHaveText(
+    `What to do about “${cause.title}”: ${cause.advice}`,
+  );
 });
 
 test("a comparison has a dot for each column and group, and a panel of factors for each but the baseline", async ({

@@ -17,10 +17,32 @@ import { valueAt } from "../../src/charts/lines";
 import { FIGURES, groupStroke, seriesStroke } from "../../src/charts/palette";
 import { splitShares, waitedTime } from "../../src/charts/split";
 import { lanes, rows } from "../../src/charts/waterfall";
-import { levelOf } from "../../src/report/groups";
+import { levelOf, loadLevels } from "../../src/report/groups";
 import { keyText } from "../../src/report/slices";
 import { wiresharkFilter } from "../../src/report/slowest";
 import type { HeatMap, SlowExchange, TimeSplit } from "../../src/types/report";
+
+describe("response time under load", () => {
+  const level = (outstanding_from: number, commands = 20) => ({
+    outstanding_from,
+    outstanding_to: outstanding_from * Math.SQRT2,
+    time_ns: 1,
+    commands,
+    request_bytes: 0,
+    response_bytes: 0,
+    response_time: { mean: 1, p50: 1, p95: 1 },
+  });
+
+  it("is not drawn for commands one after the other, whose response time makes the load", () => {
+    expect(loadLevels([level(0.25), level(0.5), level(1)])).toEqual([]);
+  });
+
+  it("leaves out levels with few commands", () => {
+    const kept = [level(0.5), level(1), level(2)];
+    expect(loadLevels([level(0.25, 19), ...kept, level(4, 3)])).toEqual(kept);
+    expect(loadLevels([level(0.5, 19), level(1), level(2)])).toEqual([]);
+  });
+});
 
 const bin = (start_ns: number, counts: [number, number][]) => ({
   start_ns,

@@ -3,9 +3,12 @@
 //! Commands of a client less than [`GAP`] apart belong to one episode, regardless of the connection and of their order.
 //! If a client pauses more than [`EPISODES_MAX`] times, its gap is doubled until it does not (see `Pauses`).
 
+mod commands;
 mod name;
 
 use crate::classify::{Fact, FactSet};
+pub use commands::{ALL_EPISODE_COMMANDS_MAX, EPISODE_COMMANDS_MAX};
+use commands::{LongestCommands, room};
 pub use name::EpisodeKind;
 pub(crate) use name::hash;
 use name::{Distinct, Touched};
@@ -39,6 +42,10 @@ pub struct Episode {
     pub bytes_written: u64,
     pub waited: Nanos,
     pub response_time: Nanos,
+    /// Number of commands with a response time, without expected waits.
+    pub timed: u64,
+    /// The longest of these, longest first: at most [`EPISODE_COMMANDS_MAX`], fewer with many clients or episodes.
+    pub longest: Vec<Exchange>,
 }
 
 impl Episode {
@@ -93,17 +100,29 @@ impl Episodes {
         let pause = worked.map_or(Nanos(i64::MAX), |worked| first.time - worked);
         *worked = (*worked).max(Some(last.time));
         let client = exchange.endpoints.client.ip();
+        let clients = self.0.len();
         if let Some(episodes) = self.0.recent_entry(|known| *known == client, || client, |_, _| {}) {
-            episodes.add(first.time, last.time).record(exchange, facts, waited.0);
+            let kept = episodes.commands_kept(clients);
+            episodes.add(first.time, last.time).record(exchange, facts, waited.0, kept);
             if pause >= episodes.gap {
                 episodes.pauses.add(first.time, pause, episodes.gap);
                 episodes.fit();
+                episodes.trim(clients);
             }
+        }
+        if room(self.0.len()) < room(clients) {
+            self.trim();
         }
     }
 
     pub(crate) fn merge(&mut self, other: Episodes) {
         self.0.merge(other.0, ClientEpisodes::merge, |_, _| {});
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        let clients = self.0.len();
+        self.0.values_mut().for_each(|episodes| episodes.trim(clients));
     }
 
     pub(crate) fn paces(&self) -> Vec<(IpAddr, EpisodeWaits)> {
@@ -119,7 +138,8 @@ impl Episodes {
         let mut all: Vec<Episode> = Vec::new();
         for (client, episodes) in self.0.iter() {
             let told = episodes.spans.iter().filter(|(_, span)| span.work.commands >= COMMANDS_LEAST);
-            all.extend(told.map(|(start, span)| span.finish(*client, *start)));
+            let kept = episodes.commands_kept(self.0.len());
+            all.extend(told.map(|(start, span)| span.finish(*client, *start, kept)));
         }
         all.sort_by_key(|episode| (episode.start, episode.client));
         all
@@ -150,6 +170,18 @@ impl ClientEpisodes {
         let span = self.spans.entry(start).or_insert_with(|| UnfinishedEpisode { end, work: EpisodeTotals::default() });
         span.end = span.end.max(end);
         &mut span.work
+    }
+
+    /// Returns the number of commands that each episode keeps if all clients share the room equally, and so do the
+    /// episodes of this one. Never rises: clients and pauses only become more, and a longer gap means the most episodes.
+    fn commands_kept(&self, clients: usize) -> usize {
+        let episodes = if self.gap == GAP { self.pauses.len().max(1) } else { EPISODES_MAX };
+        (room(clients) / episodes).min(EPISODE_COMMANDS_MAX)
+    }
+
+    fn trim(&mut self, clients: usize) {
+        let kept = self.commands_kept(clients);
+        self.spans.values_mut().for_each(|span| span.work.longest.trim(kept));
     }
 
     /// Inserts an interval, merged with its neighbours. Returns the start of the result.
@@ -205,9 +237,9 @@ struct UnfinishedEpisode {
 }
 
 impl UnfinishedEpisode {
-    fn finish(&self, client: IpAddr, start: Timestamp) -> Episode {
-        let EpisodeTotals { commands, opens, files, bytes_read, bytes_written, waited, response_time, touched } =
-            &self.work;
+    fn finish(&self, client: IpAddr, start: Timestamp, kept: usize) -> Episode {
+        let EpisodeTotals { commands, opens, files, bytes_read, bytes_written, waited, response_time, .. } = &self.work;
+        let EpisodeTotals { timed, touched, longest, .. } = &self.work;
         let files = files.count().min(*opens);
         let (kind, about) = touched.name(*commands, *opens, files, *bytes_read, *bytes_written);
         Episode {
@@ -223,6 +255,8 @@ impl UnfinishedEpisode {
             bytes_written: *bytes_written,
             waited: Nanos(*waited),
             response_time: Nanos(*response_time),
+            timed: *timed,
+            longest: longest.finish(kept),
         }
     }
 }
@@ -237,11 +271,15 @@ struct EpisodeTotals {
     waited: i64,
     response_time: i64,
     touched: Touched,
+    timed: u64,
+    longest: LongestCommands,
 }
 
 impl EpisodeTotals {
-    fn record(&mut self, exchange: &Exchange, facts: FactSet, waited: i64) {
+    fn record(&mut self, exchange: &Exchange, facts: FactSet, waited: i64, kept: usize) {
         self.commands += 1;
+        self.timed += u64::from(exchange.is_complete());
+        self.longest.record(exchange, kept);
         self.waited = self.waited.saturating_add(waited);
         let time = exchange.time(TimeKind::ResponseTime).unwrap_or_default();
         self.response_time = self.response_time.saturating_add(time.0);
@@ -270,6 +308,8 @@ impl EpisodeTotals {
         self.waited = self.waited.saturating_add(other.waited);
         self.response_time = self.response_time.saturating_add(other.response_time);
         self.touched.merge(&other.touched);
+        self.timed += other.timed;
+        self.longest.merge(&other.longest);
     }
 }
 

@@ -154,6 +154,70 @@ fn a_command_that_spans_many_bursts_does_not_shorten_the_gap() {
     }
 }
 
+fn times(exchanges: &[Exchange]) -> Vec<i64> {
+    exchanges.iter().map(|exchange| exchange.time(TimeKind::ResponseTime).unwrap().0 / MS).collect()
+}
+
+#[test]
+fn an_episode_keeps_its_longest_commands_whatever_others_took() {
+    // 600 commands of 1 to 6 ms, then, after a pause, 20 slow ones: the room is for 250 of each episode.
+    let mut exchanges: Vec<Exchange> = (0..600).map(|n| work(1, n * 10, 1 + n % 6)).collect();
+    exchanges.extend((0..20).map(|n| work(1, 60_000 + n * 1_000, 900)));
+    exchanges[3].outcome = smbscope_model::ExchangeOutcome::ResponseEndMissing;
+    let found = episodes(&exchanges).finish();
+    assert_eq!(found.iter().map(|one| (one.commands, one.timed)).collect::<Vec<_>>(), [(600, 599), (20, 20)]);
+    let mut expected: Vec<i64> = (0..600).filter(|n| *n != 3).map(|n| 1 + n % 6).collect();
+    expected.sort_unstable_by_key(|time| std::cmp::Reverse(*time));
+    assert_eq!(times(&found[0].longest), expected[..EPISODE_COMMANDS_MAX]);
+    assert_eq!(times(&found[1].longest), [900; 20]);
+}
+
+#[test]
+fn episodes_of_many_clients_share_the_room() {
+    // 100 clients with 4 episodes of 60 commands each: 16,384 / 128 / 4 = 32 commands per episode.
+    let mut all = Episodes::default();
+    for client in 0..100u8 {
+        let mut worked = None;
+        for n in 0..240i64 {
+            let mut exchange = work(u64::from(client), n / 60 * 10_000 + n % 60 * 10, 1 + n % 7);
+            exchange.endpoints.client.set_ip([10, 0, 0, client].into());
+            all.record(&exchange, facts_of(&exchange), Nanos(MS), &mut worked);
+        }
+    }
+    let held: usize =
+        all.0.iter().flat_map(|(_, client)| client.spans.values()).map(|span| span.work.longest.len()).sum();
+    assert!(held <= 2 * ALL_EPISODE_COMMANDS_MAX, "{held}");
+    let found = all.finish();
+    assert_eq!(found.len(), 400);
+    assert!(found.iter().all(|episode| episode.longest.len() == 32 && episode.commands == 60));
+}
+
+#[test]
+fn commands_of_any_partition_of_the_connections_are_the_same() {
+    // Three clients with two connections each and some episodes of hundreds of commands; 16,384 / 4 / pauses fit.
+    let all: Vec<Exchange> = (0..9_000i64)
+        .map(|n| {
+            let mut exchange = work(n as u64 % 6, n / 3_000 * 30_000 + n % 3_000 * 7, 1 + (n * 7_919) % 211);
+            exchange.endpoints.client.set_ip([10, 0, 0, (n % 3) as u8].into());
+            exchange
+        })
+        .collect();
+    let part = |wanted: fn(u64) -> bool| {
+        let chosen: Vec<Exchange> = all.iter().filter(|exchange| wanted(exchange.flow.0)).cloned().collect();
+        episodes(&chosen)
+    };
+    let whole = episodes(&all).finish();
+    assert!(whole.iter().all(|episode| episode.longest.len() < episode.timed as usize), "nothing was dropped");
+    for (mut mine, theirs) in [
+        (part(|flow| flow < 2), part(|flow| flow >= 2)),
+        (part(|flow| flow == 5), part(|flow| flow != 5)),
+        (part(|flow| flow % 2 == 0), part(|flow| flow % 2 == 1)),
+    ] {
+        mine.merge(theirs);
+        assert_eq!(mine.finish(), whole);
+    }
+}
+
 proptest! {
     #[test]
     fn episodes_of_any_partition_of_the_connections_merge_to_the_whole(

@@ -279,7 +279,11 @@ impl<'a> ReportDocument<'a> {
             totals: Totals::new(report),
             answer: report.explanation.answer.clone().into_plain(),
             smb1: Smb1Usage::from_report(report),
-            episodes: EpisodeEntry::all(&report.explanation.episodes),
+            episodes: EpisodeEntry::all(
+                &report.explanation.episodes,
+                &capture_names,
+                if report.explanation.waterfall.is_empty() { BARS_MAX } else { 0 },
+            ),
             waterfall: report
                 .explanation
                 .waterfall

@@ -6,7 +6,7 @@ use smbscope_diagnose::{Episode, EpisodeKind};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
-/// One of the slowest exchanges. Expected waits are excluded.
+/// One of the slowest exchanges, or a command of an episode. Expected waits are excluded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SlowExchange {
@@ -89,6 +89,7 @@ impl SlowExchange {
     }
 }
 
+/// Commands for time axes: of the selected episode, or of all episodes.
 pub(super) const BARS_MAX: usize = 5_000;
 
 /// Burst of work of one client. Its commands are less than 2 s apart, or further if the client has more than 64 bursts.
@@ -118,14 +119,28 @@ pub(crate) struct EpisodeEntry {
     files: u64,
     bytes_read: u64,
     bytes_written: u64,
+    /// Commands with a response time, without expected waits.
+    timed: u64,
+    /// The longest of these, longest first: up to 250, fewer if many clients or episodes share the room. The document
+    /// lists 5,000 in all, of the episodes with the longest wait, or none if `waterfall` has commands.
+    longest: Vec<SlowExchange>,
 }
 
 impl EpisodeEntry {
-    pub(crate) fn all(episodes: &[Episode]) -> Vec<EpisodeEntry> {
-        episodes.iter().enumerate().map(|(at, episode)| EpisodeEntry::new(at + 1, episode)).collect()
+    /// Describes the episodes in their order, with at most `commands` commands in all.
+    pub(super) fn all(episodes: &[Episode], captures: &[Arc<str>], commands: usize) -> Vec<EpisodeEntry> {
+        let mut by_wait: Vec<usize> = (0..episodes.len()).collect();
+        by_wait.sort_by_key(|at| std::cmp::Reverse(episodes[*at].waited));
+        let (mut listed, mut left) = (vec![0; episodes.len()], commands);
+        for at in by_wait {
+            listed[at] = episodes[at].longest.len().min(left);
+            left -= listed[at];
+        }
+        let entry = |(at, episode)| EpisodeEntry::new(at + 1, episode, captures, listed[at]);
+        episodes.iter().enumerate().map(entry).collect()
     }
 
-    fn new(number: usize, episode: &Episode) -> EpisodeEntry {
+    fn new(number: usize, episode: &Episode, captures: &[Arc<str>], listed: usize) -> EpisodeEntry {
         EpisodeEntry {
             number,
             client: episode.client.to_string(),
@@ -142,6 +157,8 @@ impl EpisodeEntry {
             files: episode.files,
             bytes_read: episode.bytes_read,
             bytes_written: episode.bytes_written,
+            timed: episode.timed,
+            longest: episode.longest.iter().take(listed).map(|one| SlowExchange::new(one, captures)).collect(),
         }
     }
 }
@@ -170,5 +187,44 @@ pub(crate) fn label(episode: &Episode) -> String {
         EpisodeKind::Upload => moved("uploaded", episode.bytes_written),
         EpisodeKind::Search => "search".to_owned(),
         EpisodeKind::Other => "other work".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_testkit::exchange::read;
+
+    fn episode(waited: i64, commands: i64) -> Episode {
+        Episode {
+            client: [10, 0, 0, 1].into(),
+            start: Timestamp(0),
+            end: Timestamp(9),
+            kind: EpisodeKind::Other,
+            about: None,
+            commands: commands as u64,
+            opens: 0,
+            files: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            waited: Nanos(waited),
+            response_time: Nanos(waited),
+            timed: commands as u64,
+            longest: (0..commands).map(|n| read(n, 100 - n)).collect(),
+        }
+    }
+
+    #[test]
+    fn commands_are_listed_for_the_episodes_with_the_longest_wait() {
+        let episodes = [episode(1, 4), episode(7, 5), episode(3, 2), episode(5, 6)];
+        let listed = |commands| -> Vec<usize> {
+            EpisodeEntry::all(&episodes, &[], commands).iter().map(|entry| entry.longest.len()).collect()
+        };
+        assert_eq!(listed(usize::MAX), [4, 5, 2, 6]);
+        // 5 of the second and 4 of the fourth, which are its longest.
+        assert_eq!(listed(9), [0, 5, 0, 4]);
+        let last = EpisodeEntry::all(&episodes, &[], 9).remove(3);
+        assert_eq!(last.longest.last().and_then(|command| command.response_time_ns), Some(Nanos(97)));
+        assert_eq!(listed(0), [0; 4]);
     }
 }

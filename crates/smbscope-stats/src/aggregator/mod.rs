@@ -11,15 +11,14 @@ use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::{CommandTally, CommandTallyView};
 use crate::slices::{Dimension, PartSlicers, SliceSortKey};
+use crate::slowest::Slowest;
 use crate::split::{CommandSpan, SplitTable};
 use crate::summary::{Summary, SummaryPrecision};
 use crate::timeline::{BinnedTimeline, TimelineBinning, TimelineTable};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{
-    Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Subcommand, TimeKind,
-    Timestamp,
+    Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Subcommand, Timestamp,
 };
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -29,6 +28,9 @@ pub const LEAVES_MAX: usize = 2_048;
 
 /// Combinations found without hashing.
 const RECENT_LEAVES: usize = 8;
+
+/// Slowest exchanges listed.
+pub const SLOWEST_MAX: usize = 100;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Aggregator {
@@ -150,7 +152,7 @@ impl Aggregator {
         if let Some(stretch) = &stretch {
             self.heat.record(exchange, stretch);
         }
-        self.slowest.record(exchange);
+        self.slowest.record(exchange, SLOWEST_MAX);
         self.caching.record(exchange);
         if let Some((slices, _)) = &mut self.slices {
             slices.record(exchange);
@@ -219,7 +221,7 @@ impl Aggregator {
         self.users.merge(other.users);
         self.timeline.merge(&other.timeline);
         self.heat.merge(&other.heat);
-        self.slowest.merge(&other.slowest);
+        self.slowest.merge(&other.slowest, SLOWEST_MAX);
         self.caching.merge(other.caching);
         self.splits.merge(other.splits);
         if let (Some((mine, _)), Some((theirs, _))) = (&mut self.slices, other.slices) {
@@ -292,7 +294,7 @@ impl Aggregator {
             timeline: self.timeline.finish(),
             heat_map: self.heat.finish(),
             concurrency: self.heat.concurrency(),
-            slowest: self.slowest.finish(),
+            slowest: self.slowest.finish(SLOWEST_MAX),
             caching: self.caching.finish(),
             splits: self.splits.finish(),
             slices: self.slices.as_ref().map(|(slices, sort)| slices.finish(*sort)),
@@ -356,57 +358,6 @@ impl Aggregator {
 fn fold(folded: &mut BTreeMap<CommandGroup, CommandTally>, kind: &CommandRowKey, tally: &CommandTally) {
     if !is_apart(kind) {
         folded.entry(kind.2).or_default().merge(tally);
-    }
-}
-
-/// Slowest exchanges listed.
-pub const SLOWEST_MAX: usize = 100;
-
-/// The slowest exchanges, to be looked up in the capture. Expected waits are excluded.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Slowest {
-    found: Vec<Exchange>,
-    floor: i64,
-}
-
-fn rank(exchange: &Exchange) -> impl Ord + use<> {
-    let time = exchange.time(TimeKind::ResponseTime);
-    let packet = exchange.request.first.map(|stamp| (stamp.packet.capture(), stamp.packet.number()));
-    (Reverse(time), exchange.start(), exchange.flow, packet, exchange.message_id, exchange.command)
-}
-
-impl Slowest {
-    fn record(&mut self, exchange: &Exchange) {
-        if exchange.group == CommandGroup::Waiting || !exchange.is_complete() {
-            return;
-        }
-        let Some(time) = exchange.time(TimeKind::ResponseTime) else { return };
-        if time.0 < self.floor {
-            return;
-        }
-        self.found.push(exchange.clone());
-        if self.found.len() == 2 * SLOWEST_MAX {
-            self.trim();
-        }
-    }
-
-    fn merge(&mut self, other: &Slowest) {
-        self.found.extend(other.found.iter().cloned());
-        self.trim();
-    }
-
-    fn finish(&self) -> Vec<Exchange> {
-        let mut all = self.clone();
-        all.trim();
-        all.found
-    }
-
-    fn trim(&mut self) {
-        self.found.sort_by_cached_key(rank);
-        self.found.truncate(SLOWEST_MAX);
-        if let Some(last) = self.found.get(SLOWEST_MAX - 1) {
-            self.floor = last.time(TimeKind::ResponseTime).map_or(0, |time| time.0);
-        }
     }
 }
 

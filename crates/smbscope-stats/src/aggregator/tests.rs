@@ -187,22 +187,3 @@ fn a_command_needs_no_response_time_to_be_counted() {
     let aggregate = aggregate(&[orphan]);
     assert_eq!((aggregate.count, aggregate.untimed, aggregate.total.timed), (1, 1, 0));
 }
-
-#[test]
-fn any_partition_keeps_the_slowest_in_the_same_order() {
-    let exchanges: Vec<Exchange> = (0..500).map(|n| read(n, (n * 7_919) % 211)).collect();
-    let mut whole = Slowest::default();
-    let mut parts = [Slowest::default(), Slowest::default()];
-    for (n, exchange) in exchanges.iter().enumerate() {
-        whole.record(exchange);
-        parts[usize::from(n % 3 == 0)].record(exchange);
-    }
-    let [mut left, right] = parts;
-    left.merge(&right);
-    assert_eq!(left.finish(), whole.finish());
-    let mut times: Vec<i64> = (0..500).map(|n| (n * 7_919) % 211).collect();
-    times.sort_unstable_by_key(|time| Reverse(*time));
-    let kept: Vec<i64> =
-        whole.finish().iter().filter_map(|exchange| exchange.time(TimeKind::ResponseTime)).map(|t| t.0).collect();
-    assert_eq!(kept, times[..SLOWEST_MAX]);
-}
