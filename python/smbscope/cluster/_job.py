@@ -67,6 +67,7 @@ def analyze(
     no_findings: bool = False,
     thresholds: Path | None = None,
     beside: str | None = None,
+    sides: str | Path | Sequence[str | Path] = (),
     title: str | None = None,
     # End of the options.
 ) -> Analysis:

@@ -938,7 +938,7 @@ export interface Episode {
    */
   timed: number;
   /**
-   * The longest of these, longest first: up to 250, fewer if many clients or episodes share the room. The document lists 5,000 in all, of the episodes with the longest wait, and none beside `waterfall`.
+   * The longest of these, longest first: up to 250, fewer if many clients or episodes share the room. The document lists 5,000 in all, of the episodes with the longest wait, or none if `waterfall` has commands.
    */
   longest: SlowExchange[];
 }

@@ -35,6 +35,7 @@ const STEP_LEAST: i64 = 2_000_000;
 
 /// Exchanges in a window, of which only the tightest bounds count.
 const WINDOW: usize = 32;
+/// Windows; of longer captures, each holds more exchanges.
 const WINDOWS_MAX: usize = 4_096;
 
 /// Difference between the clocks of two capture points.
