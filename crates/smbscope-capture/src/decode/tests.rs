@@ -15,7 +15,7 @@ const IPV6_TYPE: [u8; 2] = [0x86, 0xdd];
 fn packet(link_type: u32, data: &[u8], wire_length: usize, number: u64) -> Packet<'_> {
     let packet = PacketRef::new(CaptureId(0), number);
     let stamp = Stamp { time: Timestamp(number as i64 * 1_000), packet };
-    Packet { stamp, link_type, data, wire_length: wire_length as u32 }
+    Packet { stamp, link_type, data, wire_length: wire_length as u32, process: None }
 }
 
 /// Segment from port 49,152 to 445: sequence 0x01020304, acknowledgment 0x05060708, PSH and ACK, window 502.

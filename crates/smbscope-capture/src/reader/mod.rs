@@ -13,6 +13,7 @@ mod map;
 mod netmon;
 mod pcap;
 mod pcapng;
+mod process;
 mod record;
 mod set;
 mod stream;

@@ -1,6 +1,6 @@
 //! Options of the commands that convert captures: `smbscope record` and `smbscope slim`.
 
-use super::{CommandOptions, MemoryOptions, ProgressOptions, ReadingOptions, has_several_stdin};
+use super::{CommandOptions, MemoryOptions, ProgressOptions, ReadingOptions, TunnelOptions, has_several_stdin};
 use clap::{Args, ValueEnum};
 use smbscope_stats::filter::Filter;
 use std::net::IpAddr;
@@ -79,6 +79,9 @@ pub struct SlimCopyOptions {
     /// Keep these properties of names, separated by commas or repeated.
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', requires = "anonymize")]
     pub keep: Vec<KeptOfNames>,
+
+    #[command(flatten)]
+    pub tunnels: TunnelOptions,
 
     #[command(flatten)]
     pub memory: MemoryOptions,
