@@ -1210,6 +1210,7 @@ export interface SliceListing {
       | "connection"
       | "status"
       | "size"
+      | "process"
     ),
     ...(
       | "client"
@@ -1225,6 +1226,7 @@ export interface SliceListing {
       | "connection"
       | "status"
       | "size"
+      | "process"
     )[]
   ];
   sort:
@@ -1271,6 +1273,10 @@ export interface SliceEntry {
      */
     flow_id?: number;
     group?: string;
+    /**
+     * Name and id; null if the capture names none.
+     */
+    process?: string | null;
     /**
      * Address and port.
      */

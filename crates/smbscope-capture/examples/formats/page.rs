@@ -11,7 +11,7 @@ const FILES: (&str, &str) = ("\n## Files\n", "\n## Files to convert\n");
 const FOREIGN: (&str, &str) = ("\n## Files to convert\n", "\n## Link types\n");
 const LINKS: (&str, &str) = ("\n## Link types\n", "\n## Tags\n");
 const TAGS: (&str, &str) = ("\n## Tags\n", "\n## Tunnels\n");
-const TUNNELS: (&str, &str) = ("\n## Tunnels\n", "\n## Not read\n");
+const TUNNELS: (&str, &str) = ("\n## Tunnels\n", "\n## Proxies\n");
 
 /// Returns the page with up-to-date lists.
 pub(crate) fn updated(page: &str) -> String {

@@ -286,10 +286,10 @@ fn teredo<F: Fields>(data: &[u8], length: usize, fields: &mut F) -> Option<Optio
 /// the length of an identifier.
 fn is_quic<F: Fields>(data: &[u8], fields: &mut F) -> bool {
     const LONG_HEADER: u8 = 0xc0;
-    const MAX_IDENTIFIER: u8 = 20;
+    const LONGEST_IDENTIFIER: u8 = 20;
     let Some([form, version @ .., identifier]) = data.get(START..START + 6) else { return false };
     let is_version = matches!(version, [0, 0, 0, 1] | [0x6b, 0x33, 0x43, 0xcf] | [0xff, 0, 0, _]);
-    let is_quic = form & LONG_HEADER == LONG_HEADER && is_version && *identifier <= MAX_IDENTIFIER;
+    let is_quic = form & LONG_HEADER == LONG_HEADER && is_version && *identifier <= LONGEST_IDENTIFIER;
     fields.enter(data.get(START..START + 6).filter(|_| is_quic), Stays::Whole);
     is_quic
 }
