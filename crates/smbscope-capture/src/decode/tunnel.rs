@@ -260,11 +260,17 @@ fn gue<F: Fields>(data: &[u8], fields: &mut F) -> Option<Option<Peeled>> {
 fn teredo<F: Fields>(data: &[u8], length: usize, fields: &mut F) -> Option<Option<Peeled>> {
     const AUTHENTICATION: u16 = 1;
     const ORIGIN: u16 = 0;
+    const NEITHER: u8 = 2;
     let mut offset = START;
     for _ in 0..2 {
         let kind = be16(data, offset)?;
-        // Not the first bytes of IPv6, whose flow label may reveal addresses.
-        fields.enter(data.get(offset..offset + 2).filter(|_| kind <= AUTHENTICATION), Stays::Whole);
+        match kind {
+            ORIGIN | AUTHENTICATION => fields.enter(data.get(offset..offset + 2), Stays::Whole),
+            // IPv6, whose flow label may reveal addresses.
+            0x6000..=0x6fff => fields.enter(data.get(offset..offset + 1), Stays::Bits(0xf0)),
+            // Something else.
+            _ => fields.enter(data.get(offset + 1..offset + 2), Stays::As(NEITHER)),
+        }
         match kind {
             AUTHENTICATION => {
                 // Lengths of a client identifier and of a value, then a nonce and a confirmation.
