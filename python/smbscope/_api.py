@@ -71,6 +71,7 @@ def analyze(
     *,
     # Options of `smbscope analyze`, written by `make keywords`.
     port: int | Sequence[int] = (),
+    tunnel_port: Several = (),
     threads: int | None = None,
     memory: int | None = None,
     filter: str | None = None,  # noqa: A002 - the name of the command line
@@ -179,6 +180,7 @@ def compare(
     junit: Path | None = None,
     title: str | None = None,
     port: int | Sequence[int] = (),
+    tunnel_port: Several = (),
     threads: int | None = None,
     memory: int | None = None,
     # End of the options.

@@ -3,17 +3,21 @@
 //! One shard holds many flows. [`Analyzer::opened`](StreamSink::opened) creates the state of a flow, and
 //! [`Analyzer::closed`](StreamSink::closed) turns it into a connection summary or a failed connection attempt.
 
-use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
+use crate::bounded::{ClockSteps, Encapsulations, ForeignReplies, Initials, Routed};
 use crate::channels::{SessionRegistry, ShardCouplingMonitor};
 use crate::flow::{ConnectAttemptTotals, FlowState, attempt_of, begins_connection};
+use crate::foreign::ForeignTraffics;
 use crate::frame::Frame;
 use crate::ledger::ShardContext;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::pending::ExchangeSink;
 use crate::unseen::UnseenEstimate;
+use smbscope_capture::decode::Origins;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
-use smbscope_model::{ClockStep, ConnectionSummary, FlowDirection, FlowId, MemoryBudget, Quality, Role};
+use smbscope_model::{
+    ClockStep, ConnectionSummary, FlowDirection, FlowId, ForeignProtocol, MemoryBudget, Quality, Role, TunnelPorts,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,6 +29,8 @@ pub struct AnalyzerOptions {
     /// Analyse only flows with one of these ports (all if empty), the server's unless a message shows otherwise.
     pub ports: Vec<u16>,
     pub limits: MemoryBudget,
+    /// Tunnels on UDP ports, as the user declares them.
+    pub tunnels: TunnelPorts,
     /// End of a router whose copy of a packet counts. If `None`, the first copy counts.
     pub beside: Option<Role>,
     /// Keep the parameters of requests in [`Exchange::details`](smbscope_model::Exchange), for replay.
@@ -45,8 +51,11 @@ pub struct Analyzer<E: ExchangeSink> {
     connections_left_out: u64,
     connection_names: usize,
     steps_back: Arc<[ClockStep]>,
+    origins: Origins,
     clock_steps: ClockSteps,
     foreign_replies: ForeignReplies,
+    foreign_traffic: ForeignTraffics,
+    encapsulations: Encapsulations,
     attempts: ConnectAttemptTotals,
     routed: Routed,
     initials: Vec<Initials>,
@@ -59,6 +68,8 @@ pub struct AnalyzerOutcome {
     pub connections_left_out: u64,
     pub(crate) clock_steps: ClockSteps,
     pub(crate) foreign_replies: ForeignReplies,
+    pub(crate) foreign_traffic: ForeignTraffics,
+    pub(crate) encapsulations: Encapsulations,
     pub(crate) attempts: ConnectAttemptTotals,
     pub(crate) routed: Routed,
     pub(crate) initials: Vec<Initials>,
@@ -77,8 +88,11 @@ impl<E: ExchangeSink> Analyzer<E> {
             connections_left_out: 0,
             connection_names: 0,
             steps_back: Arc::default(),
+            origins: Origins::default(),
             clock_steps: ClockSteps::default(),
             foreign_replies: ForeignReplies::default(),
+            foreign_traffic: ForeignTraffics::default(),
+            encapsulations: Encapsulations::default(),
             attempts: ConnectAttemptTotals::default(),
             routed: Routed::default(),
             initials: Vec::new(),
@@ -94,6 +108,11 @@ impl<E: ExchangeSink> Analyzer<E> {
         self.steps_back = steps;
     }
 
+    /// Sets the table of the decoder whose segments the analyzer gets.
+    pub fn set_origins(&mut self, origins: Origins) {
+        self.origins = origins;
+    }
+
     pub fn finish(mut self) -> AnalyzerOutcome {
         self.quality.evicted_names += self.sessions.forgotten;
         AnalyzerOutcome {
@@ -102,6 +121,8 @@ impl<E: ExchangeSink> Analyzer<E> {
             connections_left_out: self.connections_left_out,
             clock_steps: self.clock_steps,
             foreign_replies: self.foreign_replies,
+            foreign_traffic: self.foreign_traffic,
+            encapsulations: self.encapsulations,
             attempts: self.attempts,
             routed: self.routed,
             initials: self.initials,
@@ -144,11 +165,16 @@ impl<E: ExchangeSink> Analyzer<E> {
         SMB_PORTS.contains(&port) || self.options.ports.contains(&port)
     }
 
-    fn note_without_smb(&mut self, view: &FlowView, end: &FlowEnd) {
+    fn note_without_smb(&mut self, view: &FlowView, end: &FlowEnd, spoken: Option<ForeignProtocol>) {
         if let Some(attempt) = attempt_of(view, end) {
             let is_smb = self.promises_smb(attempt.server.port());
             self.attempts.add(attempt, is_smb);
             return;
+        }
+        if let Some(protocol) = spoken {
+            let packets = end.counts.iter().map(|counts| counts.packets).sum();
+            let (_, server) = view.ends(view.opener.unwrap_or_else(|| view.client_by_port()));
+            self.foreign_traffic.add((protocol, server.port()), (1, packets));
         }
         let (_, server) = view.ends(view.opener.unwrap_or(FlowDirection::Forward));
         if self.promises_smb(server.port()) && end.counts.iter().all(|counts| counts.bytes == 0) {
@@ -167,6 +193,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             steps_back: &self.steps_back,
             clock_steps: &mut self.clock_steps,
             foreign_replies: &mut self.foreign_replies,
+            origins: &self.origins,
         }
     }
 }
@@ -221,14 +248,21 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
 
     fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
         let Some(flow) = flow else { return };
+        let spoken = flow.other_protocol();
         let Some(mut connection) = flow.close(view, &end, &mut self.shared()) else {
-            self.note_without_smb(view, &end);
+            self.note_without_smb(view, &end, spoken);
             return;
         };
         self.note_places(&connection, view, &end);
+        if let Some(name) = &connection.encapsulation {
+            let packets = connection.to_server.packets + connection.to_client.packets;
+            self.encapsulations.add(Arc::clone(name), (1, packets));
+        }
         self.emit.closed(&connection);
         self.shorten_names(&mut connection);
-        self.connections.insert(connection.flow, Box::new(connection));
+        // Frames of an 802.11 aggregate share the number of their packet, and so do connections that begin there.
+        let replaced = self.connections.insert(connection.flow, Box::new(connection));
+        self.connections_left_out += u64::from(replaced.is_some());
         if self.connections.len() > self.options.limits.connections {
             self.leave_out_last();
         }

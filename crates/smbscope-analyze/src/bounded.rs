@@ -2,9 +2,10 @@
 
 use ahash::RandomState;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{ClockStep, Endpoints, ForeignReply, PacketRef, SeenTwice, Timestamp};
+use smbscope_model::{ClockStep, EncapsulatedTraffic, Endpoints, ForeignReply, PacketRef, SeenTwice, Timestamp};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
+use std::sync::Arc;
 
 pub(crate) const ENTRY_BYTES: usize = 128;
 
@@ -135,8 +136,43 @@ impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
     }
 }
 
+/// Sums by key. Keeps the smallest keys, each with the sum of all its values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "K: Serialize + Ord, V: Serialize",
+    deserialize = "K: Deserialize<'de> + Ord, V: Deserialize<'de>"
+))]
+pub(crate) struct SmallestSums<const MOST: usize, K, V>(BTreeMap<K, V>);
+
+impl<const MOST: usize, K, V> Default for SmallestSums<MOST, K, V> {
+    fn default() -> Self {
+        SmallestSums(BTreeMap::new())
+    }
+}
+
+impl<const MOST: usize, K: Ord> SmallestSums<MOST, K, (u64, u64)> {
+    /// Adds to both sums of the key. A key that was evicted has enough smaller ones before it to stay out.
+    pub(crate) fn add(&mut self, key: K, value: (u64, u64)) {
+        let sums = self.0.entry(key).or_default();
+        *sums = (sums.0 + value.0, sums.1 + value.1);
+        if self.0.len() > MOST {
+            self.0.pop_last();
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        other.0.into_iter().for_each(|(key, value)| self.add(key, value));
+    }
+
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = (K, (u64, u64))> {
+        self.0.into_iter()
+    }
+}
+
 /// The first clock steps, by the packets around them. Each connection that sees a step has its own packets.
 pub(crate) type ClockSteps = Least<256, (PacketRef, PacketRef), ClockStep>;
+/// Connections and packets by the headers around them.
+pub(crate) type Encapsulations = SmallestSums<{ EncapsulatedTraffic::MAX_LISTED }, Arc<str>, (u64, u64)>;
 pub(crate) type ForeignReplies = Least<{ ForeignReply::MAX_LISTED }, ForeignReply>;
 pub(crate) type Routed = Least<{ SeenTwice::MAX_NAMED }, Endpoints>;
 
@@ -152,7 +188,6 @@ pub(crate) type Initials = ([u32; 2], Timestamp, Endpoints);
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     #[test]
     fn the_oldest_name_is_forgotten_and_counted() {

@@ -79,6 +79,7 @@ impl ConnectionAnalyzer {
             return;
         }
         let ConnectionAnalyzer { accounts, protocols } = self;
+        accounts.note_origin(frame, direction == accounts.client, shared.origins);
         let mut ledger = Ledger::open(accounts, view, shared, framers.each_ref().map(|framer| &framer.losses));
         let content = std::mem::replace(&mut frame.content, FrameContent::Raw);
         // The other side is the client after all. Swap sides while nothing is matched.

@@ -7,15 +7,20 @@
 use crate::connection::ConnectionAnalyzer;
 use crate::content::FrameContent;
 use crate::encrypted::sizes::{Undecided, UndecidedFrame};
+use crate::foreign::{self, FirstBytes};
 use crate::frame::Frame;
 use crate::framer::Framer;
 use crate::ledger::ShardContext;
 use serde::{Deserialize, Serialize};
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap};
-use smbscope_model::{ConnectAttempt, ConnectAttempts, FlowDirection, ForeignProtocol, ForeignReply};
+use smbscope_model::{ConnectAttempt, ConnectAttempts, ConnectionProxy, FlowDirection, ForeignProtocol, ForeignReply};
 use smbscope_wire::{smb1, smb2};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Messages of a direction that are inspected: a request to a proxy may take several.
+const HEARD: u8 = 3;
 
 #[derive(Debug)]
 pub struct FlowState {
@@ -23,9 +28,10 @@ pub struct FlowState {
     client_by_port: Option<FlowDirection>,
     connection: Option<Box<ConnectionAnalyzer>>,
     undecided: Undecided,
-    /// By direction: the first bytes were seen, and the protocol if they clearly belong to another one.
-    heard: [bool; 2],
-    foreign: [Option<ForeignProtocol>; 2],
+    /// By direction: messages seen before SMB, and the meaning of the first one if it is not SMB.
+    heard: [u8; 2],
+    first_bytes: [Option<FirstBytes>; 2],
+    proxy_target: Option<Arc<str>>,
 }
 
 impl FlowState {
@@ -40,8 +46,9 @@ impl FlowState {
             },
             connection: None,
             undecided: Undecided::default(),
-            heard: [false, false],
-            foreign: [None, None],
+            heard: [0, 0],
+            first_bytes: [None, None],
+            proxy_target: None,
         }
     }
 
@@ -52,9 +59,8 @@ impl FlowState {
         chunk: &StreamChunk<'_>,
         shared: &mut ShardContext<'_>,
     ) {
-        if !self.heard[direction.index()] {
-            self.heard[direction.index()] = true;
-            self.foreign[direction.index()] = foreign_protocol(chunk.bytes);
+        if self.heard[direction.index()] < HEARD {
+            self.hear(direction, chunk);
         }
         let mut frames = std::mem::take(shared.frames);
         let framer = &mut self.framers[direction.index()];
@@ -68,6 +74,34 @@ impl FlowState {
             let open = self.framers.iter().filter_map(Framer::open_since);
             connection.settle(view, chunk.first.time, open, shared.emit);
         }
+    }
+
+    /// Interprets the first messages of a direction.
+    #[cold]
+    fn hear(&mut self, direction: FlowDirection, chunk: &StreamChunk<'_>) {
+        let heard = &mut self.heard[direction.index()];
+        let first = &mut self.first_bytes[direction.index()];
+        if *heard == 0 {
+            *first = FirstBytes::parse(chunk.bytes, chunk.length);
+        }
+        match first {
+            Some(FirstBytes::ProxyRequest(protocol)) if self.proxy_target.is_none() => {
+                self.proxy_target = foreign::target(*protocol, chunk.bytes);
+                *heard += 1;
+            }
+            _ => *heard = HEARD,
+        }
+    }
+
+    /// Returns the protocol that a connection without SMB speaks.
+    pub(crate) fn other_protocol(&self) -> Option<ForeignProtocol> {
+        self.first_bytes.iter().flatten().filter_map(|first| first.protocol()).max()
+    }
+
+    fn proxy(&self, client: FlowDirection) -> Option<ConnectionProxy> {
+        let of_client = self.first_bytes[client.index()]?;
+        let protocol = FirstBytes::proxy(of_client, self.first_bytes[client.reverse().index()]?)?;
+        Some(ConnectionProxy { protocol, target: self.proxy_target.clone() })
     }
 
     pub(crate) fn gap(
@@ -110,16 +144,20 @@ impl FlowState {
         if !self.undecided.is_empty() {
             self.guess_client(view, shared);
         }
-        let connection = self.connection?;
+        let connection = self.connection.take()?;
+        let proxy = self.proxy(connection.client());
         self.framers.iter().for_each(|framer| framer.count(shared.quality));
         shared.quality.merge(&end.quality);
         let server = connection.client().reverse();
-        if let Some(protocol) = self.foreign[server.index()] {
+        let answered = self.first_bytes[server.index()].and_then(FirstBytes::protocol);
+        // Data from the middle of a connection may look like anything.
+        if let Some(protocol) = answered.filter(|_| proxy.is_none() && view.begins[server.index()]) {
             shared.quality.foreign_replies += 1;
             let reply = ForeignReply { server: view.ends(server).0, protocol };
             shared.foreign_replies.add(reply, ());
         }
-        Some(connection.close(view, shared, &mut self.framers, end))
+        let summary = connection.close(view, shared, &mut self.framers, end);
+        Some(smbscope_model::ConnectionSummary { proxy, ..summary })
     }
 
     fn take_frames(
@@ -202,18 +240,6 @@ fn known_client(
         Some(false) => Some(direction.reverse()),
         None => view.opener.or(by_port),
     }
-}
-
-pub(crate) fn foreign_protocol(bytes: &[u8]) -> Option<ForeignProtocol> {
-    Some(match bytes {
-        [b'H', b'T', b'T', b'P', b'/', ..] => ForeignProtocol::Http,
-        [b'S', b'S', b'H', b'-', ..] => ForeignProtocol::Ssh,
-        [0x15 | 0x16, 3, 0..=4, ..] => ForeignProtocol::Tls,
-        [b'R', b'F', b'B', b' ', ..] => ForeignProtocol::Vnc,
-        [b'2', b'2', b'0', b' ' | b'-', ..] => ForeignProtocol::FtpOrSmtp,
-        [b'*', b' ', b'O', b'K', ..] => ForeignProtocol::Imap,
-        _ => return None,
-    })
 }
 
 /// Returns true if a segment begins with a NEGOTIATE request, which occurs only at the beginning of a connection.

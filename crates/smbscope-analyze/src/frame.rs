@@ -2,6 +2,7 @@
 
 use crate::content::FrameContent;
 use crate::resync::ResyncConfidence;
+use smbscope_capture::OriginId;
 use smbscope_capture::tcp::StreamChunk;
 use smbscope_model::{Half, PacketRef, Stamp, Standstill, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
@@ -13,6 +14,8 @@ pub(crate) struct Frame {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) first: Stamp,
+    /// Origin of the first packet.
+    pub(crate) origin: OriginId,
     /// Packet with the last byte, or the later packet that filled a gap. Absent if possibly not captured.
     pub(crate) last: Option<Stamp>,
     pub(crate) resent: Option<Stamp>,
@@ -47,6 +50,7 @@ impl Frame {
 pub(crate) struct Begin {
     pub(crate) position: u64,
     pub(crate) stamp: Stamp,
+    pub(crate) origin: OriginId,
     pub(crate) acknowledged: Option<u64>,
     pub(crate) timely_acknowledgment: Option<u64>,
     pub(crate) packet: PacketRef,
@@ -59,6 +63,7 @@ impl Begin {
         Begin {
             position,
             stamp: chunk.first,
+            origin: chunk.origin,
             acknowledged: chunk.acknowledged,
             timely_acknowledgment: timely_acknowledgment(chunk),
             packet: chunk.stamp.packet,

@@ -516,6 +516,7 @@ impl Framer {
             start: frame.begin.position,
             end: frame.end,
             first: frame.begin.stamp,
+            origin: frame.begin.origin,
             last: (whole && frame.missed_until.is_none_or(|until| until <= frame.last.time)).then_some(frame.last),
             resent: frame.resent,
             pause: frame.pause,

@@ -94,6 +94,7 @@ mod tests {
                 ordinal: ordinal as u64,
                 first: Stamp::default(),
                 stamp: Stamp::default(),
+                origin: Default::default(),
                 source: SocketAddr::from(([10, 0, 0, shard as u8], 50_000 + connection)),
                 destination: SocketAddr::from(([10, 0, 1, 1], 445)),
                 sequence: 0,

@@ -10,6 +10,8 @@ use crate::frame::{Frame, Losses};
 use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::pending::{ExchangeSink, PendingExchange, RecentExchanges, StreamSpan, Unassigned, note_standstill};
+use smbscope_capture::OriginId;
+use smbscope_capture::decode::{Origin, Origins};
 use smbscope_capture::tcp::FlowView;
 use smbscope_model::{
     ClientOffer, ClockStep, Command, CommandGroup, ConnectionSummary, Dialect, Endpoints, Exchange, ExchangeOutcome,
@@ -39,6 +41,7 @@ pub(crate) struct ShardContext<'a> {
     pub(crate) steps_back: &'a [ClockStep],
     pub(crate) clock_steps: &'a mut ClockSteps,
     pub(crate) foreign_replies: &'a mut ForeignReplies,
+    pub(crate) origins: &'a Origins,
 }
 
 fn is_across(step: &ClockStep, exchange: &Exchange) -> bool {
@@ -59,6 +62,9 @@ pub(crate) struct ConnectionLedger {
     pub(crate) client: FlowDirection,
     connection: u64,
     pub(crate) summary: ConnectionSummary,
+    /// Origin of the client's latest frame, and its process.
+    origin: OriginId,
+    process: Option<Arc<str>>,
     /// Number of commands by captured request, by captured response, and by either. Encrypted responses are not
     /// included in `answered`, as not each of them belongs to a known command.
     pub(crate) asked: u64,
@@ -80,6 +86,8 @@ impl ConnectionLedger {
             client,
             connection: connection_of(view),
             summary: ConnectionSummary::new(view.id, endpoints(view, client), view.first.time),
+            origin: OriginId::default(),
+            process: None,
             asked: 0,
             answered: 0,
             seen: 0,
@@ -101,6 +109,26 @@ impl ConnectionLedger {
 
     pub(crate) fn speaks(&self) -> Option<Protocol> {
         self.summary.dialect.map(Dialect::protocol)
+    }
+
+    /// Notes where a frame came from. Requests take the process of the client's latest frame.
+    #[inline]
+    pub(crate) fn note_origin(&mut self, frame: &Frame, from_client: bool, origins: &Origins) {
+        let is_news = if from_client { frame.origin != self.origin } else { frame.origin.0 != 0 };
+        if is_news && (from_client || self.summary.encapsulation.is_none()) {
+            self.enter_origin(frame.origin, from_client, origins);
+        }
+    }
+
+    #[cold]
+    fn enter_origin(&mut self, id: OriginId, from_client: bool, origins: &Origins) {
+        let Origin { encapsulation, process } = origins.get(id);
+        if self.summary.encapsulation.is_none() {
+            self.summary.encapsulation = encapsulation;
+        }
+        if from_client {
+            (self.origin, self.process) = (id, process);
+        }
     }
 
     pub(crate) fn busy(&self) -> u32 {
@@ -238,7 +266,8 @@ impl<'a> Ledger<'a> {
             _ => None,
         };
         let request = frame.half(opening.bytes);
-        let mut exchange = Exchange { request, think_time, ..self.blank(&opening) };
+        let mut exchange =
+            Exchange { request, think_time, process: self.accounts.process.clone(), ..self.blank(&opening) };
         note_standstill(&mut exchange, frame, true);
         // Late copies may come in a row; the server's last message was received before all of them.
         let acknowledged_before = self.accounts.acknowledged.min(Some(self.accounts.server_seen));

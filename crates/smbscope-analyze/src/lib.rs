@@ -13,6 +13,7 @@ mod connection;
 mod content;
 mod encrypted;
 mod flow;
+mod foreign;
 mod frame;
 mod framer;
 mod gathered;

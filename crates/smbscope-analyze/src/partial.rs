@@ -6,13 +6,14 @@
 //! protocols other than IP protocols and UDP ports.
 
 use crate::analyzer::AnalyzerOutcome;
-use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
+use crate::bounded::{ClockSteps, Encapsulations, ForeignReplies, Initials, Routed};
 use crate::channels::{self, Met};
 use crate::flow::ConnectAttemptTotals;
+use crate::foreign::ForeignTraffics;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
-    ClockStep, ConnectAttempts, ConnectionSummary, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets,
-    SkippedProtocol, Timestamp,
+    ClockStep, ConnectAttempts, ConnectionSummary, EncapsulatedTraffic, ForeignReply, ForeignTraffic, Nanos, Quality,
+    SeenTwice, SkippedPackets, SkippedProtocol, Timestamp,
 };
 use std::collections::BTreeMap;
 
@@ -33,6 +34,10 @@ pub struct CaptureFindings {
     pub skipped: Vec<SkippedPackets>,
     pub clock_steps: Vec<ClockStep>,
     pub foreign_replies: Vec<ForeignReply>,
+    /// Connections without SMB that speak another protocol, most packets first.
+    pub foreign_traffic: Vec<ForeignTraffic>,
+    /// SMB connections by the headers around them, most packets first.
+    pub encapsulations: Vec<EncapsulatedTraffic>,
     /// Connections captured at two places, at most [`SeenTwice::MAX_NAMED`].
     pub seen_twice: Vec<SeenTwice>,
     pub first: Option<Timestamp>,
@@ -52,6 +57,8 @@ pub struct Partial {
     skipped: BTreeMap<SkippedProtocol, u64>,
     clock_steps: ClockSteps,
     foreign_replies: ForeignReplies,
+    foreign_traffic: ForeignTraffics,
+    encapsulations: Encapsulations,
     routed: Routed,
     initials: Vec<Initials>,
     sessions: Met,
@@ -82,6 +89,8 @@ impl Partial {
         self.add_skipped(other.skipped);
         self.clock_steps.merge(other.clock_steps);
         self.foreign_replies.merge(other.foreign_replies);
+        self.foreign_traffic.merge(other.foreign_traffic);
+        self.encapsulations.merge(other.encapsulations);
         self.routed.merge(other.routed);
         self.initials.extend(other.initials);
         self.sessions.merge(other.sessions);
@@ -99,6 +108,8 @@ impl Partial {
         self.attempts.merge(outcome.attempts);
         self.clock_steps.merge(outcome.clock_steps);
         self.foreign_replies.merge(outcome.foreign_replies);
+        self.foreign_traffic.merge(outcome.foreign_traffic);
+        self.encapsulations.merge(outcome.encapsulations);
         self.routed.merge(outcome.routed);
         self.initials.extend(outcome.initials);
     }
@@ -142,7 +153,16 @@ impl Partial {
         seen_twice.truncate(SeenTwice::MAX_NAMED);
         let servers = self.connections.iter().map(|connection| connection.endpoints.server).collect();
         let foreign_replies: Vec<ForeignReply> = self.foreign_replies.keys().copied().collect();
+        let of_traffic =
+            |((protocol, port), (connections, packets))| ForeignTraffic { protocol, port, connections, packets };
+        let mut foreign_traffic: Vec<ForeignTraffic> = self.foreign_traffic.into_entries().map(of_traffic).collect();
+        foreign_traffic.sort_by_key(|traffic| std::cmp::Reverse(traffic.packets));
+        let of_headers = |(headers, (connections, packets))| EncapsulatedTraffic { headers, connections, packets };
+        let mut encapsulations: Vec<EncapsulatedTraffic> = self.encapsulations.into_entries().map(of_headers).collect();
+        encapsulations.sort_by_key(|traffic| std::cmp::Reverse(traffic.packets));
         CaptureFindings {
+            foreign_traffic,
+            encapsulations,
             quality: self.quality,
             connections: self.connections,
             connections_left_out: self.connections_left_out,

@@ -14,7 +14,7 @@ use crate::partial::Partial;
 pub use crate::partial::{CaptureFindings, SKIPPED_LISTED};
 use crate::pending::ExchangeSink;
 use smbscope_capture::batch::{BatchOrder, SegmentBatch};
-use smbscope_capture::decode::Decoder;
+use smbscope_capture::decode::{Decoder, Origin, Origins};
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
@@ -100,12 +100,20 @@ fn follow(
     let watched = (shards > 1).then_some(&channels);
     let steps_back: Arc<[ClockStep]> = set.clock_steps().into();
     let mut reader = SegmentReader {
-        decoder: Decoder::new(),
+        decoder: Decoder::with_tunnels(options.tunnels.clone()),
         partial: Partial::new(options.limits.connections),
         channels: Arc::clone(&channels),
     };
     let by_connection = sharding == Sharding::Connections;
-    let work = PipelineConfig { by_connection, shards, options, channels: watched, steps_back: &steps_back };
+    let origins = reader.decoder.origins();
+    let work = PipelineConfig {
+        by_connection,
+        shards,
+        options,
+        channels: watched,
+        steps_back: &steps_back,
+        origins: &origins,
+    };
     let by_workers = match threading {
         Threading::Inline => None,
         Threading::Workers => follow_on_workers(&mut reader, set, &work, sharding, &mut *sinks, &mut *observe)?,
@@ -226,20 +234,23 @@ fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
     mix(segment.source).wrapping_add(mix(segment.destination))
 }
 
-/// Reads `set` to its end, or until its stop flag is set, for [`HostPairFollower`]s elsewhere.
+/// Reads `set` to its end, or until its stop flag is set, for [`HostPairFollower`]s elsewhere. Returns the origins of
+/// its segments, as well.
 pub fn decode(
     set: &mut CaptureSet,
+    options: &AnalyzerOptions,
     observe: &mut dyn FnMut(&CaptureSet),
     each: &mut dyn FnMut(Timestamp),
     take: &mut dyn FnMut(&TcpSegment<'_>),
-) -> Result<Partial, RerunReason> {
+) -> Result<(Partial, Vec<Origin>), RerunReason> {
     let mut reader = SegmentReader {
-        decoder: Decoder::new(),
+        decoder: Decoder::with_tunnels(options.tunnels.clone()),
         partial: Partial::default(),
         channels: Arc::new(SessionRegistry::default()),
     };
     reader.read(set, observe, each, |segment, _| take(segment))?;
-    Ok(reader.finish(set))
+    let origins = reader.decoder.origins().to_vec();
+    Ok((reader.finish(set), origins))
 }
 
 /// Follows some pairs of hosts on the calling thread. Expects the ordinals and packets of a single analysis.
@@ -258,6 +269,7 @@ impl<'s> HostPairFollower<'s> {
         sharding: Sharding,
         sink: &'s mut dyn Sink,
         steps_back: &[ClockStep],
+        origins: &Origins,
     ) -> HostPairFollower<'s> {
         let (channels, steps_back) = (Arc::new(SessionRegistry::default()), Arc::from(steps_back));
         let shards = if sharding == Sharding::None { 1 } else { SHARDS };
@@ -267,6 +279,7 @@ impl<'s> HostPairFollower<'s> {
             options,
             channels: Some(&channels),
             steps_back: &steps_back,
+            origins,
         };
         let worker = ShardWorker::new(0, 1, &work, sink);
         HostPairFollower { worker, sharding, channels, steps_back, connections_max: options.limits.connections }
@@ -314,6 +327,9 @@ impl SegmentReader {
             *last = (*last).max(Some(packet.stamp.time));
             if let Some(segment) = decoder.decode(packet, quality) {
                 take(&segment, backing);
+            }
+            while let Some(more) = decoder.decode_more(packet, quality) {
+                more.into_iter().for_each(|segment| take(&segment, backing));
             }
         };
         let mut until_observed = INTERVAL;
@@ -388,6 +404,7 @@ struct PipelineConfig<'a> {
     options: &'a AnalyzerOptions,
     channels: Option<&'a Arc<SessionRegistry>>,
     steps_back: &'a Arc<[ClockStep]>,
+    origins: &'a Origins,
 }
 
 struct ShardWorker<'s> {
@@ -402,12 +419,13 @@ struct ShardWorker<'s> {
 
 impl<'s> ShardWorker<'s> {
     fn new(index: usize, count: usize, work: &PipelineConfig<'_>, sink: &'s mut dyn Sink) -> ShardWorker<'s> {
-        let PipelineConfig { by_connection, shards, channels, steps_back, .. } = *work;
+        let PipelineConfig { by_connection, shards, channels, steps_back, origins, .. } = *work;
         let sink = Rc::new(RefCell::new(sink));
         let options = AnalyzerOptions { limits: work.options.limits.part(shards), ..work.options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
             let mut analyzer = Analyzer::new(options.clone(), Emit(Rc::clone(&sink)));
             analyzer.set_steps_back(Arc::clone(steps_back));
+            analyzer.set_origins(origins.clone());
             if let Some(channels) = channels {
                 analyzer.watch_channels(shard, by_connection, Arc::clone(channels));
             }

@@ -6,6 +6,7 @@ use smbscope_analyze::pipeline::{
     CaptureFindings, HostPairFollower, RerunReason, Sharding, Threading, decode, part_of, run,
 };
 use smbscope_analyze::{AnalyzerOptions, Partial, coupled};
+use smbscope_capture::decode::Origins;
 use smbscope_capture::piece::{BlockWriter, PieceReader};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{ClockStep, Exchange, MemoryBudget};
@@ -227,13 +228,14 @@ impl Captured {
         let mut writers: Vec<_> = (0..parts).map(|_| BlockWriter::new(Vec::new())).collect();
         let mut pieces = vec![Vec::new(); parts];
         let mut set = self.open();
-        let partial = decode(&mut set, &mut |_| {}, &mut |_| {}, &mut |segment| {
+        let decoded = decode(&mut set, &AnalyzerOptions::default(), &mut |_| {}, &mut |_| {}, &mut |segment| {
             writers[part_of(segment, parts)].push(segment).expect("memory can be written");
         });
         for (piece, writer) in pieces.iter_mut().zip(writers) {
             *piece = writer.into_inner().expect("memory can be written");
         }
-        (pieces, partial.expect("nothing is taken for granted"), set.clock_steps())
+        let (partial, _) = decoded.expect("nothing is taken for granted");
+        (pieces, partial, set.clock_steps())
     }
 }
 
@@ -244,7 +246,8 @@ fn followed(
 ) -> Result<(Partial, Vec<Exchange>), RerunReason> {
     let mut exchanges = Vec::new();
     let mut sink = |exchange: &Exchange| exchanges.push(exchange.clone());
-    let mut follower = HostPairFollower::new(&AnalyzerOptions::default(), sharding, &mut sink, steps);
+    let (options, origins) = (AnalyzerOptions::default(), Origins::default());
+    let mut follower = HostPairFollower::new(&options, sharding, &mut sink, steps, &origins);
     let mut readers: Vec<_> = pieces.iter().map(|piece| PieceReader::new(*piece)).collect();
     loop {
         let stamps = readers.iter_mut().map(|reader| reader.next_stamp().expect("a whole piece"));

@@ -64,7 +64,7 @@ fn decode(criterion: &mut Criterion) {
         bencher.iter(|| {
             for (packet, data) in packets.iter().zip(&frames) {
                 let stamp = Stamp { time: packet.time, packet: PacketRef::default() };
-                let packet = Packet { stamp, link_type: 1, data, wire_length: data.len() as u32 };
+                let packet = Packet { stamp, link_type: 1, data, wire_length: data.len() as u32, process: None };
                 black_box(decoder.decode(&packet, &mut quality));
             }
         });

@@ -8,7 +8,7 @@
 
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::reader::Backing;
-use crate::segment::{TcpFlags, TcpSegment, WindowScale};
+use crate::segment::{OriginId, TcpFlags, TcpSegment, WindowScale};
 use ahash::RandomState;
 use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 use std::hash::{Hash, Hasher};
@@ -57,6 +57,7 @@ struct Packed {
     has: u8,
     hops_left: u8,
     window_scale: u8,
+    origin: OriginId,
 }
 
 const SCALE_ABSENT: u8 = 0xfe;
@@ -256,6 +257,7 @@ impl SegmentBatch {
                 | bit(segment.names_later_bytes, NAMES_LATER_BYTES)
                 | bit(segment.duplicate_sack.is_some(), DUPLICATE_SACK),
             hops_left: segment.hops_left,
+            origin: segment.origin,
             window_scale: match segment.window_scale {
                 WindowScale::Unknown => SCALE_UNKNOWN,
                 WindowScale::Absent => SCALE_ABSENT,
@@ -342,6 +344,7 @@ impl SegmentBatch {
             ordinal: ordinal.wrapping_add_signed(packed.ordinal.into()),
             first: if packed.has(OTHER_FIRST) { self.first(index).unwrap_or(stamp) } else { stamp },
             stamp,
+            origin: packed.origin,
             source: ends.end(source),
             destination: ends.end(1 - source),
             sequence: packed.sequence,
@@ -432,6 +435,7 @@ mod tests {
             ordinal: 1 << 40,
             first: stamp(7),
             stamp: stamp(7),
+            origin: OriginId(7),
             source: SocketAddr::from(([10, 1, 2, 3], 50_000)),
             destination: SocketAddr::from(([255, 0, 0, 1], 445)),
             sequence: u32::MAX,

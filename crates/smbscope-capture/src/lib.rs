@@ -12,4 +12,4 @@ pub mod segment;
 pub mod tcp;
 pub mod writer;
 
-pub use segment::{Packet, TcpFlags, TcpSegment, WindowScale};
+pub use segment::{CapturedProcess, OriginId, Packet, TcpFlags, TcpSegment, WindowScale};

@@ -163,6 +163,7 @@ mod tests {
             ordinal: number + 7,
             first: stamp,
             stamp,
+            origin: Default::default(),
             source: ([10, 0, 0, 1], 50_000).into(),
             destination: ([0xfe80, 0, 0, 0, 0, 0, 0, 9], 445).into(),
             sequence: 1,

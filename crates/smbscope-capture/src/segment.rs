@@ -11,6 +11,20 @@ pub struct Packet<'a> {
     pub link_type: u32,
     pub data: &'a [u8],
     pub wire_length: u32,
+    /// Process that the file names for the packet, outside of its bytes.
+    pub process: Option<&'a CapturedProcess>,
+}
+
+/// Number of an [`Origin`](crate::decode::Origin); zero if nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+pub struct OriginId(pub u16);
+
+/// Process that a capture file names for a packet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CapturedProcess {
+    pub id: Option<u32>,
+    /// Empty if unknown.
+    pub name: Box<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,6 +72,8 @@ pub struct TcpSegment<'a> {
     /// Packet that started the segment; differs from `stamp` only after IP reassembly.
     pub first: Stamp,
     pub stamp: Stamp,
+    /// Headers and process around it, from the table of the decoder.
+    pub origin: OriginId,
     pub source: SocketAddr,
     pub destination: SocketAddr,
     /// Sequence number of the SYN if present, otherwise of the first payload byte.

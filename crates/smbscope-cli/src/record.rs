@@ -28,9 +28,10 @@ pub(crate) fn run(arguments: &RecordOptions) -> anyhow::Result<()> {
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let ReadingOptions { ports, memory, .. } = &arguments.reading;
+    let ReadingOptions { ports, memory, tunnels, .. } = &arguments.reading;
     let (ports, limits) = (ports.clone(), memory.budget());
-    let options = AnalyzerOptions { ports, limits, details: true, ..AnalyzerOptions::default() };
+    let options =
+        AnalyzerOptions { ports, limits, tunnels: tunnels.ports(), details: true, ..AnalyzerOptions::default() };
     let filter = match arguments.episode {
         Some(number) => Some(of_episode(arguments, &inputs, number)?),
         None => arguments.filter.clone(),

@@ -24,7 +24,11 @@ const KEY_MOST: u64 = 1 << 20;
 pub(crate) fn run(arguments: &SlimCopyOptions) -> anyhow::Result<()> {
     output::refuse_other_ending(&arguments.output, "a capture", &["pcapng", "pcap", "zst"])?;
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
-    let options = SlimOptions { limits: arguments.memory.budget(), anonymize: anonymize(arguments)? };
+    let options = SlimOptions {
+        limits: arguments.memory.budget(),
+        tunnels: arguments.tunnels.ports(),
+        anonymize: anonymize(arguments)?,
+    };
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.memory.bytes())?;
     let mut sources = Sources::of_inputs(&inputs);
     arguments.key_file.iter().for_each(|file| sources.add(file));

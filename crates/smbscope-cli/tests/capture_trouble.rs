@@ -230,7 +230,8 @@ fn quic_and_headers_that_are_cut_off_are_said_instead_of_no_smb_alone() {
     quic.data[14 + 9] = 17;
     quic.data[34..38].copy_from_slice(&[0xc3, 0x50, 1, 187]);
     write(&directory, "quic.pcap", file(&[quic.clone(), quic]));
-    let expected = "quic.pcap: no SMB: 2 packets, none of them TCP, but UDP port 443 (QUIC) (2 packets)";
+    let expected = "quic.pcap: no SMB: 2 packets, none of them TCP, but UDP port 443 (QUIC) (2 packets); SMB over \
+                    QUIC is encrypted; connect with New-SmbMapping -TransportType TCP and capture port 445";
     assert_eq!(analyze(&directory, &["quic.pcap"]).error(1), expected);
 
     // The IPv6 header takes 40 bytes, which leaves 10 bytes of the TCP header.

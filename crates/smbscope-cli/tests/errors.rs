@@ -84,8 +84,8 @@ fn a_capture_without_smb_says_what_was_seen_instead() {
     // Each handshake has three packets: 3 + 2 and 3 + 1.
     let packets = [web(80, 2).packets(), web(8080, 1).packets()].concat();
     write(&directory, "web.pcap", pcap::micros(&packets));
-    let expected = "web.pcap: no SMB: 9 TCP packets, none of them SMB; the busiest ports are 80 (5 packets), 8080 (4 \
-                    packets); `smbscope help capturing` shows how to capture SMB";
+    let expected = "web.pcap: no SMB in 9 packets, but HTTP on port 80 (1 connection, 5 packets), HTTP on port 8080 (1 \
+                    connection, 4 packets)";
     assert_eq!(analyze(&directory, &["web.pcap"]).error(1), expected);
     // The table still has a header.
     let table = analyze(&directory, &["web.pcap", "--format", "csv"]);

@@ -18,6 +18,7 @@ mod jobs;
 mod lab;
 mod launch;
 mod manual;
+mod origins;
 mod outputs;
 mod parquet;
 mod quality;

@@ -160,6 +160,6 @@ fn a_capture_without_smb_is_an_error_and_leaves_no_table() {
         &["-", "--format", "parquet", "-o", "out.parquet"],
         &smbscope_testkit::pcap::micros(&web.packets()),
     );
-    assert!(said.error(1).starts_with("standard input: no SMB: "), "{}", said.err);
+    assert!(said.error(1).starts_with("standard input: no SMB in 4 packets, but HTTP "), "{}", said.err);
     assert_eq!(std::fs::read_dir(&directory).expect("a directory").count(), 0);
 }

@@ -1,5 +1,6 @@
 //! Targets for capture files: every format, from a file and from a pipe, plain and compressed.
 
+use smbscope_capture::CapturedProcess;
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::Quality;
 use std::io::{Cursor, Write};
@@ -105,6 +106,7 @@ struct ReadPacket {
     link_type: u32,
     data: Vec<u8>,
     wire_length: u32,
+    process: Option<CapturedProcess>,
 }
 
 struct Reading {
@@ -133,6 +135,7 @@ impl Reading {
                 link_type: packet.link_type,
                 data: packet.data.to_vec(),
                 wire_length: packet.wire_length,
+                process: packet.process.cloned(),
             });
         }
         if whole {

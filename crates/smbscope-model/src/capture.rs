@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt;
+use std::sync::Arc;
 
 /// One capture file or stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +78,23 @@ impl CaptureClockOffset {
     }
 }
 
+/// SMB connections whose packets are inside the same headers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EncapsulatedTraffic {
+    /// Headers around their packets other than Ethernet and IP, outermost first: `VXLAN on UDP port 4789`.
+    pub headers: Arc<str>,
+    /// Number of connections.
+    pub connections: u64,
+    /// TCP packets of these connections.
+    pub packets: u64,
+}
+
+impl EncapsulatedTraffic {
+    /// Sequences of headers that are counted; of more, those first in the alphabet.
+    pub const MAX_LISTED: usize = 64;
+}
+
 /// Protocol that the analysis skips, identified by its number in the layer that carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SkippedProtocol {
@@ -97,6 +115,8 @@ pub enum SkippedProtocol {
     IpProtocol(u8),
     /// UDP port: the well-known one of the two, or else the lower.
     UdpPort(u16),
+    /// UDP port on which QUIC was recognised by the header of its handshake.
+    QuicPort(u16),
     /// Tunnels nested deeper than the analysis follows.
     NestedTunnels,
     Others,
@@ -141,7 +161,7 @@ impl SkippedProtocol {
             SkippedProtocol::Mpls => "MPLS payload",
             SkippedProtocol::Gre(_) => "GRE protocol",
             SkippedProtocol::IpProtocol(_) => "IP protocol",
-            SkippedProtocol::UdpPort(_) => "UDP port",
+            SkippedProtocol::UdpPort(_) | SkippedProtocol::QuicPort(_) => "UDP port",
             SkippedProtocol::NestedTunnels => "nested tunnels",
             SkippedProtocol::Others => "other protocols",
         }
@@ -153,7 +173,8 @@ impl SkippedProtocol {
             SkippedProtocol::EtherType(number)
             | SkippedProtocol::Ppp(number)
             | SkippedProtocol::Gre(number)
-            | SkippedProtocol::UdpPort(number) => Some(u32::from(number)),
+            | SkippedProtocol::UdpPort(number)
+            | SkippedProtocol::QuicPort(number) => Some(u32::from(number)),
             SkippedProtocol::LogicalLink(number)
             | SkippedProtocol::IpProtocol(number)
             | SkippedProtocol::WifiFrame(number) => Some(u32::from(number)),
@@ -170,6 +191,7 @@ impl SkippedProtocol {
             SkippedProtocol::WifiFrame(number) => wifi_frame_name(number),
             SkippedProtocol::IpProtocol(number) => ip_protocol_name(number),
             SkippedProtocol::UdpPort(number) => udp_port_name(number),
+            SkippedProtocol::QuicPort(_) => Some("QUIC"),
             SkippedProtocol::AddressFamily(_)
             | SkippedProtocol::Mpls
             | SkippedProtocol::NestedTunnels
@@ -192,6 +214,7 @@ impl SkippedProtocol {
             | SkippedProtocol::AddressFamily(_)
             | SkippedProtocol::Mpls
             | SkippedProtocol::Gre(_)
+            | SkippedProtocol::QuicPort(_)
             | SkippedProtocol::NestedTunnels => true,
             SkippedProtocol::Others => false,
         }

@@ -6,6 +6,7 @@ use crate::named;
 use crate::offers::Offers;
 use crate::time::{FlowId, Nanos, Stamp, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -124,6 +125,10 @@ pub struct ConnectionSummary {
     /// First few users and shares, in order of appearance.
     pub users: Vec<Arc<str>>,
     pub shares: Vec<Arc<str>>,
+    /// Headers around its packets other than Ethernet and IP, outermost first: `VXLAN on UDP port 4789`.
+    pub encapsulation: Option<Arc<str>>,
+    /// Proxy that passes the connection on.
+    pub proxy: Option<ConnectionProxy>,
     pub to_server: DirectionCounts,
     pub to_client: DirectionCounts,
 }
@@ -162,6 +167,8 @@ impl ConnectionSummary {
             outages: Vec::new(),
             users: Vec::new(),
             shares: Vec::new(),
+            encapsulation: None,
+            proxy: None,
             to_server: DirectionCounts::default(),
             to_client: DirectionCounts::default(),
         }
@@ -183,7 +190,38 @@ impl SeenTwice {
 }
 
 named! {
-    /// Protocol that a server speaks instead of SMB, recognised by its first bytes.
+    /// Protocol in which a client asks a proxy for a connection.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum ProxyProtocol {
+        HttpConnect = "HTTP CONNECT",
+        Socks4 = "SOCKS 4",
+        Socks5 = "SOCKS 5",
+    }
+}
+
+/// Proxy between client and server: a request for a connection precedes SMB.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionProxy {
+    pub protocol: ProxyProtocol,
+    /// Host and port that the client asked for.
+    pub target: Option<Arc<str>>,
+}
+
+impl fmt::Display for ConnectionProxy {
+    /// `HTTP CONNECT to files:445`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.protocol.name())?;
+        self.target.as_ref().map_or(Ok(()), |target| write!(formatter, " to {target}"))
+    }
+}
+
+impl ConnectionProxy {
+    /// Bytes of the name of a target; the rest is cut off.
+    pub const MAX_TARGET: usize = 255;
+}
+
+named! {
+    /// Protocol that a connection speaks instead of SMB, recognised by its first bytes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum ForeignProtocol {
         Http = "HTTP",
@@ -194,7 +232,31 @@ named! {
         /// `220 ` or `220-`.
         FtpOrSmtp = "FTP or SMTP",
         Imap = "IMAP",
+        WebDav = "WebDAV",
+        Nfs = "NFS",
+        OncRpc = "ONC RPC",
+        Iscsi = "iSCSI",
+        Afp = "AFP",
+        NvmeTcp = "NVMe/TCP",
+        /// RDMA over TCP, which may carry SMB Direct.
+        Iwarp = "iWARP",
+        DceRpc = "DCE/RPC",
+        Socks = "SOCKS",
     }
+}
+
+/// TCP connections without SMB to one port that speak another protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForeignTraffic {
+    pub protocol: ForeignProtocol,
+    pub port: u16,
+    pub connections: u64,
+    pub packets: u64,
+}
+
+impl ForeignTraffic {
+    /// Protocols and ports that are counted; those with larger numbers are left out.
+    pub const MAX_LISTED: usize = 256;
 }
 
 /// Server that responded to SMB requests in another protocol.

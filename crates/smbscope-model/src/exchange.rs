@@ -206,6 +206,8 @@ pub struct Exchange {
     pub file_id: Option<FileId>,
     /// User as `DOMAIN\user`.
     pub user: Option<Arc<str>>,
+    /// Process that the capture names for the request, as `name (id)`.
+    pub process: Option<Arc<str>>,
     pub share: Option<Arc<str>>,
     /// Path relative to the share.
     pub path: Option<Arc<str>>,
@@ -261,6 +263,7 @@ impl Exchange {
             tree_id: None,
             file_id: None,
             user: None,
+            process: None,
             share: None,
             path: None,
             status: None,

@@ -15,13 +15,14 @@ pub mod prose;
 pub mod quality;
 pub mod time;
 pub mod travel;
+pub mod tunnel;
 pub mod units;
 
-pub use capture::{CaptureClockOffset, CaptureInfo, SkippedPackets, SkippedProtocol};
+pub use capture::{CaptureClockOffset, CaptureInfo, EncapsulatedTraffic, SkippedPackets, SkippedProtocol};
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{
-    ConnectAttempt, ConnectAttempts, ConnectionSummary, DirectionCounts, ForeignProtocol, ForeignReply, Outage,
-    SeenTwice, Settled,
+    ConnectAttempt, ConnectAttempts, ConnectionProxy, ConnectionSummary, DirectionCounts, ForeignProtocol,
+    ForeignReply, ForeignTraffic, Outage, ProxyProtocol, SeenTwice, Settled,
 };
 pub use exchange::{
     CUT_NAME_MARK, Endpoints, Exchange, ExchangeOutcome, FileId, GrantedCaching, Half, ResponseStatus,
@@ -33,6 +34,7 @@ pub use limits::MemoryBudget;
 pub use offers::{Capabilities, ClientOffer, Offers, ServerOffer, SigningOffer};
 pub use quality::{Coverage, Quality, UntimedShare};
 pub use time::{CaptureId, ClockStep, FlowDirection, FlowId, Nanos, PacketRef, Role, Stamp, Timestamp};
+pub use tunnel::{TunnelKind, TunnelPort, TunnelPorts};
 
 /// Declares an enumeration from values and their names, with `ALL`, `name` and `Display`.
 #[macro_export]

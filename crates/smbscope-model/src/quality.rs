@@ -50,6 +50,10 @@ counters! {
     headers_not_captured,
     /// TCP packets inside a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U, etc.
     tunneled_packets,
+    /// Frames of 802.11 aggregates (A-MSDU) beyond the first of their packet.
+    aggregated_frames,
+    /// TCP packets in a tunnel or of a process that is not named, because the table of them was full.
+    origins_left_out,
     /// IP fragments.
     ip_fragments,
     /// IP datagrams reassembled from fragments.

@@ -50,7 +50,8 @@ pub use tables::listed;
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};
 use smbscope_model::{
-    CaptureInfo, ConnectAttempts, ConnectionSummary, Exchange, Nanos, Quality, SkippedPackets, Timestamp, UntimedShare,
+    CaptureInfo, ConnectAttempts, ConnectionSummary, EncapsulatedTraffic, Exchange, Nanos, Quality, SkippedPackets,
+    Timestamp, UntimedShare,
 };
 use smbscope_stats::sides::SidesFigures;
 use smbscope_stats::{Aggregate, Aggregator, Census};
@@ -63,6 +64,8 @@ pub struct Report {
     pub quality: Quality,
     /// Packets other than TCP by protocol, most packets first.
     pub skipped: Vec<SkippedPackets>,
+    /// SMB connections in other headers than Ethernet and IP, most packets first.
+    pub encapsulations: Vec<EncapsulatedTraffic>,
     /// Connections that carried SMB, in the order of their first packet.
     pub connections: Vec<ConnectionSummary>,
     pub connect_attempts: ConnectAttempts,
@@ -105,6 +108,7 @@ impl Default for Report {
             captures: Vec::new(),
             quality: Quality::default(),
             skipped: Vec::new(),
+            encapsulations: Vec::new(),
             connections: Vec::new(),
             connect_attempts: ConnectAttempts::default(),
             aggregate: Aggregator::new().finish(),

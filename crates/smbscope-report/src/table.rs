@@ -166,7 +166,7 @@ macro_rules! kind {
 /// the type.
 macro_rules! columns {
     ($row:ident, $exchange:ident: $($name:ident $(, $about:literal)? => $method:ident($value:expr);)*) => {
-        pub const COLUMNS: [ExchangeColumn; 46] = [$(ExchangeColumn {
+        pub const COLUMNS: [ExchangeColumn; 47] = [$(ExchangeColumn {
             name: stringify!($name),
             about: concat!($($about)?),
             kind: kind!($method),
@@ -232,6 +232,8 @@ columns! { row, exchange:
     server_time_ns => duration(row.duration(TimeKind::ServerTime));
     retransmission_delay_ns => duration(row.duration(TimeKind::RetransmissionDelay));
     think_time_ns => duration(row.duration(TimeKind::ThinkTime));
+    process, "process that the capture names for the request, as `name (id)`: PKTAP, pcapng of macOS and of Windows traces, Network Monitor" =>
+        name(exchange.process.as_deref());
 }
 
 impl ExchangeRow<'_> {

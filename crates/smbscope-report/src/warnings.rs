@@ -67,6 +67,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("snapped_packets", Of::Packets, "packet[s] cut short by the snap length"),
     ("malformed_packets", Of::Packets, "packet[s] with a malformed link, IP or TCP header"),
     ("headers_not_captured", Of::Packets, "packet[s] cut off inside link, IP or TCP headers by the snap length"),
+    ("origins_left_out", Of::Packets, "packet[s] whose tunnel and process are not named, too many different ones"),
     ("ip_datagrams_incomplete", Of::Packets, "IP datagram[s] incomplete, fragments missing"),
     ("duplicate_packets", Of::SmbPackets, "packet[s] captured twice"),
     ("copies_behind_router", Of::SmbPackets, "of them on both sides of a router, with another time to live"),

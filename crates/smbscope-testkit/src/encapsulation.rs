@@ -432,10 +432,10 @@ fn snap(ether_type: u16) -> Vec<u8> {
     [&[0xaa, 0xaa, 3, 0, 0, 0][..], &ether_type.to_be_bytes()].concat()
 }
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
+pub(crate) const IPV4: u16 = 0x0800;
+pub(crate) const IPV6: u16 = 0x86dd;
 
-fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
     [&[2, 0, 0, 0, 9, 2, 2, 0, 0, 0, 9, 1][..], &kind.to_be_bytes(), payload].concat()
 }
 
@@ -447,7 +447,7 @@ fn ipv4_part(protocol: u8, id: u16, offset: usize, more: bool, payload: &[u8]) -
     [&header[..], &[192, 0, 2, 1, 192, 0, 2, 2], payload].concat()
 }
 
-fn ipv4(protocol: u8, id: u16, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn ipv4(protocol: u8, id: u16, payload: &[u8]) -> Vec<u8> {
     ipv4_part(protocol, id, 0, false, payload)
 }
 
@@ -462,7 +462,7 @@ fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     let length = (8 + payload.len() as u16).to_be_bytes();
     [&[0xc0, 0x01][..], &port.to_be_bytes(), &length, &[0, 0], payload].concat()
 }
@@ -471,7 +471,7 @@ fn vxlan(port: u16, frame: &[u8]) -> Vec<u8> {
     udp(port, &[&[8, 0, 0, 0, 0, 0x12, 0x34, 0], frame].concat())
 }
 
-fn gre(flags: u16, protocol: u16, words: &[u8], payload: &[u8]) -> Vec<u8> {
+pub(crate) fn gre(flags: u16, protocol: u16, words: &[u8], payload: &[u8]) -> Vec<u8> {
     [&flags.to_be_bytes()[..], &protocol.to_be_bytes(), words, payload].concat()
 }
 

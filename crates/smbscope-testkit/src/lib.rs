@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aggregate;
 pub mod conversation;
 pub mod damage;
 pub mod encapsulation;
@@ -29,6 +30,7 @@ pub mod skip;
 pub mod smb1;
 pub mod smb2;
 pub mod traffic;
+pub mod tunnel;
 
 pub use conversation::{Conversation, Span, framed};
 pub use frame::Frame;

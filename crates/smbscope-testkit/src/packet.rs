@@ -80,6 +80,7 @@ impl Packet {
             ordinal: number as u64,
             first: stamp,
             stamp,
+            origin: Default::default(),
             source: self.source,
             destination: self.destination,
             sequence: self.sequence,

@@ -15,6 +15,8 @@ from smbscope._smbscope import Analysis, ArgumentError, CaptureError, RunError
 if TYPE_CHECKING:
     from smbscope._command import Path
 
+    Several: TypeAlias = str | Sequence[str]
+
 try:
     import ray
 
@@ -60,6 +62,7 @@ def analyze(
     progress: Callable[[Progress], None] | None = None,
     # Options of `smbscope analyze`, written by `make keywords`.
     port: int | Sequence[int] = (),
+    tunnel_port: Several = (),
     memory: int | None = None,
     filter: str | None = None,  # noqa: A002 - the name of the command line
     interval: str | None = None,

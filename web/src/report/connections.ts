@@ -108,6 +108,8 @@ function known(connection: ConnectionEntry): [string, Child][] {
     ["Started", connection.midstream ? "before the capture" : "during the capture"],
     ["Ended", ENDS[connection.end]],
     ["Dialect", connection.dialect ?? "unknown"],
+    ...(connection.encapsulation ? [["Inside", connection.encapsulation] as [string, Child]] : []),
+    ...(connection.proxy ? [["Proxy", connection.proxy] as [string, Child]] : []),
     ["Signing", `${signing}, ${messages > 0 ? percent(signed, messages) : "none"} of messages signed`],
     ["Encryption", connection.encrypted_frames > 0 ? counted(connection.encrypted_frames, "encrypted frame") : "none"],
     [

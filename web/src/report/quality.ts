@@ -6,7 +6,7 @@ import { bytesColumn, type Column, countColumn, textColumn } from "../table/colu
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
 import { COUNTERS } from "../types/counters";
-import type { CaptureInfo, SkippedProtocolEntry, SmbscopeReportDocument } from "../types/report";
+import type { CaptureInfo, EncapsulatedTraffic, SkippedProtocolEntry, SmbscopeReportDocument } from "../types/report";
 
 type CounterName = keyof typeof COUNTERS;
 
@@ -34,6 +34,7 @@ export function quality(report: SmbscopeReportDocument): HTMLElement {
     lead(counters.sentence),
     report.warnings.length > 0 ? list(report.warnings, "warnings") : null,
     counterTable(report, seen),
+    encapsulationTable(counters.encapsulations),
     skippedTable(counters.skipped),
     h(
       "details",
@@ -76,6 +77,17 @@ function counterTable(report: SmbscopeReportDocument, names: CounterName[]): HTM
     kind: "counters",
     rowKind: (i) => (SIZES.has(ordered[i] as CounterName) ? "" : "notable"),
   });
+}
+
+/** Lists SMB connections by the headers around them. */
+function encapsulationTable(encapsulations: EncapsulatedTraffic[]): HTMLElement | null {
+  if (encapsulations.length === 0) return null;
+  const columns: Column<EncapsulatedTraffic>[] = [
+    textColumn("Inside", (row) => row.headers),
+    countColumn("Connections", (row) => row.connections),
+    countColumn("Packets", (row) => row.packets),
+  ];
+  return part("Headers around SMB", table({ caption: "Headers around SMB", columns, rows: encapsulations }));
 }
 
 /** Lists ignored packets by protocol. */

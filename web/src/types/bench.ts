@@ -1214,6 +1214,7 @@ export interface SliceListing {
       | "connection"
       | "status"
       | "size"
+      | "process"
     ),
     ...(
       | "client"
@@ -1229,6 +1230,7 @@ export interface SliceListing {
       | "connection"
       | "status"
       | "size"
+      | "process"
     )[]
   ];
   sort:
@@ -1275,6 +1277,10 @@ export interface SliceEntry {
      */
     flow_id?: number;
     group?: string;
+    /**
+     * Name and id; null if the capture names none.
+     */
+    process?: string | null;
     /**
      * Address and port.
      */

@@ -898,6 +898,7 @@ export interface ComparedSlices {
       | "connection"
       | "status"
       | "size"
+      | "process"
     ),
     ...(
       | "client"
@@ -913,6 +914,7 @@ export interface ComparedSlices {
       | "connection"
       | "status"
       | "size"
+      | "process"
     )[]
   ];
   /**
@@ -956,6 +958,10 @@ export interface ComparedSlice {
      */
     flow_id?: number;
     group?: string;
+    /**
+     * Name and id; null if the capture names none.
+     */
+    process?: string | null;
     /**
      * Address and port.
      */

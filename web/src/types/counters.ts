@@ -10,6 +10,8 @@ export const COUNTERS = {
   malformed_packets: "Packets whose link, IP or TCP header does not parse.",
   headers_not_captured: "Packets truncated by the snap length inside their link, IP or TCP header.",
   tunneled_packets: "TCP packets inside a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U, etc.",
+  aggregated_frames: "Frames of 802.11 aggregates (A-MSDU) beyond the first of their packet.",
+  origins_left_out: "TCP packets in a tunnel or of a process that is not named, because the table of them was full.",
   ip_fragments: "IP fragments.",
   ip_datagrams_reassembled: "IP datagrams reassembled from fragments.",
   ip_datagrams_incomplete: "IP datagrams evicted because fragments were missing or the table was full.",

@@ -255,6 +255,14 @@ export interface Quality {
    */
   tunneled_packets: number;
   /**
+   * Frames of 802.11 aggregates (A-MSDU) beyond the first of their packet.
+   */
+  aggregated_frames: number;
+  /**
+   * TCP packets in a tunnel or of a process that is not named, because the table of them was full.
+   */
+  origins_left_out: number;
+  /**
    * IP fragments.
    */
   ip_fragments: number;
@@ -510,6 +518,10 @@ export interface Quality {
    * Packets other than TCP by protocol, most packets first, at most 33 entries. They add up to `not_tcp`.
    */
   skipped: SkippedProtocolEntry[];
+  /**
+   * SMB connections in other headers than Ethernet and IP (link types, tags, tunnels), most packets first.
+   */
+  encapsulations: EncapsulatedTraffic[];
 }
 /**
  * Percentage of commands that could not be timed: those partly captured, and those not captured at all (commands_unseen). It is an estimate if the bounds differ.
@@ -541,6 +553,7 @@ export interface SkippedProtocolEntry {
     | "EtherType"
     | "802.2 SAP"
     | "PPP protocol"
+    | "802.11 frame"
     | "MPLS payload"
     | "GRE protocol"
     | "IP protocol"
@@ -555,6 +568,23 @@ export interface SkippedProtocolEntry {
    * Common name.
    */
   name: string | null;
+  packets: number;
+}
+/**
+ * SMB connections whose packets are inside the same headers.
+ */
+export interface EncapsulatedTraffic {
+  /**
+   * Headers around their packets other than Ethernet and IP, outermost first: `VXLAN on UDP port 4789`.
+   */
+  headers: string;
+  /**
+   * Number of connections.
+   */
+  connections: number;
+  /**
+   * TCP packets of these connections.
+   */
   packets: number;
 }
 export interface Totals {
@@ -1220,6 +1250,14 @@ export interface ConnectionEntry {
   client_round_trip_ns: number | null;
   users: string[];
   shares: string[];
+  /**
+   * Headers around its packets other than Ethernet and IP, outermost first. Null for a connection without them.
+   */
+  encapsulation: string | null;
+  /**
+   * Proxy that passes the connection on: protocol and, if captured, the requested target.
+   */
+  proxy: string | null;
   to_server: Direction;
   to_client: Direction;
   /**
@@ -1764,6 +1802,7 @@ export interface SliceListing {
       | "connection"
       | "status"
       | "size"
+      | "process"
     ),
     ...(
       | "client"
@@ -1779,6 +1818,7 @@ export interface SliceListing {
       | "connection"
       | "status"
       | "size"
+      | "process"
     )[]
   ];
   sort:
@@ -1825,6 +1865,10 @@ export interface SliceEntry {
      */
     flow_id?: number;
     group?: string;
+    /**
+     * Name and id; null if the capture names none.
+     */
+    process?: string | null;
     /**
      * Address and port.
      */

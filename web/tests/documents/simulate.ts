@@ -214,6 +214,8 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       client_round_trip_ns: i % 9 === 4 ? null : 210_000 + i * 900,
       users: [...new Set(own.map((e) => names.user(e.user)))].slice(0, 3),
       shares: [...new Set(own.map((e) => names.share(e.share)))].slice(0, 4),
+      encapsulation: i % 3 === 0 ? "VLAN (802.1Q), VXLAN on UDP port 4789" : null,
+      proxy: null,
       to_server: direction(sum(own.map((e) => e.request))),
       to_client: direction(sum(own.map((e) => e.response))),
       time_split: splits[i] as TimeSplit,
@@ -720,5 +722,6 @@ function quality(commands: number): SmbscopeReportDocument["quality"] {
     { layer: "UDP port", number: 53, name: "DNS", packets: 40 },
   ];
   const not_timed = { percent: 0, at_least: 0, at_most: 0 };
-  return { ...none, ...some, sentence, not_timed, skipped } as SmbscopeReportDocument["quality"];
+  const encapsulations = [{ headers: "VLAN (802.1Q), VXLAN on UDP port 4789", connections: 2, packets: 40_210 }];
+  return { ...none, ...some, sentence, not_timed, skipped, encapsulations } as SmbscopeReportDocument["quality"];
 }

@@ -12,7 +12,8 @@ mod reduce;
 
 use crate::analyzer::SMB_PORTS;
 use crate::content::{FrameContent, MAX_HEAD};
-use crate::flow::{begins_connection, foreign_protocol};
+use crate::flow::begins_connection;
+use crate::foreign::FirstBytes;
 use crate::frame::Frame;
 use crate::framer::{Decided, Framer, Mark};
 use crate::pseudonym::{Disguise, PseudonymKey};
@@ -23,7 +24,7 @@ use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_capture::writer::{CaptureInterface, PacketBlock, PcapngWriter};
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{CaptureInfo, ClockStep, FlowDirection, MemoryBudget, Quality, Timestamp};
+use smbscope_model::{CaptureInfo, ClockStep, FlowDirection, MemoryBudget, Quality, Timestamp, TunnelPorts};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -38,6 +39,8 @@ const HIDDEN: &str = "; names and addresses were replaced by a keyed hash";
 #[derive(Debug, Clone, Default)]
 pub struct SlimOptions {
     pub limits: MemoryBudget,
+    /// Tunnels on UDP ports, as the user declares them.
+    pub tunnels: TunnelPorts,
     pub anonymize: Option<Anonymize>,
 }
 
@@ -82,10 +85,12 @@ pub fn slim(
         _ => Numbering::Anew,
     };
     // Slimming keeps no session names, so their budget serves waiting packets and pseudonyms.
-    let noting = Noting::new(PendingPacketQueue::new(numbering, options.limits.names / 4 * 3), names);
+    let window = PendingPacketQueue::new(numbering, options.limits.names / 4 * 3);
+    let noting = Noting::new(window, options.tunnels.clone(), names);
     let mut slimmer = Slimmer {
         writer: PcapngWriter::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
-        decoder: Decoder::new(),
+        decoder: Decoder::with_tunnels(options.tunnels.clone()),
+        tunnels: options.tunnels.clone(),
         quality: Quality::default(),
         table: FlowTable::within(noting, options.limits.flows),
         clocks,
@@ -123,6 +128,7 @@ impl Clocks {
 struct Slimmer<'o> {
     writer: PcapngWriter<&'o mut dyn Write>,
     decoder: Decoder,
+    tunnels: TunnelPorts,
     quality: Quality,
     table: FlowTable<Noting>,
     clocks: Clocks,
@@ -134,8 +140,8 @@ impl Slimmer<'_> {
         self.summary.packets += 1;
         self.summary.captured_bytes += packet.data.len() as u64;
         let ordinal = self.summary.packets;
-        let outline = Outline::parse(packet);
-        let (headers, length) = outline.needed(packet);
+        let outline = Outline::parse(packet, &self.tunnels);
+        let (headers, length) = outline.needed(packet, &self.tunnels);
         let mut pending = PendingPacket {
             record: PacketBlock {
                 time: self.clocks.original(packet),
@@ -148,7 +154,7 @@ impl Slimmer<'_> {
                 wire_length: packet.wire_length,
             },
             number: packet.stamp.packet.number(),
-            headers: reduce::headers(packet, headers, &mut self.table.sink_mut().names),
+            headers: reduce::headers(packet, headers, &self.tunnels, &mut self.table.sink_mut().names),
             payload: Vec::new(),
             captured: packet.data.len() - length,
             holders: 0,
@@ -228,8 +234,8 @@ struct Noting {
 }
 
 impl Noting {
-    fn new(window: PendingPacketQueue, names: NameAnonymizer) -> Noting {
-        Noting { packets: Packets::new(window), names, frames: Vec::new() }
+    fn new(window: PendingPacketQueue, tunnels: TunnelPorts, names: NameAnonymizer) -> Noting {
+        Noting { packets: Packets::new(window, tunnels), names, frames: Vec::new() }
     }
 
     fn note(&mut self, lane: &mut SlimDirection, chunk: Option<&StreamChunk<'_>>) {
@@ -361,9 +367,9 @@ impl StreamSink for Noting {
         }
         lane.framer.data(chunk, &mut self.frames);
         self.note(lane, Some(chunk));
-        if !std::mem::replace(&mut lane.heard, true) && foreign_protocol(chunk.bytes).is_some() {
+        if !std::mem::replace(&mut lane.heard, true) && FirstBytes::parse(chunk.bytes, chunk.length).is_some() {
             // Preserve only the first bytes, as many as identify the protocol.
-            let tells = |length: &usize| foreign_protocol(&chunk.bytes[..*length]).is_some();
+            let tells = |length: &usize| FirstBytes::parse(&chunk.bytes[..*length], chunk.length).is_some();
             let length = (0..=chunk.bytes.len()).find(tells).unwrap_or_default();
             self.keep(lane, Some(chunk), chunk.position, &chunk.bytes[..length]);
         }

@@ -5,7 +5,7 @@ use ahash::HashMap;
 use smbscope_capture::Packet;
 use smbscope_capture::decode::{Fragment, Outline};
 use smbscope_capture::writer::{PacketBlock, PcapngWriter};
-use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
+use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp, TunnelPorts};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -40,11 +40,12 @@ pub(super) struct Packets {
     fragments: VecDeque<PendingFragment>,
     datagrams: HashMap<u64, FragmentedDatagram>,
     held_back: HashMap<(SocketAddr, SocketAddr), Vec<u64>>,
+    tunnels: TunnelPorts,
 }
 
 impl Packets {
-    pub(super) fn new(window: PendingPacketQueue) -> Packets {
-        Packets { window, ..Packets::default() }
+    pub(super) fn new(window: PendingPacketQueue, tunnels: TunnelPorts) -> Packets {
+        Packets { window, tunnels, ..Packets::default() }
     }
 
     pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
@@ -131,7 +132,7 @@ impl Packets {
             return;
         }
         let length = end.unwrap_or(there);
-        let headers = AsOne::new(&parts, length).headers(names);
+        let headers = AsOne::new(&parts, length).headers(&self.tunnels, names);
         let payload = segment.map_or(headers.len() as u32, |of_segment| length.saturating_sub(of_segment));
         for part in &parts {
             let from = (part.fragment.offset as usize).min(headers.len());
@@ -194,11 +195,12 @@ impl AsOne {
         AsOne { bytes, header, wire_length: (header as u32).saturating_add(length) }
     }
 
-    fn headers(&self, names: &mut NameAnonymizer) -> Vec<u8> {
+    fn headers(&self, tunnels: &TunnelPorts, names: &mut NameAnonymizer) -> Vec<u8> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
-        let packet = Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length };
-        let needed = Outline::parse(&packet).needed(&packet).0;
-        reduce::headers(&packet, needed, names).split_off(self.header.min(needed))
+        let packet =
+            Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length, process: None };
+        let needed = Outline::parse(&packet, tunnels).needed(&packet, tunnels).0;
+        reduce::headers(&packet, needed, tunnels, names).split_off(self.header.min(needed))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, MAX_RECOVERED, re
 use crate::pseudonym::{Disguise, PseudonymKind};
 use smbscope_capture::Packet;
 use smbscope_capture::decode::Outline;
+use smbscope_model::TunnelPorts;
 use smbscope_wire::kept::{NameOf, RetainedRanges};
 use smbscope_wire::{compression, smb1, smb2};
 use std::net::IpAddr;
@@ -131,11 +132,16 @@ const IPV4_CHECKSUM: usize = 10;
 
 /// Returns the first `length` bytes of a packet. If names are replaced, keeps only the fields that the decoder reads,
 /// with replaced addresses, and drops TCP and UDP checksums, which would help to guess addresses.
-pub(super) fn headers(packet: &Packet<'_>, length: usize, names: &mut NameAnonymizer) -> Vec<u8> {
+pub(super) fn headers(
+    packet: &Packet<'_>,
+    length: usize,
+    tunnels: &TunnelPorts,
+    names: &mut NameAnonymizer,
+) -> Vec<u8> {
     if !names.are_replaced() {
         return packet.data[..length].to_vec();
     }
-    let mut headers = Outline::understood(packet, length);
+    let mut headers = Outline::understood(packet, length, tunnels);
     headers.addresses.into_iter().for_each(|place| names.address(&mut headers.bytes[place]));
     for place in headers.ipv4_headers {
         let header = &mut headers.bytes[place];

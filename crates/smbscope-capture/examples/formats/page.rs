@@ -2,6 +2,7 @@
 
 use smbscope_capture::decode::{ETHER_TYPES, LINK_TYPES, TUNNEL_PORTS};
 use smbscope_capture::reader::{FOREIGN_FORMATS, FORMATS, RECOGNISED_FORMATS};
+use smbscope_model::TunnelKind;
 use smbscope_testkit::generated::replaced;
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ const FILES: (&str, &str) = ("\n## Files\n", "\n## Files to convert\n");
 const FOREIGN: (&str, &str) = ("\n## Files to convert\n", "\n## Link types\n");
 const LINKS: (&str, &str) = ("\n## Link types\n", "\n## Tags\n");
 const TAGS: (&str, &str) = ("\n## Tags\n", "\n## Tunnels\n");
-const TUNNELS: (&str, &str) = ("\n## Tunnels\n", "\n## Not read\n");
+const TUNNELS: (&str, &str) = ("\n## Tunnels\n", "\n## Proxies\n");
 
 /// Returns the page with up-to-date lists.
 pub(crate) fn updated(page: &str) -> String {
@@ -49,10 +50,14 @@ fn tags() -> String {
 }
 
 fn tunnels() -> String {
-    let rows: String = TUNNEL_PORTS.iter().map(|(port, name)| format!("|{port}|{name}|\n")).collect();
+    let kinds: Vec<String> = TunnelKind::ALL.iter().map(|kind| format!("`{kind}`")).collect();
+    let rows: String = TUNNEL_PORTS.iter().map(|(port, kind)| format!("|{port}|{}|\n", kind.title())).collect();
     format!(
         "\nOver IP: GRE (also ERSPAN I to III, PPTP, NVGRE, WCCP), IP in IP, EtherIP, L2TPv3, MPLS, and the\n\
          authentication header. Over UDP:\n\n|port|tunnel|\n|---:|---|\n{rows}|any|VXLAN, VXLAN-GPE, GENEVE, GUE, IP: \
-         recognised by the headers of IP and TCP inside|\n"
+         recognised by the headers of IP and TCP inside|\n\n\
+         `--tunnel-port PORT=KIND` declares the tunnel on another port, if the packets inside are cut or of a kind that \
+         is not recognised: {}.\n",
+        kinds.join(", ")
     )
 }

@@ -3,7 +3,7 @@
 //! Each parser enters a field where it reads it. Bytes that no parser entered become zero, so that keys, identifiers,
 //! options, padding and unsupported protocols can't leak an address.
 
-use smbscope_model::SkippedProtocol;
+use smbscope_model::{SkippedProtocol, TunnelKind, TunnelPorts};
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,47 @@ pub(super) trait Fields {
 
     /// Enters a field, given as a slice of the packet. Ignores `None`, i.e. a field that was not captured.
     fn enter(&mut self, field: Option<&[u8]>, stays: Stays);
+
+    /// Notes a header, outermost first. The packet inside may turn out not to be TCP.
+    #[inline(always)]
+    fn pass(&mut self, _: Enclosure) {}
+
+    /// Notes the first frame of an 802.11 aggregate, by the offset of its header.
+    #[inline(always)]
+    fn note_aggregate(&mut self, _at: usize) {}
+
+    /// Notes the process that a header names.
+    #[inline(always)]
+    fn note_process(&mut self, _id: Option<u32>, _name: &[u8]) {}
+
+    /// Returns the tunnel that the user declared for a UDP port.
+    #[inline(always)]
+    fn declared_tunnel(&self, _: u16) -> Option<TunnelKind> {
+        None
+    }
+}
+
+/// Header around a packet other than Ethernet and IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Enclosure {
+    Link(u32),
+    EtherType(u16),
+    IpProtocol(u8),
+    /// EtherType in a GRE header.
+    Gre(u16),
+    Udp(TunnelKind, u16),
+}
+
+/// Parses with the tunnels that the user declared.
+impl Fields for &TunnelPorts {
+    const RECORDS: bool = false;
+
+    #[inline(always)]
+    fn enter(&mut self, _: Option<&[u8]>, _: Stays) {}
+
+    fn declared_tunnel(&self, port: u16) -> Option<TunnelKind> {
+        self.kind(port)
+    }
 }
 
 impl Fields for () {
@@ -33,6 +74,7 @@ impl Fields for () {
 /// Leading bytes of a packet, with everything the decoder does not read set to zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Understood {
+    tunnels: TunnelPorts,
     start: usize,
     pub bytes: Vec<u8>,
     pub addresses: Vec<Range<usize>>,
@@ -40,14 +82,24 @@ pub struct Understood {
 }
 
 impl Understood {
-    pub(super) fn new(packet: &[u8], length: usize) -> Understood {
+    pub(super) fn new(packet: &[u8], length: usize, tunnels: &TunnelPorts) -> Understood {
         let bytes = vec![0; length.min(packet.len())];
-        Understood { start: packet.as_ptr() as usize, bytes, addresses: Vec::new(), ipv4_headers: Vec::new() }
+        Understood {
+            tunnels: tunnels.clone(),
+            start: packet.as_ptr() as usize,
+            bytes,
+            addresses: Vec::new(),
+            ipv4_headers: Vec::new(),
+        }
     }
 }
 
 impl Fields for Understood {
     const RECORDS: bool = true;
+
+    fn declared_tunnel(&self, port: u16) -> Option<TunnelKind> {
+        self.tunnels.kind(port)
+    }
 
     fn enter(&mut self, field: Option<&[u8]>, stays: Stays) {
         let Some(field) = field else { return };

@@ -1,6 +1,6 @@
 //! Link layers: locates the IP header in a packet. Link types are from the tcpdump.org registry.
 
-use super::fields::{Fields, Layer, Stays, be16, read8, read16};
+use super::fields::{Enclosure, Fields, Layer, Stays, be16, read8, read16};
 use super::{pseudo_header, wifi};
 use smbscope_model::SkippedProtocol;
 
@@ -142,8 +142,14 @@ pub(super) fn peel<F: Fields>(link_type: u32, data: &[u8], fields: &mut F) -> Pe
     let peeled = match link_type {
         1 => Some(ethernet(data, 0, fields)),
         // Linux cooked capture v1 and v2.
-        113 => read16(data, 14, fields).map(|protocol| protocols(data, 16, protocol, fields)),
-        276 => read16(data, 0, fields).map(|protocol| protocols(data, 20, protocol, fields)),
+        113 => {
+            fields.pass(Enclosure::Link(link_type));
+            read16(data, 14, fields).map(|protocol| protocols(data, 16, protocol, fields))
+        }
+        276 => {
+            fields.pass(Enclosure::Link(link_type));
+            read16(data, 0, fields).map(|protocol| protocols(data, 20, protocol, fields))
+        }
         12 | 14 | 101 => Some(Peeled::Ip { offset: 0, version: None }),
         228 => Some(Peeled::Ip { offset: 0, version: Some(4) }),
         229 => Some(Peeled::Ip { offset: 0, version: Some(6) }),
@@ -157,6 +163,9 @@ pub(super) fn peel<F: Fields>(link_type: u32, data: &[u8], fields: &mut F) -> Pe
 pub(super) fn peel_at<F: Fields>(mut link_type: u32, data: &[u8], mut offset: usize, fields: &mut F) -> Option<Peeled> {
     for _ in 0..MAX_PSEUDO_HEADERS {
         let layer;
+        if !matches!(link_type, 1 | 12 | 14 | 101 | 228 | 229) {
+            fields.pass(Enclosure::Link(link_type));
+        }
         (layer, offset) = inner(link_type, data, offset, fields)?;
         return Some(match layer {
             Layer::Link(1) | Layer::Ethernet => ethernet(data, offset, fields),
@@ -297,9 +306,14 @@ pub(super) fn ethernet<F: Fields>(data: &[u8], offset: usize, fields: &mut F) ->
 
 pub(super) fn protocols<F: Fields>(data: &[u8], mut offset: usize, mut kind: u16, fields: &mut F) -> Peeled {
     for _ in 0..MAX_TAGS {
-        let (next, length) = match kind {
+        match kind {
             IPV4 => return Peeled::Ip { offset, version: Some(4) },
             IPV6 => return Peeled::Ip { offset, version: Some(6) },
+            // A length, not an EtherType.
+            ..0x0600 => {}
+            tag => fields.pass(Enclosure::EtherType(tag)),
+        }
+        let (next, length) = match kind {
             VLAN | PROVIDER_BRIDGING => (read16(data, offset + 2, fields), 4),
             _ if OLD_QINQ.contains(&kind) => (read16(data, offset + 2, fields), 4),
             VN_TAG => (read16(data, offset + 4, fields), 6),

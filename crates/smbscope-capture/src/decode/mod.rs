@@ -6,6 +6,7 @@
 mod fields;
 mod ip;
 mod link;
+mod origin;
 mod outline;
 mod pseudo_header;
 mod tcp;
@@ -14,15 +15,17 @@ mod wifi;
 
 pub use fields::Understood;
 pub use link::{ETHER_TYPES, LINK_TYPES};
+pub use origin::{Origin, Origins};
 pub use outline::{Fragment, Outline, PacketContent};
 pub(crate) use pseudo_header::ErfHeader;
 pub use tunnel::TUNNEL_PORTS;
 
-use crate::segment::{Packet, TcpSegment};
+use crate::segment::{OriginId, Packet, TcpSegment};
 use fields::Fields;
 use ip::{Added, DatagramReassembly, Fragments, IpPacket, TCP};
 use link::Peeled;
-use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp};
+use origin::Trail;
+use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp, TunnelPorts};
 use std::net::SocketAddr;
 use tcp::TcpHeader;
 
@@ -36,6 +39,7 @@ pub struct Decoder {
     packets: u64,
     skipped: SkippedProtocolCounts,
     port_packets: Box<[u64]>,
+    trail: Trail,
 }
 
 enum DecodedPacket<'a> {
@@ -60,12 +64,23 @@ impl Default for Decoder {
 
 impl Decoder {
     pub fn new() -> Decoder {
+        Decoder::with_tunnels(TunnelPorts::none())
+    }
+
+    /// Follows the tunnels on ports that the user declared, as well.
+    pub fn with_tunnels(tunnels: TunnelPorts) -> Decoder {
         Decoder {
+            trail: Trail::new(tunnels),
             fragments: Fragments::new(),
             packets: 0,
             skipped: SkippedProtocolCounts::new(),
             port_packets: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
         }
+    }
+
+    /// Returns the origins of segments, by their number.
+    pub fn origins(&self) -> Origins {
+        self.trail.origins().clone()
     }
 
     /// Returns the TCP segment that the packet contains, or completes as the last fragment.
@@ -79,15 +94,44 @@ impl Decoder {
         if snapped {
             quality.longest_cut_packet = quality.longest_cut_packet.max(packet.data.len() as u64);
         }
-        let found = match link::peel(packet.link_type, packet.data, &mut ()) {
+        self.trail.clear();
+        if let Some(process) = packet.process {
+            self.trail.note_process(process.id, process.name.as_bytes());
+        }
+        let peeled = link::peel(packet.link_type, packet.data, &mut self.trail);
+        self.peeled(packet, peeled, quality)
+    }
+
+    /// Returns the segment of the next frame of an 802.11 aggregate, after [`Decoder::decode`] of the first one. `None`
+    /// after the last frame, and for other packets.
+    #[inline]
+    pub fn decode_more<'a>(&'a mut self, packet: &Packet<'a>, quality: &mut Quality) -> Option<Option<TcpSegment<'a>>> {
+        if self.trail.is_aggregate() { self.next_in_aggregate(packet, quality) } else { None }
+    }
+
+    #[cold]
+    fn next_in_aggregate<'a>(
+        &'a mut self,
+        packet: &Packet<'a>,
+        quality: &mut Quality,
+    ) -> Option<Option<TcpSegment<'a>>> {
+        let place = self.trail.next_in_aggregate(packet.data)?;
+        quality.aggregated_frames += 1;
+        let peeled = link::ethernet(packet.data, place, &mut self.trail);
+        Some(self.peeled(packet, peeled, quality))
+    }
+
+    #[inline(always)]
+    fn peeled<'a>(&'a mut self, packet: &Packet<'a>, peeled: Peeled, quality: &mut Quality) -> Option<TcpSegment<'a>> {
+        let found = match peeled {
             Peeled::Ip { offset, version } => {
                 let on_wire = packet.wire_length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX));
                 let data = packet.data.get(offset..).unwrap_or_default();
-                match ip::parse(version, data, on_wire, &mut ()) {
+                match ip::parse(version, data, on_wire, &mut self.trail) {
                     Some(datagram) if datagram.fragment.is_some() => DecodedPacket::Fragment(datagram),
                     Some(datagram) if datagram.protocol == TCP => DecodedPacket::Tcp(datagram),
                     Some(datagram) => {
-                        let found = follow(datagram, &mut ());
+                        let found = follow(datagram, &mut self.trail);
                         quality.tunneled_packets += u64::from(matches!(found, DecodedPacket::Tcp(_)));
                         found
                     }
@@ -147,7 +191,9 @@ impl Decoder {
         };
         quality.tcp_packets += 1;
         self.port_packets[usize::from(header.source_port.min(header.destination_port))] += 1;
-        Some(segment_of(self.packets, packet.stamp, packet.stamp, datagram, &header))
+        let origin = if self.trail.is_plain() { OriginId(0) } else { self.origin(quality) };
+        let (ordinal, stamp) = (self.packets, packet.stamp);
+        Some(segment_of(PlacedSegment { ordinal, first: stamp, stamp, origin }, datagram, &header))
     }
 
     /// Processes a fragment. If it completes a datagram, follows that through its tunnels.
@@ -173,13 +219,14 @@ impl Decoder {
         let mut whole = self.reassemble(datagram, packet.stamp, quality)?;
         let mut counted = (whole.protocol, whole.packets);
         for _ in 0..MAX_TUNNELS {
-            match contents_of(&whole) {
+            match contents_of(&whole, &mut self.trail) {
                 DecodedPacket::Tcp(inner) => {
                     self.recount(counted, None, quality);
                     quality.tunneled_packets += if holds_tcp(counted.0) { 0 } else { counted.1 };
                     // The payload borrows the datagram's bytes, so the datagram has to be kept.
                     let start = inner.payload.as_ptr() as usize - whole.bytes().0.as_ptr() as usize;
                     let inner = IpPacket { payload: &[], ..inner };
+                    let origin = if self.trail.is_plain() { OriginId(0) } else { self.origin(quality) };
                     let whole = self.fragments.keep(whole);
                     let payload = whole.bytes().0.get(start..).unwrap_or_default();
                     let Some(header) = TcpHeader::parse(payload, inner.payload_length, &mut ()) else {
@@ -188,7 +235,9 @@ impl Decoder {
                         return None;
                     };
                     self.port_packets[usize::from(header.source_port.min(header.destination_port))] += 1;
-                    return Some(segment_of(self.packets, whole.first, packet.stamp, &inner, &header));
+                    let place =
+                        PlacedSegment { ordinal: self.packets, first: whole.first, stamp: packet.stamp, origin };
+                    return Some(segment_of(place, &inner, &header));
                 }
                 DecodedPacket::Fragment(inner) => {
                     let is_read = holds_tcp(inner.protocol) || tunnel::is_tunnel(inner.protocol);
@@ -214,6 +263,15 @@ impl Decoder {
         }
         self.recount(counted, Some(SkippedProtocol::NestedTunnels), quality);
         None
+    }
+
+    /// Returns the number of the packet's origin, or zero and counts the packet if the table is full.
+    #[cold]
+    fn origin(&mut self, quality: &mut Quality) -> OriginId {
+        self.trail.origin().unwrap_or_else(|| {
+            quality.origins_left_out += 1;
+            OriginId(0)
+        })
     }
 
     fn reassemble(
@@ -270,10 +328,10 @@ fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedP
     DecodedPacket::Skipped(SkippedProtocol::NestedTunnels)
 }
 
-fn contents_of(whole: &DatagramReassembly) -> DecodedPacket<'_> {
+fn contents_of<'a, F: Fields>(whole: &'a DatagramReassembly, fields: &mut F) -> DecodedPacket<'a> {
     let (captured, length) = whole.bytes();
     // An IPv6 datagram may have extension headers after the fragment header.
-    let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length, &mut ()) else {
+    let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length, fields) else {
         return DecodedPacket::unparsed(captured, length);
     };
     let payload = captured.get(offset..).unwrap_or_default();
@@ -287,21 +345,24 @@ fn contents_of(whole: &DatagramReassembly) -> DecodedPacket<'_> {
         payload,
         payload_length: length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX)),
     };
-    if protocol == TCP { DecodedPacket::Tcp(datagram) } else { follow(datagram, &mut ()) }
+    if protocol == TCP { DecodedPacket::Tcp(datagram) } else { follow(datagram, fields) }
 }
 
-#[inline]
-fn segment_of<'a>(
+/// Place of a segment in the capture.
+struct PlacedSegment {
     ordinal: u64,
     first: Stamp,
     stamp: Stamp,
-    datagram: &IpPacket<'a>,
-    header: &TcpHeader<'a>,
-) -> TcpSegment<'a> {
+    origin: OriginId,
+}
+
+#[inline]
+fn segment_of<'a>(place: PlacedSegment, datagram: &IpPacket<'a>, header: &TcpHeader<'a>) -> TcpSegment<'a> {
     TcpSegment {
-        ordinal,
-        first,
-        stamp,
+        ordinal: place.ordinal,
+        first: place.first,
+        stamp: place.stamp,
+        origin: place.origin,
         source: SocketAddr::new(datagram.source, header.source_port),
         destination: SocketAddr::new(datagram.destination, header.destination_port),
         sequence: header.sequence,
@@ -326,6 +387,8 @@ const MAX_SKIPPED_PROTOCOLS: usize = 128;
 struct SkippedProtocolCounts {
     ip: Box<[u64]>,
     udp: Box<[u64]>,
+    /// Ports on which QUIC was recognised.
+    quic: Box<[bool]>,
     others: Vec<(SkippedProtocol, u64)>,
     rest: u64,
 }
@@ -335,6 +398,7 @@ impl SkippedProtocolCounts {
         SkippedProtocolCounts {
             ip: vec![0; usize::from(u8::MAX) + 1].into_boxed_slice(),
             udp: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
+            quic: vec![false; usize::from(u16::MAX) + 1].into_boxed_slice(),
             others: Vec::new(),
             rest: 0,
         }
@@ -356,6 +420,10 @@ impl SkippedProtocolCounts {
         match protocol {
             SkippedProtocol::IpProtocol(number) => &mut self.ip[usize::from(number)],
             SkippedProtocol::UdpPort(number) => &mut self.udp[usize::from(number)],
+            SkippedProtocol::QuicPort(number) => {
+                self.quic[usize::from(number)] = true;
+                &mut self.udp[usize::from(number)]
+            }
             _ => {
                 let place = self.others.iter().position(|(known, _)| *known == protocol);
                 match place {
@@ -373,7 +441,11 @@ impl SkippedProtocolCounts {
 
     fn most(&self, n: usize) -> Vec<SkippedPackets> {
         let ip = (0..=u8::MAX).zip(&self.ip).map(|(number, packets)| (SkippedProtocol::IpProtocol(number), *packets));
-        let udp = (0..=u16::MAX).zip(&self.udp).map(|(number, packets)| (SkippedProtocol::UdpPort(number), *packets));
+        let of_port = |(number, (packets, is_quic)): (u16, (&u64, &bool))| match is_quic {
+            true => (SkippedProtocol::QuicPort(number), *packets),
+            false => (SkippedProtocol::UdpPort(number), *packets),
+        };
+        let udp = (0..=u16::MAX).zip(self.udp.iter().zip(&self.quic)).map(of_port);
         let all = ip.chain(udp).chain(self.others.iter().copied());
         SkippedPackets::most(all.chain([(SkippedProtocol::Others, self.rest)]), n)
     }

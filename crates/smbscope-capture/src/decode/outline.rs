@@ -6,7 +6,7 @@ use super::link::{self, Peeled};
 use super::tcp::{self, TcpHeader};
 use super::{DecodedPacket, follow};
 use crate::segment::Packet;
-use smbscope_model::SkippedProtocol;
+use smbscope_model::{SkippedProtocol, TunnelPorts};
 use std::net::IpAddr;
 use std::ops::Range;
 
@@ -45,14 +45,15 @@ pub struct Fragment {
 }
 
 impl Outline {
-    pub fn parse(packet: &Packet<'_>) -> Outline {
-        Outline::entered(packet, &mut ())
+    /// `tunnels` are those that the user declared.
+    pub fn parse(packet: &Packet<'_>, mut tunnels: &TunnelPorts) -> Outline {
+        Outline::entered(packet, &mut tunnels)
     }
 
     /// Returns the first `length` bytes of a packet with everything the decoder does not read set to zero. A packet
     /// that starts with them has the same outline.
-    pub fn understood(packet: &Packet<'_>, length: usize) -> Understood {
-        let mut understood = Understood::new(packet.data, length);
+    pub fn understood(packet: &Packet<'_>, length: usize, tunnels: &TunnelPorts) -> Understood {
+        let mut understood = Understood::new(packet.data, length, tunnels);
         Outline::entered(packet, &mut understood);
         understood
     }
@@ -109,13 +110,13 @@ impl Outline {
     }
 
     /// Returns the leading bytes and the padded length that keep a packet without payload classified the same.
-    pub fn needed(&self, packet: &Packet<'_>) -> (usize, usize) {
+    pub fn needed(&self, packet: &Packet<'_>, tunnels: &TunnelPorts) -> (usize, usize) {
         match &self.kind {
             PacketContent::Tcp { payload } => (*payload, *payload),
             PacketContent::Fragment(fragment) => (fragment.place.start, fragment.place.start),
             kind => {
                 let most = packet.data.len().min(MAX_HEADERS);
-                let reads_alike = |data: &[u8]| Outline::parse(&Packet { data, ..*packet }).kind == *kind;
+                let reads_alike = |data: &[u8]| Outline::parse(&Packet { data, ..*packet }, tunnels).kind == *kind;
                 if let Some(enough) = (0..=most).find(|length| reads_alike(&packet.data[..*length])) {
                     return (enough, enough);
                 }
@@ -136,9 +137,11 @@ mod tests {
     use super::*;
     use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 
+    const NONE: TunnelPorts = TunnelPorts::none();
+
     fn packet(data: &[u8], wire_length: u32) -> Packet<'_> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 1) };
-        Packet { stamp, link_type: 1, data, wire_length }
+        Packet { stamp, link_type: 1, data, wire_length, process: None }
     }
 
     fn frame(protocol: u8, behind: &[u8]) -> Vec<u8> {
@@ -155,7 +158,7 @@ mod tests {
         let mut tcp = vec![0, 80, 1, 189, 0, 0, 0, 1, 0, 0, 0, 1, 6 << 4, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0];
         tcp.extend(b"payload");
         let bytes = frame(TCP, &tcp);
-        let outline = Outline::parse(&packet(&bytes, bytes.len() as u32));
+        let outline = Outline::parse(&packet(&bytes, bytes.len() as u32), &NONE);
         assert_eq!(outline, Outline { kind: PacketContent::Tcp { payload: 14 + 20 + 24 } });
     }
 
@@ -163,14 +166,14 @@ mod tests {
     fn a_datagram_of_udp_needs_its_ports_and_a_damaged_packet_its_length() {
         let bytes = frame(17, &[0, 53, 200, 0, 0, 20, 0, 0, b's', b'e', b'c', b'r', b'e', b't']);
         let udp = packet(&bytes, bytes.len() as u32);
-        let outline = Outline::parse(&udp);
+        let outline = Outline::parse(&udp, &NONE);
         assert_eq!(outline.kind, PacketContent::Skipped(SkippedProtocol::UdpPort(53)));
-        assert_eq!(outline.needed(&udp), (14 + 20 + 4, 14 + 20 + 4));
+        assert_eq!(outline.needed(&udp, &NONE), (14 + 20 + 4, 14 + 20 + 4));
         let mut damaged = frame(TCP, &[0; 20]);
         damaged[14] = 0x42;
         let damaged = packet(&damaged, 54);
-        let outline = Outline::parse(&damaged);
+        let outline = Outline::parse(&damaged, &NONE);
         assert_eq!(outline.kind, PacketContent::Malformed);
-        assert_eq!(outline.needed(&damaged).1, 54);
+        assert_eq!(outline.needed(&damaged, &NONE).1, 54);
     }
 }

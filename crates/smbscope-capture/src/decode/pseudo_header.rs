@@ -59,11 +59,32 @@ pub(super) fn pktap<F: Fields>(link_type: u32, data: &[u8], at: usize, fields: &
     };
     let [length, record, inner] = words;
     let is_header = (12..=MAX_PKTAP).contains(&(length as usize));
+    if is_header && record == PACKET {
+        let header = data.get(at..at + length as usize).unwrap_or_default();
+        note_process(header, u32::from_le_bytes(array(header, 0)?) == length, fields);
+    }
     match (is_header, record, link_type) {
         (true, PACKET, _) => Some((Layer::Link(inner), at + length as usize)),
         // Private use by another system, or a record without a packet.
         (false, _, 149) | (true, ..) => Some((Layer::Skipped(SkippedProtocol::LinkType(link_type)), at)),
         (false, ..) => None,
+    }
+}
+
+/// Notes the process on whose behalf a packet was sent or received, or else the owner of the socket (`pth_epid`,
+/// `pth_ecomm`, `pth_pid`, `pth_comm` of XNU's pktap.h).
+fn note_process<F: Fields>(header: &[u8], is_little_endian: bool, fields: &mut F) {
+    const OWNER: (usize, usize) = (52, 56);
+    const EFFECTIVE: (usize, usize) = (84, 88);
+    const NAME: usize = 17;
+    for (id_at, name_at) in [EFFECTIVE, OWNER] {
+        let (Some(id), Some(name)) = (array(header, id_at), header.get(name_at..name_at + NAME)) else { continue };
+        let id = if is_little_endian { u32::from_le_bytes(id) } else { u32::from_be_bytes(id) };
+        // Minus one stands for an unknown process.
+        let is_known = id != 0 && id != u32::MAX;
+        if is_known || name[0] != 0 {
+            return fields.note_process(is_known.then_some(id), name);
+        }
     }
 }
 

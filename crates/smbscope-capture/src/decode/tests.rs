@@ -3,8 +3,12 @@
 use super::*;
 use crate::segment::TcpFlags;
 use proptest::prelude::*;
-use smbscope_model::{CaptureId, PacketRef, SkippedPackets, SkippedProtocol, Stamp, Timestamp};
+use proptest::test_runner::TestCaseError;
+use smbscope_model::{
+    CaptureId, PacketRef, SkippedPackets, SkippedProtocol, Stamp, Timestamp, TunnelKind, TunnelPort, TunnelPorts,
+};
 use smbscope_testkit::encapsulation::Encapsulation;
+use smbscope_testkit::tunnel::in_tunnel;
 
 const ETHERNET: u32 = 1;
 const ROUTING: u8 = 43;
@@ -15,7 +19,7 @@ const IPV6_TYPE: [u8; 2] = [0x86, 0xdd];
 fn packet(link_type: u32, data: &[u8], wire_length: usize, number: u64) -> Packet<'_> {
     let packet = PacketRef::new(CaptureId(0), number);
     let stamp = Stamp { time: Timestamp(number as i64 * 1_000), packet };
-    Packet { stamp, link_type, data, wire_length: wire_length as u32 }
+    Packet { stamp, link_type, data, wire_length: wire_length as u32, process: None }
 }
 
 /// Segment from port 49,152 to 445: sequence 0x01020304, acknowledgment 0x05060708, PSH and ACK, window 502.
@@ -552,6 +556,30 @@ fn ports_are_those_of_servers() {
     assert_eq!(decoder.ports().collect::<Vec<_>>(), [(80, 1), (445, 2)]);
 }
 
+/// Checks that an anonymised copy of a packet, with only the fields that are read, is decoded like the packet.
+fn parses_alike_without_the_rest(original: &Packet<'_>, tunnels: &TunnelPorts) -> Result<(), TestCaseError> {
+    let outline = Outline::parse(original, tunnels);
+    let (keep, length) = outline.needed(original, tunnels);
+    let mut kept = Outline::understood(original, keep, tunnels).bytes;
+    kept.resize(length, 0);
+    let copy = packet(original.link_type, &kept, original.wire_length as usize, 1);
+    match (&outline.kind, Outline::parse(&copy, tunnels).kind) {
+        // The copy has none of the fragment's data.
+        (PacketContent::Fragment(one), PacketContent::Fragment(other)) => {
+            prop_assert_eq!(one, &Fragment { place: one.place.clone(), ..other });
+        }
+        (one, other) => prop_assert_eq!(one, &other),
+    }
+    let decode = |packet: &Packet<'_>| {
+        let (mut decoder, mut quality) = (Decoder::with_tunnels(tunnels.clone()), Quality::default());
+        let segment = decoder.decode(packet, &mut quality);
+        let text = segment.map(|segment| format!("{:?}", TcpSegment { payload: &[], ..segment }));
+        (text, decoder.skipped(9), quality.malformed_packets, quality.headers_not_captured, quality.tcp_packets)
+    };
+    prop_assert_eq!(decode(original), decode(&copy));
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn any_bytes_never_panic(
@@ -606,24 +634,24 @@ proptest! {
         damage.iter().for_each(|(at, value)| data[at.index(headers)] = *value);
         let captured = &data[..cut.unwrap_or(usize::MAX).min(data.len())];
         let original = packet(encapsulation.link_type(), captured, data.len(), 1);
-        let outline = Outline::parse(&original);
-        let (keep, length) = outline.needed(&original);
-        let mut kept = Outline::understood(&original, keep).bytes;
-        kept.resize(length, 0);
-        let copy = packet(encapsulation.link_type(), &kept, data.len(), 1);
-        match (&outline.kind, Outline::parse(&copy).kind) {
-            // The copy has none of the fragment's data.
-            (PacketContent::Fragment(one), PacketContent::Fragment(other)) => {
-                prop_assert_eq!(one, &Fragment { place: one.place.clone(), ..other });
-            }
-            (one, other) => prop_assert_eq!(one, &other),
-        }
-        let decode = |packet: &Packet<'_>| {
-            let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
-            let text = decoder.decode(packet, &mut quality).map(|segment| format!("{:?}", TcpSegment { payload: &[], ..segment }));
-            (text, decoder.skipped(9), quality.malformed_packets, quality.headers_not_captured, quality.tcp_packets)
-        };
-        prop_assert_eq!(decode(&original), decode(&copy));
+        parses_alike_without_the_rest(&original, &TunnelPorts::none())?;
+    }
+
+    /// Like the test above, for tunnels that only a declaration reveals.
+    #[test]
+    fn the_fields_of_declared_tunnels_read_alike_without_the_rest(
+        kind in proptest::sample::select(TunnelKind::ALL.to_vec()), version in any::<bool>(),
+        damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..6),
+        cut in proptest::option::of(0usize..200),
+    ) {
+        let segment = tcp(&[], &[5; 40]);
+        let frame = if version { ethernet([8, 0], &ipv4(&segment)) } else { ethernet(IPV6_TYPE, &ipv6(TCP, &segment)) };
+        let mut data = in_tunnel(kind, 7_777, &frame);
+        let headers = data.len() - 40;
+        damage.iter().for_each(|(at, value)| data[at.index(headers)] = *value);
+        let captured = &data[..cut.unwrap_or(usize::MAX).min(data.len())];
+        let declared = TunnelPorts::new(&[TunnelPort { port: 7_777, kind }]);
+        parses_alike_without_the_rest(&packet(ETHERNET, captured, data.len(), 1), &declared)?;
     }
 
     #[test]

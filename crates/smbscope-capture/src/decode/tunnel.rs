@@ -3,17 +3,18 @@
 //! Traffic of mirror ports and virtual networks arrives in these: VXLAN (RFC 7348) and its generic extension, GENEVE
 //! (RFC 8926), GRE (RFC 2784, 2890, and PPTP's version, RFC 2637), ERSPAN I to III in GRE (draft-foschiano-erspan), IP
 //! in IP (RFC 2003, 2473, 4213), EtherIP (RFC 3378), MPLS in IP, UDP and GRE (RFC 4023, 7510), GRE in UDP (RFC 8086),
-//! L2TP (RFC 2661, 3931), GTP-U (3GPP TS 29.281), CAPWAP (RFC 5415), TZSP and redirected packets (WCCP). The IP
-//! authentication header (RFC 4302) is skipped as well.
+//! L2TP (RFC 2661, 3931), GTP-U (3GPP TS 29.281), CAPWAP (RFC 5415), Teredo (RFC 4380), LISP (RFC 9300), TZSP and
+//! redirected packets (WCCP). The IP authentication header (RFC 4302) is skipped as well.
 //!
-//! VXLAN, GENEVE, GUE and IP are also found on other UDP ports, if their header is plausible and the headers of IP and
-//! TCP inside fit: version, lengths and checksum.
+//! A UDP port belongs to the tunnel that the user declares, or else to the one it is registered for. VXLAN, GENEVE, GUE
+//! and IP are also found on other ports, if their header is plausible and the headers of IP and TCP inside fit:
+//! version, lengths and checksum.
 
-use super::fields::{Fields, Stays, be16, read8, read16};
+use super::fields::{Enclosure, Fields, Stays, be16, read8, read16};
 use super::ip::{self, IpPacket};
 use super::link::{self, ETHERNET_HEADER, Peeled};
 use super::tcp;
-use smbscope_model::SkippedProtocol;
+use smbscope_model::{SkippedProtocol, TunnelKind};
 
 const IPV4: u8 = 4;
 const UDP: u8 = 17;
@@ -24,29 +25,21 @@ const L2TP: u8 = 115;
 const MPLS: u8 = 137;
 
 /// Tunnels with a UDP port of their own.
-pub const TUNNEL_PORTS: &[(u16, &str)] = &[
-    (L2TP_PORT, "L2TP"),
-    (GTP_USER, "GTP-U"),
-    (GRE_IN_UDP, "GRE in UDP"),
-    (VXLAN, "VXLAN"),
-    (VXLAN_GENERIC, "VXLAN-GPE"),
-    (CAPWAP, "CAPWAP"),
-    (GENEVE, "GENEVE"),
-    (MPLS_IN_UDP, "MPLS in UDP"),
-    (VXLAN_LINUX, "VXLAN"),
-    (TZSP, "TZSP"),
+pub const TUNNEL_PORTS: &[(u16, TunnelKind)] = &[
+    (1701, TunnelKind::L2tp),
+    (2152, TunnelKind::GtpUser),
+    (3544, TunnelKind::Teredo),
+    (4341, TunnelKind::Lisp),
+    (4754, TunnelKind::Gre),
+    (4789, TunnelKind::Vxlan),
+    (4790, TunnelKind::VxlanGeneric),
+    (5247, TunnelKind::Capwap),
+    (6081, TunnelKind::Geneve),
+    (6635, TunnelKind::Mpls),
+    // Linux, before the port was registered.
+    (8472, TunnelKind::Vxlan),
+    (37008, TunnelKind::Tzsp),
 ];
-
-const L2TP_PORT: u16 = 1701;
-const GTP_USER: u16 = 2152;
-const GRE_IN_UDP: u16 = 4754;
-const VXLAN: u16 = 4789;
-const VXLAN_LINUX: u16 = 8472;
-const VXLAN_GENERIC: u16 = 4790;
-const CAPWAP: u16 = 5247;
-const GENEVE: u16 = 6081;
-const MPLS_IN_UDP: u16 = 6635;
-const TZSP: u16 = 37008;
 
 const ERSPAN_I_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
@@ -68,6 +61,9 @@ pub(super) fn is_tunnel(protocol: u8) -> bool {
 
 pub(super) fn peel<F: Fields>(datagram: &IpPacket<'_>, fields: &mut F) -> Peeled {
     let data = datagram.payload;
+    if datagram.protocol != UDP {
+        fields.pass(Enclosure::IpProtocol(datagram.protocol));
+    }
     let peeled = match datagram.protocol {
         IPV4 => Some(Peeled::Ip { offset: 0, version: Some(4) }),
         IPV6 => Some(Peeled::Ip { offset: 0, version: Some(6) }),
@@ -102,6 +98,7 @@ fn gre<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
                 return Some(unread);
             }
             let offset = start + 4 + word(CHECKSUM) + word(KEY) + word(SEQUENCE);
+            fields.pass(Enclosure::Gre(protocol));
             Some(match protocol {
                 // A keep-alive, without payload.
                 0 => unread,
@@ -140,6 +137,11 @@ fn erspan_iii<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Pe
     })
 }
 
+/// Start of the payload of UDP.
+const START: usize = 8;
+/// Flag of VXLAN-GPE.
+const NEXT_PROTOCOL: u8 = 0x04;
+
 fn udp<F: Fields>(data: &[u8], length: usize, fields: &mut F) -> Option<Peeled> {
     let (source, port) = (read16(data, 0, fields)?, read16(data, 2, fields)?);
     // Length.
@@ -151,84 +153,188 @@ fn udp<F: Fields>(data: &[u8], length: usize, fields: &mut F) -> Option<Peeled> 
         _ => source.min(port),
     };
     let unread = Peeled::Other(SkippedProtocol::UdpPort(service));
-    const START: usize = 8;
-    Some(match port {
+    let mut found = declared(source, port, fields).or_else(|| registered(port));
+    if found.is_none() {
+        if let Some(peeled) = by_content(data, length, port, fields) {
+            return Some(peeled);
+        }
+        found = answering(source);
+    }
+    let Some((mut kind, port)) = found else {
+        let is_quic = is_quic(data, fields);
+        return Some(if is_quic { Peeled::Other(SkippedProtocol::QuicPort(service)) } else { unread });
+    };
+    if kind == TunnelKind::VxlanGeneric && data.get(START)? & NEXT_PROTOCOL == 0 {
+        // Without a next protocol, it is an ordinary frame.
+        kind = TunnelKind::Vxlan;
+    }
+    fields.pass(Enclosure::Udp(kind, port));
+    Some(of_kind(kind, data, length, fields)?.unwrap_or(unread))
+}
+
+/// Returns the tunnel that the user declared for the port of either side.
+fn declared<F: Fields>(source: u16, port: u16, fields: &F) -> Option<(TunnelKind, u16)> {
+    [port, source].into_iter().find_map(|port| Some((fields.declared_tunnel(port)?, port)))
+}
+
+/// Returns the tunnel that the port of the receiver is registered for.
+fn registered(port: u16) -> Option<(TunnelKind, u16)> {
+    TUNNEL_PORTS.iter().find(|(known, _)| *known == port).map(|(port, kind)| (*kind, *port))
+}
+
+/// Returns the tunnel that answers from this port; the others are sent from any port.
+fn answering(source: u16) -> Option<(TunnelKind, u16)> {
+    let answers = |kind: TunnelKind| matches!(kind, TunnelKind::L2tp | TunnelKind::Capwap | TunnelKind::Teredo);
+    registered(source).filter(|(kind, _)| answers(*kind))
+}
+
+/// Parses a tunnel of this kind. `Some(None)` if the packet is none, or carries something else.
+fn of_kind<F: Fields>(kind: TunnelKind, data: &[u8], length: usize, fields: &mut F) -> Option<Option<Peeled>> {
+    const FRAME: usize = START + 8;
+    Some(match kind {
         // Flag for a valid network identifier.
-        VXLAN | VXLAN_LINUX if read8(data, START, 0x08, fields)? & 0x08 != 0 => link::ethernet(data, START + 8, fields),
-        VXLAN_GENERIC => match read8(data, START + 3, 0xff, fields)? {
-            1 => Peeled::Ip { offset: START + 8, version: Some(4) },
-            2 => Peeled::Ip { offset: START + 8, version: Some(6) },
-            3 => link::ethernet(data, START + 8, fields),
-            5 => link::mpls(data, START + 8, fields),
-            _ => unread,
-        },
-        GENEVE if read8(data, START, 0xff, fields)? >> 6 == 0 => {
-            let options = usize::from(data.get(START)? & 0x3f) * 4;
-            let protocol = read16(data, START + 2, fields)?;
-            match link::protocols(data, START + 8 + options, protocol, fields) {
-                Peeled::Other(SkippedProtocol::EtherType(_)) => unread,
-                peeled => peeled,
+        TunnelKind::Vxlan if read8(data, START, 0x08, fields)? & 0x08 == 0 => None,
+        TunnelKind::Vxlan => Some(link::ethernet(data, FRAME, fields)),
+        TunnelKind::VxlanGeneric => {
+            // The flags that say so.
+            read8(data, START, 0x0c, fields)?;
+            match read8(data, START + 3, 0xff, fields)? {
+                1 => Some(Peeled::Ip { offset: FRAME, version: Some(4) }),
+                2 => Some(Peeled::Ip { offset: FRAME, version: Some(6) }),
+                3 => Some(link::ethernet(data, FRAME, fields)),
+                5 => Some(link::mpls(data, FRAME, fields)),
+                _ => None,
             }
         }
-        GTP_USER => match gtp_user(data, START, fields)? {
-            Some(offset) => Peeled::Ip { offset, version: None },
-            None => unread,
+        TunnelKind::Geneve if read8(data, START, 0xff, fields)? >> 6 != 0 => None,
+        TunnelKind::Geneve => {
+            let options = usize::from(data.get(START)? & 0x3f) * 4;
+            let protocol = read16(data, START + 2, fields)?;
+            match link::protocols(data, FRAME + options, protocol, fields) {
+                Peeled::Other(SkippedProtocol::EtherType(_)) => None,
+                peeled => Some(peeled),
+            }
+        }
+        TunnelKind::Gue => gue(data, fields)?,
+        TunnelKind::GtpUser => gtp_user(data, START, fields)?.map(|offset| Peeled::Ip { offset, version: None }),
+        TunnelKind::Mpls => Some(link::mpls(data, START, fields)),
+        TunnelKind::Gre => Some(gre(data, START, fields)?),
+        TunnelKind::Tzsp => match tzsp(data, START, fields)? {
+            Some((1, offset)) => Some(link::ethernet(data, offset, fields)),
+            Some((link_type, offset)) => Some(link::peel_at(link_type, data, offset, fields)?),
+            None => None,
         },
-        MPLS_IN_UDP => link::mpls(data, START, fields),
-        GRE_IN_UDP => gre(data, START, fields)?,
-        TZSP => match tzsp(data, START, fields)? {
-            Some((1, offset)) => link::ethernet(data, offset, fields),
-            Some((link_type, offset)) => link::peel_at(link_type, data, offset, fields)?,
-            None => unread,
-        },
-        L2TP_PORT => l2tp(data, START, fields)?.unwrap_or(unread),
-        CAPWAP => capwap(data, START, fields)?.unwrap_or(unread),
-        _ => by_content(data, length, fields).unwrap_or(unread),
+        TunnelKind::L2tp => l2tp(data, START, fields)?,
+        TunnelKind::Capwap => capwap(data, START, fields)?,
+        TunnelKind::Teredo => teredo(data, length, fields)?,
+        // The identifiers of RFC 9300 precede the packet.
+        TunnelKind::Lisp => Some(Peeled::Ip { offset: FRAME, version: None }),
+        TunnelKind::Ip => Some(Peeled::Ip { offset: START, version: None }),
+        TunnelKind::Ethernet => Some(link::ethernet(data, START, fields)),
     })
 }
 
-/// Finds tunnels on any port. `length` is the datagram's on the wire.
-fn by_content<F: Fields>(data: &[u8], length: usize, fields: &mut F) -> Option<Peeled> {
-    const START: usize = 8;
-    let header = data.get(START..START + 8)?;
-    let frame = START + 8;
-    let options = usize::from(header[0] & 0x3f) * 4;
-    let found = match *header {
-        // VXLAN: a network identifier, and perhaps a group (draft-smith-vxlan-group-policy).
-        [0x08, 0, 0, 0, _, _, _, 0] | [0x88, _, _, _, _, _, _, 0] if frame_holds_tcp(data, frame, length) => {
-            link::ethernet(data, frame, fields)
+/// Parses GUE of version 0, with an IP protocol, or of version 1, which is IP without a header
+/// (draft-ietf-intarea-gue). `Some(None)` for control messages and other protocols.
+fn gue<F: Fields>(data: &[u8], fields: &mut F) -> Option<Option<Peeled>> {
+    const CONTROL: u8 = 0x20;
+    let first = read8(data, START, 0xff, fields)?;
+    let offset = START + 4 + usize::from(first & 0x1f) * 4;
+    Some(match first >> 6 {
+        0 if first & CONTROL != 0 => None,
+        0 => match read8(data, START + 1, 0xff, fields)? {
+            IPV4 => Some(Peeled::Ip { offset, version: Some(4) }),
+            IPV6 => Some(Peeled::Ip { offset, version: Some(6) }),
+            MPLS => Some(link::mpls(data, offset, fields)),
+            GRE => gre(data, offset, fields),
+            ETHERIP => Some(link::ethernet(data, offset + 2, fields)),
+            _ => None,
+        },
+        1 => Some(Peeled::Ip { offset: START, version: None }),
+        _ => None,
+    })
+}
+
+/// Parses Teredo (RFC 4380 §5.1.1): authentication and origin may precede the IPv6 packet. `Some(None)` for anything
+/// else.
+fn teredo<F: Fields>(data: &[u8], length: usize, fields: &mut F) -> Option<Option<Peeled>> {
+    const AUTHENTICATION: u16 = 1;
+    const ORIGIN: u16 = 0;
+    const NEITHER: u8 = 2;
+    let mut offset = START;
+    for _ in 0..2 {
+        let kind = be16(data, offset)?;
+        match kind {
+            ORIGIN | AUTHENTICATION => fields.enter(data.get(offset..offset + 2), Stays::Whole),
+            // IPv6, whose flow label may reveal addresses.
+            0x6000..=0x6fff => fields.enter(data.get(offset..offset + 1), Stays::Bits(0xf0)),
+            // Something else.
+            _ => fields.enter(data.get(offset + 1..offset + 2), Stays::As(NEITHER)),
         }
-        // The generic extension, with the next protocol.
-        [0x0c, 0, 0, 3, _, _, _, _] if frame_holds_tcp(data, frame, length) => link::ethernet(data, frame, fields),
-        [0x0c, 0, 0, 1 | 2, _, _, _, _] if ip_holds_tcp(data, frame, length) => {
-            Peeled::Ip { offset: frame, version: None }
-        }
-        // GENEVE: version 0, options, an EtherType.
-        [0..=0x3f, 0 | 0x40 | 0x80, 0x65, 0x58, _, _, _, 0] if frame_holds_tcp(data, frame + options, length) => {
-            link::ethernet(data, frame + options, fields)
-        }
-        [0..=0x3f, 0 | 0x40 | 0x80, 0x08, 0x00, _, _, _, 0] | [0..=0x3f, 0 | 0x40 | 0x80, 0x86, 0xdd, _, _, _, 0]
-            if ip_holds_tcp(data, frame + options, length) =>
-        {
-            Peeled::Ip { offset: frame + options, version: None }
-        }
-        // GUE of version 0 (draft-ietf-intarea-gue): length of the options in words, IP protocol, flags.
-        [0..=0x1f, IPV4 | IPV6, ..] => {
-            let offset = START + 4 + usize::from(header[0]) * 4;
-            if !ip_holds_tcp(data, offset, length) {
-                return None;
+        match kind {
+            AUTHENTICATION => {
+                // Lengths of a client identifier and of a value, then a nonce and a confirmation.
+                let (id, value) = (read8(data, offset + 2, 0xff, fields)?, read8(data, offset + 3, 0xff, fields)?);
+                offset += 4 + usize::from(id) + usize::from(value) + 9;
             }
-            Peeled::Ip { offset, version: None }
+            ORIGIN => offset += 8,
+            _ => break,
         }
-        // IP without a header: GUE of version 1, or foo over UDP of Linux.
-        [0x45..=0x4f | 0x60..=0x6f, ..] if ip_holds_tcp(data, START, length) => {
-            Peeled::Ip { offset: START, version: None }
-        }
-        _ => return None,
-    };
+    }
+    // A bubble has no payload.
+    if offset >= length {
+        return Some(None);
+    }
+    Some((data.get(offset)? >> 4 == 6).then_some(Peeled::Ip { offset, version: Some(6) }))
+}
+
+/// Returns true if UDP carries a long header of QUIC (RFC 8999 §5.1, RFC 9000 §17.2): form, a known version, and
+/// the length of an identifier.
+fn is_quic<F: Fields>(data: &[u8], fields: &mut F) -> bool {
+    const LONG_HEADER: u8 = 0xc0;
+    const LONGEST_IDENTIFIER: u8 = 20;
+    let Some([form, version @ .., identifier]) = data.get(START..START + 6) else { return false };
+    let is_version = matches!(version, [0, 0, 0, 1] | [0x6b, 0x33, 0x43, 0xcf] | [0xff, 0, 0, _]);
+    let is_quic = form & LONG_HEADER == LONG_HEADER && is_version && *identifier <= LONGEST_IDENTIFIER;
+    fields.enter(data.get(START..START + 6).filter(|_| is_quic), Stays::Whole);
+    is_quic
+}
+
+/// Finds tunnels on any port. `length` is the datagram's on the wire.
+fn by_content<F: Fields>(data: &[u8], length: usize, port: u16, fields: &mut F) -> Option<Peeled> {
+    let (kind, offset, is_frame) = recognised(data, length)?;
     // Not the network identifier.
     fields.enter(data.get(START..START + 4), Stays::Whole);
-    Some(found)
+    fields.pass(Enclosure::Udp(kind, port));
+    Some(match is_frame {
+        true => link::ethernet(data, offset, fields),
+        false => Peeled::Ip { offset, version: None },
+    })
+}
+
+/// Returns the tunnel whose header fits, and the offset of a frame (true) or of IP (false) that holds TCP.
+fn recognised(data: &[u8], length: usize) -> Option<(TunnelKind, usize, bool)> {
+    const FRAME: usize = START + 8;
+    let header = data.get(START..FRAME)?;
+    let options = usize::from(header[0] & 0x3f) * 4;
+    let (kind, offset, is_frame) = match *header {
+        // A network identifier, and perhaps a group (draft-smith-vxlan-group-policy).
+        [0x08, 0, 0, 0, _, _, _, 0] | [0x88, _, _, _, _, _, _, 0] => (TunnelKind::Vxlan, FRAME, true),
+        // The next protocol.
+        [0x0c, 0, 0, next @ 1..=3, _, _, _, _] => (TunnelKind::VxlanGeneric, FRAME, next == 3),
+        // Version 0, options, an EtherType.
+        [0..=0x3f, 0 | 0x40 | 0x80, 0x65, 0x58, _, _, _, 0] => (TunnelKind::Geneve, FRAME + options, true),
+        [0..=0x3f, 0 | 0x40 | 0x80, 0x08, 0x00, _, _, _, 0] | [0..=0x3f, 0 | 0x40 | 0x80, 0x86, 0xdd, _, _, _, 0] => {
+            (TunnelKind::Geneve, FRAME + options, false)
+        }
+        // Version 0 (draft-ietf-intarea-gue): length of the options in words, IP protocol, flags.
+        [0..=0x1f, IPV4 | IPV6, ..] => (TunnelKind::Gue, START + 4 + usize::from(header[0]) * 4, false),
+        // IP without a header: GUE of version 1, or foo over UDP of Linux.
+        [0x45..=0x4f | 0x60..=0x6f, ..] => (TunnelKind::Ip, START, false),
+        _ => return None,
+    };
+    let holds_tcp = if is_frame { frame_holds_tcp } else { ip_holds_tcp };
+    holds_tcp(data, offset, length).then_some((kind, offset, is_frame))
 }
 
 /// Returns true if a frame leads through VLAN tags to TCP over IP that fits the datagram.

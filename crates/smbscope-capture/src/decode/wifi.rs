@@ -2,10 +2,12 @@
 //!
 //! Only data frames that are readable lead to IP. Management, control and encrypted frames are counted.
 
-use super::fields::{Fields, Layer, Stays, read8};
+use super::fields::{Fields, Layer, Stays, be16, read8};
 use smbscope_model::SkippedProtocol;
 
 const HEADER: usize = 24;
+/// Addresses and length of a frame in an aggregate.
+const FRAME_HEADER: usize = 14;
 const FROM_AND_TO_DISTRIBUTION: u8 = 0x03;
 const MORE_FRAGMENTS: u8 = 0x04;
 const PROTECTED: u8 = 0x40;
@@ -70,6 +72,9 @@ pub(super) fn frame<F: Fields>(data: &[u8], at: usize, padded: bool, fields: &mu
             }
         }
     }
+    if is_aggregate {
+        fields.note_aggregate(body);
+    }
     // The header of a frame in an aggregate has the layout of Ethernet with a length.
     Some((if is_aggregate { Layer::Ethernet } else { Layer::LogicalLink }, body))
 }
@@ -120,6 +125,14 @@ pub(super) fn prism_or_avs<F: Fields>(data: &[u8], at: usize, fields: &mut F) ->
         return None;
     }
     frame(data, at + length, false, fields)
+}
+
+/// Returns the offset of the frame after this one of an aggregate. Frames are aligned to four bytes.
+pub(super) fn next_in_aggregate(data: &[u8], at: usize) -> Option<usize> {
+    let length = FRAME_HEADER + usize::from(be16(data, at.checked_add(12)?)?);
+    let next = at.checked_add(length.next_multiple_of(4))?;
+    // A check sum may follow the last frame.
+    (data.len() >= next.checked_add(FRAME_HEADER)?).then_some(next)
 }
 
 fn read_le16<F: Fields>(data: &[u8], at: usize, fields: &mut F) -> Option<u16> {

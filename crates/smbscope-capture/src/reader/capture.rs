@@ -146,6 +146,7 @@ impl OpenCapture {
                                 capture.interfaces.raw_ip_as_ethernet = relabelled;
                                 if let CaptureParser::NetMon(header) = format {
                                     capture.interfaces.frame_offsets = header.frame_offsets(&map).into();
+                                    header.read_processes(&map, &mut capture.interfaces.processes);
                                 }
                                 capture.file_bytes = map.len() as u64;
                                 capture.cut_short = Arc::clone(map.cut_short());

@@ -46,7 +46,8 @@ impl Looker {
         let end = record.data_start.saturating_add(record.data_length);
         let Some(data) = window.get(record.data_start..end) else { return };
         let stamp = Stamp { time: Timestamp(record.time), ..Stamp::default() };
-        let packet = Packet { stamp, link_type: record.link_type, data, wire_length: record.wire_length };
+        let packet =
+            Packet { stamp, link_type: record.link_type, data, wire_length: record.wire_length, process: None };
         if let Some(segment) = self.decoder.decode(&packet, &mut self.quality) {
             take(&segment);
         }

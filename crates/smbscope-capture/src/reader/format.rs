@@ -76,6 +76,7 @@ pub const FOREIGN_FORMATS: &[(&[u8], &str, &str)] = &[
     (b"\xaa\xaa\xaa\xaa", "5View", EDITCAP),
     (b"\x00\x00\x02\x00\x12\x05\x00\x10", "Tektronix K12", EDITCAP),
     (b"\x45\x4c\x46\x20", "EyeSDN", EDITCAP),
+    (b"interfaces=[", "FortiGate text", "fgt2eth -in FILE -out OUT.pcap"),
     (b"0000  ", "hex dump", TEXT2PCAP),
     (b"000000 ", "hex dump", TEXT2PCAP),
     (b"\x0a\x0d\x0d\x0a", "pcapng with an unknown byte order", EDITCAP),

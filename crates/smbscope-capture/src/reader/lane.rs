@@ -23,6 +23,7 @@ pub(super) struct Head {
     pub(super) data_start: usize,
     pub(super) data_length: usize,
     pub(super) record_length: usize,
+    pub(super) process: u32,
 }
 
 pub(super) enum PacketPoll {
@@ -119,6 +120,7 @@ impl MemorySource {
                         data_start: self.position + record.data_start,
                         data_length: record.data_length,
                         record_length: length,
+                        process: record.process,
                     };
                     self.position += length;
                     self.next_number += 1;
@@ -184,6 +186,7 @@ impl StreamSource {
                         data_start: record.data_start,
                         data_length: record.data_length,
                         record_length: length,
+                        process: record.process,
                     });
                 }
                 RecordPoll::Passed(what) => {

@@ -13,6 +13,7 @@ mod map;
 mod netmon;
 mod pcap;
 mod pcapng;
+mod process;
 mod record;
 mod set;
 mod stream;
@@ -53,6 +54,15 @@ impl CaptureInput {
     }
 }
 
+/// Quotes a file name for a shell if it needs that.
+fn quoted(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:=,".contains(letter);
+    match name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -64,7 +74,7 @@ pub enum CaptureError {
     Empty { name: String },
     #[error("{name}: the {format} file header is cut off after {length} bytes")]
     HeaderCut { name: String, format: &'static str, length: usize },
-    #[error("{name}: {format} captures are not supported; convert it with: {}", converter.replace("FILE", name))]
+    #[error("{name}: {format} captures are not supported; convert it with: {}", converter.replace("FILE", &quoted(name)))]
     Unsupported { name: String, format: &'static str, converter: &'static str },
     #[error("{name}: {format} files are not supported; unpack it first with {remedy}")]
     Packed { name: String, format: &'static str, remedy: &'static str },

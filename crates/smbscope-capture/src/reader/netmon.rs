@@ -2,9 +2,10 @@
 //!
 //! A header of 128 bytes is followed by frames, and by a table with their offsets. Frames usually follow each other, but
 //! may have gaps between them, which only the table reveals: it is used where it can be reached, i.e. not in a pipe or a
-//! compressed file. Up to version 2.2, times have no time zone and are taken as UTC.
+//! compressed file. So is the table of processes. Up to version 2.2, times have no time zone and are taken as UTC.
 
 use super::pcapng::Interfaces;
+use super::process::ProcessTable;
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason, absurd_length};
 
 pub(super) const FILE_HEADER: usize = 128;
@@ -74,6 +75,15 @@ impl NetMon {
         offsets.sort_unstable();
         offsets.dedup();
         offsets
+    }
+
+    /// Reads the processes from the whole file.
+    pub(super) fn read_processes(&self, file: &[u8], processes: &mut ProcessTable) {
+        let field = |at: usize| LITTLE.u32(file, at).unwrap_or(0);
+        if (self.major, self.minor) < (2, 2) || field(48) as usize <= FILE_HEADER {
+            return;
+        }
+        processes.read_netmon(file.get(field(48) as usize..).unwrap_or_default(), field(52));
     }
 
     pub(super) fn before(self, length: usize) -> NetMon {
@@ -167,7 +177,14 @@ impl NetMon {
         let data_length = captured - inner;
         let wire_length = wire_length.saturating_sub(inner as u32).max(data_length as u32);
         let time = self.time(frame, tail);
-        ParseStep::Packet(PacketRecord { time, link_type, wire_length, data_start, data_length }, frame.len())
+        let process = self.process(interfaces, tail);
+        ParseStep::Packet(PacketRecord { time, link_type, wire_length, data_start, data_length, process }, frame.len())
+    }
+
+    /// Returns the process of a frame, from its place in the table of the file.
+    fn process(&self, interfaces: &Interfaces, tail: &[u8]) -> u32 {
+        let index = LITTLE.u32(tail, 2).filter(|_| (self.major, self.minor) >= (2, 2));
+        index.map_or(0, |index| interfaces.processes.of_netmon(index))
     }
 
     fn time(&self, frame: &[u8], tail: &[u8]) -> i64 {

@@ -155,6 +155,7 @@ impl Pcap {
             wire_length: original.max(captured),
             data_start: header,
             data_length: captured as usize,
+            process: 0,
         };
         ParseStep::Packet(record, length)
     }
@@ -218,6 +219,7 @@ impl Snoop {
             wire_length: original.max(captured),
             data_start: SNOOP_RECORD_HEADER,
             data_length,
+            process: 0,
         };
         ParseStep::Packet(record, total)
     }
@@ -276,6 +278,7 @@ pub(super) fn erf_step(interfaces: &mut Interfaces, window: &[u8]) -> ParseStep 
         wire_length: header.wire_length.into(),
         data_start: header.length,
         data_length,
+        process: 0,
     };
     ParseStep::Packet(packet, length)
 }

@@ -4,6 +4,7 @@
 //! A reader's state between blocks ([`PcapngSection`]) is a few words that refer to a table of interfaces kept once per
 //! file ([`Interfaces`]), so that a merge can hold thousands of positions in one file.
 
+use super::process::{ProcessTable, options_of};
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason};
 use std::sync::Arc;
 
@@ -20,9 +21,12 @@ const CUSTOM: u32 = 0x0000_0bad;
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 pub(super) const ETHERNET: u16 = 1;
 pub(super) const RAW_IP: u16 = 101;
+const DARWIN_PROCESS: u32 = 0x8000_0001;
 const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_IF_TSOFFSET: u16 = 14;
 const BLOCK_OVERHEAD: usize = 12;
+/// Bytes of the end marker.
+const OPTIONS_WITHOUT_PROCESS: usize = 4;
 /// Bytes of a block; more is damage. This is the longest packet with room for options.
 const MAX_BLOCK_LENGTH: u32 = MAX_CAPTURED_LENGTH + (1 << 20);
 /// pcapng interfaces; packets of others: `unreadable_records`. Per file, or per section for streams, which forget
@@ -77,18 +81,14 @@ impl InterfaceDescription {
         let link_type = order.u16(body, 0)?;
         let snap_length = order.u32(body, 4)?;
         let (mut tick, mut offset_ns) = (Tick::Decimal(6), 0);
-        let mut options = body.get(8..)?;
-        while let (Some(code), Some(length)) = (order.u16(options, 0), order.u16(options, 2)) {
-            let Some(value) = options.get(4..4 + usize::from(length)) else { break };
-            match (code, value) {
-                (0, _) => break,
+        for option in options_of(order, body.get(8..)?) {
+            match option {
                 (OPTION_IF_TSRESOL, [resolution, ..]) => tick = Tick::parse(*resolution),
-                (OPTION_IF_TSOFFSET, _) => {
+                (OPTION_IF_TSOFFSET, value) => {
                     offset_ns = order.i64(value, 0).unwrap_or(0).saturating_mul(1_000_000_000);
                 }
                 _ => {}
             }
-            options = options.get(4 + usize::from(length).next_multiple_of(4)..).unwrap_or_default();
         }
         Some(InterfaceDescription { link_type, snap_length, tick, offset_ns })
     }
@@ -107,6 +107,7 @@ pub(super) struct Interfaces {
     pub(super) raw_ip_as_ethernet: bool,
     /// Offsets of the frames of a Network Monitor file, ascending. Empty if unknown.
     pub(super) frame_offsets: Arc<[u32]>,
+    pub(super) processes: ProcessTable,
 }
 
 impl Interfaces {
@@ -145,6 +146,9 @@ pub(super) struct PcapngSection {
     /// Table index of the section's first interface, and number of the section's interfaces passed so far.
     first: u32,
     count: u32,
+    /// Table index of the section's first process block, and number of blocks passed so far.
+    first_process: u32,
+    process_count: u32,
     last_time: i64,
 }
 
@@ -155,7 +159,7 @@ impl PcapngSection {
     }
 
     pub(super) fn start() -> PcapngSection {
-        PcapngSection { order: ByteOrder::LITTLE, first: 0, count: 0, last_time: 0 }
+        PcapngSection { order: ByteOrder::LITTLE, first: 0, count: 0, first_process: 0, process_count: 0, last_time: 0 }
     }
 
     #[inline]
@@ -172,7 +176,7 @@ impl PcapngSection {
         }
         // Some writers omit the padding from the length, but still align blocks.
         let length = (total as usize).next_multiple_of(4);
-        if !matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET) {
+        if !matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET | DARWIN_PROCESS) {
             let numbered = matches!(kind, SYSTEMD_JOURNAL | CUSTOM | CUSTOM_NOT_COPIED);
             let what = if numbered { SkipReason::Numbered } else { SkipReason::Description };
             return ParseStep::Skip { length, what };
@@ -189,6 +193,12 @@ impl PcapngSection {
                 let known = self.interface_description(interfaces, body);
                 let what = if known { SkipReason::Description } else { SkipReason::Unreadable };
                 return ParseStep::Skip { length, what };
+            }
+            DARWIN_PROCESS => {
+                let index = self.first_process as usize + self.process_count as usize;
+                interfaces.processes.describe(index, order, body.get(8..).unwrap_or_default());
+                self.process_count = self.process_count.saturating_add(1);
+                return ParseStep::Skip { length, what: SkipReason::Description };
             }
             ENHANCED_PACKET => self.enhanced_packet(interfaces, body),
             SIMPLE_PACKET => self.simple_packet(interfaces, body),
@@ -220,12 +230,14 @@ impl PcapngSection {
         }
         if interfaces.forget_past_sections {
             interfaces.list.clear();
-            self.first = 0;
+            interfaces.processes.forget_described();
+            (self.first, self.first_process) = (0, 0);
         } else {
             // The table lists the sections in file order, on the first pass and on later ones.
             self.first += self.count;
+            self.first_process = self.first_process.saturating_add(self.process_count);
         }
-        *self = PcapngSection { order, first: self.first, count: 0, last_time: self.last_time };
+        *self = PcapngSection { order, count: 0, process_count: 0, ..*self };
         ParseStep::Skip { length: (total as usize).next_multiple_of(4), what: SkipReason::Description }
     }
 
@@ -251,9 +263,16 @@ impl PcapngSection {
         interfaces.list.get(self.first as usize + id as usize)
     }
 
-    fn enhanced_packet(&self, interfaces: &Interfaces, block: &[u8]) -> Option<PacketRecord> {
+    fn enhanced_packet(&self, interfaces: &mut Interfaces, block: &[u8]) -> Option<PacketRecord> {
         let interface = self.interface(interfaces, self.order.u32(block, 8)?)?;
-        self.timed_packet(interface, block)
+        let record = self.timed_packet(interface, block)?;
+        let options = block.get(28 + record.data_length.next_multiple_of(4)..).unwrap_or_default();
+        // Most packets have no options, or only flags.
+        if options.len() <= OPTIONS_WITHOUT_PROCESS {
+            return Some(record);
+        }
+        let process = interfaces.processes.of_options(self.order, options, self.first_process);
+        Some(PacketRecord { process, ..record })
     }
 
     fn obsolete_packet(&self, interfaces: &Interfaces, block: &[u8]) -> Option<PacketRecord> {
@@ -273,6 +292,7 @@ impl PcapngSection {
             wire_length: original.max(captured),
             data_start: 28,
             data_length,
+            process: 0,
         })
     }
 
@@ -290,6 +310,7 @@ impl PcapngSection {
             wire_length: original,
             data_start: 12,
             data_length: captured as usize,
+            process: 0,
         })
     }
 }

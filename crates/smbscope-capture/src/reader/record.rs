@@ -14,6 +14,8 @@ pub(super) struct PacketRecord {
     pub(super) wire_length: u32,
     pub(super) data_start: usize,
     pub(super) data_length: usize,
+    /// Number of its process in the table of the file; zero if unknown.
+    pub(super) process: u32,
 }
 
 /// A parser changes its state only for `Packet` and `Skip`, so a window may be offered again with more data.

@@ -171,6 +171,7 @@ impl CaptureSet {
                     link_type: head.link_type,
                     data: bytes.get(head.data_start..head.data_start + head.data_length).unwrap_or_default(),
                     wire_length: head.wire_length,
+                    process: if head.process == 0 { None } else { interfaces.processes.get(head.process) },
                 },
                 &backing,
             );
@@ -341,6 +342,7 @@ impl CaptureSet {
             link_type: head.link_type,
             data: lane.data(&self.captures[lane.capture], &head),
             wire_length: head.wire_length,
+            process: self.captures[lane.capture].interfaces.processes.get(head.process),
         })
     }
 

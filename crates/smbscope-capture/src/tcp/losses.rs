@@ -228,6 +228,7 @@ mod stalls_tests {
             ordinal: 0,
             first: stamp,
             stamp,
+            origin: Default::default(),
             source: SocketAddr::from(([10, 0, 0, 1], 50_000)),
             destination: SocketAddr::from(([10, 0, 0, 2], 445)),
             sequence: 0,

@@ -19,7 +19,7 @@ pub use flow::limits;
 pub use table::FlowTable;
 pub use waits::WindowCounts;
 
-use crate::segment::TcpSegment;
+use crate::segment::{OriginId, TcpSegment};
 use smbscope_model::{ClockStep, FlowDirection, FlowId, Nanos, Outage, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;
 
@@ -70,6 +70,7 @@ pub struct StreamChunk<'a> {
     pub offset: u64,
     pub first: Stamp,
     pub stamp: Stamp,
+    pub origin: OriginId,
     pub acknowledged: Option<u64>,
     /// The receiver had already acknowledged these bytes when the segment was captured: it may be a late copy, with a
     /// later acknowledgment number than its place in the stream implies.

@@ -90,6 +90,12 @@ pub(crate) struct ConnectionEntry<'a> {
     users: Vec<&'a str>,
     #[serde(skip_deserializing)]
     shares: Vec<&'a str>,
+    /// Headers around its packets other than Ethernet and IP, outermost first. Null for a connection without them.
+    #[serde(skip_deserializing)]
+    encapsulation: Option<&'a str>,
+    /// Proxy that passes the connection on: protocol and, if captured, the requested target.
+    #[serde(skip_deserializing)]
+    proxy: Option<String>,
     to_server: DirectionCounts,
     to_client: DirectionCounts,
     /// Null for connections without an exchange that matches the filter, and beyond 100,000 connections.
@@ -132,6 +138,8 @@ impl<'a> ConnectionEntry<'a> {
             client_round_trip_ns: connection.client_round_trip,
             users: connection.users.iter().map(|name| &**name).collect(),
             shares: connection.shares.iter().map(|name| &**name).collect(),
+            encapsulation: connection.encapsulation.as_deref(),
+            proxy: connection.proxy.as_ref().map(ToString::to_string),
             to_server: connection.to_server,
             to_client: connection.to_client,
             time_split: splits.connection(connection.flow).copied(),

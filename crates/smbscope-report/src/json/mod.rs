@@ -16,7 +16,7 @@ use offers::{NegotiationEntry, NegotiationIndex, Smb1Usage};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
 use smbscope_diagnose::whatif::Prediction;
-use smbscope_model::{CaptureInfo, Quality, SkippedPackets, UntimedShare};
+use smbscope_model::{CaptureInfo, EncapsulatedTraffic, Quality, SkippedPackets, UntimedShare};
 use smbscope_stats::sides::SidesFigures;
 use smbscope_stats::{CachingFigures, Concurrency, FileKey, HeatMap, OTHER, TimeSplit};
 use std::borrow::Cow;
@@ -137,6 +137,9 @@ pub(crate) struct QualityEntry<'a> {
     /// Packets other than TCP by protocol, most packets first, at most 33 entries. They add up to `not_tcp`.
     #[serde(skip_deserializing)]
     skipped: Vec<SkippedProtocolEntry>,
+    /// SMB connections in other headers than Ethernet and IP (link types, tags, tunnels), most packets first.
+    #[serde(skip_deserializing)]
+    encapsulations: Cow<'a, [EncapsulatedTraffic]>,
 }
 
 /// Packets of a protocol that is not analysed.
@@ -207,6 +210,7 @@ impl QualityEntry<'_> {
             not_timed: report.not_timed(),
             counters: Cow::Borrowed(&report.quality),
             skipped: report.skipped.iter().map(skipped).collect(),
+            encapsulations: report.encapsulations.as_slice().into(),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::totals::{PacketCounts, control};
 use crate::warnings::is_alarming;
 use crate::{Filtered, Report, dialects, names};
 use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
-use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts};
+use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts, EncapsulatedTraffic};
 use smbscope_stats::{CommandStatistics, Entities};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -116,6 +116,12 @@ pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
     }
     let servers = report.connections.iter().map(|connection| (connection.endpoints.server, connection.exchanges));
     let clients = report.connections.iter().map(|connection| (connection.endpoints.client.ip(), connection.exchanges));
+    for (i, line) in encapsulations(report).iter().enumerate() {
+        fact(if i == 0 { "Inside" } else { "" }, Paint::Plain, line);
+    }
+    for (i, line) in proxies(report).iter().enumerate() {
+        fact(if i == 0 { "Proxy" } else { "" }, Paint::Plain, line);
+    }
     if is_brief {
         if !report.connections.is_empty() {
             let clients = hosts(&ranked(clients), "client", "clients");
@@ -170,6 +176,42 @@ fn signing(report: &Report) -> String {
         n => format!("{} of messages signed", percent_sign(n, messages)),
     };
     format!("{signing}, {share}")
+}
+
+/// Formats `VXLAN on UDP port 4790 (3 of 7 connections)`, one line per sequence of headers. The parenthesis is omitted if
+/// it would say all.
+fn encapsulations(report: &Report) -> Vec<String> {
+    let all = report.connections.len() as u64;
+    let line = |traffic: &EncapsulatedTraffic| match traffic.connections {
+        n if n == all => clean(&traffic.headers),
+        n => format!("{} ({} of {})", clean(&traffic.headers), thousands(n), counted(all, "connection", "connections")),
+    };
+    let mut lines: Vec<String> = report.encapsulations.iter().take(LISTED_MAX).map(line).collect();
+    if report.encapsulations.len() > LISTED_MAX {
+        lines.push(format!("and {} more", thousands((report.encapsulations.len() - LISTED_MAX) as u64)));
+    }
+    lines
+}
+
+/// Formats `HTTP CONNECT to files:445 (2 of 3 connections)`, one line per proxy protocol and target. The parenthesis is
+/// omitted if it would say all.
+fn proxies(report: &Report) -> Vec<String> {
+    let named = report.connections.iter().filter_map(|connection| connection.proxy.as_ref());
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for proxy in named {
+        let text = proxy.to_string();
+        match counts.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((text, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let all = report.connections.len() as u64;
+    let line = |(text, count): &(String, u64)| match *count {
+        n if n == all => clean(text),
+        n => format!("{} ({} of {})", clean(text), thousands(n), counted(all, "connection", "connections")),
+    };
+    counts.iter().take(LISTED_MAX).map(line).collect()
 }
 
 /// Formats `12 encrypted frames on 1 of 3 connections`, or `none`.

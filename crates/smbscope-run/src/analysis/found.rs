@@ -6,10 +6,7 @@ use smbscope_capture::reader::CaptureError;
 use smbscope_diagnose::CatalogueError;
 use smbscope_diagnose::whatif::{self, Prediction, Scenario};
 use smbscope_model::travel::TravelError;
-use smbscope_model::{
-    CaptureInfo, ClockStep, ConnectionSummary, Endpoints, Exchange, Nanos, Quality, Role, SeenTwice, SkippedPackets,
-    SkippedProtocol,
-};
+use smbscope_model::{CaptureInfo, ClockStep, ConnectionSummary, Endpoints, Exchange, Nanos, Quality, Role, SeenTwice};
 use smbscope_report::{Explanation, Report, counted};
 use smbscope_stats::filter::{Filter, FilterError};
 use smbscope_stats::{Aggregate, BINS_MAX, beside};
@@ -18,9 +15,6 @@ use std::path::PathBuf;
 
 pub const WITHOUT_THREADS: &str =
     "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
-const NAMED: usize = 4;
-
-const CAPTURING: &str = "`smbscope help capturing` shows how to capture SMB";
 
 #[derive(Debug)]
 pub struct AnalyzedCaptures {
@@ -67,55 +61,6 @@ impl AnalyzedCaptures {
             _ => self.without_smb(&options.reading.ports),
         };
         Err(AnalysisError::NoSmb(format!("{names}: {seen}")))
-    }
-
-    fn without_tcp(&self) -> String {
-        let packets = self.analysis.quality.packets;
-        let seen = counted(packets, "packet", "packets");
-        let skipped = &self.analysis.skipped;
-        let cut = self.analysis.quality.headers_not_captured;
-        if cut > skipped.iter().map(|skipped| skipped.packets).sum() {
-            let cut = counted(cut, "packet", "packets");
-            return format!(
-                "no SMB: the snap length cut {cut} of {packets} off inside IP or TCP headers, use one of 256"
-            );
-        }
-        let is_link = |skipped: &&SkippedPackets| matches!(skipped.protocol, SkippedProtocol::LinkType(_));
-        if let Some(link) = skipped.first().filter(is_link) {
-            return format!("{} is not supported; capture on an Ethernet or IP interface", link.protocol);
-        }
-        let seen_instead: Vec<String> = skipped
-            .iter()
-            .take(NAMED)
-            .map(|skipped| format!("{} ({})", skipped.protocol, counted(skipped.packets, "packet", "packets")))
-            .collect();
-        match seen_instead.is_empty() {
-            true => format!("no SMB: {seen}, none of them TCP; {CAPTURING}"),
-            false => format!("no SMB: {seen}, none of them TCP, but {}", seen_instead.join(", ")),
-        }
-    }
-
-    fn without_smb(&self, ports: &[u16]) -> String {
-        let Quality { tcp_packets, snapped_packets, .. } = self.analysis.quality;
-        let busy = self.analysis.busiest_ports.iter();
-        let busy: Vec<String> =
-            busy.map(|(port, packets)| format!("{port} ({})", counted(*packets, "packet", "packets"))).collect();
-        let busiest = match busy.as_slice() {
-            [only] => format!("the busiest port is {only}"),
-            _ => format!("the busiest ports are {}", busy.join(", ")),
-        };
-        let seen = counted(tcp_packets, "TCP packet", "TCP packets");
-        if !ports.is_empty() {
-            let wanted: Vec<String> = ports.iter().map(u16::to_string).collect();
-            let wanted = wanted.join(", ");
-            return format!("no SMB on port {wanted} in {seen}; {busiest}; without --port every port is inspected");
-        }
-        // The headers of Ethernet, IP and TCP alone take up to 74 bytes.
-        let advice = match snapped_packets {
-            0 => CAPTURING.to_owned(),
-            n => format!("the snap length cut {} short, use one of 128 or more", counted(n, "packet", "packets")),
-        };
-        format!("no SMB: {seen}, none of them SMB; {busiest}; {advice}")
     }
 }
 
@@ -205,6 +150,7 @@ impl CaptureSetAnalysis {
             captures,
             quality: analysis.quality,
             skipped: analysis.skipped,
+            encapsulations: analysis.encapsulations,
             connections: analysis.connections,
             connect_attempts: analysis.connect_attempts,
             aggregate,

@@ -15,6 +15,7 @@
 //! Nothing here prints or handles signals. An [`AnalysisObserver`] follows the progress and can stop it.
 
 mod found;
+mod other;
 pub mod parts;
 mod recorder;
 mod sides;
@@ -167,6 +168,7 @@ fn how(options: &AnalysisOptions) -> AnalyzerOptions {
     AnalyzerOptions {
         ports: options.reading.ports.clone(),
         limits: options.reading.memory.budget(),
+        tunnels: options.reading.tunnels.ports(),
         beside: options.beside,
         details: false,
     }

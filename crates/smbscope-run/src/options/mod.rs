@@ -26,7 +26,7 @@ pub use study::{RUNS_OF_A_VARIANT_MAX, StudyFormat, StudyOptions};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use smbscope_lab::{Storage, parse_iops, parse_storage_bandwidth, parse_storage_latency};
-use smbscope_model::MemoryBudget;
+use smbscope_model::{MemoryBudget, TunnelPort, TunnelPorts};
 use smbscope_stats::Dimension;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,9 @@ pub struct ReadingOptions {
     /// Without it, SMB is recognised on any port by its content.
     #[arg(long = "port", value_name = "PORT", value_parser = port)]
     pub ports: Vec<u16>,
+
+    #[command(flatten)]
+    pub tunnels: TunnelOptions,
 
     /// Follow connections on N threads, plus one that reads; 1 does everything on one thread. [default: all cores]
     ///
@@ -56,6 +59,23 @@ impl ReadingOptions {
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct TunnelOptions {
+    /// Read UDP packets on this port as a tunnel: 4790=vxlan. May be repeated.
+    ///
+    /// KIND is vxlan, vxlan-gpe, geneve, gue, gtp-u, gre-in-udp, mpls-in-udp, l2tp, capwap, teredo, lisp, tzsp, ip or
+    /// ethernet. Registered ports are known, and VXLAN, GENEVE and GUE are recognised on any port if the packet inside
+    /// is whole.
+    #[arg(hide_short_help = true, long = "tunnel-port", value_name = "PORT=KIND")]
+    pub tunnel_ports: Vec<TunnelPort>,
+}
+
+impl TunnelOptions {
+    pub fn ports(&self) -> TunnelPorts {
+        TunnelPorts::new(&self.tunnel_ports)
     }
 }
 

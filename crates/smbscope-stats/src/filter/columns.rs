@@ -125,6 +125,7 @@ pub(super) static COLUMNS: &[FilterColumn] = &[
     count("server_time_ns", |x| nanos(x, TimeKind::ServerTime)),
     count("retransmission_delay_ns", |x| nanos(x, TimeKind::RetransmissionDelay)),
     count("think_time_ns", |x| nanos(x, TimeKind::ThinkTime)),
+    text("process", |x, _| x.process.as_deref()),
     // Derived columns, absent from the table.
     scalar("time", ScalarUnit::Time, |x| x.start().map(|time| time.0.into())),
     scalar("request_first", ScalarUnit::Time, |x| time(x.request.first)),

@@ -193,6 +193,7 @@ named! {
         Connection = "connection",
         Status = "status",
         Size = "size",
+        Process = "process",
     }
 }
 
@@ -212,6 +213,7 @@ impl Dimension {
             Dimension::Connection => &[Field::FlowId, Field::Connection],
             Dimension::Status => &[Field::Status],
             Dimension::Size => &[Field::Size],
+            Dimension::Process => &[Field::Process],
         }
     }
 }
@@ -235,6 +237,7 @@ named! {
         Connection = "connection",
         Status = "status",
         Size = "size",
+        Process = "process",
     }
 }
 
@@ -253,6 +256,7 @@ impl Field {
             Field::Client => Some(SliceFieldValue::Address(exchange.endpoints.client.ip())),
             Field::Server => Some(SliceFieldValue::Socket(exchange.endpoints.server)),
             Field::User => name(&exchange.user),
+            Field::Process => name(&exchange.process),
             Field::Share => name(&exchange.share),
             Field::File => path(derived::below_share),
             Field::Directory => path(derived::directory),

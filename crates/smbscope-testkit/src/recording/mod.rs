@@ -134,6 +134,7 @@ impl Recording {
                 link_type: stored.link_type,
                 data: self.data(kept),
                 wire_length: stored.wire_length,
+                process: None,
             };
             if let Some(segment) = decoder.decode(&packet, &mut quality) {
                 each(place, &segment);

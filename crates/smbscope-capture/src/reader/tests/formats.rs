@@ -466,6 +466,16 @@ fn foreign_formats_are_named_with_their_converter() {
     assert!(
         self::error(b"0000  00 11 22 33").contains("hex dump captures are not supported; convert it with: text2pcap")
     );
+    assert!(self::error(b"interfaces=[any]\nfilters=[port 445]\n").contains("convert it with: fgt2eth -in /"));
+}
+
+#[test]
+fn the_command_of_a_converter_quotes_the_name_of_the_file() {
+    let directory = tempfile::tempdir().expect("there is a directory for temporary files");
+    let path = directory.path().join("it's slow.blf");
+    std::fs::write(&path, b"LOGG").expect("it can be written");
+    let Err(error) = CaptureSet::open(&[CaptureInput::File(path)]) else { panic!("no capture") };
+    assert!(error.to_string().ends_with(r"it'\''s slow.blf' OUT.pcapng"), "{error}");
 }
 
 proptest! {

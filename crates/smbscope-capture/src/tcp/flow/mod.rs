@@ -384,6 +384,7 @@ impl<S> TcpFlow<S> {
             offset: repeated,
             first: located.segment.first,
             stamp: located.segment.stamp,
+            origin: located.segment.origin,
             acknowledged: located.acknowledged,
             known_received: located.known_received,
             at_segment_start: repeated == 0,

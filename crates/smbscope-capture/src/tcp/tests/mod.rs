@@ -165,6 +165,7 @@ impl Wire {
             ordinal: self.number,
             first: stamp,
             stamp,
+            origin: Default::default(),
             source,
             destination,
             sequence: packet.sequence,

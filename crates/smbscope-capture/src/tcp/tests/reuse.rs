@@ -144,6 +144,7 @@ fn flows_are_told_apart_by_their_ports_and_end_in_the_order_of_their_first_packe
             ordinal,
             first: stamp,
             stamp,
+            origin: Default::default(),
             source: SocketAddr::from((CLIENT.0, port)),
             destination: SocketAddr::from(SERVER),
             sequence: 1,

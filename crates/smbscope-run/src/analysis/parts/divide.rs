@@ -1,10 +1,11 @@
 //! Divides one capture file into pieces, each with the segments of some host pairs.
 
-use super::super::{AnalysisError, AnalysisOptions};
+use super::super::{AnalysisError, AnalysisOptions, how};
 use crate::files::create_private;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::Partial;
 use smbscope_analyze::pipeline::{self, part_of};
+use smbscope_capture::decode::Origin;
 use smbscope_capture::piece::BlockWriter;
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{CaptureInfo, ClockStep, Timestamp};
@@ -20,6 +21,7 @@ pub struct FilePart {
     truncated: Option<String>,
     pub(super) partial: Partial,
     pub(super) steps: Vec<ClockStep>,
+    pub(super) origins: Vec<Origin>,
     written: u64,
 }
 
@@ -56,7 +58,7 @@ pub fn divide(
     for in_order in in_order {
         let mut set =
             CaptureSet::open_with_memory(std::slice::from_ref(input), in_order, options.reading.memory.bytes())?;
-        result = divide_once(&mut set, name, pieces, times)?;
+        result = divide_once(&mut set, name, options, pieces, times)?;
         set.refuse_cut_short()?;
         if result.is_ok() {
             break;
@@ -68,6 +70,7 @@ pub fn divide(
 fn divide_once(
     set: &mut CaptureSet,
     name: &str,
+    options: &AnalysisOptions,
     pieces: &[PathBuf],
     times: &Path,
 ) -> Result<Result<FilePart, pipeline::RerunReason>, AnalysisError> {
@@ -91,15 +94,15 @@ fn divide_once(
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let partial = pipeline::decode(set, &mut |_| {}, &mut each, &mut take);
+    let partial = pipeline::decode(set, &how(options), &mut |_| {}, &mut each, &mut take);
     if let Some((part, error)) = failed {
         return Err(piece_error(&pieces[part], error));
     }
     if let Some(error) = late {
         return Err(piece_error(times, error));
     }
-    let partial = match partial {
-        Ok(partial) => partial,
+    let (partial, origins) = match partial {
+        Ok(read) => read,
         Err(failure) => return Ok(Err(failure)),
     };
     let mut written = clock.finish().map_err(|error| piece_error(times, error))?;
@@ -108,7 +111,7 @@ fn divide_once(
     }
     let info = set.captures().first().cloned().expect("a set has the inputs that it was opened with");
     Ok(Ok(named(
-        FilePart { truncated: info.truncated.clone(), info, partial, steps: set.clock_steps(), written },
+        FilePart { truncated: info.truncated.clone(), info, partial, steps: set.clock_steps(), origins, written },
         name,
     )))
 }

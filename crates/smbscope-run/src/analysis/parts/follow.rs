@@ -69,13 +69,16 @@ fn follow_once<T: ExchangeTable + Send>(
     let recorder = AnalysisRecorder::new(options, &names, Arc::clone(&start));
     let chooser = Chooser::new(options.filter.as_ref(), &names, start);
     let mut sink = HostPairSink { recorder, chooser, table, names: &names };
-    let mut follower = HostPairFollower::new(&how(options), sharding, &mut sink, &plan.steps());
+    let (origins, numbers) = plan.origins();
+    let mut follower = HostPairFollower::new(&how(options), sharding, &mut sink, &plan.steps(), &origins);
     let mut ordinals = Ordinals::new(plan, &files.iter().map(|file| &file.times).collect::<Vec<_>>());
     let mut merged = Merged::new(plan, files);
     while let Some((file, segment)) = merged.next_segment()? {
         let ordinal = ordinals.ordinal(file, segment.ordinal, segment.stamp.time)?;
         let (first, stamp) = (in_capture(segment.first, file), in_capture(segment.stamp, file));
-        follower.segment(&TcpSegment { ordinal, first, stamp, ..segment });
+        let origin = usize::from(segment.origin.0).checked_sub(1).and_then(|index| numbers.get(file)?.get(index));
+        let origin = origin.copied().unwrap_or_default();
+        follower.segment(&TcpSegment { ordinal, first, stamp, origin, ..segment });
         if follower.is_coupled() {
             return Ok(Err(RerunReason::Coupled));
         }

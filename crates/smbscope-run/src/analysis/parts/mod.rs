@@ -20,6 +20,8 @@ use crate::analysis::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureS
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::{Partial, coupled};
+use smbscope_capture::OriginId;
+use smbscope_capture::decode::{Origin, Origins};
 use smbscope_capture::reader::CaptureError;
 use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Stamp, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -85,6 +87,7 @@ pub(super) struct PlannedFile {
     pub(super) span: Option<(Timestamp, Timestamp)>,
     pub(super) packets: u64,
     steps: Vec<ClockStep>,
+    origins: Vec<Origin>,
 }
 
 impl AnalysisPlan {
@@ -117,6 +120,14 @@ impl AnalysisPlan {
         }
         steps
     }
+
+    /// Returns one table of all origins, and for each file the numbers in it. An origin that does not fit is zero.
+    pub(super) fn origins(&self) -> (Origins, Vec<Vec<OriginId>>) {
+        let all = Origins::default();
+        let add = |origin: &Origin| all.add(origin.clone()).unwrap_or_default();
+        let numbers = self.files.iter().map(|file| file.origins.iter().map(add).collect()).collect();
+        (all, numbers)
+    }
 }
 
 pub(super) fn in_capture(stamp: Stamp, index: usize) -> Stamp {
@@ -133,6 +144,7 @@ fn planned(given: usize, file: &FilePart) -> PlannedFile {
         span: file.span(),
         packets: file.packets(),
         steps: file.steps.clone(),
+        origins: file.origins.clone(),
     }
 }
 
