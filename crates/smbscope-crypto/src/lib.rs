@@ -4,22 +4,26 @@
 //! Session keys (MS-SMB2 3.1.4.2, 3.2.5.3.3) come from SP 800-108 in counter mode with HMAC-SHA256. In SMB 3.1.1 they
 //! depend on the pre-authentication integrity hash (3.2.5.2 and 3.2.5.3) over all messages before.
 
+#![forbid(unsafe_code)]
+
+mod algorithms;
+pub mod ntlm;
 mod sealing;
 mod signing;
 #[cfg(test)]
 mod tests;
 
+pub use algorithms::{Cipher, SigningAlgorithm};
 pub use sealing::Sealer;
 pub use signing::{Signer, Smb1Signer};
 
-use crate::Cipher;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256, Sha512};
 use std::fmt;
 use std::hint::black_box;
 
 /// Compares authentication codes in constant time.
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+pub fn same(a: &[u8], b: &[u8]) -> bool {
     let difference = a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b));
     a.len() == b.len() && black_box(difference) == 0
 }

@@ -1,0 +1,26 @@
+//! Algorithms that client and server negotiate.
+
+use serde::{Deserialize, Serialize};
+
+/// Cipher IDs (MS-SMB2 2.2.3.1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cipher {
+    /// 0x0001, the only one of 3.0 and 3.0.2.
+    Aes128Ccm,
+    Aes128Gcm,
+    Aes256Ccm,
+    Aes256Gcm,
+}
+
+/// Signing algorithms of SMB1 and of SMB2 (MS-SMB2 2.2.3.1.7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SigningAlgorithm {
+    /// MD5 over key and message: SMB1 (MS-CIFS 3.1.4.1).
+    Md5,
+    /// 0x0000: 2.0.2 and 2.1.
+    HmacSha256,
+    /// 0x0001: 3.0 and later.
+    AesCmac,
+    /// 0x0002: 3.1.1, if both sides offer it.
+    AesGmac,
+}
