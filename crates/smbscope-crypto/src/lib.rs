@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithms;
+mod keystream;
 pub mod ntlm;
 mod sealing;
 mod signing;
@@ -14,6 +15,7 @@ mod signing;
 mod tests;
 
 pub use algorithms::{Cipher, SigningAlgorithm};
+pub use keystream::Keystream;
 pub use sealing::Sealer;
 pub use signing::{Signer, Smb1Signer};
 
@@ -21,6 +23,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256, Sha512};
 use std::fmt;
 use std::hint::black_box;
+use zeroize::Zeroize;
 
 /// Compares authentication codes in constant time.
 pub fn same(a: &[u8], b: &[u8]) -> bool {
@@ -86,13 +89,19 @@ impl SessionKeys {
     }
 }
 
+impl Drop for SessionKeys {
+    fn drop(&mut self) {
+        self.signing.zeroize();
+    }
+}
+
 impl fmt::Debug for SessionKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SessionKeys(secret)")
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum CipherKey {
     Bits128([u8; 16]),
     Bits256([u8; 32]),
@@ -103,6 +112,15 @@ impl CipherKey {
         match self {
             CipherKey::Bits128(key) => key,
             CipherKey::Bits256(key) => key,
+        }
+    }
+}
+
+impl Drop for CipherKey {
+    fn drop(&mut self) {
+        match self {
+            CipherKey::Bits128(key) => key.zeroize(),
+            CipherKey::Bits256(key) => key.zeroize(),
         }
     }
 }
