@@ -12,6 +12,15 @@ pub enum Cipher {
     Aes256Gcm,
 }
 
+impl Cipher {
+    const IDS: [(u16, Cipher); 4] =
+        [(1, Cipher::Aes128Ccm), (2, Cipher::Aes128Gcm), (3, Cipher::Aes256Ccm), (4, Cipher::Aes256Gcm)];
+
+    pub fn from_id(id: u16) -> Option<Cipher> {
+        Cipher::IDS.iter().find(|(known, _)| *known == id).map(|(_, cipher)| *cipher)
+    }
+}
+
 /// Signing algorithms of SMB1 and of SMB2 (MS-SMB2 2.2.3.1.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SigningAlgorithm {

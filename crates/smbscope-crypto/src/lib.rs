@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithms;
+pub mod kerberos;
 pub mod key_ring;
 mod keystream;
 pub mod ntlm;

@@ -1,4 +1,4 @@
-//! Keys behind labels: the output of `smbinfo keys`, the kernel log of a Linux client that dumps keys, and Samba's log
+//! Keys with labels: the output of `smbinfo keys`, the kernel log of a Linux client that dumps keys, and Samba's log
 //! with `debug encryption = yes`, which prints bytes as a dump. Named ciphers are ignored: a trial finds the right one.
 
 use super::{SessionSecrets, cipher_key, hex};

@@ -9,10 +9,11 @@ mod wireshark;
 #[cfg(test)]
 mod tests;
 
-pub use passwords::Password;
+pub use passwords::UserPassword;
 pub use wireshark::session_line;
 
 use crate::CipherKey;
+use crate::kerberos::{KEYTAB, ServiceKey};
 use std::collections::HashMap;
 use std::fmt;
 use zeroize::Zeroizing;
@@ -23,16 +24,19 @@ const SESSIONS_MAX: usize = 1 << 20;
 const KEYS_OF_SESSION_MAX: usize = 16;
 /// Passwords; each is tried for each logon.
 const PASSWORDS_MAX: usize = 256;
+/// Keys of services; each is tried for each ticket of its encryption type.
+const SERVICE_KEYS_MAX: usize = 1024;
 
 /// Keys by session, and passwords. Its memory is cleared when it is dropped.
 #[derive(Default)]
 pub struct KeyRing {
     sessions: HashMap<u64, Vec<SessionSecrets>>,
     count: usize,
-    passwords: Vec<Password>,
+    passwords: Vec<UserPassword>,
+    service_keys: Vec<ServiceKey>,
 }
 
-/// What a file tells of one session.
+/// Keys of one session in a file.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SessionSecrets {
     /// Key of the authentication, from which the others derive.
@@ -57,9 +61,11 @@ impl fmt::Debug for SessionSecrets {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyFileError {
     NotText,
+    /// Begins as a keytab, but is damaged.
+    Keytab,
     /// No known format.
     Unknown,
-    /// Line with a malformed entry, and what was expected.
+    /// Malformed entry: its line, and the expected content.
     Malformed {
         line: usize,
         expected: &'static str,
@@ -73,9 +79,10 @@ impl fmt::Display for KeyFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KeyFileError::NotText => f.write_str("it is neither text nor a keytab"),
+            KeyFileError::Keytab => f.write_str("the keytab is damaged"),
             KeyFileError::Unknown => f.write_str(
-                "unknown format; expected lines of Wireshark's smb2_seskey_list, the output of `smbinfo keys`, or a log \
-                 of Samba with `debug encryption = yes`",
+                "unknown format; expected lines of Wireshark's smb2_seskey_list, the output of `smbinfo keys`, a log \
+                 of Samba with `debug encryption = yes`, or a keytab",
             ),
             KeyFileError::Malformed { line, expected } => write!(f, "line {line}: expected {expected}"),
             KeyFileError::NoKeys => f.write_str("it contains no key of a session"),
@@ -87,8 +94,11 @@ impl fmt::Display for KeyFileError {
 impl std::error::Error for KeyFileError {}
 
 impl KeyRing {
-    /// Adds the keys of a file. Returns the number of sessions.
+    /// Adds the keys of a file. Returns the number of sessions, or of keys in a keytab.
     pub fn add_keys(&mut self, content: &[u8]) -> Result<usize, KeyFileError> {
+        if content.starts_with(&KEYTAB) {
+            return self.add_keytab(content);
+        }
         let text = text(content)?;
         let sessions = match wireshark::looks_like(text) {
             true => wireshark::parse(text)?,
@@ -99,6 +109,19 @@ impl KeyRing {
         }
         let added = sessions.len();
         sessions.into_iter().try_for_each(|(id, secrets)| self.add(id, secrets))?;
+        Ok(added)
+    }
+
+    fn add_keytab(&mut self, content: &[u8]) -> Result<usize, KeyFileError> {
+        let keys = ServiceKey::parse_all(content).ok_or(KeyFileError::Keytab)?;
+        let added = keys.len();
+        if added == 0 {
+            return Err(KeyFileError::NoKeys);
+        }
+        if self.service_keys.len() + added > SERVICE_KEYS_MAX {
+            return Err(KeyFileError::TooMany(SERVICE_KEYS_MAX));
+        }
+        self.service_keys.extend(keys);
         Ok(added)
     }
 
@@ -133,18 +156,24 @@ impl KeyRing {
         self.sessions.get(&session_id).map_or(&[], Vec::as_slice)
     }
 
-    pub fn passwords(&self) -> &[Password] {
+    pub fn passwords(&self) -> &[UserPassword] {
         &self.passwords
     }
 
+    pub fn service_keys(&self) -> &[ServiceKey] {
+        &self.service_keys
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.passwords.is_empty()
+        self.sessions.is_empty() && self.passwords.is_empty() && self.service_keys.is_empty()
     }
 }
 
 impl fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyRing({} sessions, {} passwords)", self.sessions.len(), self.passwords.len())
+        let KeyRing { sessions, passwords, service_keys, .. } = self;
+        let counts = (sessions.len(), passwords.len(), service_keys.len());
+        write!(f, "KeyRing({} sessions, {} passwords, {} service keys)", counts.0, counts.1, counts.2)
     }
 }
 

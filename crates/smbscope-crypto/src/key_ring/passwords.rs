@@ -5,13 +5,13 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 /// Password of a user, or of any user if `user` is `None`.
-pub struct Password {
+pub struct UserPassword {
     pub user: Option<String>,
     pub domain: Option<String>,
     pub text: Zeroizing<String>,
 }
 
-impl Password {
+impl UserPassword {
     /// Returns true unless the file restricts the password to another user or domain.
     pub fn may_belong_to(&self, user: &str, domain: &str) -> bool {
         let fits = |wanted: &Option<String>, there: &str| {
@@ -21,27 +21,27 @@ impl Password {
     }
 }
 
-impl fmt::Debug for Password {
+impl fmt::Debug for UserPassword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Password(secret)")
+        f.write_str("UserPassword(secret)")
     }
 }
 
 /// Parses `username = …`, `password = …` and `domain = …`, each user beginning with his name; or a single password.
-pub(super) fn parse(text: &str) -> Result<Vec<Password>, KeyFileError> {
+pub(super) fn parse(text: &str) -> Result<Vec<UserPassword>, KeyFileError> {
     let Some(entries) = entries(text) else {
         // Blanks are part of the password.
         let text = text.lines().next().unwrap_or_default();
         return match text.is_empty() {
             true => Err(KeyFileError::Malformed { line: 1, expected: "a password" }),
-            false => Ok(vec![Password { user: None, domain: None, text: Zeroizing::new(text.to_owned()) }]),
+            false => Ok(vec![UserPassword { user: None, domain: None, text: Zeroizing::new(text.to_owned()) }]),
         };
     };
-    let mut found: Vec<Password> = Vec::new();
+    let mut found: Vec<UserPassword> = Vec::new();
     let (mut user, mut domain, mut password) = (None, None, None);
     let mut end = |user: &mut Option<String>, domain: &mut Option<String>, password: &mut Option<Zeroizing<String>>| {
         if let Some(text) = password.take() {
-            found.push(Password { user: user.take(), domain: domain.take(), text });
+            found.push(UserPassword { user: user.take(), domain: domain.take(), text });
         }
     };
     for (key, value) in entries {
