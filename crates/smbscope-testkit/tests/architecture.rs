@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-crypto", &["smbscope-wire"]),
     ("smbscope-model", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-model"]),
-    ("smbscope-analyze", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
+    ("smbscope-analyze", &["smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-capture"]),
     ("smbscope-stats", &["smbscope-model"]),
     ("smbscope-diagnose", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-lab", &["smbscope-model"]),
@@ -54,7 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("smbscope-cli", LIBRARIES),
     ("smbscope-py", PACKAGE),
-    ("smbscope-testkit", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
+    ("smbscope-testkit", &["smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-capture"]),
     (
         "smbscope-fuzz",
         &[
@@ -73,7 +73,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Additional dependencies allowed in tests: the test kit with its own dependencies, and servers.
 const TESTS_MAY_USE: &[&str] =
-    &["smbscope-testkit", "smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-lab"];
+    &["smbscope-testkit", "smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-capture", "smbscope-lab"];
 
 /// Crates that take time as an argument and use no files, sockets, processes or threads of their own.
 const NO_IO: &[&str] =
