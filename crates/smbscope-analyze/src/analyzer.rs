@@ -5,6 +5,7 @@
 
 use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::channels::{SessionRegistry, ShardCouplingMonitor};
+use crate::decryption::Keys;
 use crate::flow::{ConnectAttemptTotals, FlowState, attempt_of, begins_connection};
 use crate::frame::Frame;
 use crate::ledger::ShardContext;
@@ -13,6 +14,8 @@ use crate::offers::OfferPool;
 use crate::pending::ExchangeSink;
 use crate::unseen::UnseenEstimate;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
+use smbscope_crypto::key_ring::KeyRing;
+use smbscope_model::decryption::DecryptedSessions;
 use smbscope_model::{ClockStep, ConnectionSummary, FlowDirection, FlowId, MemoryBudget, Quality, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +32,8 @@ pub struct AnalyzerOptions {
     pub beside: Option<Role>,
     /// Keep the parameters of requests in [`Exchange::details`](smbscope_model::Exchange), for replay.
     pub details: bool,
+    /// Decrypt messages with these keys.
+    pub keys: Option<Arc<KeyRing>>,
 }
 
 /// Bytes of names in a shard's connection summaries: `evicted_names`.
@@ -50,6 +55,7 @@ pub struct Analyzer<E: ExchangeSink> {
     attempts: ConnectAttemptTotals,
     routed: Routed,
     initials: Vec<Initials>,
+    keys: Option<Box<Keys>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -62,6 +68,7 @@ pub struct AnalyzerOutcome {
     pub(crate) attempts: ConnectAttemptTotals,
     pub(crate) routed: Routed,
     pub(crate) initials: Vec<Initials>,
+    pub decryption: DecryptedSessions,
 }
 
 impl<E: ExchangeSink> Analyzer<E> {
@@ -69,6 +76,7 @@ impl<E: ExchangeSink> Analyzer<E> {
         Analyzer {
             sessions: Sessions::within(options.limits.names),
             offers: OfferPool::default(),
+            keys: options.keys.as_ref().map(|ring| Box::new(Keys::new(Arc::clone(ring)))),
             options,
             emit,
             frames: Vec::new(),
@@ -105,6 +113,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             attempts: self.attempts,
             routed: self.routed,
             initials: self.initials,
+            decryption: self.keys.map(|keys| keys.sessions).unwrap_or_default(),
         }
     }
 
@@ -167,6 +176,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             steps_back: &self.steps_back,
             clock_steps: &mut self.clock_steps,
             foreign_replies: &mut self.foreign_replies,
+            keys: self.keys.as_deref_mut(),
         }
     }
 }
@@ -178,7 +188,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         let ports = [view.source.port(), view.destination.port()];
         let wanted = self.options.ports.is_empty() || ports.iter().any(|port| self.options.ports.contains(port));
         let promising = ports.map(|port| self.promises_smb(port));
-        wanted.then(|| FlowState::new(view, promising, self.options.details))
+        wanted.then(|| FlowState::new(view, promising, &self.options))
     }
 
     fn data(

@@ -10,6 +10,7 @@ use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::channels::{self, Met};
 use crate::flow::ConnectAttemptTotals;
 use serde::{Deserialize, Serialize};
+use smbscope_model::decryption::DecryptedSessions;
 use smbscope_model::{
     ClockStep, ConnectAttempts, ConnectionSummary, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets,
     SkippedProtocol, Timestamp,
@@ -37,6 +38,7 @@ pub struct CaptureFindings {
     pub seen_twice: Vec<SeenTwice>,
     pub first: Option<Timestamp>,
     pub last: Option<Timestamp>,
+    pub decryption: DecryptedSessions,
     pub without_threads: bool,
 }
 
@@ -55,6 +57,7 @@ pub struct Partial {
     routed: Routed,
     initials: Vec<Initials>,
     sessions: Met,
+    decryption: DecryptedSessions,
     pub(crate) first: Option<Timestamp>,
     pub(crate) last: Option<Timestamp>,
 }
@@ -85,6 +88,7 @@ impl Partial {
         self.routed.merge(other.routed);
         self.initials.extend(other.initials);
         self.sessions.merge(other.sessions);
+        self.decryption.merge(other.decryption);
         self.first = match (self.first, other.first) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),
@@ -101,6 +105,7 @@ impl Partial {
         self.foreign_replies.merge(outcome.foreign_replies);
         self.routed.merge(outcome.routed);
         self.initials.extend(outcome.initials);
+        self.decryption.merge(outcome.decryption);
     }
 
     pub fn add_clock_steps(&mut self, steps: &[ClockStep]) {
@@ -154,6 +159,7 @@ impl Partial {
             seen_twice,
             first: self.first,
             last: self.last,
+            decryption: self.decryption,
             without_threads: false,
         }
     }

@@ -14,6 +14,7 @@ mod formats;
 mod hostile_names;
 mod inputs;
 mod jobs;
+mod keys;
 mod lab;
 mod launch;
 mod manual;

@@ -61,6 +61,8 @@ def analyze(
     # Options of `smbscope analyze`, written by `make keywords`.
     port: int | Sequence[int] = (),
     memory: int | None = None,
+    keys: Path | Sequence[Path] = (),
+    password_file: Path | Sequence[Path] = (),
     filter: str | None = None,  # noqa: A002 - the name of the command line
     interval: str | None = None,
     slow: str | None = None,

@@ -25,6 +25,7 @@ pub use recorder::AggregatedExchanges;
 pub use smbscope_capture::reader::CaptureInput;
 pub use table::{ExchangeExport, ExchangeExportResult};
 
+use crate::keys;
 use recorder::AnalysisRecorder;
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
@@ -55,6 +56,7 @@ pub struct PendingAnalysis<'o> {
     inputs: &'o [CaptureInput],
     options: &'o AnalysisOptions,
     catalogue: Catalogue,
+    how: AnalyzerOptions,
     pass: AnalysisPass,
     set: CaptureSet,
 }
@@ -83,14 +85,15 @@ impl<'o> PendingAnalysis<'o> {
         options: &'o AnalysisOptions,
     ) -> Result<PendingAnalysis<'o>, AnalysisError> {
         let (catalogue, pass) = (catalogue(options)?, AnalysisPass::first(inputs, options));
-        Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, catalogue, pass })
+        let how = how(options)?;
+        Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, catalogue, how, pass })
     }
 
     /// Analyses the captures. Starts over if an assumption about them proves wrong.
     pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
-        let PendingAnalysis { inputs, options, catalogue, mut pass, mut set } = self;
+        let PendingAnalysis { inputs, options, catalogue, how, mut pass, mut set } = self;
         let (found, recorded) = loop {
-            match recorded(options, pass.sharding(), &mut set, observer) {
+            match recorded(options, &how, pass.sharding(), &mut set, observer) {
                 Ok(analysis) => break analysis,
                 Err(failure) => {
                     tracing::info!(?failure, "reading the captures again");
@@ -108,6 +111,7 @@ impl<'o> PendingAnalysis<'o> {
 
 fn recorded(
     options: &AnalysisOptions,
+    how: &AnalyzerOptions,
     sharding: Sharding,
     set: &mut CaptureSet,
     observer: &mut dyn AnalysisObserver,
@@ -117,7 +121,7 @@ fn recorded(
     let mut recorders: Vec<AnalysisRecorder> =
         (0..workers).map(|_| AnalysisRecorder::new(options, &names, Arc::clone(&start))).collect();
     let threading = if options.reading.threads() <= 1 { Threading::Inline } else { Threading::Workers };
-    let found = follow(options, set, sharding, threading, &mut recorders, observer)?;
+    let found = follow(how, set, sharding, threading, &mut recorders, observer)?;
     Ok((found, merged(recorders.into_iter().map(AnalysisRecorder::finish).collect())))
 }
 
@@ -130,7 +134,7 @@ fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
 }
 
 fn follow<S: Sink>(
-    options: &AnalysisOptions,
+    how: &AnalyzerOptions,
     set: &mut CaptureSet,
     sharding: Sharding,
     threading: Threading,
@@ -139,7 +143,7 @@ fn follow<S: Sink>(
 ) -> Result<AnalyzedCaptures, RerunReason> {
     let stop = set.stop_flag();
     observer.begins(&stop);
-    let found = pipeline::run(set, &how(options), sharding, threading, sinks, |set| observer.reads(set));
+    let found = pipeline::run(set, how, sharding, threading, sinks, |set| observer.reads(set));
     observer.ended();
     let interrupted = stop.load(Ordering::Relaxed);
     Ok(AnalyzedCaptures { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
@@ -149,13 +153,14 @@ fn names(set: &CaptureSet) -> Vec<String> {
     set.captures().iter().map(|info| info.name.clone()).collect()
 }
 
-fn how(options: &AnalysisOptions) -> AnalyzerOptions {
-    AnalyzerOptions {
+fn how(options: &AnalysisOptions) -> Result<AnalyzerOptions, AnalysisError> {
+    Ok(AnalyzerOptions {
         ports: options.reading.ports.clone(),
         limits: options.reading.memory.budget(),
         beside: options.beside,
         details: false,
-    }
+        keys: keys::ring(&options.reading.decryption)?,
+    })
 }
 
 /// Returns the options with a filter that selects their episode, or unchanged if they name none.
