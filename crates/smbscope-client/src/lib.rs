@@ -28,7 +28,7 @@ pub use file::{
     ByteRangeLock, CreateDisposition, FileHandle, FileRange, FsctlProfile, Info, ListingEntry, Moved, OpenParameters,
     OpenResult, SetInfo, TransferDirection, TreeConnectTarget, WholeFile, access, options as create_options,
 };
-pub use options::{ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, Transport};
+pub use options::{ClientSigningPolicy, Credentials, Encryption, KeyLog, Secret, SessionOptions, Transport};
 pub use sample::{Sample, Samples};
 pub use session::ClientSession;
 pub use smbscope_crypto::{Cipher, SigningAlgorithm};

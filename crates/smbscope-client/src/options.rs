@@ -1,12 +1,15 @@
 //! Connection options.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
-use smbscope_crypto::{Cipher, SigningAlgorithm};
+use smbscope_crypto::key_ring::session_line;
+use smbscope_crypto::{Cipher, SessionKeys, SigningAlgorithm};
 use smbscope_model::Dialect;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SessionOptions {
@@ -34,6 +37,9 @@ pub struct SessionOptions {
     pub raw: bool,
     /// Requests a lease (2.1 and later) or an oplock (before) when opening a file.
     pub leases: bool,
+    /// Collects the keys of SMB 3 sessions. Not sent to load generators on other hosts.
+    #[serde(skip)]
+    pub key_log: Option<KeyLog>,
 }
 
 impl SessionOptions {
@@ -55,6 +61,7 @@ impl SessionOptions {
             compound: false,
             raw: false,
             leases: false,
+            key_log: None,
         }
     }
 }
@@ -97,13 +104,45 @@ pub enum Credentials {
     Kerberos,
 }
 
-/// A password. Its type keeps it out of logs and results.
+/// Sessions of a [`KeyLog`]; the keys of later ones are dropped.
+const LOGGED_KEYS_MAX: usize = 1 << 16;
+
+/// Keys of sessions as lines of Wireshark's `smb2_seskey_list`, to decrypt a capture of them. Clones share their lines.
+#[derive(Clone, Default)]
+pub struct KeyLog(Arc<Mutex<Vec<Zeroizing<String>>>>);
+
+impl KeyLog {
+    pub(crate) fn add(&self, session_id: u64, session_key: &[u8], keys: &SessionKeys) {
+        // Safe to use after a panic: the list only gains lines.
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() < LOGGED_KEYS_MAX {
+            lines.push(session_line(session_id, session_key, keys));
+        }
+    }
+
+    /// Returns all lines so far.
+    pub fn text(&self) -> Zeroizing<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = lines.iter().map(|line| line.len()).sum();
+        let mut text = Zeroizing::new(String::with_capacity(length));
+        lines.iter().for_each(|line| text.push_str(line));
+        text
+    }
+}
+
+impl fmt::Debug for KeyLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyLog(secret)")
+    }
+}
+
+/// A password. Its type keeps it out of logs and results, and clears its memory when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     pub fn new(text: String) -> Secret {
-        Secret(text)
+        Secret(Zeroizing::new(text))
     }
 
     /// Returns the password, for key derivation and for programs that log on themselves.
@@ -124,7 +163,7 @@ impl Serialize for Secret {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
-        String::deserialize(deserializer).map(Secret)
+        String::deserialize(deserializer).map(Secret::new)
     }
 }
 

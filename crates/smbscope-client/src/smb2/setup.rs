@@ -140,6 +140,10 @@ async fn authenticate(
     let (mut authenticator, last) = login::authenticate(options, set_up).await?;
     authenticator.finish(&last.token)?;
     let keys = authenticator.full_session_key().map(|key| session_keys(key, negotiated, &preauth));
+    let logged = options.key_log.as_ref().filter(|_| known.is_none() && negotiated.dialect >= 0x0300);
+    if let (Some(log), Some(key), Some(keys)) = (logged, authenticator.full_session_key(), &keys) {
+        log.add(connection.dialect.session_id, key, keys);
+    }
     let (reply, session_flags) = last.reply;
     Ok(LastLeg { reply, session_flags, keys })
 }
