@@ -188,7 +188,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         let ports = [view.source.port(), view.destination.port()];
         let wanted = self.options.ports.is_empty() || ports.iter().any(|port| self.options.ports.contains(port));
         let promising = ports.map(|port| self.promises_smb(port));
-        wanted.then(|| FlowState::new(view, promising, &self.options))
+        wanted.then(|| FlowState::new(view, promising, self.options.details, self.options.keys.is_some()))
     }
 
     fn data(

@@ -151,13 +151,13 @@ fn read_with_keys(
     }
     let reading = read_plain(head, length, last_try, details);
     if let FrameParseResult::Done(FrameContent::Smb2 { members, .. }) = &reading
-        && members.first().is_some_and(|member| is_logon(member.header.command))
+        && matches!(members.as_slice(), [member] if is_logon(member.header.command))
     {
         if head.len() < whole.min(MAX_HEAD) && !last_try {
             return FrameParseResult::Needs(whole.min(MAX_HEAD));
         }
         let message = &head[..head.len().min(whole)];
-        decryptor.note_plain(message, message.len() == whole, members);
+        decryptor.note_plain(message, message.len() == whole);
     }
     reading
 }

@@ -4,7 +4,6 @@
 //! Attempts at ports other than 445 and 139 are kept separately: only the end of the capture tells which of them carry
 //! SMB, and a port scan must not displace attempts at known SMB ports.
 
-use crate::analyzer::AnalyzerOptions;
 use crate::connection::ConnectionAnalyzer;
 use crate::content::{ContentReader, FrameContent};
 use crate::decryption::{Decryptor, FlowKeys};
@@ -34,7 +33,7 @@ pub struct FlowState {
 }
 
 impl FlowState {
-    pub(crate) fn new(view: &FlowView, promising: [bool; 2], options: &AnalyzerOptions) -> FlowState {
+    pub(crate) fn new(view: &FlowView, promising: [bool; 2], details: bool, has_keys: bool) -> FlowState {
         let certain = promising.contains(&true);
         FlowState {
             framers: [(); 2].map(|()| Framer::new(view.midstream, certain)),
@@ -44,8 +43,8 @@ impl FlowState {
                 _ => None,
             },
             connection: None,
-            details: options.details,
-            keys: options.keys.is_some().then(Box::default),
+            details,
+            keys: has_keys.then(Box::default),
             undecided: Undecided::default(),
             heard: [false, false],
             foreign: [None, None],

@@ -2,14 +2,13 @@
 //!
 //! The keys of 3.1.1 depend on each byte of NEGOTIATE and SESSION_SETUP; if one is missing, only decryption keys help.
 
-use crate::content::{Message2, RequestOrResponse};
 use smbscope_crypto::kerberos::{self, KerberosLogon};
 use smbscope_crypto::key_ring::KeyRing;
 use smbscope_crypto::ntlm::{CapturedLogon, server_challenge};
 use smbscope_crypto::{Cipher, PreauthHash, SessionKeys};
 use smbscope_model::decryption::DecryptedSession;
 use smbscope_wire::smb2::messages::session_setup;
-use smbscope_wire::smb2::{Smb2Command, Smb2Response};
+use smbscope_wire::smb2::{Smb2Command, Smb2Header, Smb2Response};
 use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use zeroize::Zeroizing;
@@ -63,34 +62,29 @@ impl Logons {
     }
 
     /// Follows a message. Returns the session id and the logon that it completes.
-    pub(super) fn take(
-        &mut self,
-        message: &[u8],
-        whole: bool,
-        member: &Message2,
-        ring: &KeyRing,
-    ) -> Option<(u64, Logon)> {
-        let is_response = member.header.is_response();
-        match (member.header.command, is_response) {
+    pub(super) fn take(&mut self, message: &[u8], whole: bool, ring: &KeyRing) -> Option<(u64, Logon)> {
+        let header = Smb2Header::parse(message)?;
+        let is_response = header.is_response();
+        match (header.command, is_response) {
             (Smb2Command::NEGOTIATE, false) => {
                 self.asked = Some(PreauthHash::new()).and_then(|hash| followed(hash, message, whole));
                 None
             }
             (Smb2Command::NEGOTIATE, true) => {
-                self.negotiate(message, whole, member);
+                self.negotiate(message, whole);
                 None
             }
             (Smb2Command::SESSION_SETUP, false) => {
-                self.request(message, whole, member, ring);
+                self.request(message, whole, &header, ring);
                 None
             }
-            (Smb2Command::SESSION_SETUP, true) => self.response(message, whole, member),
+            (Smb2Command::SESSION_SETUP, true) => self.response(message, whole, &header),
             _ => None,
         }
     }
 
-    fn negotiate(&mut self, message: &[u8], whole: bool, member: &Message2) {
-        let RequestOrResponse::Response(Smb2Response::Negotiate(offer)) = &member.body else {
+    fn negotiate(&mut self, message: &[u8], whole: bool) {
+        let Smb2Response::Negotiate(offer) = Smb2Response::parse(Smb2Command::NEGOTIATE, message) else {
             self.negotiated = NegotiatedKeys::default();
             return;
         };
@@ -102,13 +96,13 @@ impl Logons {
         };
     }
 
-    fn request(&mut self, message: &[u8], whole: bool, member: &Message2, ring: &KeyRing) {
+    fn request(&mut self, message: &[u8], whole: bool, header: &Smb2Header, ring: &KeyRing) {
         let request = session_setup::Request::parse(message);
         let is_binding = request.is_some_and(|request| request.flags & session_setup::Request::BINDING != 0);
         if is_binding {
             return;
         }
-        let session_id = member.header.session_id.unwrap_or(0);
+        let session_id = header.session_id.unwrap_or(0);
         let mut logon = match session_id {
             0 => Logon { preauth: self.negotiated.preauth.clone(), is_first: true, ..Logon::default() },
             id => removed(&mut self.responses, id).unwrap_or_default(),
@@ -117,11 +111,10 @@ impl Logons {
         if let Some(request) = request {
             logon.authenticate(request.token, ring);
         }
-        push(&mut self.requests, member.header.message_id, logon);
+        push(&mut self.requests, header.message_id, logon);
     }
 
-    fn response(&mut self, message: &[u8], whole: bool, member: &Message2) -> Option<(u64, Logon)> {
-        let header = &member.header;
+    fn response(&mut self, message: &[u8], whole: bool, header: &Smb2Header) -> Option<(u64, Logon)> {
         let mut logon = removed(&mut self.requests, header.message_id)?;
         let session_id = header.session_id.filter(|id| *id != 0)?;
         if header.status == NtStatus::MORE_PROCESSING_REQUIRED {

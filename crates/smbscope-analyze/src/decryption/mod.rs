@@ -7,7 +7,6 @@
 mod logon;
 mod plausible;
 
-use crate::content::Message2;
 use crate::decryption::logon::Logons;
 use ahash::RandomState;
 use smbscope_crypto::key_ring::KeyRing;
@@ -123,9 +122,8 @@ pub(crate) struct Decryptor<'k> {
 
 impl Decryptor<'_> {
     /// Follows a logon. `message` is the whole payload of a frame, or its captured part if `whole` is false.
-    pub(crate) fn note_plain(&mut self, message: &[u8], whole: bool, members: &[Message2]) {
-        let [member] = members else { return };
-        let Some((session_id, logon)) = self.flow.logons.take(message, whole, member, &self.shared.ring) else {
+    pub(crate) fn note_plain(&mut self, message: &[u8], whole: bool) {
+        let Some((session_id, logon)) = self.flow.logons.take(message, whole, &self.shared.ring) else {
             return;
         };
         let is_known = |ready: &ReadySession| ready.id == session_id && ready.chosen != [None; 2];
