@@ -104,7 +104,7 @@ pub enum Credentials {
     Kerberos,
 }
 
-/// Sessions of a [`KeyLog`]; the keys of later ones are dropped.
+/// Sessions of a log of keys; the keys of later ones are dropped.
 const LOGGED_KEYS_MAX: usize = 1 << 16;
 
 /// Keys of sessions as lines of Wireshark's `smb2_seskey_list`, to decrypt a capture of them. Clones share their lines.

@@ -9,17 +9,17 @@ pub(super) const LEAST: usize = 32;
 
 const STRUCTURE_SIZE: u16 = 64;
 /// Compression algorithms (MS-SMB2 §2.2.3.1.3).
-const ALGORITHMS_MAX: u16 = 5;
+const LAST_ALGORITHM: u16 = 5;
 /// Length of the uncompressed message; frames have less than 16 MiB.
-const UNCOMPRESSED_MAX: u32 = 1 << 24;
+const LARGEST_MESSAGE: u32 = 1 << 24;
 
 /// Returns true if the bytes begin a message of `length` bytes in the session. Accepts shorter beginnings, as long as
 /// nothing in them contradicts.
 pub(super) fn is_message(plain: &[u8], length: usize, session_id: u64) -> bool {
     if plain.starts_with(&COMPRESSION_ID) {
-        let algorithm = u16_at(plain, 8).is_none_or(|algorithm| algorithm <= ALGORITHMS_MAX);
+        let algorithm = u16_at(plain, 8).is_none_or(|algorithm| algorithm <= LAST_ALGORITHM);
         let chained = u16_at(plain, 10).is_none_or(|flags| flags <= 1);
-        return algorithm && chained && u32_at(plain, 4).is_none_or(|size| (1..UNCOMPRESSED_MAX).contains(&size));
+        return algorithm && chained && u32_at(plain, 4).is_none_or(|size| (1..LARGEST_MESSAGE).contains(&size));
     }
     let is_header = plain.len() >= 6 && plain.starts_with(&PROTOCOL_ID) && u16_at(plain, 4) == Some(STRUCTURE_SIZE);
     is_header && is_plausible_header(plain, length) && is_of_session(plain, session_id)
