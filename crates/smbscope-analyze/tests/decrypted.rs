@@ -302,7 +302,7 @@ fn a_damaged_message_among_decrypted_ones_is_not_paired_by_its_size() {
 fn keys_of_the_log_decrypt_a_capture_that_begins_late_or_is_cut() {
     let capture = real();
     let whole = named(&analyze(&capture, &capture.undamaged(), Some(log())).exchanges);
-    // 288 bytes hold the file id in the response to CREATE, behind all headers.
+    // 288 bytes hold the file id in the response to CREATE, after all headers.
     let cut: Vec<Kept> = capture.undamaged().into_iter().map(|kept| Kept { snap: 288, ..kept }).collect();
     let found = analyze(&capture, &cut, Some(log()));
     assert_eq!(found.quality.encrypted_frames, 0);
@@ -381,7 +381,7 @@ fn a_short_snap_length_leaves_every_pair_and_makes_no_name_wrong() {
             let (whole, found) = (pairs(&whole.exchanges), pairs(&found.exchanges));
             let kept = found.keys().filter(|pair| whole.contains_key(*pair)).count();
             assert_eq!(kept, found.len(), "{}, {snap} bytes: a pair that is not in the whole capture", twin.name);
-            // A packet may hold several messages, and a message several commands, of which the later ones are cut.
+            // A packet may hold several messages, and a message several commands: the later ones are cut.
             let enough = if snap == 256 { 80 } else { 1 };
             assert!(kept * 100 >= whole.len() * enough, "{}, {snap} bytes: {kept} of {}", twin.name, whole.len());
             for (pair, (share, path)) in &found {
