@@ -250,6 +250,7 @@ test-damage: WHOLE_ENCRYPTED = tests/data/encrypted/smbclient_SMB3_11_encrypt.pc
 test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SECONDS, from DAMAGE_SEED on: no false match
 	$(CARGO) build --release --locked -p smbscope-testkit --example damage
 	$(TARGET)/release/examples/damage $(DAMAGE) --keep $(TARGET)/damaged tests/data tests/data/own $(WHOLE_ENCRYPTED)
+	$(TARGET)/release/examples/damage $(DAMAGE) --keep $(TARGET)/damaged --keys tests/data tests/data/own
 
 test-table: setup-python build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)

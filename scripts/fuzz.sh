@@ -65,7 +65,7 @@ run() {
     case $target in
         compressed | reassembly | security) longest=4096 ;;
         # Entropic scheduling costs more than it gains for these targets.
-        pipeline | smb1_stream | smb2_stream) entropic=0 ;;
+        pipeline | smb1_stream | smb2_stream | sealed_stream) entropic=0 ;;
     esac
     local finds=$directory/finds/$target
     mkdir -p "$directory/corpus/$target" "$finds" "$directory/unreproduced"

@@ -74,6 +74,8 @@ def analyze(
     tunnel_port: Several = (),
     threads: int | None = None,
     memory: int | None = None,
+    keys: Path | Sequence[Path] = (),
+    password_file: Path | Sequence[Path] = (),
     filter: str | None = None,  # noqa: A002 - the name of the command line
     episode: int | None = None,
     what_if: Several = (),
@@ -151,6 +153,7 @@ def bench(
     slots: int | None = None,
     on_lost_host: str | None = None,
     capture: bool = False,
+    keep_keys: bool = False,
     server_metrics: str | None = None,
     storage_latency: str | None = None,
     storage_iops: int | None = None,
@@ -183,6 +186,8 @@ def compare(
     tunnel_port: Several = (),
     threads: int | None = None,
     memory: int | None = None,
+    keys: Path | Sequence[Path] = (),
+    password_file: Path | Sequence[Path] = (),
     # End of the options.
 ) -> Comparison:
     """Compare captures, saved reports, runs or studies; the first side is the base.

@@ -5,6 +5,7 @@
 
 use crate::bounded::{ClockSteps, Encapsulations, ForeignReplies, Initials, Routed};
 use crate::channels::{SessionRegistry, ShardCouplingMonitor};
+use crate::decryption::Keys;
 use crate::flow::{ConnectAttemptTotals, FlowState, attempt_of, begins_connection};
 use crate::foreign::ForeignTraffics;
 use crate::frame::Frame;
@@ -15,6 +16,8 @@ use crate::pending::ExchangeSink;
 use crate::unseen::UnseenEstimate;
 use smbscope_capture::decode::Origins;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
+use smbscope_crypto::key_ring::KeyRing;
+use smbscope_model::decryption::DecryptedSessions;
 use smbscope_model::{
     ClockStep, ConnectionSummary, FlowDirection, FlowId, ForeignProtocol, MemoryBudget, Quality, Role, TunnelPorts,
 };
@@ -35,6 +38,8 @@ pub struct AnalyzerOptions {
     pub beside: Option<Role>,
     /// Keep the parameters of requests in [`Exchange::details`](smbscope_model::Exchange), for replay.
     pub details: bool,
+    /// Decrypt messages with these keys.
+    pub keys: Option<Arc<KeyRing>>,
 }
 
 /// Bytes of names in a shard's connection summaries: `evicted_names`.
@@ -59,6 +64,7 @@ pub struct Analyzer<E: ExchangeSink> {
     attempts: ConnectAttemptTotals,
     routed: Routed,
     initials: Vec<Initials>,
+    keys: Option<Box<Keys>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -73,6 +79,7 @@ pub struct AnalyzerOutcome {
     pub(crate) attempts: ConnectAttemptTotals,
     pub(crate) routed: Routed,
     pub(crate) initials: Vec<Initials>,
+    pub decryption: DecryptedSessions,
 }
 
 impl<E: ExchangeSink> Analyzer<E> {
@@ -80,6 +87,7 @@ impl<E: ExchangeSink> Analyzer<E> {
         Analyzer {
             sessions: Sessions::within(options.limits.names),
             offers: OfferPool::default(),
+            keys: options.keys.as_ref().map(|ring| Box::new(Keys::new(Arc::clone(ring)))),
             options,
             emit,
             frames: Vec::new(),
@@ -126,6 +134,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             attempts: self.attempts,
             routed: self.routed,
             initials: self.initials,
+            decryption: self.keys.map(|keys| keys.sessions).unwrap_or_default(),
         }
     }
 
@@ -194,6 +203,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             clock_steps: &mut self.clock_steps,
             foreign_replies: &mut self.foreign_replies,
             origins: &self.origins,
+            keys: self.keys.as_deref_mut(),
         }
     }
 }
@@ -205,7 +215,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         let ports = [view.source.port(), view.destination.port()];
         let wanted = self.options.ports.is_empty() || ports.iter().any(|port| self.options.ports.contains(port));
         let promising = ports.map(|port| self.promises_smb(port));
-        wanted.then(|| FlowState::new(view, promising, self.options.details))
+        wanted.then(|| FlowState::new(view, promising, self.options.details, self.options.keys.is_some()))
     }
 
     fn data(

@@ -204,6 +204,8 @@ impl Protocols {
             FrameContent::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
             FrameContent::Smb2 { members, compressed, cut } => {
                 ledger.quality.headers_truncated += u64::from(cut);
+                let is_decrypted = members.first().is_some_and(|member| member.decrypted);
+                ledger.accounts.summary.decrypted_frames += u64::from(is_decrypted);
                 if compressed {
                     ledger.note_compressed();
                 }

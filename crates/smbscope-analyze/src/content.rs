@@ -1,5 +1,6 @@
 //! Parses the first bytes of a frame: headers and names, never bulk data.
 
+use crate::decryption::{DecryptResult, Decryptor};
 use crate::names::is_kept_whole;
 use smbscope_model::command::Dialect;
 use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
@@ -78,6 +79,7 @@ pub(crate) struct Message2 {
     pub(crate) length: u64,
     pub(crate) body: Body2,
     pub(crate) detail: Option<Box<RequestDetail>>,
+    pub(crate) decrypted: bool,
 }
 
 impl Message1 {
@@ -110,13 +112,114 @@ impl Message2 {
     }
 }
 
+/// Options and keys for reading the frames of one direction of a flow.
+pub(crate) struct ContentReader<'k> {
+    pub(crate) details: bool,
+    pub(crate) decryptor: Option<Decryptor<'k>>,
+}
+
+impl ContentReader<'_> {
+    pub(crate) fn without_keys(details: bool) -> ContentReader<'static> {
+        ContentReader { details, decryptor: None }
+    }
+}
+
 pub(crate) enum FrameParseResult {
     Needs(usize),
     Done(FrameContent),
 }
 
 /// Parses `head`, the first bytes of a payload of `length` bytes. With `last_try`, parses as much as possible.
-pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> FrameParseResult {
+pub(crate) fn read(head: &[u8], length: u64, last_try: bool, reader: &mut ContentReader<'_>) -> FrameParseResult {
+    match &mut reader.decryptor {
+        None => read_plain(head, length, last_try, reader.details),
+        Some(decryptor) => read_with_keys(head, length, last_try, reader.details, decryptor),
+    }
+}
+
+/// Decrypts a TRANSFORM_HEADER's message as far as needed, and shows logons to the decryptor.
+fn read_with_keys(
+    head: &[u8],
+    length: u64,
+    last_try: bool,
+    details: bool,
+    decryptor: &mut Decryptor<'_>,
+) -> FrameParseResult {
+    let whole = usize::try_from(length).unwrap_or(usize::MAX);
+    if head.starts_with(&smb2::TRANSFORM_ID) {
+        return read_sealed(head, whole, last_try, details, decryptor);
+    }
+    let reading = read_plain(head, length, last_try, details);
+    if let FrameParseResult::Done(FrameContent::Smb2 { members, .. }) = &reading
+        && matches!(members.as_slice(), [member] if is_logon(member.header.command))
+    {
+        if head.len() < whole.min(MAX_HEAD) && !last_try {
+            return FrameParseResult::Needs(whole.min(MAX_HEAD));
+        }
+        let message = &head[..head.len().min(whole)];
+        decryptor.note_plain(message, message.len() == whole);
+    }
+    reading
+}
+
+/// Parses the message inside as if it came in the clear.
+fn read_sealed(
+    head: &[u8],
+    length: usize,
+    last_try: bool,
+    details: bool,
+    decryptor: &mut Decryptor<'_>,
+) -> FrameParseResult {
+    const HEADER: usize = smb2::TransformHeader::LENGTH;
+    let least = length.min(HEADER + smb2::Smb2Header::LENGTH);
+    if head.len() < least && !last_try {
+        return FrameParseResult::Needs(least);
+    }
+    let header = smb2::TransformHeader::parse(head).filter(|_| head.len() >= HEADER && length >= HEADER);
+    let (session_id, nonce) = header.map_or((None, None), |header| (header.session_id, header.nonce));
+    let mut plain = std::mem::take(&mut decryptor.shared.scratch);
+    let mut wanted = 0;
+    let content = loop {
+        let inner = match decryptor.decrypt(head, length, wanted, &mut plain) {
+            DecryptResult::Plain(inner) => inner,
+            DecryptResult::Damaged => break FrameContent::Cut,
+            // Between messages that are decrypted, a frame cannot be paired by its size.
+            DecryptResult::Unknown if header.is_none() && decryptor.is_proven() => break FrameContent::Cut,
+            DecryptResult::Unknown => break FrameContent::Encrypted { session_id, nonce },
+        };
+        let is_all = plain.len() >= head.len() - HEADER;
+        match read_plain(&plain, inner, is_all && last_try, details) {
+            FrameParseResult::Needs(more) if is_all => {
+                decryptor.shared.scratch = plain;
+                return FrameParseResult::Needs(HEADER + more);
+            }
+            FrameParseResult::Needs(more) => wanted = more,
+            FrameParseResult::Done(content) => break decrypted(content),
+        }
+    };
+    decryptor.shared.scratch = plain;
+    decryptor.count(session_id, matches!(content, FrameContent::Smb2 { .. } | FrameContent::Opaque));
+    FrameParseResult::Done(content)
+}
+
+fn is_logon(command: smb2::Smb2Command) -> bool {
+    matches!(command, smb2::Smb2Command::NEGOTIATE | smb2::Smb2Command::SESSION_SETUP)
+}
+
+fn decrypted(content: FrameContent) -> FrameContent {
+    match content {
+        FrameContent::Smb2 { mut members, compressed, cut } => {
+            members.iter_mut().for_each(|member| member.decrypted = true);
+            FrameContent::Smb2 { members, compressed, cut }
+        }
+        // A TRANSFORM_HEADER protects messages of SMB2 alone (MS-SMB2 §3.1.4.3).
+        FrameContent::Smb1(_) | FrameContent::Raw | FrameContent::Encrypted { .. } => FrameContent::Cut,
+        others => others,
+    }
+}
+
+/// Parses a message as [`read`] does, without keys.
+pub(crate) fn read_plain(head: &[u8], length: u64, last_try: bool, details: bool) -> FrameParseResult {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let reading = match head.get(..4) {
         None if length < 4 => FrameParseResult::Done(FrameContent::Raw),
@@ -258,6 +361,7 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Frame
             length: (end - offset) as u64,
             body: body2(&header, bytes, missing),
             detail: detail.map(Box::new),
+            decrypted: false,
         });
         if header.next_command == 0 {
             break;
@@ -318,10 +422,10 @@ pub(crate) fn gather(
     here: &[u8],
     whole: bool,
     length: u32,
-    details: bool,
+    reader: &mut ContentReader<'_>,
 ) -> Option<FrameContent> {
     if head.is_empty() {
-        match read(here, u64::from(length), !whole, details) {
+        match read(here, u64::from(length), !whole, reader) {
             FrameParseResult::Done(content) => return Some(content),
             FrameParseResult::Needs(bytes) => *wanted = bytes,
         }
@@ -337,16 +441,16 @@ pub(crate) fn gather(
         if head.len() < *wanted && !last_try {
             return None;
         }
-        match read(head, u64::from(length), last_try, details) {
+        match read(head, u64::from(length), last_try, reader) {
             FrameParseResult::Done(content) => return Some(content),
             FrameParseResult::Needs(bytes) if bytes > head.len() => *wanted = bytes,
-            FrameParseResult::Needs(_) => return Some(last_reading(head, length, details)),
+            FrameParseResult::Needs(_) => return Some(last_reading(head, length, reader)),
         }
     }
 }
 
-pub(crate) fn last_reading(head: &[u8], length: u32, details: bool) -> FrameContent {
-    match read(head, u64::from(length), true, details) {
+pub(crate) fn last_reading(head: &[u8], length: u32, reader: &mut ContentReader<'_>) -> FrameContent {
+    match read(head, u64::from(length), true, reader) {
         FrameParseResult::Done(content) => content,
         FrameParseResult::Needs(_) => FrameContent::Cut,
     }

@@ -5,7 +5,8 @@
 //! SMB, and a port scan must not displace attempts at known SMB ports.
 
 use crate::connection::ConnectionAnalyzer;
-use crate::content::FrameContent;
+use crate::content::{ContentReader, FrameContent};
+use crate::decryption::{Decryptor, FlowKeys};
 use crate::encrypted::sizes::{Undecided, UndecidedFrame};
 use crate::foreign::{self, FirstBytes};
 use crate::frame::Frame;
@@ -27,6 +28,9 @@ pub struct FlowState {
     framers: [Framer; 2],
     client_by_port: Option<FlowDirection>,
     connection: Option<Box<ConnectionAnalyzer>>,
+    details: bool,
+    /// Allocated only if there are keys.
+    keys: Option<Box<FlowKeys>>,
     undecided: Undecided,
     /// By direction: messages seen before SMB, and the meaning of the first one if it is not SMB.
     heard: [u8; 2],
@@ -35,16 +39,18 @@ pub struct FlowState {
 }
 
 impl FlowState {
-    pub(crate) fn new(view: &FlowView, promising: [bool; 2], details: bool) -> FlowState {
+    pub(crate) fn new(view: &FlowView, promising: [bool; 2], details: bool, has_keys: bool) -> FlowState {
         let certain = promising.contains(&true);
         FlowState {
-            framers: [(); 2].map(|()| Framer::new(view.midstream, certain, details)),
+            framers: [(); 2].map(|()| Framer::new(view.midstream, certain)),
             client_by_port: match promising {
                 [true, false] => Some(FlowDirection::Backward),
                 [false, true] => Some(FlowDirection::Forward),
                 _ => None,
             },
             connection: None,
+            details,
+            keys: has_keys.then(Box::default),
             undecided: Undecided::default(),
             heard: [0, 0],
             first_bytes: [None, None],
@@ -67,7 +73,8 @@ impl FlowState {
         if !view.begins[direction.index()] {
             framer.may_miss_the_beginning(chunk.position);
         }
-        framer.data(chunk, &mut frames);
+        let mut reader = reader(self.details, &mut self.keys, shared, direction);
+        framer.data(chunk, &mut reader, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
         *shared.frames = frames;
         if let Some(connection) = &mut self.connection {
@@ -112,7 +119,8 @@ impl FlowState {
         shared: &mut ShardContext<'_>,
     ) {
         let mut frames = std::mem::take(shared.frames);
-        self.framers[direction.index()].gap(gap, &mut frames);
+        let mut reader = reader(self.details, &mut self.keys, shared, direction);
+        self.framers[direction.index()].gap(gap, &mut reader, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
         *shared.frames = frames;
     }
@@ -121,7 +129,8 @@ impl FlowState {
     pub(crate) fn footprint(&self) -> usize {
         let [forward, backward] = &self.framers;
         let connection = self.connection.as_ref().map_or(0, |connection| connection.footprint());
-        forward.footprint() + backward.footprint() + connection + self.undecided.footprint()
+        let keys = self.keys.as_ref().map_or(0, |keys| keys.footprint());
+        forward.footprint() + backward.footprint() + connection + self.undecided.footprint() + keys
     }
 
     pub(crate) fn retransmitted(&mut self, direction: FlowDirection, retransmission: &Retransmission) {
@@ -138,7 +147,8 @@ impl FlowState {
     ) -> Option<smbscope_model::ConnectionSummary> {
         let mut frames = Vec::new();
         for direction in FlowDirection::BOTH {
-            self.framers[direction.index()].finish(&mut frames);
+            let mut reader = reader(self.details, &mut self.keys, shared, direction);
+            self.framers[direction.index()].finish(&mut reader, &mut frames);
             self.take_frames(view, direction, &mut frames, shared);
         }
         if !self.undecided.is_empty() {
@@ -225,6 +235,17 @@ impl FlowState {
         }
         reach(&mut self.framers, now);
     }
+}
+
+fn reader<'k>(
+    details: bool,
+    flow: &'k mut Option<Box<FlowKeys>>,
+    shared: &'k mut ShardContext<'_>,
+    direction: FlowDirection,
+) -> ContentReader<'k> {
+    let keys = flow.as_deref_mut().zip(shared.keys.as_deref_mut());
+    let decryptor = keys.map(|(flow, shared)| Decryptor { flow, shared, direction });
+    ContentReader { details, decryptor }
 }
 
 /// Returns the direction of the client: the sender of a request. If the message could be from either side, like

@@ -3,7 +3,7 @@
 //! Only the first bytes of a frame are parsed; they are copied only if a frame's header spans several segments.
 //! [`crate::resync`] finds the next frame when the framing is lost. Start reading at [`Framer::data`].
 
-use crate::content::{FrameContent, gather, last_reading};
+use crate::content::{ContentReader, FrameContent, gather, last_reading};
 use crate::frame::{Begin, Frame, Losses, OpenFrame, latest_resent, least, timely_acknowledgment};
 use crate::resync::{self, Before, Misnamed, ResyncConfidence};
 use crate::unseen::HiddenFrames;
@@ -57,7 +57,6 @@ pub(crate) struct Framer {
     synchronised: bool,
     searched: u32,
     certain: bool,
-    details: bool,
     speaks_smb2: bool,
     session: Option<u64>,
     trust: ResyncConfidence,
@@ -75,7 +74,7 @@ pub(crate) struct Framer {
 }
 
 impl Framer {
-    pub(crate) fn new(midstream: bool, certain: bool, details: bool) -> Framer {
+    pub(crate) fn new(midstream: bool, certain: bool) -> Framer {
         let state = if midstream { FramerState::Hunting } else { BOUNDARY };
         Framer {
             state,
@@ -83,7 +82,6 @@ impl Framer {
             synchronised: false,
             searched: 0,
             certain,
-            details,
             speaks_smb2: false,
             session: None,
             trust: ResyncConfidence::Sure,
@@ -179,7 +177,7 @@ impl Framer {
         }
     }
 
-    pub(crate) fn data(&mut self, chunk: &StreamChunk<'_>, frames: &mut Vec<Frame>) {
+    pub(crate) fn data(&mut self, chunk: &StreamChunk<'_>, reader: &mut ContentReader<'_>, frames: &mut Vec<Frame>) {
         self.losses.reach(chunk.end());
         let mut offset = 0u64;
         while offset < chunk.length {
@@ -191,12 +189,12 @@ impl Framer {
                     None => return,
                 },
                 FramerState::Boundary { .. } => self.boundary(chunk, offset, captured, frames),
-                FramerState::Inside(_) => self.inside(chunk, offset, captured, frames),
+                FramerState::Inside(_) => self.inside(chunk, (offset, captured), reader, frames),
             };
         }
     }
 
-    pub(crate) fn gap(&mut self, gap: &StreamGap, frames: &mut Vec<Frame>) {
+    pub(crate) fn gap(&mut self, gap: &StreamGap, reader: &mut ContentReader<'_>, frames: &mut Vec<Frame>) {
         self.losses.reach(gap.end());
         self.tail.clear();
         match &mut self.state {
@@ -206,7 +204,7 @@ impl Framer {
                 self.lose(start);
             }
             FramerState::Inside(_) => {
-                self.read_what_is_there();
+                self.read_what_is_there(reader);
                 let FramerState::Inside(frame) = &mut self.state else { return };
                 frame.interrupted = true;
                 frame.missed_until = frame.missed_until.max(gap.missed_until);
@@ -222,9 +220,9 @@ impl Framer {
         }
     }
 
-    pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
+    pub(crate) fn finish(&mut self, reader: &mut ContentReader<'_>, frames: &mut Vec<Frame>) {
         if matches!(self.state, FramerState::Inside(_)) {
-            self.read_what_is_there();
+            self.read_what_is_there(reader);
             self.complete(false, frames);
         }
         if let Some(start) = self.unread_since.take() {
@@ -232,14 +230,14 @@ impl Framer {
         }
     }
 
-    fn read_what_is_there(&mut self) {
+    fn read_what_is_there(&mut self, reader: &mut ContentReader<'_>) {
         let FramerState::Inside(frame) = &mut self.state else { return };
         if frame.content.is_some() {
             return;
         }
         let length = frame.header.length;
         let position = frame.begin.position + HEADER_LENGTH as u64;
-        frame.content = Some(last_reading(&self.head, length, self.details));
+        frame.content = Some(last_reading(&self.head, length, reader));
         self.mark(position, self.head.len(), Decided::Content { length });
     }
 
@@ -438,7 +436,13 @@ impl Framer {
         });
     }
 
-    fn inside(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
+    fn inside(
+        &mut self,
+        chunk: &StreamChunk<'_>,
+        (offset, captured): (u64, &[u8]),
+        reader: &mut ContentReader<'_>,
+        frames: &mut Vec<Frame>,
+    ) -> u64 {
         let FramerState::Inside(frame) = &mut self.state else { return 0 };
         let position = chunk.position + offset;
         let taken = (frame.end - position).min(chunk.length - offset);
@@ -461,7 +465,7 @@ impl Framer {
             let here = &captured[..captured.len().min(usize::try_from(taken).unwrap_or(usize::MAX))];
             let whole = here.len() as u64 == taken;
             let length = frame.header.length;
-            frame.content = gather(&mut self.head, &mut frame.wanted, here, whole, length, self.details);
+            frame.content = gather(&mut self.head, &mut frame.wanted, here, whole, length, reader);
             if let (Some(marks), Some(_)) = (&mut self.marks, &frame.content) {
                 let begin = frame.begin.position + HEADER_LENGTH as u64;
                 let read = if position == begin { here.len() } else { self.head.len() };
@@ -471,7 +475,7 @@ impl Framer {
         if position + taken < frame.end {
             return taken;
         }
-        self.read_what_is_there();
+        self.read_what_is_there(reader);
         let FramerState::Inside(frame) = &mut self.state else { return taken };
         let rest = usize::try_from(taken).ok().and_then(|taken| captured.get(taken..)).unwrap_or_default();
         let is_sure = frame.trust == ResyncConfidence::Sure;
@@ -500,7 +504,13 @@ impl Framer {
             self.losses.end(frame.end);
         }
         match content {
-            FrameContent::Smb2 { .. } | FrameContent::Opaque => self.speaks_smb2 = true,
+            FrameContent::Smb2 { ref members, .. } => {
+                self.speaks_smb2 = true;
+                let sealed = members.first().filter(|member| member.decrypted);
+                self.session =
+                    sealed.and_then(|member| member.header.session_id).filter(|id| *id != 0).or(self.session);
+            }
+            FrameContent::Opaque => self.speaks_smb2 = true,
             FrameContent::Encrypted { session_id, .. } => {
                 self.speaks_smb2 = true;
                 self.session = session_id.or(self.session);

@@ -6,6 +6,7 @@
 
 use crate::bounded::{ClockSteps, ForeignReplies};
 use crate::channels::connection_of;
+use crate::decryption::Keys;
 use crate::frame::{Frame, Losses};
 use crate::names::Sessions;
 use crate::offers::OfferPool;
@@ -42,6 +43,7 @@ pub(crate) struct ShardContext<'a> {
     pub(crate) clock_steps: &'a mut ClockSteps,
     pub(crate) foreign_replies: &'a mut ForeignReplies,
     pub(crate) origins: &'a Origins,
+    pub(crate) keys: Option<&'a mut Keys>,
 }
 
 fn is_across(step: &ClockStep, exchange: &Exchange) -> bool {
@@ -332,7 +334,8 @@ impl<'a> Ledger<'a> {
         if !matches!(exchange.outcome, ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated) {
             accounts.seen += 1;
             accounts.asked += u64::from(exchange.request.first.is_some());
-            accounts.answered += u64::from(exchange.response.first.is_some() && !exchange.encrypted);
+            accounts.answered +=
+                u64::from(exchange.response.first.is_some() && exchange.group != CommandGroup::Encrypted);
         }
         let quality = &mut *self.quality;
         quality.request_end_missing += u64::from(exchange.request.first.is_some() && exchange.request.last.is_none());

@@ -11,6 +11,7 @@ mod bounded;
 mod channels;
 mod connection;
 mod content;
+mod decryption;
 mod encrypted;
 mod flow;
 mod foreign;

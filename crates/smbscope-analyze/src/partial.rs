@@ -11,6 +11,7 @@ use crate::channels::{self, Met};
 use crate::flow::ConnectAttemptTotals;
 use crate::foreign::ForeignTraffics;
 use serde::{Deserialize, Serialize};
+use smbscope_model::decryption::DecryptedSessions;
 use smbscope_model::{
     ClockStep, ConnectAttempts, ConnectionSummary, EncapsulatedTraffic, ForeignReply, ForeignTraffic, Nanos, Quality,
     SeenTwice, SkippedPackets, SkippedProtocol, Timestamp,
@@ -42,6 +43,7 @@ pub struct CaptureFindings {
     pub seen_twice: Vec<SeenTwice>,
     pub first: Option<Timestamp>,
     pub last: Option<Timestamp>,
+    pub decryption: DecryptedSessions,
     pub without_threads: bool,
 }
 
@@ -62,6 +64,7 @@ pub struct Partial {
     routed: Routed,
     initials: Vec<Initials>,
     sessions: Met,
+    decryption: DecryptedSessions,
     pub(crate) first: Option<Timestamp>,
     pub(crate) last: Option<Timestamp>,
 }
@@ -94,6 +97,7 @@ impl Partial {
         self.routed.merge(other.routed);
         self.initials.extend(other.initials);
         self.sessions.merge(other.sessions);
+        self.decryption.merge(other.decryption);
         self.first = match (self.first, other.first) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),
@@ -112,6 +116,7 @@ impl Partial {
         self.encapsulations.merge(outcome.encapsulations);
         self.routed.merge(outcome.routed);
         self.initials.extend(outcome.initials);
+        self.decryption.merge(outcome.decryption);
     }
 
     pub fn add_clock_steps(&mut self, steps: &[ClockStep]) {
@@ -174,6 +179,7 @@ impl Partial {
             seen_twice,
             first: self.first,
             last: self.last,
+            decryption: self.decryption,
             without_threads: false,
         }
     }

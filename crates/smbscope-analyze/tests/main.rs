@@ -4,6 +4,7 @@ mod caching;
 mod clocks;
 mod common;
 mod damage;
+mod decrypted;
 mod encrypted;
 mod encrypted_losses;
 mod flows;

@@ -59,7 +59,8 @@ pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
 /// Returns the input files, which must not be overwritten.
 fn sources(arguments: &AnalyzeOptions, inputs: &[CaptureInput]) -> Sources {
     let mut sources = Sources::of_inputs(inputs);
-    arguments.analysis.thresholds.iter().for_each(|file| sources.add(file));
+    let keys = arguments.analysis.reading.decryption.files();
+    arguments.analysis.thresholds.iter().chain(keys).for_each(|file| sources.add(file));
     sources
 }
 

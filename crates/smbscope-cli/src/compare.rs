@@ -33,7 +33,8 @@ pub(crate) fn run(arguments: &CompareOptions) -> anyhow::Result<()> {
         file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
     }
     let files: Vec<CaptureInput> = sides.iter().flatten().map(|file| CaptureInput::from_argument(*file)).collect();
-    let sources = Sources::of_inputs(&files);
+    let mut sources = Sources::of_inputs(&files);
+    arguments.reading.decryption.files().for_each(|file| sources.add(file));
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     if arguments.format() == CompareFormat::Html {
         output.refuse_terminal("HTML")?;

@@ -13,6 +13,7 @@ use smbscope_model::Exchange;
 use smbscope_report::counted;
 use smbscope_run::analysis::{self, AnalysisOptions, WITHOUT_THREADS};
 use smbscope_run::files::Sources;
+use smbscope_run::keys;
 use smbscope_run::options::{ReadingOptions, RecordOptions};
 use smbscope_run::record::{RecordingOptions, WorkloadRecorder};
 use smbscope_stats::filter::Filter;
@@ -24,14 +25,17 @@ pub(crate) fn run(arguments: &RecordOptions) -> anyhow::Result<()> {
     }
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.reading.memory.bytes())?;
-    let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;
+    let mut sources = Sources::of_inputs(&inputs);
+    arguments.reading.decryption.files().for_each(|file| sources.add(file));
+    let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let ReadingOptions { ports, memory, tunnels, .. } = &arguments.reading;
+    let ReadingOptions { ports, memory, tunnels, decryption, .. } = &arguments.reading;
+    let keys = keys::ring(decryption)?;
     let (ports, limits) = (ports.clone(), memory.budget());
     let options =
-        AnalyzerOptions { ports, limits, tunnels: tunnels.ports(), details: true, ..AnalyzerOptions::default() };
+        AnalyzerOptions { ports, limits, tunnels: tunnels.ports(), details: true, keys, ..AnalyzerOptions::default() };
     let filter = match arguments.episode {
         Some(number) => Some(of_episode(arguments, &inputs, number)?),
         None => arguments.filter.clone(),

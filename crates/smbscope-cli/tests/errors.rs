@@ -132,7 +132,7 @@ fn encrypted_smb_is_reported_with_a_warning() {
         let said = analyze(&directory, &["sealed.pcap", "--format", format]);
         assert_eq!(said.status, Some(0));
         let warning = "smbscope: warning: 4 frames are encrypted: only the frames can be timed, not the commands in \
-                       them\n";
+                       them; --keys or --password-file decrypts them\n";
         assert_eq!(said.err, warning);
         assert!(said.out.contains("ENCRYPTED"), "{}", said.out);
     }

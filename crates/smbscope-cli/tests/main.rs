@@ -15,6 +15,7 @@ mod help;
 mod hostile_names;
 mod inputs;
 mod jobs;
+mod keys;
 mod lab;
 mod launch;
 mod manual;

@@ -3,12 +3,11 @@
 //!
 //! Workloads use [`ClientSession`]. Below it, [`smb1`] and [`smb2`] encode operations as commands and decode responses.
 //! What both share: `connection` (outstanding requests, time limits, samples), `transfers` (queues of reads and
-//! writes), `login`, [`auth`] (SPNEGO, NTLMv2), [`crypto`] (signing, encryption, key derivation) and `transport` (TCP,
+//! writes), `login`, [`auth`] (SPNEGO, NTLMv2) and `transport` (TCP,
 //! NetBIOS session service). [`local`] performs the same operations on a local folder.
 
 pub mod auth;
 mod connection;
-pub mod crypto;
 mod error;
 mod file;
 mod limits;
@@ -29,8 +28,7 @@ pub use file::{
     ByteRangeLock, CreateDisposition, FileHandle, FileRange, FsctlProfile, Info, ListingEntry, Moved, OpenParameters,
     OpenResult, SetInfo, TransferDirection, TreeConnectTarget, WholeFile, access, options as create_options,
 };
-pub use options::{
-    Cipher, ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SigningAlgorithm, Transport,
-};
+pub use options::{ClientSigningPolicy, Credentials, Encryption, KeyLog, Secret, SessionOptions, Transport};
 pub use sample::{Sample, Samples};
 pub use session::ClientSession;
+pub use smbscope_crypto::{Cipher, SigningAlgorithm};

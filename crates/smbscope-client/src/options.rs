@@ -1,11 +1,15 @@
 //! Connection options.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use smbscope_crypto::key_ring::session_line;
+use smbscope_crypto::{Cipher, SessionKeys, SigningAlgorithm};
 use smbscope_model::Dialect;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SessionOptions {
@@ -33,6 +37,9 @@ pub struct SessionOptions {
     pub raw: bool,
     /// Requests a lease (2.1 and later) or an oplock (before) when opening a file.
     pub leases: bool,
+    /// Collects the keys of SMB 3 sessions. Not sent to load generators on other hosts.
+    #[serde(skip)]
+    pub key_log: Option<KeyLog>,
 }
 
 impl SessionOptions {
@@ -54,6 +61,7 @@ impl SessionOptions {
             compound: false,
             raw: false,
             leases: false,
+            key_log: None,
         }
     }
 }
@@ -82,29 +90,6 @@ pub enum Encryption {
     Required(Option<Cipher>),
 }
 
-/// Cipher IDs (MS-SMB2 2.2.3.1.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Cipher {
-    /// 0x0001, the only one of 3.0 and 3.0.2.
-    Aes128Ccm,
-    Aes128Gcm,
-    Aes256Ccm,
-    Aes256Gcm,
-}
-
-/// Signing algorithms of SMB1 and of SMB2 (MS-SMB2 2.2.3.1.7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SigningAlgorithm {
-    /// MD5 over key and message: SMB1 (MS-CIFS 3.1.4.1).
-    Md5,
-    /// 0x0000: 2.0.2 and 2.1.
-    HmacSha256,
-    /// 0x0001: 3.0 and later.
-    AesCmac,
-    /// 0x0002: 3.1.1, if both sides offer it.
-    AesGmac,
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Credentials {
     /// An NTLM token without a user.
@@ -119,13 +104,45 @@ pub enum Credentials {
     Kerberos,
 }
 
-/// A password. Its type keeps it out of logs and results.
+/// Sessions of a log of keys; the keys of later ones are dropped.
+const LOGGED_KEYS_MAX: usize = 1 << 16;
+
+/// Keys of sessions as lines of Wireshark's `smb2_seskey_list`, to decrypt a capture of them. Clones share their lines.
+#[derive(Clone, Default)]
+pub struct KeyLog(Arc<Mutex<Vec<Zeroizing<String>>>>);
+
+impl KeyLog {
+    pub(crate) fn add(&self, session_id: u64, session_key: &[u8], keys: &SessionKeys) {
+        // Safe to use after a panic: the list only gains lines.
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() < LOGGED_KEYS_MAX {
+            lines.push(session_line(session_id, session_key, keys));
+        }
+    }
+
+    /// Returns all lines so far.
+    pub fn text(&self) -> Zeroizing<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = lines.iter().map(|line| line.len()).sum();
+        let mut text = Zeroizing::new(String::with_capacity(length));
+        lines.iter().for_each(|line| text.push_str(line));
+        text
+    }
+}
+
+impl fmt::Debug for KeyLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyLog(secret)")
+    }
+}
+
+/// A password. Its type keeps it out of logs and results, and clears its memory when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     pub fn new(text: String) -> Secret {
-        Secret(text)
+        Secret(Zeroizing::new(text))
     }
 
     /// Returns the password, for key derivation and for programs that log on themselves.
@@ -146,7 +163,7 @@ impl Serialize for Secret {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
-        String::deserialize(deserializer).map(Secret)
+        String::deserialize(deserializer).map(Secret::new)
     }
 }
 

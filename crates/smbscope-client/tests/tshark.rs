@@ -2,14 +2,14 @@
 //! messages of a session setup and its session key.
 
 use smbscope_client::Cipher;
-use smbscope_client::crypto::{PreauthHash, Sealer, SessionKeys};
+use smbscope_crypto::{PreauthHash, Sealer, SessionKeys};
 use smbscope_testkit::{Conversation, pcap};
 use std::io::Write;
 use std::process::Command;
 
 /// Messages of a Windows client and server, published by Microsoft as described in the file.
-const SESSION_SETUP: &str = include_str!("../src/crypto/vectors/keys_3_1_1.txt");
-const SEALED: &str = include_str!("../src/crypto/vectors/sealed_3_1_1.txt");
+const SESSION_SETUP: &str = include_str!("../../smbscope-crypto/src/vectors/keys_3_1_1.txt");
+const SEALED: &str = include_str!("../../smbscope-crypto/src/vectors/sealed_3_1_1.txt");
 const SESSION_ID: u64 = 0x1000_0000_0019;
 
 fn vector(file: &str, name: &str) -> Vec<u8> {

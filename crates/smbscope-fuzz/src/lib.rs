@@ -8,6 +8,7 @@
 
 pub mod captures;
 pub mod compression;
+pub mod keys;
 pub mod mutate;
 pub mod packets;
 pub mod pipeline;
@@ -24,7 +25,7 @@ pub struct Target {
     pub body: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "pcap", body: captures::pcap },
     Target { name: "pcapng", body: captures::pcapng },
     Target { name: "snoop", body: captures::snoop },
@@ -37,6 +38,8 @@ pub const TARGETS: [Target; 15] = [
     Target { name: "smb1_stream", body: streams::smb1_stream },
     Target { name: "smb2", body: smb2::smb2 },
     Target { name: "smb2_stream", body: streams::smb2_stream },
+    Target { name: "sealed_stream", body: streams::sealed_stream },
+    Target { name: "keys", body: keys::keys },
     Target { name: "compression", body: compression::compression },
     Target { name: "security", body: security::security },
     Target { name: "pipeline", body: pipeline::pipeline },

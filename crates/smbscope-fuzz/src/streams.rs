@@ -8,11 +8,15 @@ use crate::Bytes;
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::TcpFlags;
 use smbscope_capture::tcp::FlowTable;
+use smbscope_crypto::key_ring::KeyRing;
+use smbscope_crypto::{Cipher, CipherKey, Keystream};
 use smbscope_model::{Exchange, Timestamp};
 use smbscope_testkit::packet::HEADERS;
 use smbscope_testkit::{Packet, Side, framed};
 use smbscope_wire::nbss::HEADER_LENGTH;
+use smbscope_wire::smb2;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 pub const SERVER: u8 = 0x01;
 /// The bytes are sent without a frame header.
@@ -31,6 +35,52 @@ pub fn smb1_stream(data: &[u8]) {
 
 pub fn smb2_stream(data: &[u8]) {
     stream(data);
+}
+
+/// Encrypts each message: with a key that the analysis knows, or with another one if [`UNFRAMED`] is set. So hostile
+/// messages come out of the decryption.
+pub fn sealed_stream(data: &[u8]) {
+    let mut input = Bytes(data);
+    let cipher = Cipher::from_id(u16::from(input.u8().unwrap_or(0) & 3) + 1).expect("one of four");
+    let piece = usize::from(input.u8().unwrap_or(0)) + 1;
+    let key = |byte| match cipher {
+        Cipher::Aes128Ccm | Cipher::Aes128Gcm => CipherKey::Bits128([byte; 16]),
+        Cipher::Aes256Ccm | Cipher::Aes256Gcm => CipherKey::Bits256([byte; 32]),
+    };
+    let mut utterances = utterances(input);
+    for (number, utterance) in utterances.iter_mut().enumerate() {
+        let is_known = utterance.bytes.starts_with(&[0]);
+        let stream = Keystream::new(cipher, &key(if is_known { 7 } else { 8 })).expect("the key fits");
+        utterance.bytes = framed(sealed(&stream, number as u64, utterance.bytes.get(4..).unwrap_or_default()));
+        utterance.captured = utterance.captured.min(utterance.bytes.len());
+    }
+    let mut said = [0; 2];
+    for utterance in &mut utterances {
+        let end = said[utterance.side] + utterance.bytes.len() as u32;
+        utterance.offset = std::mem::replace(&mut said[utterance.side], end);
+        utterance.acknowledged = 0;
+    }
+    let digits: String = key(7).as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut ring = KeyRing::default();
+    ring.add_keys(format!("{},,{digits}", "07".repeat(8)).as_bytes()).expect("a line of Wireshark");
+    let options = AnalyzerOptions { keys: Some(Arc::new(ring)), ..AnalyzerOptions::default() };
+    agree(&utterances, piece, &options);
+}
+
+fn sealed(stream: &Keystream, number: u64, message: &[u8]) -> Vec<u8> {
+    const SESSION: [u8; 8] = [7; 8];
+    let mut nonce = [0; 16];
+    nonce[..8].copy_from_slice(&number.to_le_bytes());
+    let mut frame = smb2::TRANSFORM_ID.to_vec();
+    frame.extend([0; 16]);
+    frame.extend(nonce);
+    frame.extend((message.len() as u32).to_le_bytes());
+    frame.extend([0, 0, 1, 0]);
+    frame.extend(SESSION);
+    let start = frame.len();
+    frame.extend(message);
+    stream.apply(&nonce, 0, &mut frame[start..]);
+    frame
 }
 
 struct Utterance {
@@ -57,9 +107,12 @@ impl Utterance {
 fn stream(data: &[u8]) {
     let mut input = Bytes(data);
     let piece = usize::from(input.u8().unwrap_or(0)) + 1;
-    let utterances = utterances(input);
-    let whole = analyze(&utterances, usize::MAX);
-    let cut = analyze(&utterances, piece);
+    agree(&utterances(input), piece, &AnalyzerOptions::default());
+}
+
+fn agree(utterances: &[Utterance], piece: usize, options: &AnalyzerOptions) {
+    let whole = analyze(utterances, usize::MAX, options);
+    let cut = analyze(utterances, piece, options);
     // When frames have to be searched for, segment boundaries matter.
     if utterances.iter().all(Utterance::is_sound) {
         assert_eq!(whole, cut, "the exchanges depend on segments, of {piece} bytes here");
@@ -92,9 +145,9 @@ fn utterances(mut input: Bytes<'_>) -> Vec<Utterance> {
 type Found = (String, Option<u64>, [Option<Timestamp>; 4], [u64; 2], String);
 
 /// Analyses a connection with a captured handshake, in segments of up to `piece` bytes.
-fn analyze(utterances: &[Utterance], piece: usize) -> Vec<Found> {
+fn analyze(utterances: &[Utterance], piece: usize, options: &AnalyzerOptions) -> Vec<Found> {
     let mut found = Vec::new();
-    let mut table = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange: Exchange| {
+    let mut table = FlowTable::new(Analyzer::new(options.clone(), |exchange: Exchange| {
         found.push(describe(&exchange));
     }));
     let mut number = 0;

@@ -100,6 +100,8 @@ pub struct ConnectionSummary {
     pub signing_required: bool,
     pub signed_messages: u64,
     pub encrypted_frames: u64,
+    /// Frames in an SMB2 TRANSFORM_HEADER that a key of the user decrypted.
+    pub decrypted_frames: u64,
     pub compressed_frames: u64,
     pub messages: u64,
     /// Number of exchanges that count in the statistics.
@@ -153,6 +155,7 @@ impl ConnectionSummary {
             signing_required: false,
             signed_messages: 0,
             encrypted_frames: 0,
+            decrypted_frames: 0,
             compressed_frames: 0,
             messages: 0,
             exchanges: 0,

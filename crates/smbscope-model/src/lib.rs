@@ -7,6 +7,7 @@
 pub mod capture;
 pub mod command;
 pub mod connection;
+pub mod decryption;
 pub mod exchange;
 pub mod groups;
 pub mod limits;

@@ -22,7 +22,9 @@ pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
         | AnalysisError::Thresholds { .. }
         | AnalysisError::Episode(_)
         | AnalysisError::Sides(_) => ArgumentError::new_err(text),
-        AnalysisError::EpisodeFilter { .. } | AnalysisError::WhatIf(_) => ArgumentError::new_err(text),
+        AnalysisError::EpisodeFilter { .. } | AnalysisError::Keys(_) | AnalysisError::WhatIf(_) => {
+            ArgumentError::new_err(text)
+        }
         AnalysisError::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
         AnalysisError::InParts(_) => ArgumentError::new_err(text),
         AnalysisError::Piece { .. }

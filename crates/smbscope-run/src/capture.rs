@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
+use smbscope_crypto::key_ring::KeyRing;
 use smbscope_lab::{Workplace, command_for};
 use smbscope_model::{ConnectionSummary, Exchange, Settled};
 use smbscope_report::Report;
@@ -15,6 +16,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -283,11 +285,12 @@ impl Sink for ForwardingAggregator<'_> {
 pub(crate) fn read(
     taken: &FinishedCapture,
     port: u16,
+    keys: Option<Arc<KeyRing>>,
     each: &mut (dyn FnMut(&Exchange) + Send),
 ) -> Result<CaptureFacts, String> {
     let name = taken.file.display().to_string();
     let mut set = CaptureSet::open(&[CaptureInput::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
-    let options = AnalyzerOptions { ports: vec![port], ..AnalyzerOptions::default() };
+    let options = AnalyzerOptions { ports: vec![port], keys, ..AnalyzerOptions::default() };
     let mut sinks = [ForwardingAggregator { each, aggregator: Aggregator::new() }];
     let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {})
         .map_err(|failure| format!("cannot read {name}: the analysis failed: {failure:?}"))?;

@@ -18,7 +18,7 @@ use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_stats::Summary;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The document, which `compare` reads.
@@ -106,6 +106,13 @@ impl RunDirectory {
         let unfinished = file.path().to_owned();
         self.ready.insert(name.to_owned(), file);
         Ok(unfinished)
+    }
+
+    /// Stores the session keys of a capture next to it.
+    pub(crate) fn keys(&mut self, capture: &str, keys: &str) -> Result<(), BenchError> {
+        let name = format!("{}.keys", capture.strip_suffix(".pcap").unwrap_or(capture));
+        debug_assert!(is_capture(&name));
+        self.prepare(&name, |out| out.write_all(keys.as_bytes()))
     }
 
     pub(crate) fn add_histograms(&mut self, run: &LoadPointResult) {
@@ -265,9 +272,9 @@ fn is_ours(name: &str) -> bool {
     FILES.contains(&name) || is_capture(name)
 }
 
-/// Returns true for `point-02-8-users.pcap`, and for the capturing program's log that exists during the capture.
+/// Returns true for `point-02-8-users.pcap`, its keys, and the capturing program's log that exists during the capture.
 fn is_capture(name: &str) -> bool {
-    let name = name.strip_suffix(".pcap").or_else(|| name.strip_suffix(".log"));
+    let name = [".pcap", ".keys", ".log"].into_iter().find_map(|ending| name.strip_suffix(ending));
     let number = name.and_then(|name| name.strip_prefix("point-")?.strip_suffix("-users"));
     number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit() || c == b'-'))
 }

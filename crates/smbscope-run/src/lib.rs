@@ -31,6 +31,7 @@ mod document;
 mod environment;
 mod error;
 pub mod files;
+pub mod keys;
 pub mod launch;
 mod metrics;
 pub mod options;

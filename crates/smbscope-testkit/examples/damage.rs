@@ -12,16 +12,17 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::tcp::FlowTable;
+use smbscope_crypto::key_ring::KeyRing;
 use smbscope_model::{Command, Coverage, Exchange, ExchangeOutcome, Quality, UntimedShare};
 use smbscope_testkit::damage::{Combination, Loss, RandomDamage, without};
 use smbscope_testkit::judge::{Counts, Judgement, Truth};
-use smbscope_testkit::recording::{Kept, Nonces, Recording};
-use std::collections::BTreeMap;
+use smbscope_testkit::recording::{Kept, Nonces, Recording, TWIN_KEY};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Seed for the contents of encrypted twins.
@@ -72,12 +73,22 @@ struct Arguments {
     /// Also damage encrypted twins of readable SMB2 captures, whose contents remain known
     #[arg(long)]
     sealed: bool,
+    /// Analyse these twins with their key
+    #[arg(long, requires = "sealed")]
+    keys: bool,
 }
 
 struct Subject {
     recording: Recording,
     truth: Truth,
     encrypted: bool,
+    decryption: Option<TwinDecryption>,
+}
+
+/// Key of a twin, and the readable capture, which judges it as soon as it is decrypted.
+struct TwinDecryption {
+    ring: Arc<KeyRing>,
+    readable: Recording,
 }
 
 /// Table row: capture is encrypted, loss, combination.
@@ -124,7 +135,7 @@ impl EstimateAccuracy {
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    let subjects = subjects(&arguments.captures, arguments.sealed)?;
+    let subjects = subjects(&arguments)?;
     if subjects.is_empty() {
         bail!("no capture with a measured exchange");
     }
@@ -187,7 +198,7 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
     if let Some(percent) = arguments.percent {
         damage.share = percent / 100.0;
     }
-    let Subject { recording, truth, encrypted } = subject;
+    let Subject { recording, truth, encrypted, decryption } = subject;
     let copy = match arguments.each {
         Some(_) if seed as usize >= recording.len() => return,
         Some(length) => {
@@ -197,8 +208,13 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
         }
         None => damage.apply(recording),
     };
-    let (found, quality) = analyze(recording, &copy);
-    let verdict = truth.judge(recording, &copy, &found, arguments.missing);
+    // The readable twin has more of a packet that is cut.
+    if decryption.is_some() && damage.combination == Combination::SnapLength {
+        return;
+    }
+    let (found, quality) = analyze(recording, &copy, decryption.as_ref().map(|decryption| &decryption.ring));
+    let judge = decryption.as_ref().map_or(recording, |decryption| &decryption.readable);
+    let verdict = truth.judge(judge, &copy, &found, arguments.missing);
     report(arguments, recording, &damage, &copy, &verdict);
     let mut totals = totals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let Totals { by_row, by_capture, accuracy } = &mut *totals;
@@ -260,9 +276,9 @@ fn keep(arguments: &Arguments, recording: &Recording, seed: u64, copy: &[Kept], 
 }
 
 /// Returns the captures with at least one exchange, and with `sealed` also their encrypted twins.
-fn subjects(paths: &[PathBuf], sealed: bool) -> anyhow::Result<Vec<Subject>> {
+fn subjects(arguments: &Arguments) -> anyhow::Result<Vec<Subject>> {
     let mut files = Vec::new();
-    for path in paths {
+    for path in &arguments.captures {
         if path.is_dir() {
             let entries = fs::read_dir(path).with_context(|| path.display().to_string())?;
             for entry in entries {
@@ -277,16 +293,20 @@ fn subjects(paths: &[PathBuf], sealed: bool) -> anyhow::Result<Vec<Subject>> {
     let mut subjects = Vec::new();
     for path in files {
         let recording = Recording::read(&path)?;
-        let (exchanges, _) = analyze(&recording, &recording.undamaged());
+        let (exchanges, _) = analyze(&recording, &recording.undamaged(), None);
         let truth = Truth::new(&recording, &exchanges);
         let encrypted = exchanges.iter().filter(|exchange| exchange.command == Command::EncryptedFrame).count();
         if truth.has_filled_holes() {
             eprintln!("damage: {} is left out: the network lost packets of its messages", path.display());
         } else if truth.exchanges() > 0 {
             let encrypted = 2 * encrypted > exchanges.len();
-            let twins = Nonces::ALL.into_iter().filter(|_| sealed && !encrypted);
-            subjects.extend(twins.filter_map(|nonces| twin(&recording, &exchanges, nonces)));
-            subjects.push(Subject { recording, truth, encrypted });
+            let twins = Nonces::ALL.into_iter().filter(|_| arguments.sealed && !encrypted);
+            let made = twins.filter_map(|nonces| match arguments.keys {
+                true => decrypted_twin(&recording, &exchanges, nonces),
+                false => twin(&recording, &exchanges, nonces),
+            });
+            subjects.extend(made);
+            subjects.push(Subject { recording, truth, encrypted, decryption: None });
         }
     }
     Ok(subjects)
@@ -296,9 +316,21 @@ fn subjects(paths: &[PathBuf], sealed: bool) -> anyhow::Result<Vec<Subject>> {
 fn twin(readable: &Recording, exchanges: &[Exchange], nonces: Nonces) -> Option<Subject> {
     let recording = readable.sealed(nonces, SEAL_SEED)?;
     let mut truth = Truth::sealed(&recording, exchanges);
-    let (found, _) = analyze(&recording, &recording.undamaged());
+    let (found, _) = analyze(&recording, &recording.undamaged(), None);
     truth.expect_only(&recording, &found);
-    Some(Subject { recording, truth, encrypted: true })
+    Some(Subject { recording, truth, encrypted: true, decryption: None })
+}
+
+/// Creates the encrypted twin of a capture with these exchanges, and its key.
+fn decrypted_twin(readable: &Recording, exchanges: &[Exchange], nonces: Nonces) -> Option<Subject> {
+    let recording = readable.sealed(nonces, SEAL_SEED)?;
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let ids: BTreeSet<u64> = exchanges.iter().filter_map(|exchange| exchange.session_id).collect();
+    let lines: String = ids.iter().map(|id| format!("{},,{}\n", hex(&id.to_le_bytes()), hex(&TWIN_KEY))).collect();
+    let mut ring = KeyRing::default();
+    ring.add_keys(lines.as_bytes()).ok()?;
+    let decryption = Some(TwinDecryption { ring: Arc::new(ring), readable: readable.clone() });
+    Some(Subject { recording, truth: Truth::new(readable, exchanges), encrypted: true, decryption })
 }
 
 fn is_capture(path: &Path) -> bool {
@@ -316,9 +348,10 @@ fn said(found: &[Exchange], quality: &Quality) -> UntimedShare {
     Coverage::new(ended, found.len() as u64 - not_commands, quality).not_timed()
 }
 
-fn analyze(recording: &Recording, copy: &[Kept]) -> (Vec<Exchange>, Quality) {
+fn analyze(recording: &Recording, copy: &[Kept], keys: Option<&Arc<KeyRing>>) -> (Vec<Exchange>, Quality) {
     let mut exchanges = Vec::new();
-    let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange| exchanges.push(exchange)));
+    let options = AnalyzerOptions { keys: keys.cloned(), ..AnalyzerOptions::default() };
+    let mut flows = FlowTable::new(Analyzer::new(options, |exchange| exchanges.push(exchange)));
     recording.segments(copy, |_, segment| flows.segment(segment));
     let quality = flows.finish().finish().quality;
     (exchanges, quality)

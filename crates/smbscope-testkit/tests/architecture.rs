@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Crates available to a program, i.e. the command line or a package for another language.
 const LIBRARIES: &[&str] = &[
     "smbscope-wire",
+    "smbscope-crypto",
     "smbscope-model",
     "smbscope-capture",
     "smbscope-analyze",
@@ -25,19 +26,21 @@ const PACKAGE: &[&str] = &["smbscope-run", "smbscope-cli", "smbscope-model", "sm
 /// Allowed dependencies of each crate, from the inside out.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-wire", &[]),
+    ("smbscope-crypto", &["smbscope-wire"]),
     ("smbscope-model", &["smbscope-wire"]),
     ("smbscope-capture", &["smbscope-model"]),
-    ("smbscope-analyze", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
+    ("smbscope-analyze", &["smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-capture"]),
     ("smbscope-stats", &["smbscope-model"]),
     ("smbscope-diagnose", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-lab", &["smbscope-model"]),
-    ("smbscope-client", &["smbscope-wire", "smbscope-model"]),
+    ("smbscope-client", &["smbscope-wire", "smbscope-crypto", "smbscope-model"]),
     ("smbscope-load", &["smbscope-client", "smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-report", &["smbscope-model", "smbscope-stats", "smbscope-diagnose"]),
     (
         "smbscope-run",
         &[
             "smbscope-wire",
+            "smbscope-crypto",
             "smbscope-model",
             "smbscope-capture",
             "smbscope-analyze",
@@ -51,11 +54,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("smbscope-cli", LIBRARIES),
     ("smbscope-py", PACKAGE),
-    ("smbscope-testkit", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
+    ("smbscope-testkit", &["smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-capture"]),
     (
         "smbscope-fuzz",
         &[
             "smbscope-wire",
+            "smbscope-crypto",
             "smbscope-model",
             "smbscope-capture",
             "smbscope-analyze",
@@ -69,10 +73,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Additional dependencies allowed in tests: the test kit with its own dependencies, and servers.
 const TESTS_MAY_USE: &[&str] =
-    &["smbscope-testkit", "smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-lab"];
+    &["smbscope-testkit", "smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-capture", "smbscope-lab"];
 
 /// Crates that take time as an argument and use no files, sockets, processes or threads of their own.
-const NO_IO: &[&str] = &["smbscope-wire", "smbscope-model", "smbscope-analyze", "smbscope-stats", "smbscope-diagnose"];
+const NO_IO: &[&str] =
+    &["smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-analyze", "smbscope-stats", "smbscope-diagnose"];
 
 /// Names that a crate without I/O must not use. `std::net` is missing here because an address is a value.
 const IO_NAMES: &[&str] = &[

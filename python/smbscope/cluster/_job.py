@@ -64,6 +64,8 @@ def analyze(
     port: int | Sequence[int] = (),
     tunnel_port: Several = (),
     memory: int | None = None,
+    keys: Path | Sequence[Path] = (),
+    password_file: Path | Sequence[Path] = (),
     filter: str | None = None,  # noqa: A002 - the name of the command line
     interval: str | None = None,
     slow: str | None = None,

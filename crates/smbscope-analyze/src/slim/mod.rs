@@ -11,7 +11,7 @@ mod packets;
 mod reduce;
 
 use crate::analyzer::SMB_PORTS;
-use crate::content::{FrameContent, MAX_HEAD};
+use crate::content::{ContentReader, FrameContent, MAX_HEAD};
 use crate::flow::begins_connection;
 use crate::foreign::FirstBytes;
 use crate::frame::Frame;
@@ -352,7 +352,7 @@ impl StreamSink for Noting {
     fn opened(&mut self, view: &FlowView) -> SlimFlow {
         let certain = [view.source, view.destination].iter().any(|end| SMB_PORTS.contains(&end.port()));
         let lane = |()| SlimDirection {
-            framer: Framer::new(view.midstream, certain, true).marking(),
+            framer: Framer::new(view.midstream, certain).marking(),
             pieces: VecDeque::new(),
             heard: false,
             kept_until: 0,
@@ -365,7 +365,7 @@ impl StreamSink for Noting {
         if !view.begins[direction.index()] {
             lane.framer.may_miss_the_beginning(chunk.position);
         }
-        lane.framer.data(chunk, &mut self.frames);
+        lane.framer.data(chunk, &mut ContentReader::without_keys(true), &mut self.frames);
         self.note(lane, Some(chunk));
         if !std::mem::replace(&mut lane.heard, true) && FirstBytes::parse(chunk.bytes, chunk.length).is_some() {
             // Preserve only the first bytes, as many as identify the protocol.
@@ -383,7 +383,7 @@ impl StreamSink for Noting {
 
     fn gap(&mut self, flow: &mut SlimFlow, _: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         let lane = &mut flow.lanes[direction.index()];
-        lane.framer.gap(gap, &mut self.frames);
+        lane.framer.gap(gap, &mut ContentReader::without_keys(true), &mut self.frames);
         self.note(lane, None);
         self.let_go(lane, lane.framer.undecided_from().unwrap_or(u64::MAX));
         self.look_at_frames(flow);
@@ -405,7 +405,7 @@ impl StreamSink for Noting {
 
     fn closed(&mut self, mut flow: SlimFlow, view: &FlowView, _: FlowEnd) {
         for lane in &mut flow.lanes {
-            lane.framer.finish(&mut self.frames);
+            lane.framer.finish(&mut ContentReader::without_keys(true), &mut self.frames);
             self.note(lane, None);
             self.let_go(lane, u64::MAX);
         }

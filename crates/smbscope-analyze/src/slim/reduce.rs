@@ -1,6 +1,6 @@
 //! Reduces headers and the start of frame payloads to the fields that the analysis reads; replaces names and addresses.
 
-use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, MAX_RECOVERED, read};
+use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, MAX_RECOVERED, read_plain};
 use crate::pseudonym::{Disguise, PseudonymKind};
 use smbscope_capture::Packet;
 use smbscope_capture::decode::Outline;
@@ -37,7 +37,7 @@ pub(super) fn payload(head: &[u8], length: u32, names: &mut NameAnonymizer) -> V
 fn needed(head: &[u8], length: u32) -> usize {
     let mut needed = 0;
     loop {
-        match read(&head[..needed], u64::from(length), false, true) {
+        match read_plain(&head[..needed], u64::from(length), false, true) {
             FrameParseResult::Needs(bytes) if bytes > needed && needed < head.len() => needed = bytes.min(head.len()),
             _ => return needed,
         }
@@ -103,7 +103,7 @@ fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
     let is_read = matches!(
-        read(head, u64::from(length), true, true),
+        read_plain(head, u64::from(length), true, true),
         FrameParseResult::Done(FrameContent::Smb2 { compressed: true, .. })
     );
     let (Ok(original), Ok(message), true) = (original, recovered, is_read) else {

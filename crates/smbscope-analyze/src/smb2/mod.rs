@@ -212,6 +212,7 @@ impl Smb2 {
         request.pending.add_response(frame, member.length, ResponseStatus::Nt(header.status));
         request.pending.exchange.compounded |= compounded;
         request.pending.exchange.signed |= header.is_signed();
+        request.pending.exchange.encrypted |= member.decrypted;
         self.take_effect(ledger, &mut request, member);
         ledger.complete(request.pending);
     }
@@ -278,6 +279,7 @@ fn begin(
     exchange.file_id = target.file.and_then(file_id);
     (exchange.offset, exchange.length) = (named.offset, named.length);
     exchange.signed = header.is_signed();
+    exchange.encrypted = member.decrypted;
     pending
 }
 

@@ -11,9 +11,9 @@ mod tests;
 
 pub use ntlm::Unpredictable;
 
-use crate::crypto::session_key_from;
 use crate::{ClientError, Credentials};
 use ntlm::NtlmAccount;
+use smbscope_crypto::session_key_from;
 use spnego::NegState;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

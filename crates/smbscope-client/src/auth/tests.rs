@@ -18,7 +18,7 @@ fn answered(credentials: &Credentials) -> (Authenticator, Vec<u8>) {
     (authenticator, token)
 }
 
-/// Expected: the first token of a Windows client in the published vectors of `crypto`, with our NTLM message inside.
+/// Expected: the first token of a Windows client in the published vectors of `smbscope-crypto`, with our NTLM message inside.
 #[test]
 fn first_token_is_framed_as_windows_frames_it() {
     let token = Authenticator::new(&Credentials::Guest, "server").unwrap().first();

@@ -3,10 +3,10 @@
 //! the queue of a transfer.
 
 use crate::connection::{ClientConnection, DialectFamily, ReceivedResponse, ResponseConsumer};
-use crate::crypto::Smb1Signer;
 use crate::sample::{HeaderIds, RequestDetails};
 use crate::transport::{FramedConnection, ReceiveTimes};
 use crate::{ClientError, FileHandle, Sample, SessionOptions};
+use smbscope_crypto::Smb1Signer;
 use smbscope_model::{Command, Subcommand};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{

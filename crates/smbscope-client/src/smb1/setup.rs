@@ -1,7 +1,6 @@
 //! Connection setup: NEGOTIATE, SESSION_SETUP_ANDX, TREE_CONNECT_ANDX (MS-CIFS 3.2.4.2, MS-SMB 3.2.4.2).
 
 use crate::auth::Authenticator;
-use crate::crypto::Smb1Signer;
 use crate::file::TreeConnectTarget;
 use crate::limits::SMB1_BUFFER_MIN;
 use crate::login::{self, SetupAnswer, check_keyless, must_sign, refused_logon, refused_tree, unsupported};
@@ -11,6 +10,7 @@ use crate::smb1::{MAX_TRANSACT, Smb1ClientSession, files};
 use crate::{
     ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions, SessionParameters, SigningAlgorithm,
 };
+use smbscope_crypto::Smb1Signer;
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{

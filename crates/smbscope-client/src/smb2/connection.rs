@@ -4,13 +4,13 @@
 //! `begin`, `add` and `flush` send requests; several in a frame are a compound.
 
 use crate::connection::{ClientConnection, DialectFamily, OutstandingRequest, ReceivedResponse, ResponseConsumer};
-use crate::crypto::{Sealer, Signer};
 use crate::limits::{INTERIMS_MAX, UNANSWERED_MAX};
 use crate::sample::{HeaderIds, RequestDetails};
 use crate::smb2::breaks::Breaks;
 use crate::smb2::credits::ClientCredits;
 use crate::transport::{FramedConnection, ReceiveTimes};
 use crate::{ClientError, FileHandle, Sample, SessionOptions};
+use smbscope_crypto::{Sealer, Signer};
 use smbscope_model::{Command, FileId};
 use smbscope_wire::bytes::{u16_at, u64_at};
 use smbscope_wire::codec::FixedSizeField;

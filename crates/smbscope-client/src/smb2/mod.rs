@@ -13,7 +13,7 @@ mod setup;
 
 use super::ClientError;
 use super::file::TreeConnectTarget;
-use super::options::{SessionOptions, SigningAlgorithm};
+use super::options::SessionOptions;
 use super::sample::Samples;
 use crate::sample::{RequestDetails, SessionParameters};
 use crate::smb2::connection::ProtectionLevel;
@@ -21,6 +21,7 @@ use crate::smb2::setup::SessionBinding;
 use breaks::RequestedCaching;
 use connection::Smb2Connection;
 use negotiate::Smb2NegotiateResult;
+use smbscope_crypto::SigningAlgorithm;
 use smbscope_model::Dialect;
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::negotiate::capabilities;

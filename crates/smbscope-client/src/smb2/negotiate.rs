@@ -1,11 +1,11 @@
 //! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once there are keys (3.2.5.5).
 
 use super::connection::{Smb2Connection, Smb2Reply};
-use crate::crypto::PreauthHash;
 use crate::limits::TRANSFER_MIN;
 use crate::sample::RequestDetails;
 use crate::smb2::connection::ProtectionLevel;
 use crate::{Cipher, ClientError, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
+use smbscope_crypto::PreauthHash;
 use smbscope_model::{Command, Dialect, Subcommand};
 use smbscope_wire::codec::List;
 use smbscope_wire::names::Fsctl;

@@ -1,7 +1,6 @@
 //! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), the protection that follows from
 //! them, and further channels of a session (SMB 3 multichannel, 3.2.4.20.6).
 
-use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
 use crate::file::TreeConnectTarget;
 use crate::login::{self, SetupAnswer, check_keyless, must_sign, refused_tree};
 use crate::sample::RequestDetails;
@@ -9,6 +8,7 @@ use crate::smb2::connection::{Protection, ProtectionLevel, Smb2Connection, Smb2R
 use crate::smb2::negotiate::{self, Smb2NegotiateResult};
 use crate::smb2::{SessionOrigin, Smb2ClientSession, setup};
 use crate::{Cipher, ClientError, Encryption, SessionOptions};
+use smbscope_crypto::{PreauthHash, Sealer, SessionKeys, Signer};
 use smbscope_model::Command;
 use smbscope_wire::smb2::messages::{session_setup, tree_connect};
 use smbscope_wire::smb2::{self, Smb2Header};
@@ -140,6 +140,10 @@ async fn authenticate(
     let (mut authenticator, last) = login::authenticate(options, set_up).await?;
     authenticator.finish(&last.token)?;
     let keys = authenticator.full_session_key().map(|key| session_keys(key, negotiated, &preauth));
+    let logged = options.key_log.as_ref().filter(|_| known.is_none() && negotiated.dialect >= 0x0300);
+    if let (Some(log), Some(key), Some(keys)) = (logged, authenticator.full_session_key(), &keys) {
+        log.add(connection.dialect.session_id, key, keys);
+    }
     let (reply, session_flags) = last.reply;
     Ok(LastLeg { reply, session_flags, keys })
 }

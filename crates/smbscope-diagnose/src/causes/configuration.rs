@@ -90,7 +90,7 @@ const ENCRYPTED: Detector = Detector {
     culprit: Culprit::Capture,
     title: "Encrypted traffic",
     condition: "Any encrypted request. Always a note.",
-    advice: "To see commands and files, capture with encryption off for this share, or measure with bench, which sees its own commands. Encryption protects the data on the network; turn it off for a test only.",
+    advice: "To see commands and files, analyze with the keys of the session (--keys) or the user's password (--password-file); docs/capturing.md says how to get keys. Without them, capture with encryption off for this share, or measure with bench, which sees its own commands. Encryption protects the data on the network; turn it off for a test only.",
     source: "MS-SMB2 2.2.41",
     thresholds: &[],
     covers: &[],

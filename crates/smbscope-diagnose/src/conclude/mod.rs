@@ -517,7 +517,8 @@ fn caveats(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes
     let encrypted = context.quality.encrypted_frames;
     if encrypted > 0 {
         sentences.push(format!(
-            "{} encrypted: files and commands are hidden. A capture without encryption, or the server's keys, would name them.",
+            "{} encrypted: files and commands are hidden. With the keys of the session (--keys) or the user's password \
+             (--password-file), smbscope decrypts them.",
             counted(encrypted, "frame is", "frames are"),
         ));
     }

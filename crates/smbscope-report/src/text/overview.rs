@@ -13,7 +13,7 @@ use crate::totals::{PacketCounts, control};
 use crate::warnings::is_alarming;
 use crate::{Filtered, Report, dialects, names};
 use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
-use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts, EncapsulatedTraffic};
+use smbscope_model::{CaptureInfo, CommandGroup, ConnectionSummary, DirectionCounts, EncapsulatedTraffic};
 use smbscope_stats::{CommandStatistics, Entities};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -214,14 +214,19 @@ fn proxies(report: &Report) -> Vec<String> {
     counts.iter().take(LISTED_MAX).map(line).collect()
 }
 
-/// Formats `12 encrypted frames on 1 of 3 connections`, or `none`.
+/// Formats `12 encrypted frames on 1 of 3 connections`, `12 frames decrypted on 1 of 3 connections`, or `none`.
 fn encryption(report: &Report) -> String {
     let encrypted: u64 = report.connections.iter().map(|connection| connection.encrypted_frames).sum();
-    if encrypted == 0 {
-        return "none".to_owned();
-    }
-    let encrypting = report.connections.iter().filter(|connection| connection.encrypted_frames > 0).count() as u64;
-    let frames = counted(encrypted, "encrypted frame", "encrypted frames");
+    let decrypted: u64 = report.connections.iter().map(|connection| connection.decrypted_frames).sum();
+    let is_encrypting =
+        |connection: &&ConnectionSummary| connection.encrypted_frames > 0 || connection.decrypted_frames > 0;
+    let encrypting = report.connections.iter().filter(is_encrypting).count() as u64;
+    let frames = match (encrypted, decrypted) {
+        (0, 0) => return "none".to_owned(),
+        (_, 0) => counted(encrypted, "encrypted frame", "encrypted frames"),
+        (0, _) => format!("{} decrypted", counted(decrypted, "frame", "frames")),
+        (_, _) => format!("{} decrypted, {} not", counted(decrypted, "frame", "frames"), thousands(encrypted)),
+    };
     let connections = counted(report.connections.len() as u64, "connection", "connections");
     format!("{frames} on {} of {connections}", thousands(encrypting))
 }

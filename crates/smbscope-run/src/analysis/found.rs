@@ -1,6 +1,7 @@
 //! Results of reading captures other than the exchanges, the errors of an analysis, and its report.
 
 use super::{AggregatedExchanges, AnalysisOptions, CaptureSetAnalysis};
+use crate::keys::KeysError;
 use smbscope_analyze::pipeline::{self, RerunReason};
 use smbscope_capture::reader::CaptureError;
 use smbscope_diagnose::CatalogueError;
@@ -40,7 +41,10 @@ impl AnalyzedCaptures {
         let encrypted = self.analysis.quality.encrypted_frames;
         if encrypted > 0 {
             let frames = counted(encrypted, "frame is", "frames are");
-            notes.push(format!("{frames} encrypted: only the frames can be timed, not the commands in them"));
+            notes.push(format!(
+                "{frames} encrypted: only the frames can be timed, not the commands in them; --keys or --password-file \
+                 decrypts them"
+            ));
         }
         notes
     }
@@ -72,6 +76,9 @@ pub enum AnalysisError {
     /// The inputs contain no SMB. The text describes the traffic they have instead.
     #[error("{0}")]
     NoSmb(String),
+
+    #[error(transparent)]
+    Keys(#[from] KeysError),
 
     #[error("{0}: interrupted before any SMB was read")]
     Interrupted(String),
@@ -188,6 +195,7 @@ fn warnings(
         warnings.push("interrupted: the report covers the packets read so far".to_owned());
     }
     warnings.extend(found.unread.iter().cloned());
+    warnings.extend(analysis.decryption.problems());
     if analysis.connections_left_out > 0 {
         let count = analysis.connections_left_out;
         warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));

@@ -28,6 +28,7 @@ pub use sides::MeasuredPaths;
 pub use smbscope_capture::reader::CaptureInput;
 pub use table::{ExchangeExport, ExchangeExportResult};
 
+use crate::keys;
 use recorder::AnalysisRecorder;
 use sides::MeasuredSink;
 use smbscope_analyze::AnalyzerOptions;
@@ -59,6 +60,7 @@ pub struct PendingAnalysis<'o> {
     inputs: &'o [CaptureInput],
     options: &'o AnalysisOptions,
     catalogue: Catalogue,
+    how: AnalyzerOptions,
     pass: AnalysisPass,
     set: CaptureSet,
 }
@@ -87,14 +89,15 @@ impl<'o> PendingAnalysis<'o> {
         options: &'o AnalysisOptions,
     ) -> Result<PendingAnalysis<'o>, AnalysisError> {
         let (catalogue, pass) = (catalogue(options)?, AnalysisPass::first(inputs, options));
-        Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, catalogue, pass })
+        let how = how(options)?;
+        Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, catalogue, how, pass })
     }
 
     /// Analyses the captures. Starts over if an assumption about them proves wrong.
     pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
-        let PendingAnalysis { inputs, options, catalogue, mut pass, mut set } = self;
+        let PendingAnalysis { inputs, options, catalogue, how, mut pass, mut set } = self;
         let (found, recorded) = loop {
-            match recorded(options, pass.sharding(), &mut set, observer) {
+            match recorded(options, &how, pass.sharding(), &mut set, observer) {
                 Ok(analysis) => break analysis,
                 Err(failure) => {
                     tracing::info!(?failure, "reading the captures again");
@@ -112,6 +115,7 @@ impl<'o> PendingAnalysis<'o> {
 
 fn recorded(
     options: &AnalysisOptions,
+    how: &AnalyzerOptions,
     sharding: Sharding,
     set: &mut CaptureSet,
     observer: &mut dyn AnalysisObserver,
@@ -121,7 +125,8 @@ fn recorded(
     let mut recorders: Vec<AnalysisRecorder> =
         (0..workers).map(|_| AnalysisRecorder::new(options, &names, Arc::clone(&start))).collect();
     let threading = if options.reading.threads() <= 1 { Threading::Inline } else { Threading::Workers };
-    let found = follow(options, set, sharding, threading, &mut recorders, observer)?;
+    let following = FollowOptions { analyzer: how, paths: options.paths.as_deref() };
+    let found = following.follow(set, sharding, threading, &mut recorders, observer)?;
     Ok((found, merged(recorders.into_iter().map(AnalysisRecorder::finish).collect())))
 }
 
@@ -133,45 +138,55 @@ fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     parts.swap_remove(0)
 }
 
-fn follow<S: Sink>(
-    options: &AnalysisOptions,
-    set: &mut CaptureSet,
-    sharding: Sharding,
-    threading: Threading,
-    sinks: &mut [S],
-    observer: &mut dyn AnalysisObserver,
-) -> Result<AnalyzedCaptures, RerunReason> {
-    let stop = set.stop_flag();
-    observer.begins(&stop);
-    let found = match options.paths.as_deref() {
-        None => pipeline::run(set, &how(options), sharding, threading, sinks, |set| observer.reads(set)),
-        Some(paths) => {
-            let mut sinks: Vec<MeasuredSink<'_, S>> =
-                sinks.iter_mut().map(|sink| MeasuredSink { sink, paths }).collect();
-            let found = pipeline::run(set, &how(options), sharding, threading, &mut sinks, |set| observer.reads(set));
-            found.map(|mut found| {
-                paths.correct(&mut found.connections);
-                found
-            })
-        }
-    };
-    observer.ended();
-    let interrupted = stop.load(Ordering::Relaxed);
-    Ok(AnalyzedCaptures { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
+/// How captures are followed.
+struct FollowOptions<'a> {
+    analyzer: &'a AnalyzerOptions,
+    paths: Option<&'a MeasuredPaths>,
+}
+
+impl FollowOptions<'_> {
+    fn follow<S: Sink>(
+        &self,
+        set: &mut CaptureSet,
+        sharding: Sharding,
+        threading: Threading,
+        sinks: &mut [S],
+        observer: &mut dyn AnalysisObserver,
+    ) -> Result<AnalyzedCaptures, RerunReason> {
+        let stop = set.stop_flag();
+        observer.begins(&stop);
+        let found = match self.paths {
+            None => pipeline::run(set, self.analyzer, sharding, threading, sinks, |set| observer.reads(set)),
+            Some(paths) => {
+                let mut sinks: Vec<MeasuredSink<'_, S>> =
+                    sinks.iter_mut().map(|sink| MeasuredSink { sink, paths }).collect();
+                let found =
+                    pipeline::run(set, self.analyzer, sharding, threading, &mut sinks, |set| observer.reads(set));
+                found.map(|mut found| {
+                    paths.correct(&mut found.connections);
+                    found
+                })
+            }
+        };
+        observer.ended();
+        let interrupted = stop.load(Ordering::Relaxed);
+        Ok(AnalyzedCaptures { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
+    }
 }
 
 fn names(set: &CaptureSet) -> Vec<String> {
     set.captures().iter().map(|info| info.name.clone()).collect()
 }
 
-fn how(options: &AnalysisOptions) -> AnalyzerOptions {
-    AnalyzerOptions {
+fn how(options: &AnalysisOptions) -> Result<AnalyzerOptions, AnalysisError> {
+    Ok(AnalyzerOptions {
         ports: options.reading.ports.clone(),
         limits: options.reading.memory.budget(),
         tunnels: options.reading.tunnels.ports(),
         beside: options.beside,
         details: false,
-    }
+        keys: keys::ring(&options.reading.decryption)?,
+    })
 }
 
 /// Returns what the report is made of: of several capture points the captures nearest to the client, with the measured

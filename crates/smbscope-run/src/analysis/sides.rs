@@ -3,7 +3,7 @@
 //! Each point is read on its own. Where their exchanges pair, the report is that of the point nearest to the client,
 //! with the way to the server as measured between the points in place of the round trip that one point can see.
 
-use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalysisPass, follow};
+use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalysisPass, FollowOptions, how};
 use crate::options::NamedSide;
 use smbscope_analyze::pipeline::{Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureInput;
@@ -170,6 +170,8 @@ fn seen(
     options: &AnalysisOptions,
     observer: &mut dyn AnalysisObserver,
 ) -> Result<Point, AnalysisError> {
+    let how = how(options)?;
+    let following = FollowOptions { analyzer: &how, paths: None };
     let mut pass = AnalysisPass::first(&inputs, options);
     loop {
         let mut set = pass.open(&inputs)?;
@@ -177,7 +179,7 @@ fn seen(
         let workers = if sharding == Sharding::None { 1 } else { options.reading.threads().max(1) };
         let threading = if options.reading.threads() <= 1 { Threading::Inline } else { Threading::Workers };
         let mut recorders: Vec<SightingRecorder> = (0..workers).map(|_| SightingRecorder::default()).collect();
-        match follow(options, &mut set, sharding, threading, &mut recorders, observer) {
+        match following.follow(&mut set, sharding, threading, &mut recorders, observer) {
             Ok(found) => {
                 let mut sightings = PointSightings::default();
                 recorders.into_iter().for_each(|recorder| sightings.merge(recorder.0));

@@ -1,7 +1,8 @@
 //! Writes exchanges to a table, in order of their ends.
 
 use super::recorder::Chooser;
-use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalyzedCaptures, follow, names};
+use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalyzedCaptures, FollowOptions, how, names};
+use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{Sharding, Threading};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::Exchange;
@@ -17,6 +18,7 @@ const EXCHANGE_BATCHES_AHEAD: usize = 4;
 
 pub struct ExchangeExport<'o> {
     options: &'o AnalysisOptions,
+    how: AnalyzerOptions,
     set: CaptureSet,
     threading: Threading,
 }
@@ -35,7 +37,7 @@ impl<'o> ExchangeExport<'o> {
         // Batches would delay the output of a live capture.
         let at_once = options.reading.threads() <= 1 || !inputs.iter().all(CaptureInput::can_be_read_again);
         let threading = if at_once { Threading::Inline } else { Threading::Workers };
-        Ok(ExchangeExport { options, set, threading })
+        Ok(ExchangeExport { options, how: how(options)?, set, threading })
     }
 
     /// Writes exchanges that pass the filter. The caller then checks [`AnalyzedCaptures::refuse_without_smb`].
@@ -44,7 +46,8 @@ impl<'o> ExchangeExport<'o> {
         table: io::Result<T>,
         observer: &mut dyn AnalysisObserver,
     ) -> Result<ExchangeExportResult, AnalysisError> {
-        let ExchangeExport { options, mut set, threading } = self;
+        let ExchangeExport { options, how, mut set, threading } = self;
+        let following = FollowOptions { analyzer: &how, paths: options.paths.as_deref() };
         let names = names(&set);
         let stop = set.stop_flag();
         let mut rows = Rows { table, names: &names, stop: &stop };
@@ -67,7 +70,7 @@ impl<'o> ExchangeExport<'o> {
                         line.add(exchange, id);
                     }
                 };
-                let found = follow(options, &mut set, Sharding::None, threading, &mut [sink], observer);
+                let found = following.follow(&mut set, Sharding::None, threading, &mut [sink], observer);
                 line.send();
                 drop(line);
                 if let Err(panic) = writer.join() {
@@ -83,7 +86,7 @@ impl<'o> ExchangeExport<'o> {
                     rows.add(exchange, id);
                 }
             };
-            follow(options, &mut set, Sharding::None, Threading::Inline, &mut [sink], observer)
+            following.follow(&mut set, Sharding::None, Threading::Inline, &mut [sink], observer)
         });
         let mut found = found.map_err(AnalysisError::Failed)?;
         found.analysis.without_threads |= without_writer;

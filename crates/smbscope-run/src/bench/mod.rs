@@ -10,7 +10,7 @@ pub(crate) mod setup;
 
 use crate::BenchError;
 use crate::bench::progress::{BenchObserver, Heading};
-use crate::bench::ramp::Captures;
+use crate::bench::ramp::{CapturedKeys, Captures};
 use crate::bench::results::RunResultWriter;
 use crate::bench::setup::{RunOptions, Setup};
 use crate::capture::SnapLength;
@@ -18,6 +18,7 @@ use crate::directory::RunDirectory;
 use crate::environment::now;
 use crate::metrics::Metrics;
 use crate::server::{Site, probe};
+use smbscope_client::KeyLog;
 use smbscope_load::engine::{Fleet, RampPlan};
 use smbscope_report::bench::BenchDocument;
 use std::num::NonZeroUsize;
@@ -47,6 +48,8 @@ impl Bench {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
         let directory = options.bench.output.as_deref().map(open).transpose()?;
+        let is_here = options.cluster.is_none();
+        options.connect.options.key_log = (options.bench.capture && is_here).then(KeyLog::default);
         let site = Site::open(&options.server, &options.connect)?;
         if site.options.folder.is_some() {
             adapt_to_folder(&mut options)?;
@@ -71,7 +74,9 @@ impl Bench {
             prepare::create_files(&setup, within, progress, stop)?;
         }
         let bytes = if setup.options.workload.has_queues() { SnapLength::All } else { SnapLength::First512 };
-        let captures = Captures::new(setup.site.options.address, setup.options.bench.capture.then_some(bytes));
+        let keep = setup.options.bench.keep_keys || setup.site.lab_record().is_some();
+        let keys = CapturedKeys { log: setup.site.options.key_log.clone(), keep };
+        let captures = Captures::new(setup.site.options.address, setup.options.bench.capture.then_some(bytes), keys);
         if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
         }

@@ -9,15 +9,19 @@ use crate::document::wire::Wire;
 use crate::document::{self, LoadPointCapture};
 use crate::metrics::Metrics;
 use crate::{BenchError, one_line};
+use smbscope_client::KeyLog;
+use smbscope_crypto::key_ring::KeyRing;
 use smbscope_load::engine::result::LoadPointResult;
 use smbscope_load::engine::{self, EnginePhase, EngineRun, ExchangeLog, Fleet, Hooks, LiveFigures, StopFlag};
 use smbscope_report::bench;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 const REFRESH: Duration = Duration::from_secs(1);
 
@@ -119,6 +123,9 @@ impl Hooks for RampFollower<'_, '_> {
 
     fn point_ends(&mut self, run: &LoadPointResult, exchanges: Option<ExchangeLog>) {
         let name = self.capture_name(run.users);
+        if let Some(Err(error)) = self.captures.kept_keys().map(|keys| self.keeper.keys(&name, &keys)) {
+            self.measured.losses.push(crate::one_line(&error));
+        }
         let mut shown = self.captures.finish_point(run, exchanges.as_ref(), name);
         shown.server = self.metrics.within(run.started, run.duration);
         self.tell(LoadPointEvent::Done(Box::new(shown.clone())));
@@ -182,18 +189,46 @@ impl<'a> RampMonitor<'a> {
     }
 }
 
+/// Keys of the sessions in the captures.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CapturedKeys {
+    pub(crate) log: Option<KeyLog>,
+    /// Stores them next to the captures.
+    pub(crate) keep: bool,
+}
+
+impl CapturedKeys {
+    /// Returns the lines of Wireshark's `smb2_seskey_list`. `None` if no session has keys.
+    fn lines(&self) -> Option<Zeroizing<String>> {
+        self.log.as_ref().map(KeyLog::text).filter(|lines| !lines.is_empty())
+    }
+
+    fn ring(&self) -> Option<Arc<KeyRing>> {
+        let mut ring = KeyRing::default();
+        ring.add_keys(self.lines()?.as_bytes()).ok()?;
+        Some(Arc::new(ring))
+    }
+}
+
 /// Captures each load point. A failure is reported with the load point and doesn't end the run.
 pub(crate) struct Captures {
     sniffer: Option<Result<Sniffer, String>>,
     server: SocketAddr,
+    keys: CapturedKeys,
     under_way: Option<Result<RunningCapture, String>>,
     taken: Option<Result<FinishedCapture, String>>,
 }
 
 impl Captures {
     /// Captures the traffic with `server` if a snap length is given.
-    pub(crate) fn new(server: SocketAddr, asked_for: Option<SnapLength>) -> Captures {
-        Captures { sniffer: asked_for.map(|bytes| Sniffer::find(server, bytes)), server, under_way: None, taken: None }
+    pub(crate) fn new(server: SocketAddr, asked_for: Option<SnapLength>, keys: CapturedKeys) -> Captures {
+        let sniffer = asked_for.map(|bytes| Sniffer::find(server, bytes));
+        Captures { sniffer, server, keys, under_way: None, taken: None }
+    }
+
+    /// Returns the session keys to store next to the captures.
+    fn kept_keys(&self) -> Option<Zeroizing<String>> {
+        self.keys.lines().filter(|_| self.keys.keep && self.sniffer.as_ref().is_some_and(Result::is_ok))
     }
 
     pub(crate) fn why_not(&self) -> Option<&str> {
@@ -226,8 +261,9 @@ impl Captures {
             Some(Ok(taken)) => taken,
         };
         // An incomplete list of commands is still matched one by one.
-        let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
-        match capture::read(&taken, self.server.port(), &mut |exchange| wire.record(exchange)) {
+        let ring = self.keys.ring();
+        let mut wire = Wire::of_capture(run, exchanges.map(|exchanges| exchanges.list.as_slice()), ring.is_some());
+        match capture::read(&taken, self.server.port(), ring, &mut |exchange| wire.record(exchange)) {
             Ok(facts) => {
                 document::load_point(run, LoadPointCapture::Made(&wire, CaptureFacts { file: Some(name), ..facts }))
             }

@@ -172,6 +172,14 @@ impl<'a> RunResultWriter<'a> {
         }
     }
 
+    /// Stores the session keys of a capture, if there is a run directory.
+    pub(crate) fn keys(&mut self, capture: &str, keys: &str) -> Result<(), BenchError> {
+        match &mut self.store {
+            Store::Kept(directory) => directory.keys(capture, keys),
+            Store::Passing(_) => Ok(()),
+        }
+    }
+
     pub(crate) fn point(
         &mut self,
         run: &LoadPointResult,

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 const SLACK: Nanos = Nanos(5_000_000);
 
 /// Match key of a command: client endpoint, command, second part of a raw write, message ID. Encrypted commands have
-/// only the endpoint. SMB1 reuses its message IDs, so times decide between commands with the same key. The two parts of
+/// only the endpoint, unless the capture is decrypted. SMB1 reuses its message IDs, so times decide between commands with the same key. The two parts of
 /// a WRITE_RAW are too close together for that, hence the flag.
 type CommandMatchKey = (SocketAddr, Command, bool, u64);
 
@@ -25,17 +25,18 @@ pub(crate) struct Wire {
     /// commands.
     pub(crate) differences: Option<BTreeMap<CommandRowKey, Summary>>,
     waiting: HashMap<CommandMatchKey, VecDeque<Exchange>>,
+    decrypted: bool,
 }
 
 impl Wire {
     /// Creates an empty table for the measured part of a load point. `client` is the client's list of commands by start
-    /// time, if it kept one.
-    pub(crate) fn new(run: &LoadPointResult, client: Option<&[Exchange]>) -> Wire {
+    /// time, if it kept one. With `decrypted`, the capture names its encrypted commands, too.
+    pub(crate) fn of_capture(run: &LoadPointResult, client: Option<&[Exchange]>, decrypted: bool) -> Wire {
         let length = Nanos::from(run.duration).0;
         let mut waiting: HashMap<CommandMatchKey, VecDeque<Exchange>> = HashMap::new();
         let complete = client.unwrap_or_default().iter().filter(|exchange| exchange.is_complete());
         for exchange in complete {
-            if let Some(name) = name(exchange) {
+            if let Some(name) = name(exchange, decrypted) {
                 waiting.entry(name).or_default().push_back(exchange.clone());
             }
         }
@@ -45,6 +46,7 @@ impl Wire {
             commands: BTreeMap::new(),
             differences: client.map(|_| BTreeMap::new()),
             waiting,
+            decrypted,
         }
     }
 
@@ -77,7 +79,7 @@ impl Wire {
 
     fn counterpart(&mut self, exchange: &Exchange) -> Option<Exchange> {
         let (begin, end) = (exchange.request.first?.time, exchange.response.last?.time);
-        let candidates = self.waiting.get_mut(&name(exchange)?)?;
+        let candidates = self.waiting.get_mut(&name(exchange, self.decrypted)?)?;
         // The capture's commands arrive in order of their end, so a client command that ended well before this one
         // started can't match any later one either.
         while candidates.front().is_some_and(|client| times(client).is_none_or(|(_, last)| (begin - last).0 > SLACK.0))
@@ -104,9 +106,9 @@ impl Wire {
     }
 }
 
-fn name(exchange: &Exchange) -> Option<CommandMatchKey> {
+fn name(exchange: &Exchange, decrypted: bool) -> Option<CommandMatchKey> {
     let client = exchange.endpoints.client;
-    if exchange.encrypted || exchange.command == Command::EncryptedFrame {
+    if exchange.encrypted && !decrypted || exchange.command == Command::EncryptedFrame {
         return Some((client, Command::EncryptedFrame, false, 0));
     }
     let is_second_part = exchange.subcommand == Some(Subcommand::AsyncPortion);
@@ -123,6 +125,12 @@ mod tests {
     use crate::document::tests::{exchange, run};
     use smbscope_model::CommandGroup;
     use smbscope_wire::smb1;
+
+    impl Wire {
+        pub(crate) fn new(run: &LoadPointResult, client: Option<&[Exchange]>) -> Wire {
+            Wire::of_capture(run, client, false)
+        }
+    }
 
     const READ: Command = crate::document::tests::READ;
 
@@ -165,6 +173,20 @@ mod tests {
         assert_eq!((wire.count(), wire.matched()), (2, Some(2)));
         let found = wire.differences.unwrap()[&(READ, None, CommandGroup::Read)].figures();
         assert_eq!((found.min, found.max), (Some(Nanos(20_000)), Some(Nanos(30_000))));
+    }
+
+    #[test]
+    fn decrypted_commands_are_matched_by_message_id() {
+        let run = run(1);
+        let begin = run.started.0;
+        let sealed = |n, start, length| Exchange { encrypted: true, ..exchange(1, READ, n, begin + start, length) };
+        // By time alone, each would be nearest to the other.
+        let client = [sealed(1, 1_000_000, 900_000), sealed(2, 1_200_000, 500_000)];
+        let mut wire = Wire::of_capture(&run, Some(&client), true);
+        wire.record(&sealed(2, 1_050_000, 480_000));
+        wire.record(&sealed(1, 1_210_000, 850_000));
+        let found = wire.differences.unwrap()[&(READ, None, CommandGroup::Read)].figures();
+        assert_eq!((found.min, found.max), (Some(Nanos(20_000)), Some(Nanos(50_000))));
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Series {
         let port = self.server.map_or(0, |server| server.port());
         let facts = taken.map(|taken| {
             let taken = taken.as_ref().map_err(String::clone)?;
-            capture::read(taken, port, &mut |exchange| shown.record(exchange))
+            capture::read(taken, port, None, &mut |exchange| shown.record(exchange))
         });
         let LaunchTraffic { jobs: list, counted, dialect, .. } = shown;
         let run = run(launches, list, counted, ended);

@@ -189,6 +189,13 @@ pub struct BenchOptions {
     #[arg(long, help_heading = "Results")]
     pub capture: bool,
 
+    /// Keep the session keys of each capture next to it (`.keys`), to decrypt it with `analyze --keys` or Wireshark.
+    ///
+    /// Only the owner can read the file. For a private server and one of `smbscope lab`, keys are always kept. Load
+    /// generators on other hosts keep none.
+    #[arg(hide_short_help = true, long, requires = "capture", help_heading = "Results")]
+    pub keep_keys: bool,
+
     /// Read the server's CPU, memory, disk and network metrics from this node_exporter or windows_exporter.
     ///
     /// Without it, metrics of this machine are used if it is the server.

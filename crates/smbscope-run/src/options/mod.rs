@@ -52,6 +52,32 @@ pub struct ReadingOptions {
 
     #[command(flatten)]
     pub memory: MemoryOptions,
+
+    #[command(flatten)]
+    pub decryption: DecryptionOptions,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct DecryptionOptions {
+    /// Decrypt SMB 3 with the keys in this file. May be repeated.
+    ///
+    /// The format is recognised by its content: lines of Wireshark's smb2_seskey_list, the output of `smbinfo keys`, a log of Samba
+    /// with `debug encryption = yes`, or a keytab with the Kerberos keys of the server.
+    #[arg(long, value_name = "FILE")]
+    pub keys: Vec<PathBuf>,
+
+    /// Decrypt sessions that began with NTLM with the password in the first line of this file. May be repeated.
+    ///
+    /// Instead of a password, it may have lines `username = …`, `password = …` and `domain = …`, as for smbclient.
+    #[arg(long = "password-file", value_name = "FILE")]
+    pub password_files: Vec<PathBuf>,
+}
+
+impl DecryptionOptions {
+    /// Returns the files, which must not be overwritten.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.keys.iter().chain(&self.password_files)
+    }
 }
 
 impl ReadingOptions {

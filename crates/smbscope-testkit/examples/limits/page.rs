@@ -10,7 +10,7 @@ const FROM: &str = "\n## Reading\n";
 /// Headings, and the sources below `crates/` whose bounds they list. Of two paths that fit, the longer one decides.
 const SECTIONS: [(&str, &[&str]); 6] = [
     ("Reading", &["smbscope-capture/src"]),
-    ("Connections", &["smbscope-analyze/src", "smbscope-wire/src", "smbscope-model/src"]),
+    ("Connections", &["smbscope-analyze/src", "smbscope-crypto/src", "smbscope-wire/src", "smbscope-model/src"]),
     (
         "Slim copies",
         &[

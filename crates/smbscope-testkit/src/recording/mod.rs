@@ -2,8 +2,8 @@
 
 mod sealed;
 
-pub use sealed::Nonces;
 pub(crate) use sealed::stays_readable;
+pub use sealed::{Nonces, TWIN_KEY};
 
 use crate::damage::Captured;
 use crate::pcap;

@@ -1,5 +1,6 @@
 //! Encrypted twin of a readable SMB2 capture: same packets and times, with every message in a TRANSFORM_HEADER (MS-SMB2
-//! 2.2.41). The readable capture provides the truth about the messages.
+//! 2.2.41), encrypted with [`TWIN_KEY`] but with random tags. The readable capture provides the truth about the
+//! messages.
 
 use super::{Recording, Stored};
 use crate::judge::messages::{Ends, Stream, streams};
@@ -8,10 +9,14 @@ use crate::packet::Side;
 use crate::pcap;
 use crate::random::Random;
 use smbscope_capture::{TcpFlags, TcpSegment, WindowScale};
+use smbscope_crypto::{Cipher, CipherKey, Keystream};
 use smbscope_model::Command;
 use smbscope_wire::nbss::HEADER_LENGTH;
 use smbscope_wire::smb2::{self, Smb2Header, TRANSFORM_ID, TransformHeader};
 use std::collections::HashMap;
+
+/// Key of every session in a twin, in both directions, for AES-128-GCM.
+pub const TWIN_KEY: [u8; 16] = *b"key of the twins";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nonces {
@@ -62,6 +67,8 @@ impl Sealed {
     fn new(stream: &Stream, nonces: Nonces, random: &mut Random) -> Sealed {
         let mut sealed = Sealed { base: stream.base, bytes: Vec::new(), covers: Vec::new() };
         let mut counters: HashMap<u64, (u64, [u8; 4])> = HashMap::new();
+        let key = CipherKey::Bits128(TWIN_KEY);
+        let keystream = Keystream::new(Cipher::Aes128Gcm, &key).expect("the cipher takes keys of 128 bits");
         let mut done = 0;
         for (start, end) in stream.frames() {
             let message = start + HEADER_LENGTH;
@@ -74,17 +81,20 @@ impl Sealed {
             sealed.bytes.extend(((TransformHeader::LENGTH + bytes.len()) as u32).to_be_bytes());
             let fresh = (1, (random.bits() as u32).to_le_bytes());
             let (count, salt) = counters.entry(session).or_insert(fresh);
-            let nonce = if nonces.counts(header.is_response()) { *count } else { random.bits() };
+            let count_or_random = if nonces.counts(header.is_response()) { *count } else { random.bits() };
             *count += 1;
+            let mut nonce = [0; 16];
+            nonce[..8].copy_from_slice(&count_or_random.to_le_bytes());
+            nonce[8..12].copy_from_slice(salt);
             sealed.bytes.extend(TRANSFORM_ID);
             sealed.bytes.extend((0..16).map(|_| random.bits() as u8));
-            sealed.bytes.extend(nonce.to_le_bytes());
-            sealed.bytes.extend(*salt);
-            sealed.bytes.extend([0; 4]);
+            sealed.bytes.extend(nonce);
             sealed.bytes.extend((bytes.len() as u32).to_le_bytes());
             sealed.bytes.extend([0, 0, 1, 0]);
             sealed.bytes.extend(session.to_le_bytes());
-            sealed.bytes.extend((0..bytes.len()).map(|_| random.bits() as u8));
+            let ciphertext = sealed.bytes.len();
+            sealed.bytes.extend(bytes);
+            keystream.apply(&nonce, 0, &mut sealed.bytes[ciphertext..]);
             sealed.covers.push(message as u64);
             done = end;
         }

@@ -158,6 +158,7 @@ pub struct Nonce {
 impl TransformHeader {
     pub const LENGTH: usize = 52;
     pub const SIGNATURE: std::ops::Range<usize> = 4..20;
+    pub const NONCE: std::ops::Range<usize> = 20..36;
 
     pub fn parse(message: &[u8]) -> Option<TransformHeader> {
         message.starts_with(&TRANSFORM_ID).then(|| TransformHeader {

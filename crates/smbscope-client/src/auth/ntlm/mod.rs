@@ -1,16 +1,11 @@
 //! NTLMv2, client side (MS-NLMP 3.1.5): NEGOTIATE, the server's CHALLENGE, AUTHENTICATE.
 
-mod keys;
-mod message;
-
 #[cfg(test)]
 mod tests;
 
 use super::AuthError;
-use crate::auth::ntlm::message::TargetInfo;
-use crate::crypto::same;
-use keys::{MessageSigner, NtlmSender};
-use message::{Authenticate, Challenge, flags};
+use smbscope_crypto::ntlm::{self, Authenticate, Challenge, MessageSigner, NtlmSender, TargetInfo, flags};
+use smbscope_crypto::same;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -54,7 +49,7 @@ pub(super) enum NtlmAccount {
 
 impl NtlmAccount {
     pub(super) fn new(domain: &str, user: &str, password: &str) -> NtlmAccount {
-        let response_key = keys::nt_owf_v2(password, user, domain);
+        let response_key = ntlm::nt_owf_v2(password, user, domain);
         NtlmAccount::User { domain: domain.to_owned(), user: user.to_owned(), response_key }
     }
 
@@ -94,7 +89,7 @@ impl NtlmClient {
 
     /// Returns the NEGOTIATE_MESSAGE, and keeps it because the MIC covers it.
     pub(super) fn negotiate(&mut self) -> Vec<u8> {
-        self.negotiate = message::negotiate(flags::WANTED);
+        self.negotiate = ntlm::negotiate(flags::WANTED);
         self.negotiate.clone()
     }
 
@@ -158,12 +153,12 @@ impl NtlmClient {
         let target_info = info.answer(&self.target_name, server_time.is_some());
         let client_challenge = &self.random.client_challenge;
         let time = server_time.unwrap_or(self.random.time);
-        let response = keys::respond(response_key, &challenge.server_challenge, client_challenge, time, &target_info);
+        let response = ntlm::respond(response_key, &challenge.server_challenge, client_challenge, time, &target_info);
 
         let negotiated = challenge.flags & flags::WANTED;
         let (session_key, encrypted_session_key) = if negotiated & flags::KEY_EXCHANGE != 0 {
             let key = self.random.session_key;
-            (key, Some(keys::rc4_key(&response.session_base_key, &key)))
+            (key, Some(ntlm::rc4_key(&response.session_base_key, &key)))
         } else {
             (response.session_base_key, None)
         };
@@ -186,7 +181,7 @@ impl NtlmClient {
             None => message.encode(None),
             Some(_) => {
                 let unsigned = message.encode(Some([0; 16]));
-                let mic = keys::hmac_md5(&session_key, &[&self.negotiate, challenge_message, &unsigned]);
+                let mic = ntlm::hmac_md5(&session_key, &[&self.negotiate, challenge_message, &unsigned]);
                 message.encode(Some(mic))
             }
         })

@@ -1,11 +1,11 @@
 //! Compares with MS-NLMP 4.2.4 and with the logon in Microsoft's "SMB 2 and SMB 3 security in Windows 10: the anatomy
-//! of signing and cryptographic keys", whose messages are among the vectors of `crypto`.
+//! of signing and cryptographic keys", whose messages are among the vectors of `smbscope-crypto`.
 
 use super::*;
 use smbscope_wire::bytes::u32_at;
 use smbscope_wire::security::{SecurityToken, identify};
 
-const PUBLISHED_LOGON: &str = include_str!("../../crypto/vectors/keys_3_1_1.txt");
+const PUBLISHED_LOGON: &str = include_str!("../../../../smbscope-crypto/src/vectors/keys_3_1_1.txt");
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<_> = hex.chars().filter(|c| !c.is_whitespace()).collect();
@@ -47,17 +47,17 @@ mod specification {
     /// 4.2.4: domain name `Domain` and computer name `Server`.
     const TARGET_INFO: &str = "02000c0044006f006d00610069006e0001000c0053006500720076006500720000000000";
 
-    fn responses() -> keys::NtlmResponses {
-        let response_key = keys::nt_owf_v2("Password", "User", "Domain");
+    fn responses() -> ntlm::NtlmResponses {
+        let response_key = ntlm::nt_owf_v2("Password", "User", "Domain");
         let server_challenge = array("0123456789abcdef");
-        keys::respond(&response_key, &server_challenge, &[0xaa; 8], 0, &bytes(TARGET_INFO))
+        ntlm::respond(&response_key, &server_challenge, &[0xaa; 8], 0, &bytes(TARGET_INFO))
     }
 
     /// 4.2.4.1.1
     #[test]
     fn response_key_is_that_of_4_2_4() {
-        assert_eq!(keys::nt_owf_v2("Password", "User", "Domain"), array("0c868a403bfd7a93a3001ef22ef02e3f"));
-        assert_eq!(keys::nt_owf_v2("Password", "uSER", "Domain"), array("0c868a403bfd7a93a3001ef22ef02e3f"));
+        assert_eq!(ntlm::nt_owf_v2("Password", "User", "Domain"), array("0c868a403bfd7a93a3001ef22ef02e3f"));
+        assert_eq!(ntlm::nt_owf_v2("Password", "uSER", "Domain"), array("0c868a403bfd7a93a3001ef22ef02e3f"));
     }
 
     /// 4.2.4.1.2, 4.2.4.1.3, 4.2.4.2.1 and 4.2.4.2.2
@@ -75,7 +75,7 @@ mod specification {
     #[test]
     fn authenticate_message_is_that_of_4_2_4() {
         let responses = responses();
-        let encrypted = keys::rc4_key(&responses.session_base_key, &[0x55; 16]);
+        let encrypted = ntlm::rc4_key(&responses.session_base_key, &[0x55; 16]);
         assert_eq!(encrypted, array("c5dad2544fc9799094ce1ce90bc9d03e"));
         let message = Authenticate {
             flags: 0xe288_8235,
@@ -129,7 +129,7 @@ mod published_logon {
 
     #[test]
     fn session_key_follows_from_the_password() {
-        let response_key = keys::nt_owf_v2("Password01!", "administrator", "SUT311");
+        let response_key = ntlm::nt_owf_v2("Password01!", "administrator", "SUT311");
         assert_eq!(response_key, array("aee3959b44a815f1eb28c9511b4f533b"));
         let authenticate = published_authenticate();
         let nt_response = &authenticate[168..168 + 238];
@@ -138,11 +138,11 @@ mod published_logon {
         let target_info = &nt_response[44..nt_response.len() - 4];
         let time = 0x01d0_aecb_adf5_a1a1;
         let responses =
-            keys::respond(&response_key, &challenge.server_challenge, &array("bc4ad05f223cc90f"), time, target_info);
+            ntlm::respond(&response_key, &challenge.server_challenge, &array("bc4ad05f223cc90f"), time, target_info);
         assert_eq!(responses.nt, nt_response);
         assert_eq!(responses.session_base_key, array("b4cf22566926b1c069acd80e4d73c814"));
         let encrypted = array("3b9bdff38f5ee8f9663f11a0f4c03a78");
-        assert_eq!(keys::rc4_key(&responses.session_base_key, &encrypted), array(SESSION_KEY));
+        assert_eq!(ntlm::rc4_key(&responses.session_base_key, &encrypted), array(SESSION_KEY));
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod published_logon {
         let mut authenticate = published_authenticate();
         let mic: Vec<u8> = authenticate.splice(72..88, [0; 16]).collect();
         let parts = [&published_negotiate()[..], &published_challenge(), &authenticate];
-        assert_eq!(keys::hmac_md5(&array(SESSION_KEY), &parts)[..], mic);
+        assert_eq!(ntlm::hmac_md5(&array(SESSION_KEY), &parts)[..], mic);
     }
 
     #[test]
@@ -173,10 +173,10 @@ mod published_logon {
         };
         assert_eq!([domain, user, workstation], ["SUT311", "administrator", "DRIVER311"].map(str::to_owned));
         assert!(!anonymous);
-        let spn = message::utf16("cifs/SUT311");
+        let spn = ntlm::utf16("cifs/SUT311");
         assert!(message.windows(spn.len()).any(|window| window == spn));
         let mic: Vec<u8> = message.splice(72..88, [0; 16]).collect();
-        assert_eq!(keys::hmac_md5(&session_key, &[&negotiate, &published_challenge(), &message])[..], mic);
+        assert_eq!(ntlm::hmac_md5(&session_key, &[&negotiate, &published_challenge(), &message])[..], mic);
         assert!(client.verify(&published_mech_types(), &bytes("010000003b453cdc3524164200000000")));
     }
 }
@@ -217,6 +217,6 @@ fn cut_challenges_are_malformed() {
 /// Windows upper-cases character by character, and ß has no single capital.
 #[test]
 fn user_names_keep_what_has_no_single_capital() {
-    assert_eq!(keys::nt_owf_v2("p", "straße", ""), keys::nt_owf_v2("p", "STRAßE", ""));
-    assert_ne!(keys::nt_owf_v2("p", "straße", ""), keys::nt_owf_v2("p", "STRASSE", ""));
+    assert_eq!(ntlm::nt_owf_v2("p", "straße", ""), ntlm::nt_owf_v2("p", "STRAßE", ""));
+    assert_ne!(ntlm::nt_owf_v2("p", "straße", ""), ntlm::nt_owf_v2("p", "STRASSE", ""));
 }

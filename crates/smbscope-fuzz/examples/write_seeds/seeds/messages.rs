@@ -112,6 +112,29 @@ fn der(tag: u8, content: &[u8]) -> Vec<u8> {
 }
 
 /// Security tokens: the three NTLM messages and Kerberos, bare and wrapped.
+/// Files in each format, and the tokens of `security`.
+pub(crate) fn keys() -> Named {
+    let key = "07".repeat(16);
+    let wireshark = format!("# comment\n0707070707070707,{key},{key},\n");
+    let dumped = "07 07 07 07 07 07 07 07   07 07 07 07 07 07 07 07   ........ ........";
+    let samba = format!(
+        "  Session Id    [0000] 07 07 07 07 07 07 07 07                             ........\n  Session Key   [0000] \
+         {dumped}\n  ServerIn Key  [0000] {dumped}\n[0010] {dumped}\n"
+    );
+    let smbinfo = "Session Id: 07 07 07 07 07 07 07 07\nSession Key: 07 07 07 07 07 07 07 07\n";
+    let entry = [&[0, 1, 0, 1, b'R', 0, 1, b's', 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 23, 0, 16][..], &[7; 16]].concat();
+    let keytab = [&[5, 2][..], &(entry.len() as u32).to_be_bytes(), &entry, &(-4i32).to_be_bytes(), &[0; 4]].concat();
+    let mut seeds: Named = vec![
+        ("wireshark".into(), wireshark.into()),
+        ("samba".into(), samba.into()),
+        ("smbinfo".into(), smbinfo.into()),
+        ("keytab".into(), keytab),
+        ("credentials".into(), "username = ann\npassword = secret\ndomain = D\n".into()),
+    ];
+    seeds.extend(security());
+    seeds
+}
+
 pub(crate) fn security() -> Named {
     let negotiate = [&b"NTLMSSP\0"[..], &[1, 0, 0, 0, 7, 0x82, 8, 0xa2], &[0; 16]].concat();
     let mut challenge = b"NTLMSSP\0".to_vec();

@@ -22,6 +22,8 @@ pub(crate) fn all() -> Vec<(&'static str, String, Vec<u8>)> {
     add("smb1_stream", streams::smb1());
     add("smb2", messages::smb2());
     add("smb2_stream", streams::smb2());
+    add("sealed_stream", streams::sealed());
+    add("keys", messages::keys());
     add("compression", messages::compression());
     add("security", messages::security());
     add("pipeline", captures::pipeline());

@@ -203,6 +203,30 @@ pub(crate) fn smb2() -> Named {
     [inputs("smb2"), inputs("smb3")].concat()
 }
 
+/// Conversations of SMB2 in the session that the target has a key for, once for each cipher.
+pub(crate) fn sealed() -> Named {
+    const SESSION_ID: std::ops::Range<usize> = 40..48;
+    let mut seeds = Vec::new();
+    for (number, (name, bytes)) in (0u8..).zip(smb2()) {
+        let mut seed = vec![number % 4];
+        let (piece, mut rest) = bytes.split_at(1);
+        seed.extend(piece);
+        while let [how, low, high, behind @ ..] = rest {
+            let length = usize::from(u16::from_le_bytes([*low, *high])).min(behind.len());
+            let (message, others) = behind.split_at(length);
+            let mut message = message.to_vec();
+            if let Some(id) = message.get_mut(SESSION_ID) {
+                id.fill(7);
+            }
+            seed.extend([*how, *low, *high]);
+            seed.extend(message);
+            rest = others;
+        }
+        seeds.push((name, seed));
+    }
+    seeds
+}
+
 /// Encodes steps of the `reassembly` target: kind, time, length, offset, acknowledgment.
 fn steps(all: &[(u8, u8, u16, i16, i16)]) -> Vec<u8> {
     let mut bytes = Vec::new();

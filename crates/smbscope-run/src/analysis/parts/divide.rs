@@ -94,7 +94,7 @@ fn divide_once(
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let partial = pipeline::decode(set, &how(options), &mut |_| {}, &mut each, &mut take);
+    let partial = pipeline::decode(set, &how(options)?, &mut |_| {}, &mut each, &mut take);
     if let Some((part, error)) = failed {
         return Err(piece_error(&pieces[part], error));
     }

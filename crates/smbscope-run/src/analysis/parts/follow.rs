@@ -70,7 +70,7 @@ fn follow_once<T: ExchangeTable + Send>(
     let chooser = Chooser::new(options.filter.as_ref(), &names, start);
     let mut sink = HostPairSink { recorder, chooser, table, names: &names };
     let (origins, numbers) = plan.origins();
-    let mut follower = HostPairFollower::new(&how(options), sharding, &mut sink, &plan.steps(), &origins);
+    let mut follower = HostPairFollower::new(&how(options)?, sharding, &mut sink, &plan.steps(), &origins);
     let mut ordinals = Ordinals::new(plan, &files.iter().map(|file| &file.times).collect::<Vec<_>>());
     let mut merged = Merged::new(plan, files);
     while let Some((file, segment)) = merged.next_segment()? {

@@ -11,7 +11,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(&String::from_iter(pair), 16).unwrap()).collect()
 }
 
-fn vector(file: &str, name: &str) -> Vec<u8> {
+pub(crate) fn vector(file: &str, name: &str) -> Vec<u8> {
     let value = file.split("\n\n").find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
     bytes(value.unwrap_or_else(|| panic!("no vector {name}")))
 }
@@ -219,7 +219,7 @@ fn keys_of_another_length_make_no_sealer() {
 #[test]
 fn nothing_keyed_prints_its_key() {
     let key = CipherKey::Bits128([0xab; 16]);
-    let keys = SessionKeys { signing: [0xab; 16], encryption: key, decryption: key };
+    let keys = SessionKeys { signing: [0xab; 16], encryption: key.clone(), decryption: key.clone() };
     let signer = Signer::new(SigningAlgorithm::HmacSha256, &[0xab; 16]);
     let sealer = Sealer::new(Cipher::Aes128Gcm, &key, &key);
     let text = format!("{key:?} {keys:?} {signer:?} {sealer:?} {:?}", Smb1Signer::new(&[0xab; 16]));

@@ -1,8 +1,7 @@
 //! Signatures: of SMB2 messages (MS-SMB2 3.1.4.1) with HMAC-SHA256, AES-128-CMAC or AES-128-GMAC, and of SMB1 messages
 //! (MS-CIFS 3.1.4.1, MS-SMB 3.1.4.1) with MD5 over key, sequence number and message.
 
-use crate::SigningAlgorithm;
-use crate::crypto::same;
+use crate::{SigningAlgorithm, same};
 use aes::Aes128;
 use aes::cipher::BlockCipherEncrypt;
 use cmac::Cmac;

@@ -7,21 +7,21 @@ use md5::{Digest, Md5};
 use rc4::{Rc4, StreamCipher};
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct NtlmResponses {
-    pub(super) nt: Vec<u8>,
+pub struct NtlmResponses {
+    pub nt: Vec<u8>,
     /// LmChallengeResponse, for servers that require one.
-    pub(super) lm: [u8; 24],
+    pub lm: [u8; 24],
     /// SessionBaseKey, which equals the KeyExchangeKey in NTLMv2.
-    pub(super) session_base_key: [u8; 16],
+    pub session_base_key: [u8; 16],
 }
 
 /// NTOWFv2: hash of password, user and domain.
-pub(super) fn nt_owf_v2(password: &str, user: &str, domain: &str) -> [u8; 16] {
+pub fn nt_owf_v2(password: &str, user: &str, domain: &str) -> [u8; 16] {
     let hash: [u8; 16] = Md4::digest(utf16(password)).into();
     hmac_md5(&hash, &[&utf16(&upper_case(user)), &utf16(domain)])
 }
 
-pub(super) fn respond(
+pub fn respond(
     response_key: &[u8; 16],
     server_challenge: &[u8; 8],
     client_challenge: &[u8; 8],
@@ -48,25 +48,25 @@ fn temp(time: u64, client_challenge: &[u8; 8], target_info: &[u8]) -> Vec<u8> {
     temp
 }
 
-pub(super) fn rc4_key(key: &[u8; 16], data: &[u8; 16]) -> [u8; 16] {
+pub fn rc4_key(key: &[u8; 16], data: &[u8; 16]) -> [u8; 16] {
     let mut data = *data;
     rc4(key).apply_keystream(&mut data);
     data
 }
 
-pub(super) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> [u8; 16] {
+pub fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> [u8; 16] {
     let mut mac = Hmac::<Md5>::new_from_slice(key).expect("HMAC takes keys of any length");
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NtlmSender {
+pub enum NtlmSender {
     Client,
     Server,
 }
 
-pub(super) struct MessageSigner {
+pub struct MessageSigner {
     signing_key: [u8; 16],
     /// Encrypts the checksums if keys are exchanged.
     sealing: Option<Rc4>,
@@ -74,7 +74,7 @@ pub(super) struct MessageSigner {
 }
 
 impl MessageSigner {
-    pub(super) fn new(exported_session_key: &[u8; 16], negotiated: u32, mode: NtlmSender) -> MessageSigner {
+    pub fn new(exported_session_key: &[u8; 16], negotiated: u32, mode: NtlmSender) -> MessageSigner {
         let sealing = rc4(&sealing_key(exported_session_key, negotiated, mode));
         MessageSigner {
             signing_key: signing_key(exported_session_key, mode),
@@ -84,7 +84,7 @@ impl MessageSigner {
     }
 
     /// Returns the signature of the next message: version, checksum, sequence number.
-    pub(super) fn sign(&mut self, message: &[u8]) -> [u8; 16] {
+    pub fn sign(&mut self, message: &[u8]) -> [u8; 16] {
         let number = self.sequence.to_le_bytes();
         self.sequence = self.sequence.wrapping_add(1);
         let mut signature = [0; 16];

@@ -4,22 +4,31 @@
 //! Session keys (MS-SMB2 3.1.4.2, 3.2.5.3.3) come from SP 800-108 in counter mode with HMAC-SHA256. In SMB 3.1.1 they
 //! depend on the pre-authentication integrity hash (3.2.5.2 and 3.2.5.3) over all messages before.
 
+#![forbid(unsafe_code)]
+
+mod algorithms;
+pub mod kerberos;
+pub mod key_ring;
+mod keystream;
+pub mod ntlm;
 mod sealing;
 mod signing;
 #[cfg(test)]
 mod tests;
 
+pub use algorithms::{Cipher, SigningAlgorithm};
+pub use keystream::Keystream;
 pub use sealing::Sealer;
 pub use signing::{Signer, Smb1Signer};
 
-use crate::Cipher;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256, Sha512};
 use std::fmt;
 use std::hint::black_box;
+use zeroize::Zeroize;
 
 /// Compares authentication codes in constant time.
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+pub fn same(a: &[u8], b: &[u8]) -> bool {
     let difference = a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b));
     a.len() == b.len() && black_box(difference) == 0
 }
@@ -82,13 +91,19 @@ impl SessionKeys {
     }
 }
 
+impl Drop for SessionKeys {
+    fn drop(&mut self) {
+        self.signing.zeroize();
+    }
+}
+
 impl fmt::Debug for SessionKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SessionKeys(secret)")
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum CipherKey {
     Bits128([u8; 16]),
     Bits256([u8; 32]),
@@ -99,6 +114,15 @@ impl CipherKey {
         match self {
             CipherKey::Bits128(key) => key,
             CipherKey::Bits256(key) => key,
+        }
+    }
+}
+
+impl Drop for CipherKey {
+    fn drop(&mut self) {
+        match self {
+            CipherKey::Bits128(key) => key.zeroize(),
+            CipherKey::Bits256(key) => key.zeroize(),
         }
     }
 }

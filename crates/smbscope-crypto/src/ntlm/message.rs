@@ -3,22 +3,22 @@
 use smbscope_wire::bytes::{array_at, u16_at, u32_at};
 
 /// NegotiateFlags (MS-NLMP 2.2.2.5).
-pub(super) mod flags {
-    pub(in super::super) const UNICODE: u32 = 0x0000_0001;
+pub mod flags {
+    pub const UNICODE: u32 = 0x0000_0001;
     const REQUEST_TARGET: u32 = 0x0000_0004;
     const SIGN: u32 = 0x0000_0010;
-    pub(in super::super) const NTLM: u32 = 0x0000_0200;
-    pub(in super::super) const ANONYMOUS: u32 = 0x0000_0800;
+    pub const NTLM: u32 = 0x0000_0200;
+    pub const ANONYMOUS: u32 = 0x0000_0800;
     const ALWAYS_SIGN: u32 = 0x0000_8000;
-    pub(in super::super) const EXTENDED_SESSION_SECURITY: u32 = 0x0008_0000;
+    pub const EXTENDED_SESSION_SECURITY: u32 = 0x0008_0000;
     const TARGET_INFO: u32 = 0x0080_0000;
     const VERSION: u32 = 0x0200_0000;
-    pub(in super::super) const KEYS_OF_128: u32 = 0x2000_0000;
-    pub(in super::super) const KEY_EXCHANGE: u32 = 0x4000_0000;
-    pub(in super::super) const KEYS_OF_56: u32 = 0x8000_0000;
+    pub const KEYS_OF_128: u32 = 0x2000_0000;
+    pub const KEY_EXCHANGE: u32 = 0x4000_0000;
+    pub const KEYS_OF_56: u32 = 0x8000_0000;
 
     /// Flags requested in NEGOTIATE. AUTHENTICATE keeps those that the server grants.
-    pub(in super::super) const WANTED: u32 = UNICODE
+    pub const WANTED: u32 = UNICODE
         | REQUEST_TARGET
         | SIGN
         | NTLM
@@ -36,7 +36,7 @@ const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 /// VERSION (MS-NLMP 2.2.2.10), for debugging only: 10.0, no build, NTLMSSP_REVISION_W2K3.
 const VERSION: [u8; 8] = [10, 0, 0, 0, 0, 0, 0, 15];
 
-pub(super) fn negotiate(flags: u32) -> Vec<u8> {
+pub fn negotiate(flags: u32) -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.extend_from_slice(&1u32.to_le_bytes());
     message.extend_from_slice(&flags.to_le_bytes());
@@ -47,14 +47,14 @@ pub(super) fn negotiate(flags: u32) -> Vec<u8> {
 
 /// CHALLENGE_MESSAGE (2.2.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Challenge<'a> {
-    pub(super) flags: u32,
-    pub(super) server_challenge: [u8; 8],
-    pub(super) target_info: &'a [u8],
+pub struct Challenge<'a> {
+    pub flags: u32,
+    pub server_challenge: [u8; 8],
+    pub target_info: &'a [u8],
 }
 
 impl<'a> Challenge<'a> {
-    pub(super) fn parse(message: &'a [u8]) -> Option<Challenge<'a>> {
+    pub fn parse(message: &'a [u8]) -> Option<Challenge<'a>> {
         if !message.starts_with(SIGNATURE) || u32_at(message, 8)? != 2 {
             return None;
         }
@@ -71,18 +71,18 @@ impl<'a> Challenge<'a> {
 
 /// AUTHENTICATE_MESSAGE (2.2.1.3).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Authenticate<'a> {
-    pub(super) flags: u32,
-    pub(super) lm_response: &'a [u8],
-    pub(super) nt_response: &'a [u8],
-    pub(super) domain: &'a str,
-    pub(super) user: &'a str,
-    pub(super) workstation: &'a str,
-    pub(super) encrypted_session_key: &'a [u8],
+pub struct Authenticate<'a> {
+    pub flags: u32,
+    pub lm_response: &'a [u8],
+    pub nt_response: &'a [u8],
+    pub domain: &'a str,
+    pub user: &'a str,
+    pub workstation: &'a str,
+    pub encrypted_session_key: &'a [u8],
 }
 
 impl Authenticate<'_> {
-    pub(super) fn encode(&self, mic: Option<[u8; 16]>) -> Vec<u8> {
+    pub fn encode(&self, mic: Option<[u8; 16]>) -> Vec<u8> {
         const HEADER: usize = 72;
         let mic = mic.as_ref().map_or(&[][..], |mic| mic);
         let mut payload = Vec::new();
@@ -111,7 +111,7 @@ impl Authenticate<'_> {
     }
 }
 
-pub(super) fn utf16(text: &str) -> Vec<u8> {
+pub fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
@@ -139,11 +139,11 @@ const FLAG_MIC: u32 = 0x0000_0002;
 
 /// Pairs of a CHALLENGE_MESSAGE, without the terminator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TargetInfo<'a>(Vec<(u16, &'a [u8])>);
+pub struct TargetInfo<'a>(Vec<(u16, &'a [u8])>);
 
 impl<'a> TargetInfo<'a> {
     /// Returns `None` if a pair is truncated. Empty information is valid, because every pair is optional.
-    pub(super) fn parse(mut bytes: &'a [u8]) -> Option<TargetInfo<'a>> {
+    pub fn parse(mut bytes: &'a [u8]) -> Option<TargetInfo<'a>> {
         let mut pairs = Vec::new();
         while !bytes.is_empty() {
             let (id, length) = (u16_at(bytes, 0)?, usize::from(u16_at(bytes, 2)?));
@@ -157,12 +157,12 @@ impl<'a> TargetInfo<'a> {
         Some(TargetInfo(pairs))
     }
 
-    pub(super) fn timestamp(&self) -> Option<u64> {
+    pub fn timestamp(&self) -> Option<u64> {
         array_at(self.value(id::TIMESTAMP)?, 0).map(u64::from_le_bytes)
     }
 
     /// Returns the server's pairs, the MIC flag, empty channel bindings, and the server's name (MS-NLMP 3.1.5.1.2).
-    pub(super) fn answer(&self, target_name: &str, has_mic: bool) -> Vec<u8> {
+    pub fn answer(&self, target_name: &str, has_mic: bool) -> Vec<u8> {
         let mut answer = Vec::new();
         let mut push = |id: u16, value: &[u8]| {
             answer.extend_from_slice(&id.to_le_bytes());

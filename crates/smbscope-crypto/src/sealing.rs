@@ -1,7 +1,6 @@
 //! Encryption of messages (MS-SMB2 2.2.41, 3.1.4.3): AES-CCM and AES-GCM with a TRANSFORM_HEADER.
 
-use super::CipherKey;
-use crate::Cipher;
+use crate::{Cipher, CipherKey};
 use aes::{Aes128, Aes256};
 use aes_gcm::aead::consts::{U11, U16};
 use aes_gcm::aead::inout::InOutBuf;
@@ -81,7 +80,7 @@ impl Sealer {
     }
 
     /// Encrypts with the given nonce field of 16 bytes. CCM uses 11 of them, GCM 12.
-    pub(super) fn seal_with(&self, nonce: [u8; 16], session_id: u64, message: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn seal_with(&self, nonce: [u8; 16], session_id: u64, message: &[u8], out: &mut Vec<u8>) {
         let original_message_size = u32::try_from(message.len()).expect("a frame has less than 16 MiB");
         let start = out.len();
         out.extend_from_slice(&TRANSFORM_ID);
