@@ -21,7 +21,9 @@ pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
         AnalysisError::ThresholdsFile { .. } | AnalysisError::Thresholds { .. } | AnalysisError::Episode(_) => {
             ArgumentError::new_err(text)
         }
-        AnalysisError::EpisodeFilter { .. } | AnalysisError::WhatIf(_) => ArgumentError::new_err(text),
+        AnalysisError::EpisodeFilter { .. } | AnalysisError::WhatIf(_) | AnalysisError::Keys(_) => {
+            ArgumentError::new_err(text)
+        }
         AnalysisError::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
         AnalysisError::InParts(_) => ArgumentError::new_err(text),
         AnalysisError::Piece { .. }
