@@ -369,7 +369,8 @@ fn a_short_snap_length_leaves_every_pair_and_makes_no_name_wrong() {
         for snap in [256, 160] {
             let cut: Vec<Kept> = twin.undamaged().into_iter().map(|kept| Kept { snap, ..kept }).collect();
             let found = analyze(&twin, &cut, Some(ring()));
-            let pairs = |exchanges: &[Exchange]| -> BTreeMap<String, (Option<Arc<str>>, Option<Arc<str>>)> {
+            type NamesByPair = BTreeMap<String, (Option<Arc<str>>, Option<Arc<str>>)>;
+            let pairs = |exchanges: &[Exchange]| -> NamesByPair {
                 let complete = exchanges.iter().filter(|exchange| exchange.outcome == ExchangeOutcome::Complete);
                 let key = |exchange: &Exchange| {
                     let Exchange { flow, request, response, command, message_id, status, .. } = exchange;

@@ -17,6 +17,7 @@ pub struct Keystream {
     key: Box<ExpandedKey>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "it is only used in a box")]
 enum ExpandedKey {
     Bits128(Aes128),
     Bits256(Aes256),

@@ -57,7 +57,7 @@ pub(super) fn of_ramp(document: &BenchDocument) -> Answer {
     let point = document.shown().and_then(|run| Some((run, run.answer.as_ref()?)));
     let culprit = match document.failure() {
         // A full disk is why operations failed.
-        Some(_) if !point.is_some_and(|(run, _)| resources::out_of_space(run).is_some()) => Culprit::Capture,
+        Some(_) if point.is_none_or(|(run, _)| resources::out_of_space(run).is_none()) => Culprit::Capture,
         _ => point.map_or(Culprit::Capture, |(_, answer)| answer.culprit),
     };
     let at = |run: &BenchRun, text: &str| match document.runs.len() {

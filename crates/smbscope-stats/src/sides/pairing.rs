@@ -81,9 +81,12 @@ fn bounds(pairs: &[(Sighting, Sighting)]) -> Vec<ClockBounds> {
 /// An exchange by its place at a point: connection, and index in its list.
 type Place = (FlowId, usize);
 
+/// A connection at the near point, and one at the far point.
+type Flows = (FlowId, FlowId);
+
 /// Finds connections with common anchors, which are their pairs so far.
 fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnection> {
-    let mut common: HashMap<(FlowId, FlowId), Vec<(usize, usize)>> = HashMap::new();
+    let mut common: HashMap<Flows, Vec<(usize, usize)>> = HashMap::new();
     let (here, there) = (single(near, content), single(far, content));
     let (here_runs, there_runs) = (single(near, run), single(far, run));
     for (mine, theirs) in [(here, there), (here_runs, there_runs)] {
@@ -93,8 +96,8 @@ fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnect
             }
         }
     }
-    let same_addresses = |(one, other): &(FlowId, FlowId)| near.flows[one].endpoints == far.flows[other].endpoints;
-    let mut candidates: Vec<((FlowId, FlowId), Vec<(usize, usize)>)> = common.into_iter().collect();
+    let same_addresses = |(one, other): &Flows| near.flows[one].endpoints == far.flows[other].endpoints;
+    let mut candidates: Vec<(Flows, Vec<(usize, usize)>)> = common.into_iter().collect();
     candidates.sort_by_key(|(flows, anchors)| (Reverse(anchors.len()), Reverse(same_addresses(flows)), *flows));
     let (mut taken_here, mut taken_there) = (HashSet::new(), HashSet::new());
     let mut paired = Vec::new();
@@ -111,7 +114,8 @@ fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnect
         if pairs.is_empty() {
             continue;
         }
-        (taken_here.insert(one), taken_there.insert(other));
+        taken_here.insert(one);
+        taken_there.insert(other);
         paired.push(PairedConnection { near: one, far: other, same_addresses, pairs });
     }
     paired.sort_by_key(|connection| connection.near);
