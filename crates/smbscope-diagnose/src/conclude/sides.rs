@@ -1,4 +1,4 @@
-//! What captures at several points prove: where the time passes, and where packets are lost.
+//! Evidence from captures at several points: where the time passes, and where packets are lost.
 
 use smbscope_model::prose::{capital, counted, unbroken};
 use smbscope_model::{CommandGroup, Nanos};

@@ -138,7 +138,7 @@ fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     parts.swap_remove(0)
 }
 
-/// How captures are followed.
+/// Settings of a pass over captures.
 struct FollowOptions<'a> {
     analyzer: &'a AnalyzerOptions,
     paths: Option<&'a MeasuredPaths>,

@@ -1,7 +1,7 @@
 //! Captures of the same traffic at several points, such as client and server.
 //!
-//! Each point is read on its own. Where their exchanges pair, the report is that of the point nearest to the client,
-//! with the way to the server as measured between the points in place of the round trip that one point can see.
+//! Each point is read on its own. If their exchanges pair, the report covers the point nearest to the client. The way
+//! to the server, measured between the points, replaces the round trip that one point can see.
 
 use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalysisPass, FollowOptions, how};
 use crate::options::NamedSide;
@@ -13,10 +13,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Captures that are compared with each other without --sides. More are a rotated set.
+/// Captures that are compared with each other without --sides. More are taken for a rotated set.
 const POINTS_MAX: usize = 4;
 
-/// Common exchanges that make captures those of several points.
+/// Minimum number of common exchanges of captures at several points.
 const PAIRS_LEAST: usize = 10;
 
 /// Points nearer to each other than this are one place.
@@ -85,7 +85,7 @@ pub(super) fn measured(
     Ok(Some((near, AnalysisOptions { paths: Some(Arc::new(paths)), ..options.clone() })))
 }
 
-/// Returns true for a few captures that may be of one time: those of a rotated set follow one another.
+/// Returns true for a few captures that may be several points.
 fn is_candidate(inputs: &[CaptureInput]) -> bool {
     (2..=POINTS_MAX).contains(&inputs.len()) && inputs.iter().all(CaptureInput::can_be_read_again)
 }

@@ -33,7 +33,7 @@ const DRIFT_PAYS: f64 = 1.02;
 /// A step is larger than this and than three round trips.
 const STEP_LEAST: i64 = 2_000_000;
 
-/// Exchanges in a window, of which only the tightest bounds count.
+/// Exchanges in a window. Only its tightest bounds count.
 const WINDOW: usize = 32;
 /// Windows; of longer captures, each holds more exchanges.
 const WINDOWS_MAX: usize = 4_096;

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 pub struct SidesFigures {
     /// Points from the client to the server.
     pub points: Vec<CapturePoint>,
-    /// What lies between each point and the next.
+    /// The ways between each point and the next.
     pub segments: Vec<PathSegment>,
 }
 
@@ -142,7 +142,7 @@ impl PairedPoints {
         self.connections.iter().filter_map(shortest).collect()
     }
 
-    /// Sums up what lies between the points.
+    /// Sums up the way between the points.
     pub fn segment(&self, near: &PointConnections<'_>, far: &PointConnections<'_>) -> PathSegment {
         let mut segment = PathSegment {
             from: near.name.to_owned(),
@@ -194,7 +194,7 @@ impl PairedPoints {
     }
 }
 
-/// What a capture point knows of its connections.
+/// Connections of a capture point.
 #[derive(Debug, Clone, Copy)]
 pub struct PointConnections<'a> {
     pub name: &'a str,

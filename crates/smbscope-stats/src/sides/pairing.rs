@@ -164,8 +164,8 @@ fn in_order(near: &FlowSightings, far: &FlowSightings, anchors: &[(usize, usize)
     pairs
 }
 
-/// Pairs the remaining exchanges of a connection: those with the same content of which just one lies, at the far
-/// point, within the time at the near one.
+/// Pairs the remaining exchanges of a connection, if only one with the same content lies, at the far point, within the
+/// time at the near one.
 fn completed(
     connection: PairedConnection,
     near: &PointSightings,

@@ -10,7 +10,7 @@ pub const SIGHTINGS_MAX: usize = 2_000_000;
 /// A complete exchange at one capture point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sighting {
-    /// Hash of what an exchange is made of at every point: command, message id, session and size of the request.
+    /// Hash of the parts that are the same at every point: command, message id, session and size of the request.
     pub(super) content: u64,
     pub(super) group: CommandGroup,
     /// First packet of the request, which identifies the exchange (all members of a compound) in its captures.

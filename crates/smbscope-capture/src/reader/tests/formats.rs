@@ -230,7 +230,10 @@ fn what_is_no_capture_is_refused_with_a_reason() {
     assert!(error(&pcap(0xa1b2_c3d4, true, &[])[..23]).contains("pcap file header is cut off after 23 bytes"));
     let missing = CaptureSet::open(&[CaptureInput::from_argument("/no/such/file.pcap")]).err().unwrap().to_string();
     assert!(missing.starts_with("cannot open /no/such/file.pcap: No such file"), "{missing}");
-    assert!(matches!(CaptureSet::open(&[CaptureInput::from_argument("/")]).err(), Some(CaptureError::Open { .. })));
+    assert!(matches!(
+        CaptureSet::open(&[CaptureInput::from_argument("/")]).err(),
+        Some(CaptureError::IsDirectory { .. })
+    ));
 }
 
 /// Parses arbitrary bytes to their end; the parser must always make progress.
