@@ -56,7 +56,7 @@ fn every_column_has_its_value_in_its_place() {
     let expected = "0,0,192.168.1.1,1001,192.168.1.100,139,SMB2,3.1.1,READ,,77,0x0000000100000041,CORP\\ann,0x00000005,\
                     home,0000000000000001:00000000000000ff,\"a,\"\"b\"\".txt\",STATUS_SUCCESS,a.pcap,1,2,3,4,\
                     1000,2000,2500,5000,6000,100,200,18446744073709551615,4096,true,true,false,complete,1,1,2,\
-                    Read,,5000,3000,2000,300,40";
+                    Read,,5000,3000,2000,300,40,";
     assert_eq!(table(&[full()]).lines().nth(1), Some(expected));
 }
 

@@ -225,7 +225,7 @@ export function serverColumns<Row>(
   const bytesPerSecond = (title: string, name: string) =>
     numberColumn(title, metric(name), rate, { exported: `${title} (bytes/s)` });
   return [
-    shareColumn("CPU", share("cpu"), { help: "Across all processors" }),
+    shareColumn("Server CPU", share("cpu"), { help: "Across all processors" }),
     shareColumn("CPU, maximum", share("cpu", "max"), { help: "Busiest second" }),
     shareColumn("Busiest processor", share("cpu_busiest")),
     shareColumn("Samba", share("samba_cpu"), { help: "Of one processor" }),

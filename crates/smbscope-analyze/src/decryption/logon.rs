@@ -13,7 +13,7 @@ use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use zeroize::Zeroizing;
 
-/// Logons under way on a connection; older ones are forgotten, and their sessions need other keys.
+/// Unfinished logons of a connection; older ones are forgotten, and their sessions need other keys.
 const LOGONS_MAX: usize = 32;
 
 #[derive(Debug, Default, Clone)]

@@ -123,10 +123,7 @@ fn nothing_in_common(points: &[Point]) -> String {
 
 /// Sorts the points from the client to the server, and pairs neighbours. `None` if any two have nothing in common.
 fn paired(points: &mut Vec<Point>) -> Option<Vec<PairedPoints>> {
-    let nearer = |one: &Point, other: &Point| {
-        let pairs = PairedPoints::find(&one.sightings, &other.sightings)?;
-        (pairs.pairs().count() >= PAIRS_LEAST).then(|| pairs.is_near_first())
-    };
+    let nearer = |one: &Point, other: &Point| PairedPoints::is_nearer(&one.sightings, &other.sightings, PAIRS_LEAST);
     let mut ranked: Vec<(usize, Point)> = Vec::new();
     let wins: Option<Vec<usize>> = (0..points.len())
         .map(|at| {

@@ -2,7 +2,7 @@
 
 use super::clock::ClockDifference;
 use super::pairing::{PairedConnection, PairedPoints};
-use super::sightings::{PointSightings, Sighting};
+use super::sightings::{PointSightings, SeenExchange};
 use crate::summary::{DurationStatistics, Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, ConnectionSummary, FlowId, Nanos, Timestamp};
@@ -114,7 +114,7 @@ impl Default for GroupTally {
 }
 
 /// Time of one exchange between two points, there and back.
-pub(super) fn path(clock: &ClockDifference, near: &Sighting, far: &Sighting) -> Nanos {
+pub(super) fn path(clock: &ClockDifference, near: &SeenExchange, far: &SeenExchange) -> Nanos {
     let beyond = clock.far_duration(near.begin(), far.response_time());
     Nanos((near.response_time() - beyond).0.max(0))
 }
@@ -161,7 +161,7 @@ impl PairedPoints {
 
     fn add_times(&self, segment: &mut PathSegment) {
         let mut groups: BTreeMap<CommandGroup, GroupTally> = BTreeMap::new();
-        let ways = |(near, far): &(Sighting, Sighting)| {
+        let ways = |(near, far): &(SeenExchange, SeenExchange)| {
             let offset = self.clock.at(near.begin());
             ((far.begin() - near.begin()) - offset, (near.end() - far.end()).0.saturating_add(offset.0))
         };
@@ -245,10 +245,10 @@ fn add_unpaired(
     far: &PointConnections<'_>,
 ) {
     let (Some(first), Some(last)) = (connection.pairs.first(), connection.pairs.last()) else { return };
-    let between = |seen: &[Sighting], from: Timestamp, to: Timestamp| {
+    let between = |seen: &[SeenExchange], from: Timestamp, to: Timestamp| {
         seen.iter().filter(|sighting| sighting.begin() >= from && sighting.begin() <= to).count() as u64
     };
-    let count = |point: &PointConnections<'_>, flow, from: &Sighting, to: &Sighting| {
+    let count = |point: &PointConnections<'_>, flow, from: &SeenExchange, to: &SeenExchange| {
         point.sightings.flows.get(&flow).map_or(0, |flow| between(&flow.seen, from.begin(), to.begin()))
     };
     let pairs = connection.pairs.len() as u64;

@@ -19,4 +19,4 @@ mod tests;
 pub use clock::ClockDifference;
 pub use figures::{CapturePoint, GroupPath, PathSegment, PointConnections, SidesFigures};
 pub use pairing::{PairedConnection, PairedPoints};
-pub use sightings::{PointSightings, SIGHTINGS_MAX, Sighting};
+pub use sightings::{PointSightings, SIGHTINGS_MAX, SeenExchange};

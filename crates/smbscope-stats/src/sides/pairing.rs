@@ -2,18 +2,25 @@
 //!
 //! Exchanges whose content occurs once at either point are anchors; if content repeats (SMB1 reuses multiplex ids,
 //! encrypted frames have none), a run of three neighbours is compared instead. Connections with common anchors are the
-//! same, whatever their addresses. The anchors give the difference of the clocks, and with it the remaining exchanges
-//! find each other: at the far point, an exchange lies within its time at the near one.
+//! same, whatever their addresses. If an exchange is missing at one point, its content may occur once for two different
+//! ones; such anchors contradict the clock of the others and are dropped. The rest give the difference of the clocks,
+//! and with it all exchanges find each other: at the far point, an exchange lies within its time at the near one.
 
 use super::clock::{ClockBounds, ClockDifference};
-use super::sightings::{FlowSightings, PointSightings, Sighting};
-use smbscope_model::FlowId;
+use super::sightings::{FlowSightings, PointSightings, SeenExchange};
+use smbscope_model::{Endpoints, FlowId};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Anchors that make two connections with different addresses the same.
 const ANCHORS_LEAST: usize = 3;
+
+/// Anchors that are compared with each other.
+const NEIGHBOURS: usize = 32;
+
+/// Largest drift between anchors, in nanoseconds per nanosecond.
+const DRIFT: f64 = 2e-4;
 
 /// Clock resolution and delays of capturing that may make an exchange appear longer at the far point.
 const TOLERANCE: i64 = 50_000;
@@ -26,7 +33,7 @@ pub struct PairedConnection {
     /// False if a device in between rewrote an address or port, or opened a connection of its own.
     pub same_addresses: bool,
     /// The exchange at the near and at the far point.
-    pub pairs: Vec<(Sighting, Sighting)>,
+    pub pairs: Vec<(SeenExchange, SeenExchange)>,
 }
 
 /// Two points that saw the same traffic.
@@ -37,10 +44,20 @@ pub struct PairedPoints {
 }
 
 impl PairedPoints {
-    /// Pairs the exchanges of two points. `None` if they have no traffic in common.
+    /// Returns true if the first point is nearer to the client: most exchanges take longer there. `None` if fewer than
+    /// `least` exchanges are certainly the same.
+    pub fn is_nearer(one: &PointSightings, other: &PointSightings, least: usize) -> Option<bool> {
+        let anchored = connections(one, other);
+        let anchors = || anchored.iter().flat_map(|connection| &connection.pairs);
+        let longer = anchors().filter(|(one, other)| one.response_time() >= other.response_time()).count();
+        (anchors().count() >= least).then(|| 2 * longer >= anchors().count())
+    }
+
+    /// Pairs the exchanges of two points; the first is nearer to the client. `None` if they have no traffic in
+    /// common.
     pub fn find(near: &PointSightings, far: &PointSightings) -> Option<PairedPoints> {
         let anchored = connections(near, far);
-        let anchors: Vec<(Sighting, Sighting)> =
+        let anchors: Vec<(SeenExchange, SeenExchange)> =
             anchored.iter().flat_map(|connection| connection.pairs.iter().copied()).collect();
         let clock = ClockDifference::fit(&bounds(&anchors))?;
         let connections: Vec<PairedConnection> = anchored
@@ -48,34 +65,25 @@ impl PairedPoints {
             .map(|connection| completed(connection, near, far, &clock))
             .filter(|connection| !connection.pairs.is_empty())
             .collect();
-        let all: Vec<(Sighting, Sighting)> =
+        let all: Vec<(SeenExchange, SeenExchange)> =
             connections.iter().flat_map(|connection| connection.pairs.iter().copied()).collect();
         Some(PairedPoints { clock: ClockDifference::fit(&bounds(&all))?, connections })
     }
 
-    pub fn pairs(&self) -> impl Iterator<Item = &(Sighting, Sighting)> {
+    pub fn pairs(&self) -> impl Iterator<Item = &(SeenExchange, SeenExchange)> {
         self.connections.iter().flat_map(|connection| &connection.pairs)
-    }
-
-    /// Returns true if most exchanges took longer at the first point, which is therefore nearer to the client.
-    pub fn is_near_first(&self) -> bool {
-        let (longer, all) = self.pairs().fold((0_u64, 0_u64), |(longer, all), (near, far)| {
-            (longer + u64::from(near.response_time() >= far.response_time()), all + 1)
-        });
-        2 * longer >= all
     }
 }
 
 /// Returns the bounds that exchanges put on the difference of the clocks, sorted by time.
-fn bounds(pairs: &[(Sighting, Sighting)]) -> Vec<ClockBounds> {
-    let bound = |(near, far): &(Sighting, Sighting)| ClockBounds {
-        at: near.begin(),
-        least: (far.end() - near.end()).0,
-        most: (far.begin() - near.begin()).0,
-    };
-    let mut bounds: Vec<ClockBounds> = pairs.iter().map(bound).collect();
+fn bounds(pairs: &[(SeenExchange, SeenExchange)]) -> Vec<ClockBounds> {
+    let mut bounds: Vec<ClockBounds> = pairs.iter().map(bounds_of).collect();
     bounds.sort_by_key(|bound| bound.at);
     bounds
+}
+
+fn bounds_of((near, far): &(SeenExchange, SeenExchange)) -> ClockBounds {
+    ClockBounds { at: near.begin(), least: (far.end() - near.end()).0, most: (far.begin() - near.begin()).0 }
 }
 
 /// An exchange by its place at a point: connection, and index in its list.
@@ -84,17 +92,30 @@ type Place = (FlowId, usize);
 /// A connection at the near point, and one at the far point.
 type Flows = (FlowId, FlowId);
 
+/// A connection of a point.
+type Listed<'a> = (FlowId, &'a FlowSightings);
+
 /// Finds connections with common anchors, which are their pairs so far.
 fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnection> {
     let mut common: HashMap<Flows, Vec<(usize, usize)>> = HashMap::new();
-    let (here, there) = (single(near, content), single(far, content));
-    let (here_runs, there_runs) = (single(near, run), single(far, run));
-    for (mine, theirs) in [(here, there), (here_runs, there_runs)] {
-        for (key, (flow, index)) in mine {
-            if let Some((other, place)) = theirs.get(&key) {
-                common.entry((flow, *other)).or_default().push((index, *place));
+    let mut add = |here: &[Listed<'_>], there: &[Listed<'_>]| {
+        for key in [content as fn(&[SeenExchange], usize) -> Option<u64>, run] {
+            let theirs = single(there, key);
+            for (key, (flow, index)) in single(here, key) {
+                if let Some((other, place)) = theirs.get(&key) {
+                    common.entry((flow, *other)).or_default().push((index, *place));
+                }
             }
         }
+    };
+    let (here, there) = (near.listed(), far.listed());
+    add(&here, &there);
+    // Clients that do the same have the same content: what is single need only be so on connections with these
+    // addresses.
+    let mut by_addresses: HashMap<Endpoints, Vec<Listed<'_>>> = HashMap::new();
+    there.iter().for_each(|other| by_addresses.entry(other.1.endpoints).or_default().push(*other));
+    for one in &here {
+        by_addresses.get(&one.1.endpoints).into_iter().for_each(|others| add(&[*one], others));
     }
     let same_addresses = |(one, other): &Flows| near.flows[one].endpoints == far.flows[other].endpoints;
     let mut candidates: Vec<(Flows, Vec<(usize, usize)>)> = common.into_iter().collect();
@@ -110,8 +131,10 @@ fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnect
         if !is_sure || taken_here.contains(&one) || taken_there.contains(&other) {
             continue;
         }
-        let pairs = in_order(&near.flows[&one], &far.flows[&other], &anchors);
-        if pairs.is_empty() {
+        let (here, there) = (&near.flows[&one].seen, &far.flows[&other].seen);
+        let pairs = anchors.iter().map(|(index, place)| (here[*index], there[*place])).collect();
+        let pairs = agreeing(pairs);
+        if pairs.is_empty() || !same_addresses && pairs.len() < ANCHORS_LEAST {
             continue;
         }
         taken_here.insert(one);
@@ -122,10 +145,10 @@ fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnect
     paired
 }
 
-/// Returns the exchanges whose key occurs once at the point.
-fn single(point: &PointSightings, key: fn(&[Sighting], usize) -> Option<u64>) -> HashMap<u64, Place> {
+/// Returns the exchanges whose key occurs once on these connections.
+fn single(flows: &[Listed<'_>], key: fn(&[SeenExchange], usize) -> Option<u64>) -> HashMap<u64, Place> {
     let mut places: HashMap<u64, Option<Place>> = HashMap::new();
-    for (flow, FlowSightings { seen, .. }) in &point.flows {
+    for (flow, FlowSightings { seen, .. }) in flows {
         for index in 0..seen.len() {
             if let Some(key) = key(seen, index) {
                 places.entry(key).and_modify(|place| *place = None).or_insert(Some((*flow, index)));
@@ -135,12 +158,12 @@ fn single(point: &PointSightings, key: fn(&[Sighting], usize) -> Option<u64>) ->
     places.into_iter().filter_map(|(key, place)| place.map(|place| (key, place))).collect()
 }
 
-fn content(seen: &[Sighting], index: usize) -> Option<u64> {
+fn content(seen: &[SeenExchange], index: usize) -> Option<u64> {
     Some(seen[index].content)
 }
 
 /// Returns a hash of an exchange and its neighbours, if they follow one another without overlap.
-fn run(seen: &[Sighting], index: usize) -> Option<u64> {
+fn run(seen: &[SeenExchange], index: usize) -> Option<u64> {
     let run = seen.get(index.checked_sub(1)?..index + 2)?;
     if run.windows(2).any(|pair| pair[0].end() > pair[1].begin()) {
         return None;
@@ -150,18 +173,46 @@ fn run(seen: &[Sighting], index: usize) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Returns the anchors that follow the same order at both points, and agree on which point is nearer to the client.
-fn in_order(near: &FlowSightings, far: &FlowSightings, anchors: &[(usize, usize)]) -> Vec<(Sighting, Sighting)> {
-    let mut pairs: Vec<(Sighting, Sighting)> = Vec::new();
-    let mut last = None;
-    for (one, other) in anchors {
-        if last.is_some_and(|last| *other <= last) {
+/// Returns the anchors that most of their neighbours agree with on the difference of the clocks, after Marzullo (1984).
+/// `None` of them if there is no majority.
+fn agreeing(pairs: Vec<(SeenExchange, SeenExchange)>) -> Vec<(SeenExchange, SeenExchange)> {
+    let mut kept = Vec::new();
+    for window in pairs.chunks(NEIGHBOURS) {
+        let bounds = bounds(window);
+        let (first, last) = (bounds[0].at, bounds[bounds.len() - 1].at);
+        let slack = TOLERANCE.saturating_add(((last - first).0 as f64 * DRIFT) as i64);
+        // Either order of the points: whichever is nearer to the client has the longer time.
+        let range = |bound: &ClockBounds| {
+            let (low, high) = (bound.least.min(bound.most), bound.least.max(bound.most));
+            (low.saturating_sub(slack), high.saturating_add(slack))
+        };
+        let ranges: Vec<(i64, i64)> = window.iter().map(bounds_of).map(|bound| range(&bound)).collect();
+        let Some((least, most)) = common_range(&ranges) else { continue };
+        let agree = |(low, high): &(i64, i64)| *low <= most && *high >= least;
+        if ranges.iter().filter(|range| agree(range)).count() * 2 > ranges.len() {
+            kept.extend(window.iter().zip(&ranges).filter(|(_, range)| agree(range)).map(|(pair, _)| *pair));
+        }
+    }
+    kept
+}
+
+/// Returns the range that lies within the largest number of ranges.
+fn common_range(ranges: &[(i64, i64)]) -> Option<(i64, i64)> {
+    let mut ends: Vec<(i64, bool)> = ranges.iter().flat_map(|(low, high)| [(*low, false), (*high, true)]).collect();
+    ends.sort_unstable();
+    let (mut open, mut most, mut best) = (0_usize, 0, None);
+    for (at, (end, is_high)) in ends.iter().enumerate() {
+        if *is_high {
+            open -= 1;
             continue;
         }
-        last = Some(*other);
-        pairs.push((near.seen[*one], far.seen[*other]));
+        open += 1;
+        if open > most {
+            most = open;
+            best = ends.get(at + 1).map(|(next, _)| (*end, *next));
+        }
     }
-    pairs
+    best
 }
 
 /// Pairs the remaining exchanges of a connection, if only one with the same content lies, at the far point, within the
@@ -173,16 +224,18 @@ fn completed(
     clock: &ClockDifference,
 ) -> PairedConnection {
     let (here, there) = (&near.flows[&connection.near].seen, &far.flows[&connection.far].seen);
-    let mut by_content: HashMap<u64, Vec<&Sighting>> = HashMap::new();
+    let mut by_content: HashMap<u64, Vec<&SeenExchange>> = HashMap::new();
     there.iter().for_each(|sighting| by_content.entry(sighting.content).or_default().push(sighting));
-    let mut claims: HashMap<*const Sighting, usize> = HashMap::new();
-    let mut found: Vec<(Sighting, &Sighting)> = Vec::new();
+    let mut claims: HashMap<*const SeenExchange, usize> = HashMap::new();
+    let mut found: Vec<(SeenExchange, &SeenExchange)> = Vec::new();
     for sighting in here {
         let Some(candidates) = by_content.get(&sighting.content) else { continue };
         let offset = clock.at(sighting.begin()).0;
-        let slack = clock.half_width_at(sighting.begin()).0.saturating_add(TOLERANCE);
-        let earliest = sighting.begin().0.saturating_add(offset).saturating_sub(slack);
-        let latest = sighting.end().0.saturating_add(offset).saturating_add(slack);
+        // An exchange is on its way at least as long as the fastest anchors in either direction.
+        let shortest = clock.half_width_at(sighting.begin()).0;
+        let slack = TOLERANCE.saturating_add(shortest / 10);
+        let earliest = sighting.begin().0.saturating_add(offset).saturating_add(shortest).saturating_sub(slack);
+        let latest = sighting.end().0.saturating_add(offset).saturating_sub(shortest).saturating_add(slack);
         let from = candidates.partition_point(|candidate| candidate.begin().0 < earliest);
         let mut within = candidates[from..].iter().take_while(|candidate| candidate.begin().0 <= latest).filter(|it| {
             it.end().0 <= latest && it.response_time().0 <= sighting.response_time().0.saturating_add(TOLERANCE)
@@ -192,7 +245,7 @@ fn completed(
             found.push((*sighting, only));
         }
     }
-    let is_single = |other: &&Sighting| claims.get(&std::ptr::from_ref(*other)) == Some(&1);
+    let is_single = |other: &&SeenExchange| claims.get(&std::ptr::from_ref(*other)) == Some(&1);
     let pairs =
         found.into_iter().filter(|(_, other)| is_single(other)).map(|(sighting, other)| (sighting, *other)).collect();
     PairedConnection { pairs, ..connection }

@@ -9,7 +9,7 @@ pub const SIGHTINGS_MAX: usize = 2_000_000;
 
 /// A complete exchange at one capture point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sighting {
+pub struct SeenExchange {
     /// Hash of the parts that are the same at every point: command, message id, session and size of the request.
     pub(super) content: u64,
     pub(super) group: CommandGroup,
@@ -21,15 +21,15 @@ pub struct Sighting {
     pub(super) round_trip: Option<Nanos>,
 }
 
-impl Sighting {
-    fn new(exchange: &Exchange) -> Option<Sighting> {
+impl SeenExchange {
+    fn new(exchange: &Exchange) -> Option<SeenExchange> {
         let Exchange { request, response, .. } = exchange;
         let mut hasher = DefaultHasher::new();
         (exchange.command, exchange.message_id, exchange.session_id, request.bytes).hash(&mut hasher);
         if exchange.message_id.is_none() {
             response.bytes.hash(&mut hasher);
         }
-        Some(Sighting {
+        Some(SeenExchange {
             content: hasher.finish(),
             group: exchange.group,
             packet: request.first?.packet,
@@ -59,7 +59,7 @@ impl Sighting {
 #[derive(Debug, Clone)]
 pub(super) struct FlowSightings {
     pub(super) endpoints: Endpoints,
-    pub(super) seen: Vec<Sighting>,
+    pub(super) seen: Vec<SeenExchange>,
 }
 
 /// Exchanges of one capture point.
@@ -76,7 +76,7 @@ impl PointSightings {
         if !exchange.is_complete() {
             return;
         }
-        let Some(sighting) = Sighting::new(exchange) else { return };
+        let Some(sighting) = SeenExchange::new(exchange) else { return };
         if self.kept == SIGHTINGS_MAX {
             self.left_out += 1;
             return;
@@ -103,6 +103,10 @@ impl PointSightings {
         for flow in self.flows.values_mut() {
             flow.seen.sort_by_key(|sighting| (sighting.begin(), sighting.packet, sighting.content));
         }
+    }
+
+    pub(super) fn listed(&self) -> Vec<(FlowId, &FlowSightings)> {
+        self.flows.iter().map(|(flow, seen)| (*flow, seen)).collect()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -45,12 +45,17 @@ fn exchange(flow: u64, port: u16, id: Option<u64>, bytes: u64, begin: i64, end: 
     exchange
 }
 
+/// One of 17 sizes without a pattern.
+fn size(n: u64) -> u64 {
+    ((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 17
+}
+
 /// Exchanges of one connection at both points: `served` at the server, every 5 ms beyond the way.
 fn both(way: Way, count: u64, served: i64, id: impl Fn(u64) -> Option<u64>) -> (PointSightings, PointSightings) {
     let (mut near, mut far) = (PointSightings::default(), PointSightings::default());
     let mut time = 1_000 * S;
     for n in 0..count {
-        let bytes = 100 + n * n % 17;
+        let bytes = 100 + size(n);
         let arrives = time + way.there;
         let leaves = arrives + served + (n % 3) as i64 * MS / 10;
         near.record(&exchange(1, 50_000, id(n), bytes, time, leaves + way.back));
@@ -64,7 +69,8 @@ fn both(way: Way, count: u64, served: i64, id: impl Fn(u64) -> Option<u64>) -> (
 
 fn check(way: Way, (near, far): &(PointSightings, PointSightings), count: u64, served: i64) -> PathSegment {
     let paired = PairedPoints::find(near, far).expect("common traffic");
-    assert!(paired.is_near_first());
+    assert_eq!(PairedPoints::is_nearer(near, far, 10), Some(true));
+    assert_eq!(PairedPoints::is_nearer(far, near, 10), Some(false));
     let point = |name, sightings| figures::PointConnections { name, sightings, connections: &[] };
     let segment = paired.segment(&point("client", near), &point("server", far));
     assert_eq!((segment.pairs, segment.connections, segment.only_from, segment.only_to), (count, 1, 0, 0));
@@ -112,8 +118,8 @@ fn other_addresses_are_found_by_content_and_other_traffic_is_not() {
     let mut foreign = PointSightings::default();
     for n in 0..100 {
         let begin = 1_001 * S + n as i64 * 9 * MS;
-        far.record(&exchange(3, 61_000, Some(n), 100 + n * n % 17, begin, begin + MS));
-        foreign.record(&exchange(3, 50_000, Some(n + 1_000), 100 + n * n % 17, begin, begin + MS));
+        far.record(&exchange(3, 61_000, Some(n), 100 + size(n), begin, begin + MS));
+        foreign.record(&exchange(3, 50_000, Some(n + 1_000), 100 + size(n), begin, begin + MS));
     }
     far.finish();
     foreign.finish();
@@ -132,13 +138,14 @@ fn a_step_of_a_clock_divides_the_captures() {
     let seen = before.seen[..500].iter().chain(&after.seen[500..]).copied().collect();
     far.flows.insert(FlowId(9), sightings::FlowSightings { endpoints: before.endpoints, seen });
     let paired = PairedPoints::find(&near, &far).expect("common traffic");
-    assert_eq!((paired.clock.steps, paired.pairs().count()), (1, 1_000), "{:?}", paired.clock);
+    assert_eq!(paired.clock.steps, 1, "{:?}", paired.clock);
+    assert!(paired.pairs().count() >= 980, "{}", paired.pairs().count());
     let paths: Vec<i64> = paired.pairs().map(|(near, far)| figures::path(&paired.clock, near, far).0).collect();
     assert!(paths.iter().all(|path| (path - 2 * MS).abs() < 1_000), "{paths:?}");
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Random ways, clocks, losses at either point and a late begin: each pair has the same number.
     #[test]
@@ -148,7 +155,7 @@ proptest! {
     ) {
         let way = Way { there, back, offset, drift_ppm: drift };
         let (mut near, mut far) = both(way, 400, served, |n| Some(n % reuse));
-        let number = |seen: &[Sighting]| -> std::collections::HashMap<PacketRef, usize> {
+        let number = |seen: &[SeenExchange]| -> std::collections::HashMap<PacketRef, usize> {
             seen.iter().enumerate().map(|(n, sighting)| (sighting.packet, n)).collect()
         };
         let flows = (FlowId(1), FlowId(9));

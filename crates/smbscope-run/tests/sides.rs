@@ -1,0 +1,100 @@
+//! Captures of the same traffic at client and server, made from one capture by arithmetic: the way between the points
+//! and the clock of the server are known to the nanosecond.
+
+use smbscope_model::Timestamp;
+use smbscope_report::Report;
+use smbscope_run::analysis::{AnalysisOptions, CaptureInput, CaptureSetAnalysis};
+use smbscope_stats::sides::PathSegment;
+use smbscope_testkit::recording::{Kept, Recording};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MS: i64 = 1_000_000;
+const S: i64 = 1_000 * MS;
+
+fn capture(name: &str) -> Recording {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name);
+    Recording::read(&data).expect("a bundled capture")
+}
+
+/// Returns what client and server see of traffic captured at the server if the way between them takes time: whatever
+/// follows a response is later by one more round trip.
+fn both_points(server: &Recording, there: i64, back: i64) -> [Vec<Kept>; 2] {
+    let (mut later, mut answered) = (0, false);
+    let seen = |kept: Kept| {
+        let from_client = server.direction(kept.origin).is_none_or(|direction| direction % 2 == 0);
+        if from_client && answered {
+            later += there + back;
+        }
+        answered = !from_client;
+        let way = if from_client { -there } else { back };
+        let at = |way: i64| Kept { time: Timestamp(kept.time.0 + later + way), ..kept };
+        (at(way), at(0))
+    };
+    let (client, server) = server.undamaged().into_iter().map(seen).unzip();
+    [client, server]
+}
+
+/// Returns the packets with the times of another clock.
+fn by_clock(packets: Vec<Kept>, offset: i64, drift_ppm: f64) -> Vec<Kept> {
+    let first = packets[0].time.0;
+    let shown = |time: Timestamp| time.0 + offset + ((time.0 - first) as f64 * drift_ppm / 1e6) as i64;
+    packets.into_iter().map(|kept| Kept { time: Timestamp(shown(kept.time)), ..kept }).collect()
+}
+
+fn report(files: &[PathBuf], options: &AnalysisOptions) -> Report {
+    let inputs: Vec<CaptureInput> = files.iter().cloned().map(CaptureInput::File).collect();
+    let (inputs, options) = smbscope_run::analysis::prepared(&inputs, options, &mut ()).expect("captures");
+    CaptureSetAnalysis::run(&inputs, &options, &mut ()).expect("captures").into_report(&options).expect("a report")
+}
+
+fn only_segment(report: &Report) -> &PathSegment {
+    let sides = report.sides.as_ref().expect("captures of both sides");
+    assert_eq!(sides.points.iter().map(|point| point.name.as_str()).collect::<Vec<_>>(), ["client", "server"]);
+    &sides.segments[0]
+}
+
+#[test]
+fn the_way_is_exact_whatever_the_clocks_show() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = capture("demo-smb1-netbench.pcap.zst");
+    let [client_file, server_file] = ["client.pcap", "server.pcap"].map(|name| directory.path().join(name));
+    for (there, back, offset, drift) in
+        [(2 * MS, 30 * MS, 37 * S, 0.0), (MS, MS, -3 * 3_600 * S, 0.0), (8 * MS, 8 * MS, 5 * S, 80.0)]
+    {
+        let [at_client, at_server] = both_points(&server, there, back);
+        fs::write(&client_file, server.to_pcap(&at_client)).expect("room");
+        fs::write(&server_file, server.to_pcap(&by_clock(at_server, offset, drift))).expect("room");
+        // In whatever order.
+        let files = [server_file.clone(), client_file.clone()];
+        let report = report(&files, &AnalysisOptions::default());
+        let segment = only_segment(&report);
+        let whole = self::report(&[client_file.clone()], &AnalysisOptions::default());
+        let complete = whole.aggregate.total.timed;
+        assert!(segment.pairs >= complete * 99 / 100, "{} of {complete} paired", segment.pairs);
+        assert_eq!((segment.rewritten, segment.terminated), (0, 0));
+        let trip = there + back;
+        assert!((segment.round_trip_ns.0 - trip).abs() < 5_000, "{:?}", segment.round_trip_ns);
+        assert!(segment.clock.uncertainty_ns.0 >= (back - there).abs() / 2 - 5_000, "{:?}", segment.clock);
+        assert_eq!(segment.clock.steps, 0);
+        assert_eq!(report.aggregate.total.timed, complete, "all figures are those of the client");
+        let evidence = &report.explanation.answer.evidence;
+        assert!(evidence.iter().any(|said| said.contains("pass between client and server")), "{evidence:?}");
+    }
+}
+
+#[test]
+fn different_traffic_is_one_capture_as_before() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = capture("demo-smb1-netbench.pcap.zst");
+    let half = server.undamaged().len() / 2;
+    let [first, second] = [&server.undamaged()[..half], &server.undamaged()[half..]].map(<[Kept]>::to_vec);
+    let files = [("1.pcap", first), ("2.pcap", second)].map(|(name, packets)| {
+        let path = directory.path().join(name);
+        fs::write(&path, server.to_pcap(&packets)).expect("room");
+        path
+    });
+    let report = report(&files, &AnalysisOptions::default());
+    assert!(report.sides.is_none());
+    assert_eq!(report.captures.len(), 2);
+}
