@@ -110,7 +110,7 @@ fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnect
     };
     let (here, there) = (near.listed(), far.listed());
     add(&here, &there);
-    // Clients that do the same have the same content: what is single need only be so on connections with these
+    // Clients that do the same have the same content, so it need occur only once on connections with these
     // addresses.
     let mut by_addresses: HashMap<Endpoints, Vec<Listed<'_>>> = HashMap::new();
     there.iter().for_each(|other| by_addresses.entry(other.1.endpoints).or_default().push(*other));
