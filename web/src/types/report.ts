@@ -2065,7 +2065,7 @@ export interface SidesFigures {
    */
   points: CapturePoint[];
   /**
-   * What lies between each point and the next.
+   * The ways between each point and the next.
    */
   segments: PathSegment[];
 }

@@ -4,6 +4,7 @@ use smbscope_model::{
     CaptureId, Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, Half, PacketRef, Stamp, Timestamp,
 };
 use smbscope_wire::smb2::Smb2Command;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 const MS: i64 = 1_000_000;
 const S: i64 = 1_000 * MS;
@@ -47,7 +48,9 @@ fn exchange(flow: u64, port: u16, id: Option<u64>, bytes: u64, begin: i64, end: 
 
 /// One of 17 sizes without a pattern.
 fn size(n: u64) -> u64 {
-    ((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 17
+    let mut hasher = DefaultHasher::new();
+    n.hash(&mut hasher);
+    hasher.finish() % 17
 }
 
 /// Exchanges of one connection at both points: `served` at the server, every 5 ms beyond the way.
