@@ -85,6 +85,7 @@ impl<W: Write + Send> ExchangeTable for ParquetExchangeWriter<W> {
             captures: provenance.captures.to_vec(),
             quality: provenance.quality.clone(),
             skipped: provenance.skipped.to_vec(),
+            encapsulations: provenance.encapsulations.to_vec(),
             version: provenance.version.to_owned(),
             filter: Some(provenance.filter.clone().unwrap_or_else(every)),
             ..Report::default()

@@ -14,7 +14,9 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use smbscope_model::{CaptureInfo, Exchange, FileId, Protocol, Quality, SkippedPackets, Stamp, TimeKind};
+use smbscope_model::{
+    CaptureInfo, EncapsulatedTraffic, Exchange, FileId, Protocol, Quality, SkippedPackets, Stamp, TimeKind,
+};
 use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ pub struct Provenance<'a> {
     pub captures: &'a [CaptureInfo],
     pub quality: &'a Quality,
     pub skipped: &'a [SkippedPackets],
+    pub encapsulations: &'a [EncapsulatedTraffic],
     pub filter: Option<Filtered>,
 }
 

@@ -27,6 +27,7 @@ fn write(out: impl Write + Send, rows: usize, exchange: impl Fn(usize) -> Exchan
         captures: &[],
         quality: &Quality::default(),
         skipped: &[],
+        encapsulations: &[],
         filter: None,
     })
 }

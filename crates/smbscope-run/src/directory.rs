@@ -204,6 +204,7 @@ impl RunDirectory {
                 captures: &[],
                 quality: &Quality::default(),
                 skipped: &[],
+                encapsulations: &[],
                 filter: None,
             };
             let place = self.path.join(EXCHANGES);

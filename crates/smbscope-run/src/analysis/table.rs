@@ -96,6 +96,7 @@ impl<'o> ExchangeExport<'o> {
                 captures: &found.captures,
                 quality: &found.analysis.quality,
                 skipped: &found.analysis.skipped,
+                encapsulations: &found.analysis.encapsulations,
                 filter: chooser.filtered(),
             })
         });

@@ -101,6 +101,7 @@ impl HostPairPart {
             captures: &plan.captures(),
             quality: self.partial.quality(),
             skipped: &[],
+            encapsulations: &[],
             filter: self.recorded.filtered.clone(),
         })
     }
