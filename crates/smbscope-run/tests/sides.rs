@@ -69,7 +69,7 @@ fn the_way_is_exact_whatever_the_clocks_show() {
         let files = [server_file.clone(), client_file.clone()];
         let report = report(&files, &AnalysisOptions::default());
         let segment = only_segment(&report);
-        let whole = self::report(&[client_file.clone()], &AnalysisOptions::default());
+        let whole = self::report(std::slice::from_ref(&client_file), &AnalysisOptions::default());
         let complete = whole.aggregate.total.timed;
         assert!(segment.pairs >= complete * 99 / 100, "{} of {complete} paired", segment.pairs);
         assert_eq!((segment.rewritten, segment.terminated), (0, 0));
