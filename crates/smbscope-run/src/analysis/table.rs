@@ -31,7 +31,7 @@ pub struct ExchangeExportResult {
 }
 
 impl<'o> ExchangeExport<'o> {
-    /// Opens the inputs. Expects [`narrowed`](super::narrowed) options.
+    /// Opens the inputs. Expects [`prepared`](super::prepared) options.
     pub fn open(inputs: &[CaptureInput], options: &'o AnalysisOptions) -> Result<ExchangeExport<'o>, AnalysisError> {
         let set = CaptureSet::open_with_memory(inputs, false, options.reading.memory.bytes())?;
         // Batches would delay the output of a live capture.
