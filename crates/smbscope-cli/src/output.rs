@@ -53,7 +53,8 @@ impl Output {
         });
         opened.map_err(|error| {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-            let missing = folder.map(|folder| format!("there is no directory {}; make it first", folder.display()));
+            let missing =
+                folder.map(|folder| format!("the directory {} does not exist; create it first", folder.display()));
             let error = missing.map_or(anyhow::Error::from(error), anyhow::Error::msg);
             error.context(format!("cannot write {name}"))
         })

@@ -147,7 +147,7 @@ fn output_that_cannot_be_written() {
     let directory = directory("unwritable");
     write(&directory, "smb.pcap", pcap::micros(&conversation().packets()));
     let said = analyze(&directory, &["smb.pcap", "-o", "not/there.txt"]);
-    assert_eq!(said.error(1), "cannot write not/there.txt: there is no directory not; make it first");
+    assert_eq!(said.error(1), "cannot write not/there.txt: the directory not does not exist; create it first");
     if cfg!(target_os = "linux") {
         for format in ["text", "json", "csv", "parquet"] {
             let said = analyze(&directory, &["smb.pcap", "--format", format, "-o", "/dev/full"]);

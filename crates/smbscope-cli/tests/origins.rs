@@ -154,7 +154,7 @@ fn smb_through_a_proxy_is_read_and_the_proxy_is_named() {
                 (&found["quality"]["foreign_replies"], &found["warnings"]),
                 (&0.into(), &Value::Array(Vec::new()))
             );
-            assert_eq!(found["quality"]["bytes_skipped"], 0, "a prologue is no lost framing");
+            assert_eq!(found["quality"]["bytes_skipped"], 0, "the prologue does not count as lost framing");
             let text = analyze(&directory, &["capture.pcap"]).out;
             assert!(text.contains(&format!("Proxy      {expected}\n")), "{text}");
         }
