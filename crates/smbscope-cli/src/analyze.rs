@@ -9,7 +9,8 @@ use smbscope_report::csv::CellStyle;
 use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, classic, csv, html, json, parquet, text};
 use smbscope_run::analysis::{
-    self, AnalysisObserver, AnalyzedCaptures, CaptureSetAnalysis, ExchangeExport, ExchangeExportResult, PendingAnalysis,
+    self, AnalysisObserver, AnalyzedCaptures, CaptureSetAnalysis, ExchangeExport, ExchangeExportResult,
+    PreparedAnalysis,
 };
 use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions};
@@ -20,11 +21,11 @@ pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
     output::refuse_ending::<AnalyzeFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
     let given = arguments.inputs();
     let mut watcher = Watcher::new(arguments.terminal.progress.quiet);
-    let (inputs, options) = analysis::prepared(&given, &arguments.analysis, &mut watcher).map_err(error)?;
+    let prepared = PreparedAnalysis::new(&given, &arguments.analysis, &mut watcher).map_err(error)?;
     if arguments.writes_table() {
-        return write_table(arguments, &inputs, &options, &mut watcher);
+        return write_table(arguments, &prepared, &given, &mut watcher);
     }
-    let reading = PendingAnalysis::open(&inputs, &options).map_err(error)?;
+    let reading = prepared.open().map_err(error)?;
     let sources = sources(arguments, &given);
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
@@ -32,7 +33,7 @@ pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
         output.refuse_terminal("HTML")?;
     }
     let analysis = reading.run(&mut watcher).map_err(error)?;
-    let AnalysisOutcome { report, notes, interrupted } = done(analysis, &options, arguments.format())?;
+    let AnalysisOutcome { report, notes, interrupted } = done(analysis, &prepared.options, arguments.format())?;
     let result = match arguments.format() {
         AnalyzeFormat::Csv => csv::write_slices(&report, cell_style(arguments, &output), output.writer()),
         AnalyzeFormat::Json => json::write(&report, output.writer()),
@@ -101,12 +102,12 @@ fn cell_style(arguments: &AnalyzeOptions, output: &Output) -> CellStyle {
 
 fn write_table(
     arguments: &AnalyzeOptions,
-    inputs: &[CaptureInput],
-    options: &AnalysisOptions,
+    prepared: &PreparedAnalysis,
+    given: &[CaptureInput],
     watcher: &mut Watcher,
 ) -> anyhow::Result<()> {
-    let exchanges = ExchangeExport::open(inputs, options).map_err(error)?;
-    let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, &arguments.inputs()))?;
+    let exchanges = ExchangeExport::open(prepared).map_err(error)?;
+    let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, given))?;
     let written = if arguments.format() == AnalyzeFormat::Parquet {
         output.refuse_terminal("Parquet")?;
         exchanges.write(parquet::ParquetExchangeWriter::new(output.writer()), watcher)
@@ -119,7 +120,7 @@ fn write_table(
         return output.settle(result);
     }
     terminal::warn(&notes(&found, arguments.format()));
-    found.refuse_without_smb(options).map_err(error)?;
+    found.refuse_without_smb(&prepared.options).map_err(error)?;
     output.settle(result)?;
     if found.interrupted { Err(InterruptedError::said().into()) } else { Ok(()) }
 }

@@ -2,13 +2,13 @@
 
 use crate::document::{PyDocument, ending, write};
 use crate::errors::{ArgumentError, of_analysis, of_writing};
-use crate::exchanges::{self, AnalysisRequest, PyExchanges};
+use crate::exchanges::{self, PyExchanges};
 use crate::table::PyTable;
 use crate::work::{Stopper, interruptible};
 use pyo3::prelude::*;
 use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, html, json, text};
-use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput};
+use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput, PreparedAnalysis};
 use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalyzeOptions, CommandOptions, GivenOptions};
 use std::collections::BTreeMap;
@@ -22,7 +22,9 @@ use std::sync::Arc;
 pub(crate) struct PyAnalysis {
     report: Report,
     notes: Vec<String>,
-    asked: Arc<AnalysisRequest>,
+    /// Captures as given, which no output may replace.
+    inputs: Vec<CaptureInput>,
+    prepared: Arc<PreparedAnalysis>,
 }
 
 /// Options by name, each with its values as text.
@@ -66,8 +68,7 @@ pub(crate) struct RenderedAnalysis {
     notes: Vec<String>,
     /// The report as JSON.
     text: String,
-    /// Narrowed options: a filter takes the place of the episode.
-    options: AnalysisOptions,
+    prepared: PreparedAnalysis,
 }
 
 fn run(
@@ -75,31 +76,36 @@ fn run(
     options: AnalysisOptions,
     mut stopper: Stopper,
 ) -> Result<RenderedAnalysis, analysis::AnalysisError> {
-    let (inputs, options) = analysis::prepared(inputs, &options, &mut stopper)?;
-    RenderedAnalysis::from_analysis(analysis::PendingAnalysis::open(&inputs, &options)?.run(&mut stopper)?, options)
+    let prepared = PreparedAnalysis::new(inputs, &options, &mut stopper)?;
+    let analysis = prepared.open()?.run(&mut stopper)?;
+    RenderedAnalysis::from_analysis(analysis, prepared)
 }
 
 impl RenderedAnalysis {
     /// Builds the report of an analysis.
     pub(crate) fn from_analysis(
         analysis: analysis::CaptureSetAnalysis,
-        options: AnalysisOptions,
+        prepared: PreparedAnalysis,
     ) -> Result<RenderedAnalysis, analysis::AnalysisError> {
         let notes = analysis.found.truncations().chain(analysis.found.notes()).collect();
-        let report = analysis.into_report(&options)?;
+        let report = analysis.into_report(&prepared.options)?;
         let mut text = Vec::new();
         json::write(&report, &mut text).expect("memory takes all");
-        Ok(RenderedAnalysis { report, notes, text: String::from_utf8(text).expect("JSON is UTF-8"), options })
+        Ok(RenderedAnalysis { report, notes, text: String::from_utf8(text).expect("JSON is UTF-8"), prepared })
     }
 }
 
 impl PyAnalysis {
     /// Creates the Python object.
     pub(crate) fn new(py: Python<'_>, inputs: Vec<CaptureInput>, done: RenderedAnalysis) -> PyResult<Py<PyAnalysis>> {
-        let RenderedAnalysis { report, notes, text, options } = done;
-        let asked = Arc::new(AnalysisRequest { inputs, options });
-        let analysis =
-            PyClassInitializer::from(PyDocument::own(text)).add_subclass(PyAnalysis { report, notes, asked });
+        let RenderedAnalysis { report, notes, text, prepared } = done;
+        let prepared = Arc::new(prepared);
+        let analysis = PyClassInitializer::from(PyDocument::own(text)).add_subclass(PyAnalysis {
+            report,
+            notes,
+            inputs,
+            prepared,
+        });
         Py::new(py, analysis)
     }
 
@@ -129,7 +135,7 @@ macro_rules! tables {
 
             /// The exchange table, read from the captures again, one batch at a time.
             fn exchanges(&self) -> PyExchanges {
-                PyExchanges::new(Arc::clone(&self.asked))
+                PyExchanges::new(Arc::clone(&self.prepared))
             }
 
             /// Returns the report as text for a terminal.
@@ -188,13 +194,13 @@ tables! {
 
 fn save(this: &Bound<'_, PyAnalysis>, path: &Path) -> PyResult<()> {
     let (py, analysis) = (this.py(), this.get());
-    refuse_input(path, &analysis.asked.inputs)?;
+    refuse_input(path, &analysis.inputs)?;
     match ending(path) {
         "json" => write(py, path, this.as_super().get().text()),
         "html" | "htm" => write(py, path, &py.detach(|| analysis.page())),
         "md" => write(py, path, &py.detach(|| text::markdown(&analysis.report, &ReportTextOptions::default()))),
         "txt" => write(py, path, &py.detach(|| text::render(&analysis.report, &ReportTextOptions::default()))),
-        "parquet" | "csv" => exchanges::save(py, &analysis.asked, path),
+        "parquet" | "csv" => exchanges::save(py, &analysis.prepared, path),
         other => Err(ArgumentError::new_err(format!(
             "{}: {other:?} is not .json, .html, .txt, .md, .parquet or .csv",
             path.display()

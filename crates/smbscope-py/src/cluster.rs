@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smbscope_report::parquet::ParquetExchangeWriter;
 use smbscope_run::Host;
-use smbscope_run::analysis::AnalysisOptions;
 use smbscope_run::analysis::parts::{self, AnalysisPlan, FilePart, HostPairPart, Pieces, SerializedParts};
+use smbscope_run::analysis::{AnalysisOptions, PreparedAnalysis};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
@@ -91,7 +91,10 @@ pub(crate) fn merge(
     let (plan, divided, parts) = pieces;
     let arrived = SerializedParts { plan: &plan, files: &divided, parts: &parts };
     let done = py.detach(|| {
-        arrived.merged(&unread, &options, |analysis| RenderedAnalysis::from_analysis(analysis, options.clone()))
+        arrived.merged(&unread, &options, |analysis| {
+            let prepared = PreparedAnalysis::as_given(inputs.clone(), options.clone());
+            RenderedAnalysis::from_analysis(analysis, prepared)
+        })
     });
     PyAnalysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }

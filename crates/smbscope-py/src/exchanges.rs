@@ -12,7 +12,7 @@ use signal_hook::consts::SIGINT;
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeBatches, ExchangeTable, Provenance};
 use smbscope_report::{csv, parquet};
-use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput, ExchangeExportResult};
+use smbscope_run::analysis::{self, ExchangeExportResult, PreparedAnalysis};
 use smbscope_run::files::{Destination, Replacement};
 use std::any::Any;
 use std::io;
@@ -23,23 +23,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Inputs and options of an analysis.
-pub(crate) struct AnalysisRequest {
-    pub(crate) inputs: Vec<CaptureInput>,
-    pub(crate) options: AnalysisOptions,
-}
-
 /// Batches that may wait for the reader.
 const AHEAD: usize = 2;
 
 /// The exchange table of captures, with the columns of `smbscope analyze -o exchanges.parquet`. It is read from the
 /// captures each time it is used, and is never in memory as a whole.
 #[pyclass(name = "Exchanges", frozen, module = "smbscope")]
-pub(crate) struct PyExchanges(Arc<AnalysisRequest>);
+pub(crate) struct PyExchanges(Arc<PreparedAnalysis>);
 
 impl PyExchanges {
-    pub(crate) fn new(asked: Arc<AnalysisRequest>) -> PyExchanges {
-        PyExchanges(asked)
+    pub(crate) fn new(prepared: Arc<PreparedAnalysis>) -> PyExchanges {
+        PyExchanges(prepared)
     }
 }
 
@@ -129,16 +123,16 @@ struct ExchangeBatchReader {
 }
 
 impl ExchangeBatchReader {
-    fn begin(asked: Arc<AnalysisRequest>) -> io::Result<ExchangeBatchReader> {
+    fn begin(prepared: Arc<PreparedAnalysis>) -> io::Result<ExchangeBatchReader> {
         let (sender, batches) = sync_channel(AHEAD);
         let stopper = Stopper::default();
         let mut observer = stopper.clone();
         let work = move || {
             let table = Sending { batches: ExchangeBatches::default(), sender: sender.clone() };
             let read = || {
-                let exchanges = analysis::ExchangeExport::open(&asked.inputs, &asked.options)?;
+                let exchanges = analysis::ExchangeExport::open(&prepared)?;
                 let ExchangeExportResult { found, .. } = exchanges.write(Ok(table), &mut observer)?;
-                found.refuse_without_smb(&asked.options)
+                found.refuse_without_smb(&prepared.options)
             };
             let failure = match catch_unwind(AssertUnwindSafe(read)) {
                 Ok(Ok(())) => return,
@@ -244,24 +238,24 @@ impl Drop for Interruptible {
 }
 
 /// Writes the exchange table to a file in the format of its extension.
-pub(crate) fn save(py: Python<'_>, asked: &AnalysisRequest, path: &Path) -> PyResult<()> {
+pub(crate) fn save(py: Python<'_>, prepared: &PreparedAnalysis, path: &Path) -> PyResult<()> {
     let file = match Destination::open(path).map_err(|error| of_writing(path, &error))? {
         Destination::File(file) => file,
         Destination::Stream(_) => return Err(SmbscopeError::new_err(format!("{}: not a file", path.display()))),
     };
-    let written = interruptible(py, |mut stopper| write(asked, path, &file, &mut stopper))?;
+    let written = interruptible(py, |mut stopper| write(prepared, path, &file, &mut stopper))?;
     let ExchangeExportResult { result, found } = written.map_err(|error| of_analysis(&error))?;
-    found.refuse_without_smb(&asked.options).map_err(|error| of_analysis(&error))?;
+    found.refuse_without_smb(&prepared.options).map_err(|error| of_analysis(&error))?;
     result.and_then(|()| file.finish()).map_err(|error| of_writing(path, &error))
 }
 
 fn write(
-    asked: &AnalysisRequest,
+    prepared: &PreparedAnalysis,
     path: &Path,
     file: &Replacement,
     stopper: &mut Stopper,
 ) -> Result<ExchangeExportResult, analysis::AnalysisError> {
-    let exchanges = analysis::ExchangeExport::open(&asked.inputs, &asked.options)?;
+    let exchanges = analysis::ExchangeExport::open(prepared)?;
     let out = file.writer().map(io::BufWriter::new);
     match ending(path) == "parquet" {
         true => exchanges.write(out.and_then(parquet::ParquetExchangeWriter::new), stopper),

@@ -7,7 +7,9 @@ use smbscope_run::analysis::parts::{
     AnalysisPlan, FilePart, HostPairPart, Pieces, SerializedParts, divide, follow, from_bytes, merge, received_all,
     shared_sessions, to_bytes,
 };
-use smbscope_run::analysis::{AnalysisError, AnalysisOptions, CaptureInput, CaptureSetAnalysis, ExchangeExport};
+use smbscope_run::analysis::{
+    AnalysisError, AnalysisOptions, CaptureInput, CaptureSetAnalysis, ExchangeExport, PreparedAnalysis,
+};
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -123,7 +125,8 @@ impl Captured {
 
     fn exchanges(&self, options: &AnalysisOptions) -> Vec<String> {
         let mut bytes = Vec::new();
-        let exchanges = ExchangeExport::open(&self.inputs(), options).expect("captures");
+        let prepared = PreparedAnalysis::as_given(self.inputs(), options.clone());
+        let exchanges = ExchangeExport::open(&prepared).expect("captures");
         exchanges.write(CsvExchangeWriter::new(&mut bytes), &mut ()).expect("captures").result.expect("memory");
         let mut exchanges = without_ids(&bytes);
         exchanges.sort();

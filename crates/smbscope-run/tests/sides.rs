@@ -3,7 +3,8 @@
 
 use smbscope_model::Timestamp;
 use smbscope_report::Report;
-use smbscope_run::analysis::{AnalysisOptions, CaptureInput, CaptureSetAnalysis};
+use smbscope_report::csv::CsvExchangeWriter;
+use smbscope_run::analysis::{AnalysisOptions, CaptureInput, CaptureSetAnalysis, ExchangeExport, PreparedAnalysis};
 use smbscope_stats::sides::PathSegment;
 use smbscope_testkit::recording::{Kept, Recording};
 use std::fs;
@@ -44,8 +45,7 @@ fn by_clock(packets: Vec<Kept>, offset: i64, drift_ppm: f64) -> Vec<Kept> {
 
 fn report(files: &[PathBuf], options: &AnalysisOptions) -> Report {
     let inputs: Vec<CaptureInput> = files.iter().cloned().map(CaptureInput::File).collect();
-    let (inputs, options) = smbscope_run::analysis::prepared(&inputs, options, &mut ()).expect("captures");
-    CaptureSetAnalysis::run(&inputs, &options, &mut ()).expect("captures").into_report(&options).expect("a report")
+    CaptureSetAnalysis::run(&inputs, options, &mut ()).expect("captures").into_report(options).expect("a report")
 }
 
 fn only_segment(report: &Report) -> &PathSegment {
@@ -77,10 +77,30 @@ fn the_way_is_exact_whatever_the_clocks_show() {
         assert!((segment.round_trip_ns.0 - trip).abs() < 5_000, "{:?}", segment.round_trip_ns);
         assert!(segment.clock.uncertainty_ns.0 >= (back - there).abs() / 2 - 5_000, "{:?}", segment.clock);
         assert_eq!(segment.clock.steps, 0);
-        assert_eq!(report.aggregate.total.timed, complete, "all figures are those of the client");
+        assert_eq!(report.aggregate.total.timed, complete, "all figures come from the capture at the client");
         let evidence = &report.explanation.answer.evidence;
         assert!(evidence.iter().any(|said| said.contains("pass between client and server")), "{evidence:?}");
     }
+}
+
+#[test]
+fn the_exchange_table_has_each_exchange_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = capture("demo-smb1-netbench.pcap.zst");
+    let files = ["client.pcap", "server.pcap"].map(|name| directory.path().join(name));
+    for (file, packets) in files.iter().zip(both_points(&server, MS, MS)) {
+        fs::write(file, server.to_pcap(&packets)).expect("room");
+    }
+    let rows = |files: &[PathBuf]| {
+        let inputs: Vec<CaptureInput> = files.iter().cloned().map(CaptureInput::File).collect();
+        let options = AnalysisOptions::default();
+        let prepared = PreparedAnalysis::new(&inputs, &options, &mut ()).expect("captures");
+        let mut table = Vec::new();
+        let exchanges = ExchangeExport::open(&prepared).expect("captures");
+        exchanges.write(CsvExchangeWriter::new(&mut table), &mut ()).expect("captures").result.expect("memory");
+        table.split(|byte| *byte == b'\n').count()
+    };
+    assert_eq!(rows(&files), rows(&files[..1]));
 }
 
 #[test]

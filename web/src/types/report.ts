@@ -107,7 +107,7 @@ export interface SmbscopeReportDocument {
   omitted: Omitted;
   warnings: string[];
   /**
-   * The way between the points of captures taken at several, such as client and server. All other figures are those of the point nearest to the client. Null for captures of one point.
+   * Ways between the capture points, if there are several, such as client and server. All other figures then come from the point nearest to the client. Absent for captures of one point.
    */
   sides?: SidesFigures | null;
 }

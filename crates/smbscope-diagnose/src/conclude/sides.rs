@@ -1,7 +1,7 @@
 //! Evidence from captures at several points: where the time passes, and where packets are lost.
 
+use smbscope_model::CommandGroup;
 use smbscope_model::prose::{capital, counted, unbroken};
-use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::sides::{GroupPath, PathSegment, SidesFigures};
 
 /// Groups named in the evidence.
@@ -95,13 +95,12 @@ fn losses(segment: &PathSegment) -> Option<String> {
 
 fn clocks(segment: &PathSegment) -> Option<String> {
     let PathSegment { from, to, clock, .. } = segment;
-    let stepped = (clock.steps > 0).then(|| {
+    (clock.steps > 0).then(|| {
         format!(
             "The clock of {from} or {to} stepped {} during the captures; times are corrected.",
             counted(clock.steps, "time", "times")
         )
-    });
-    stepped.filter(|_| clock.uncertainty_ns > Nanos(0))
+    })
 }
 
 fn unpaired(segment: &PathSegment) -> Option<String> {

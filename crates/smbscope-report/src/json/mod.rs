@@ -79,8 +79,8 @@ pub(crate) struct ReportDocument<'a> {
     /// Time by phase, summed over all connections.
     #[serde(skip_deserializing)]
     time_split: TimeSplit,
-    /// The way between the points of captures taken at several, such as client and server. All other figures are those
-    /// of the point nearest to the client. Null for captures of one point.
+    /// Ways between the capture points, if there are several, such as client and server. All other figures then come
+    /// from the point nearest to the client. Absent for captures of one point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sides: Option<Cow<'a, SidesFigures>>,
     /// Offers of both sides in protocol negotiation and the outcome, most connections first.

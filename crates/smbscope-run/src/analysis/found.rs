@@ -142,7 +142,7 @@ pub enum AnalysisError {
 impl CaptureSetAnalysis {
     /// `options` must be the ones that the analysis used.
     pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, AnalysisError> {
-        let CaptureSetAnalysis { found, recorded, catalogue } = self;
+        let CaptureSetAnalysis { found, recorded, catalogue, sides } = self;
         let mut aggregate = recorded.aggregator.finish();
         if let Some(least) = CaptureInfo::least_time(&found.captures) {
             aggregate.forget_below(least);
@@ -168,7 +168,7 @@ impl CaptureSetAnalysis {
             filter: filtered,
             interval: options.interval,
             slow: options.slow.clone(),
-            sides: options.paths.as_ref().map(|paths| paths.figures.clone()),
+            sides,
             explanation: Explanation { what_if, waterfall, ..Explanation::default() },
         };
         // Freeing large tables takes as long as the diagnosis, so both run in parallel.

@@ -24,13 +24,12 @@ mod table;
 pub use crate::options::AnalysisOptions;
 pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
 pub use recorder::AggregatedExchanges;
-pub use sides::MeasuredPaths;
 pub use smbscope_capture::reader::CaptureInput;
 pub use table::{ExchangeExport, ExchangeExportResult};
 
 use crate::keys;
 use recorder::AnalysisRecorder;
-use sides::MeasuredSink;
+use sides::{MeasuredPaths, MeasuredSink};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
@@ -41,6 +40,7 @@ use smbscope_model::{prose, units};
 use smbscope_report::counted;
 use smbscope_stats::each_beside;
 use smbscope_stats::filter::Filter;
+use smbscope_stats::sides::SidesFigures;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,9 +56,47 @@ pub trait AnalysisObserver {
 
 impl AnalysisObserver for () {}
 
-pub struct PendingAnalysis<'o> {
-    inputs: &'o [CaptureInput],
-    options: &'o AnalysisOptions,
+/// Captures and options of the pass that makes the report: of several capture points the captures nearest to the
+/// client, with the measured ways to the server, and a filter in place of an episode.
+#[derive(Debug, Clone)]
+pub struct PreparedAnalysis {
+    pub inputs: Vec<CaptureInput>,
+    pub options: AnalysisOptions,
+    paths: Option<Arc<MeasuredPaths>>,
+}
+
+impl PreparedAnalysis {
+    pub fn new(
+        inputs: &[CaptureInput],
+        options: &AnalysisOptions,
+        observer: &mut dyn AnalysisObserver,
+    ) -> Result<PreparedAnalysis, AnalysisError> {
+        let (inputs, paths) = match sides::measured(inputs, options, observer)? {
+            Some((near, paths)) => (near, Some(Arc::new(paths))),
+            None => (inputs.to_vec(), None),
+        };
+        let options = narrowed(&inputs, options, observer)?;
+        Ok(PreparedAnalysis { inputs, options, paths })
+    }
+
+    /// Takes inputs of one point and options without an episode as they are.
+    pub fn as_given(inputs: Vec<CaptureInput>, options: AnalysisOptions) -> PreparedAnalysis {
+        PreparedAnalysis { inputs, options, paths: None }
+    }
+
+    pub fn open(&self) -> Result<PendingAnalysis<'_>, AnalysisError> {
+        let (catalogue, pass) = (catalogue(&self.options)?, AnalysisPass::first(&self.inputs, &self.options));
+        let how = how(&self.options)?;
+        Ok(PendingAnalysis { set: pass.open(&self.inputs)?, prepared: self, catalogue, how, pass })
+    }
+
+    fn following<'a>(&'a self, analyzer: &'a AnalyzerOptions) -> FollowOptions<'a> {
+        FollowOptions { analyzer, paths: self.paths.as_deref() }
+    }
+}
+
+pub struct PendingAnalysis<'p> {
+    prepared: &'p PreparedAnalysis,
     catalogue: Catalogue,
     how: AnalyzerOptions,
     pass: AnalysisPass,
@@ -70,6 +108,8 @@ pub struct CaptureSetAnalysis {
     pub found: AnalyzedCaptures,
     pub recorded: AggregatedExchanges,
     catalogue: Catalogue,
+    /// The way between the capture points. None for captures of one point.
+    sides: Option<SidesFigures>,
 }
 
 impl CaptureSetAnalysis {
@@ -78,26 +118,17 @@ impl CaptureSetAnalysis {
         options: &AnalysisOptions,
         observer: &mut dyn AnalysisObserver,
     ) -> Result<CaptureSetAnalysis, AnalysisError> {
-        let (inputs, options) = prepared(inputs, options, observer)?;
-        PendingAnalysis::open(&inputs, &options)?.run(observer)
+        PreparedAnalysis::new(inputs, options, observer)?.open()?.run(observer)
     }
 }
 
-impl<'o> PendingAnalysis<'o> {
-    pub fn open(
-        inputs: &'o [CaptureInput],
-        options: &'o AnalysisOptions,
-    ) -> Result<PendingAnalysis<'o>, AnalysisError> {
-        let (catalogue, pass) = (catalogue(options)?, AnalysisPass::first(inputs, options));
-        let how = how(options)?;
-        Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, catalogue, how, pass })
-    }
-
+impl PendingAnalysis<'_> {
     /// Analyses the captures. Starts over if an assumption about them proves wrong.
     pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
-        let PendingAnalysis { inputs, options, catalogue, how, mut pass, mut set } = self;
+        let PendingAnalysis { prepared, catalogue, how, mut pass, mut set } = self;
+        let (options, following) = (&prepared.options, prepared.following(&how));
         let (found, recorded) = loop {
-            match recorded(options, &how, pass.sharding(), &mut set, observer) {
+            match recorded(options, &following, pass.sharding(), &mut set, observer) {
                 Ok(analysis) => break analysis,
                 Err(failure) => {
                     tracing::info!(?failure, "reading the captures again");
@@ -105,17 +136,18 @@ impl<'o> PendingAnalysis<'o> {
                 }
             }
             set.refuse_cut_short()?;
-            set = pass.open(inputs)?;
+            set = pass.open(&prepared.inputs)?;
         };
         set.refuse_cut_short()?;
         found.refuse_without_smb(options)?;
-        Ok(CaptureSetAnalysis { found, recorded, catalogue })
+        let sides = prepared.paths.as_ref().map(|paths| paths.figures.clone());
+        Ok(CaptureSetAnalysis { found, recorded, catalogue, sides })
     }
 }
 
 fn recorded(
     options: &AnalysisOptions,
-    how: &AnalyzerOptions,
+    following: &FollowOptions<'_>,
     sharding: Sharding,
     set: &mut CaptureSet,
     observer: &mut dyn AnalysisObserver,
@@ -125,7 +157,6 @@ fn recorded(
     let mut recorders: Vec<AnalysisRecorder> =
         (0..workers).map(|_| AnalysisRecorder::new(options, &names, Arc::clone(&start))).collect();
     let threading = if options.reading.threads() <= 1 { Threading::Inline } else { Threading::Workers };
-    let following = FollowOptions { analyzer: how, paths: options.paths.as_deref() };
     let found = following.follow(set, sharding, threading, &mut recorders, observer)?;
     Ok((found, merged(recorders.into_iter().map(AnalysisRecorder::finish).collect())))
 }
@@ -189,19 +220,6 @@ fn how(options: &AnalysisOptions) -> Result<AnalyzerOptions, AnalysisError> {
     })
 }
 
-/// Returns what the report is made of: of several capture points the captures nearest to the client, with the measured
-/// ways to the server, and a filter in place of an episode.
-pub fn prepared(
-    inputs: &[CaptureInput],
-    options: &AnalysisOptions,
-    observer: &mut dyn AnalysisObserver,
-) -> Result<(Vec<CaptureInput>, AnalysisOptions), AnalysisError> {
-    let (inputs, options) =
-        sides::measured(inputs, options, observer)?.unwrap_or_else(|| (inputs.to_vec(), options.clone()));
-    let options = narrowed(&inputs, &options, observer)?;
-    Ok((inputs, options))
-}
-
 /// Returns the options with a filter that selects their episode, or unchanged if they name none.
 fn narrowed(
     inputs: &[CaptureInput],
@@ -232,7 +250,9 @@ pub fn of_episode(
     }
     let options =
         AnalysisOptions { by: Vec::new(), episode: None, what_if: Vec::new(), thresholds: None, ..options.clone() };
-    let report = PendingAnalysis::open(inputs, &options)?.run(observer)?.into_report(&options)?;
+    let prepared = PreparedAnalysis::as_given(inputs.to_vec(), options);
+    let options = &prepared.options;
+    let report = prepared.open()?.run(observer)?.into_report(options)?;
     let episodes = &report.explanation.episodes;
     let Some(episode) = (number as usize).checked_sub(1).and_then(|index| episodes.get(index)) else {
         return Err(AnalysisError::Episode(match episodes.len() {

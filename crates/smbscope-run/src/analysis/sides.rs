@@ -11,7 +11,6 @@ use smbscope_model::{ConnectionSummary, Exchange, FlowId, Nanos, PacketRef, Sett
 use smbscope_stats::sides::{CapturePoint, PairedPoints, PointConnections, PointSightings, SidesFigures};
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Captures that are compared with each other without --sides. More are taken for a rotated set.
 const POINTS_MAX: usize = 4;
@@ -24,10 +23,10 @@ const WAY_LEAST: Nanos = Nanos(10_000);
 
 /// The way of each exchange, measured between capture points.
 #[derive(Debug)]
-pub struct MeasuredPaths {
+pub(super) struct MeasuredPaths {
     round_trips: HashMap<PacketRef, Nanos>,
     shortest: HashMap<FlowId, Nanos>,
-    pub figures: SidesFigures,
+    pub(super) figures: SidesFigures,
 }
 
 /// Captures of one point, and what they hold.
@@ -40,7 +39,7 @@ struct Point {
 
 impl Point {
     fn connections(&self) -> PointConnections<'_> {
-        PointConnections { name: &self.name, sightings: &self.sightings, connections: &self.connections }
+        PointConnections::new(&self.name, &self.sightings, &self.connections)
     }
 
     fn described(&self) -> CapturePoint {
@@ -53,13 +52,13 @@ impl Point {
     }
 }
 
-/// Returns the captures of the point nearest to the client, and options with the measured paths. `None` if the inputs
-/// are not of several points.
+/// Returns the captures of the point nearest to the client, and the measured paths. `None` if the inputs are not of
+/// several points.
 pub(super) fn measured(
     inputs: &[CaptureInput],
     options: &AnalysisOptions,
     observer: &mut dyn AnalysisObserver,
-) -> Result<Option<(Vec<CaptureInput>, AnalysisOptions)>, AnalysisError> {
+) -> Result<Option<(Vec<CaptureInput>, MeasuredPaths)>, AnalysisError> {
     let is_named = !options.sides.is_empty();
     let named = match is_named {
         true => named_points(inputs, &options.sides)?,
@@ -76,13 +75,12 @@ pub(super) fn measured(
             false => Ok(None),
         };
     };
-    if !is_named && segments.iter().all(|paired| !is_apart(paired)) {
+    if !is_named && segments.iter().all(|paired| paired.longest_round_trip() <= WAY_LEAST) {
         return Ok(None);
     }
     name_by_order(&mut points);
     let paths = MeasuredPaths::new(&points, &segments);
-    let near = points.swap_remove(0).inputs;
-    Ok(Some((near, AnalysisOptions { paths: Some(Arc::new(paths)), ..options.clone() })))
+    Ok(Some((points.swap_remove(0).inputs, paths)))
 }
 
 /// Returns true for a few captures that may be several points.
@@ -123,30 +121,18 @@ fn nothing_in_common(points: &[Point]) -> String {
 
 /// Sorts the points from the client to the server, and pairs neighbours. `None` if any two have nothing in common.
 fn paired(points: &mut Vec<Point>) -> Option<Vec<PairedPoints>> {
-    let nearer = |one: &Point, other: &Point| PairedPoints::is_nearer(&one.sightings, &other.sightings, PAIRS_LEAST);
-    let mut ranked: Vec<(usize, Point)> = Vec::new();
-    let wins: Option<Vec<usize>> = (0..points.len())
-        .map(|at| {
-            let others = (0..points.len()).filter(|other| *other != at);
-            let mut wins = 0;
-            for other in others {
-                let is_nearer = match at < other {
-                    true => nearer(&points[at], &points[other])?,
-                    false => !nearer(&points[other], &points[at])?,
-                };
-                wins += usize::from(is_nearer);
-            }
-            Some(wins)
-        })
-        .collect();
-    ranked.extend(wins?.into_iter().zip(points.drain(..)));
+    let mut wins = vec![0_usize; points.len()];
+    for at in 0..points.len() {
+        for other in at + 1..points.len() {
+            let (one, two) = (&points[at].sightings, &points[other].sightings);
+            let nearer = if PairedPoints::is_nearer(one, two, PAIRS_LEAST)? { at } else { other };
+            wins[nearer] += 1;
+        }
+    }
+    let mut ranked: Vec<(usize, Point)> = wins.into_iter().zip(points.drain(..)).collect();
     ranked.sort_by_key(|(wins, _)| Reverse(*wins));
     points.extend(ranked.into_iter().map(|(_, point)| point));
     points.windows(2).map(|pair| PairedPoints::find(&pair[0].sightings, &pair[1].sightings)).collect()
-}
-
-fn is_apart(paired: &PairedPoints) -> bool {
-    paired.round_trips().into_values().max().is_some_and(|longest| longest > WAY_LEAST)
 }
 
 fn name_by_order(points: &mut [Point]) {
@@ -202,9 +188,11 @@ impl Sink for SightingRecorder {
 
 impl MeasuredPaths {
     fn new(points: &[Point], segments: &[PairedPoints]) -> MeasuredPaths {
-        let server = points.last().map(Point::connections);
         // From end to end, whatever points lie in between.
-        let whole = server.and_then(|server| PairedPoints::find(&points[0].sightings, server.sightings));
+        let whole = match points {
+            [client, _, .., server] => PairedPoints::find(&client.sightings, &server.sightings),
+            _ => None,
+        };
         let whole = whole.as_ref().unwrap_or(&segments[0]);
         let between = points.windows(2).zip(segments);
         MeasuredPaths {

@@ -1,7 +1,7 @@
 //! Writes exchanges to a table, in order of their ends.
 
 use super::recorder::Chooser;
-use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalyzedCaptures, FollowOptions, how, names};
+use super::{AnalysisError, AnalysisObserver, AnalyzedCaptures, PreparedAnalysis, how, names};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{Sharding, Threading};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
@@ -16,8 +16,8 @@ use std::thread;
 const BATCH_EXCHANGES: usize = 256;
 const EXCHANGE_BATCHES_AHEAD: usize = 4;
 
-pub struct ExchangeExport<'o> {
-    options: &'o AnalysisOptions,
+pub struct ExchangeExport<'p> {
+    prepared: &'p PreparedAnalysis,
     how: AnalyzerOptions,
     set: CaptureSet,
     threading: Threading,
@@ -30,14 +30,14 @@ pub struct ExchangeExportResult {
     pub found: AnalyzedCaptures,
 }
 
-impl<'o> ExchangeExport<'o> {
-    /// Opens the inputs. Expects [`prepared`](super::prepared) options.
-    pub fn open(inputs: &[CaptureInput], options: &'o AnalysisOptions) -> Result<ExchangeExport<'o>, AnalysisError> {
+impl<'p> ExchangeExport<'p> {
+    pub fn open(prepared: &'p PreparedAnalysis) -> Result<ExchangeExport<'p>, AnalysisError> {
+        let PreparedAnalysis { inputs, options, .. } = prepared;
         let set = CaptureSet::open_with_memory(inputs, false, options.reading.memory.bytes())?;
         // Batches would delay the output of a live capture.
         let at_once = options.reading.threads() <= 1 || !inputs.iter().all(CaptureInput::can_be_read_again);
         let threading = if at_once { Threading::Inline } else { Threading::Workers };
-        Ok(ExchangeExport { options, how: how(options)?, set, threading })
+        Ok(ExchangeExport { prepared, how: how(options)?, set, threading })
     }
 
     /// Writes exchanges that pass the filter. The caller then checks [`AnalyzedCaptures::refuse_without_smb`].
@@ -46,8 +46,8 @@ impl<'o> ExchangeExport<'o> {
         table: io::Result<T>,
         observer: &mut dyn AnalysisObserver,
     ) -> Result<ExchangeExportResult, AnalysisError> {
-        let ExchangeExport { options, how, mut set, threading } = self;
-        let following = FollowOptions { analyzer: &how, paths: options.paths.as_deref() };
+        let ExchangeExport { prepared, how, mut set, threading } = self;
+        let (options, following) = (&prepared.options, prepared.following(&how));
         let names = names(&set);
         let stop = set.stop_flag();
         let mut rows = Rows { table, names: &names, stop: &stop };

@@ -4,7 +4,6 @@ use super::{
     CommandOptions, GivenOptions, PossibleValueTable, ReadingOptions, TerminalOptions, dimension, format_by_ending,
     has_repeated_file, named, one_of,
 };
-use crate::analysis::MeasuredPaths;
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use smbscope_capture::reader::CaptureInput;
@@ -15,7 +14,6 @@ use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, SliceSortKey};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
 #[derive(Debug, Clone, Args)]
 pub struct AnalyzeOptions {
@@ -135,10 +133,6 @@ pub struct AnalysisOptions {
     /// Set the title of the report.
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-
-    /// Ways to the server, measured between capture points.
-    #[arg(skip)]
-    pub paths: Option<Arc<MeasuredPaths>>,
 
     /// Keeps the first commands that pass the filter, for the waterfall of an episode.
     #[arg(skip)]

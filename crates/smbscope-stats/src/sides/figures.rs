@@ -5,7 +5,7 @@ use super::pairing::{PairedConnection, PairedPoints};
 use super::sightings::{PointSightings, SeenExchange};
 use crate::summary::{DurationStatistics, Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
-use smbscope_model::{CommandGroup, ConnectionSummary, FlowId, Nanos, Timestamp};
+use smbscope_model::{CommandGroup, ConnectionSummary, FlowId, Nanos, PacketRef, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 
 /// The same traffic at several points.
@@ -87,19 +87,6 @@ pub struct GroupPath {
     pub path: DurationStatistics,
 }
 
-impl PathSegment {
-    /// Returns the sums of response times and of the time between the points over all groups of the headline.
-    pub fn totals(&self) -> (Nanos, Nanos) {
-        let headline = self.groups.iter().filter(|group| group.group.in_headline());
-        headline.fold((Nanos(0), Nanos(0)), |(all, path), group| {
-            let plus = |sum: Nanos, figures: &DurationStatistics| {
-                Nanos::saturating(i128::from(sum.0).saturating_add(figures.sum_ns))
-            };
-            (plus(all, &group.response_time), plus(path, &group.path))
-        })
-    }
-}
-
 struct GroupTally {
     response_time: Summary,
     beyond: Summary,
@@ -120,26 +107,35 @@ pub(super) fn path(clock: &ClockDifference, near: &SeenExchange, far: &SeenExcha
 }
 
 impl PairedPoints {
-    /// Returns, for the first packet of each request at the near point, the time that its exchange passed between the
-    /// near point and the server, without the server's own.
-    pub fn round_trips(&self) -> HashMap<smbscope_model::PacketRef, Nanos> {
-        self.pairs()
-            .map(|(near, far)| {
-                let service = self.clock.far_duration(near.begin(), far.service_time());
-                let between = (near.service_time() - service).0.max(0);
-                (near.packet, Nanos(between.saturating_add(far.round_trip.unwrap_or_default().0)))
-            })
-            .collect()
+    /// Returns the time that each exchange passed between the near point and the server, without the server's own, with
+    /// its connection and the first packet of its request at the near point.
+    fn trips(&self) -> impl Iterator<Item = (FlowId, PacketRef, Nanos)> {
+        let trip = |near: &SeenExchange, far: &SeenExchange| {
+            let service = self.clock.far_duration(near.begin(), far.service_time());
+            let between = (near.service_time() - service).0.max(0);
+            Nanos(between.saturating_add(far.round_trip.unwrap_or_default().0))
+        };
+        self.connections.iter().flat_map(move |connection| {
+            connection.pairs.iter().map(move |(near, far)| (connection.near, near.packet, trip(near, far)))
+        })
+    }
+
+    /// Returns these times by packet.
+    pub fn round_trips(&self) -> HashMap<PacketRef, Nanos> {
+        self.trips().map(|(_, packet, trip)| (packet, trip)).collect()
     }
 
     /// Returns the shortest of these times for each connection of the near point.
     pub fn shortest_round_trips(&self) -> HashMap<FlowId, Nanos> {
-        let trips = self.round_trips();
-        let shortest = |connection: &PairedConnection| {
-            let trip = connection.pairs.iter().filter_map(|(near, _)| trips.get(&near.packet)).min()?;
-            Some((connection.near, *trip))
-        };
-        self.connections.iter().filter_map(shortest).collect()
+        let mut shortest: HashMap<FlowId, Nanos> = HashMap::new();
+        for (flow, _, trip) in self.trips() {
+            shortest.entry(flow).and_modify(|least| *least = trip.min(*least)).or_insert(trip);
+        }
+        shortest
+    }
+
+    pub fn longest_round_trip(&self) -> Nanos {
+        self.trips().map(|(_, _, trip)| trip).max().unwrap_or_default()
     }
 
     /// Sums up the way between the points.
@@ -179,7 +175,6 @@ impl PairedPoints {
             tally.beyond.record(self.clock.far_duration(near.begin(), far.response_time()));
             tally.path.record(path(&self.clock, near, far));
         }
-        segment.round_trip_ns = self.pairs().map(|(near, far)| path(&self.clock, near, far)).min().unwrap_or_default();
         [segment.queued_to_server, segment.queued_to_client] = queued.map(|summary| summary.figures());
         segment.groups = groups
             .into_iter()
@@ -190,21 +185,27 @@ impl PairedPoints {
                 path: tally.path.figures(),
             })
             .collect();
+        segment.round_trip_ns = segment.groups.iter().filter_map(|group| group.path.min).min().unwrap_or_default();
         segment.groups.sort_by_key(|group| std::cmp::Reverse(group.response_time.sum_ns));
     }
 }
 
 /// Connections of a capture point.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PointConnections<'a> {
-    pub name: &'a str,
-    pub sightings: &'a PointSightings,
-    pub connections: &'a [ConnectionSummary],
+    name: &'a str,
+    sightings: &'a PointSightings,
+    connections: HashMap<FlowId, &'a ConnectionSummary>,
 }
 
-impl PointConnections<'_> {
-    fn summary(&self, flow: FlowId) -> Option<&ConnectionSummary> {
-        self.connections.iter().find(|connection| connection.flow == flow)
+impl<'a> PointConnections<'a> {
+    pub fn new(
+        name: &'a str,
+        sightings: &'a PointSightings,
+        connections: &'a [ConnectionSummary],
+    ) -> PointConnections<'a> {
+        let by_flow = connections.iter().map(|connection| (connection.flow, connection));
+        PointConnections { name, sightings, connections: by_flow.collect() }
     }
 }
 
@@ -220,7 +221,8 @@ fn add_connection(
 ) {
     segment.rewritten += u64::from(!connection.same_addresses);
     add_unpaired(segment, connection, near, far);
-    let (Some(one), Some(other)) = (near.summary(connection.near), far.summary(connection.far)) else { return };
+    let summaries = (near.connections.get(&connection.near), far.connections.get(&connection.far));
+    let (Some(one), Some(other)) = summaries else { return };
     let trip = connection.pairs.iter().map(|(near, far)| path(&segment.clock, near, far)).min().unwrap_or_default();
     let is_terminated = one.server_round_trip.is_some_and(|acknowledged| {
         acknowledged.0.saturating_mul(TERMINATED_SHARE) < trip.0 && trip.0 - acknowledged.0 > TERMINATED_LEAST.0

@@ -174,7 +174,7 @@ fn run(seen: &[SeenExchange], index: usize) -> Option<u64> {
 }
 
 /// Returns the anchors that most of their neighbours agree with on the difference of the clocks, after Marzullo (1984).
-/// `None` of them if there is no majority.
+/// Neighbours without a majority are all dropped.
 fn agreeing(pairs: Vec<(SeenExchange, SeenExchange)>) -> Vec<(SeenExchange, SeenExchange)> {
     let mut kept = Vec::new();
     for window in pairs.chunks(NEIGHBOURS) {

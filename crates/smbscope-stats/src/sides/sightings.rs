@@ -67,8 +67,6 @@ pub(super) struct FlowSightings {
 pub struct PointSightings {
     pub(super) flows: HashMap<FlowId, FlowSightings>,
     kept: usize,
-    /// Exchanges beyond [`SIGHTINGS_MAX`].
-    pub left_out: u64,
 }
 
 impl PointSightings {
@@ -76,11 +74,10 @@ impl PointSightings {
         if !exchange.is_complete() {
             return;
         }
-        let Some(sighting) = SeenExchange::new(exchange) else { return };
         if self.kept == SIGHTINGS_MAX {
-            self.left_out += 1;
             return;
         }
+        let Some(sighting) = SeenExchange::new(exchange) else { return };
         self.kept += 1;
         let flow = self.flows.entry(exchange.flow);
         flow.or_insert_with(|| FlowSightings { endpoints: exchange.endpoints, seen: Vec::new() }).seen.push(sighting);
@@ -89,7 +86,6 @@ impl PointSightings {
     /// Adds the connections of another part of the same captures.
     pub fn merge(&mut self, other: PointSightings) {
         self.kept += other.kept;
-        self.left_out += other.left_out;
         for (flow, theirs) in other.flows {
             match self.flows.get_mut(&flow) {
                 Some(mine) => mine.seen.extend(theirs.seen),
@@ -107,10 +103,6 @@ impl PointSightings {
 
     pub(super) fn listed(&self) -> Vec<(FlowId, &FlowSightings)> {
         self.flows.iter().map(|(flow, seen)| (*flow, seen)).collect()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.kept == 0
     }
 
     pub fn exchanges(&self) -> usize {

@@ -74,7 +74,7 @@ fn check(way: Way, (near, far): &(PointSightings, PointSightings), count: u64, s
     let paired = PairedPoints::find(near, far).expect("common traffic");
     assert_eq!(PairedPoints::is_nearer(near, far, 10), Some(true));
     assert_eq!(PairedPoints::is_nearer(far, near, 10), Some(false));
-    let point = |name, sightings| figures::PointConnections { name, sightings, connections: &[] };
+    let point = |name, sightings| PointConnections::new(name, sightings, &[]);
     let segment = paired.segment(&point("client", near), &point("server", far));
     assert_eq!((segment.pairs, segment.connections, segment.only_from, segment.only_to), (count, 1, 0, 0));
     let (group, trip) = (&segment.groups[0], way.there + way.back);

@@ -59,7 +59,7 @@ pub fn merge(
     let recorded = recorded.ok_or(AnalysisError::InParts("there is no part to merge"))?;
     let found = AnalyzedCaptures { captures: plan.captures(), unread, analysis: partial.finish(), interrupted: false };
     found.refuse_without_smb(options)?;
-    Ok(CaptureSetAnalysis { found, recorded, catalogue: catalogue(options)? })
+    Ok(CaptureSetAnalysis { found, recorded, catalogue: catalogue(options)?, sides: None })
 }
 
 fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {
