@@ -1,4 +1,5 @@
-//! Checks what ARCHITECTURE.md promises: the direction of imports, and inner crates without I/O.
+//! Checks what ARCHITECTURE.md promises: the direction of imports, modules without circles, and inner crates without
+//! I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -167,6 +168,20 @@ fn inner_crates_do_no_io_and_read_no_clock() {
 }
 
 #[test]
+fn modules_of_a_crate_form_no_circle() {
+    // The test kit builds captures with its own recordings of captures.
+    for (name, directory) in crates().into_iter().filter(|(name, _)| name != "smbscope-testkit") {
+        let mut imports = imports_between_modules(&directory.join("src"));
+        // Modules whose imports are all gone are in no circle.
+        while let Some(free) = imports.iter().find(|(_, others)| others.is_empty()).map(|(module, _)| module.clone()) {
+            imports.remove(&free);
+            imports.values_mut().for_each(|others| _ = others.remove(&free));
+        }
+        assert!(imports.is_empty(), "{name}: a circle of modules, or modules that import one: {imports:?}");
+    }
+}
+
+#[test]
 fn libraries_print_nothing() {
     let mut wrong = Vec::new();
     for (_, directory) in crates().into_iter().filter(|(name, _)| !MAY_PRINT.contains(&name.as_str())) {
@@ -282,16 +297,73 @@ fn rust_files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Returns the top-level modules of a crate, each with those that it imports. Functions that attributes name in strings,
+/// which describe the schema, are no imports.
+fn imports_between_modules(sources: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let module = |path: &Path| {
+        let inside = path.strip_prefix(sources).expect("a file below the sources");
+        let first = inside.components().next().expect("a name").as_os_str().to_string_lossy();
+        first.trim_end_matches(".rs").to_owned()
+    };
+    let files = rust_files(sources);
+    let modules: BTreeSet<String> = files.iter().map(|path| module(path)).filter(|name| name != "lib").collect();
+    let mut imports: BTreeMap<String, BTreeSet<String>> =
+        modules.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
+    for path in &files {
+        let (own, code) = (module(path), code_before_tests(&read(path)).replace("\"crate::", "\""));
+        let imported = imported_modules(&code).into_iter().filter(|other| *other != own && modules.contains(other));
+        if let Some(known) = imports.get_mut(&own) {
+            known.extend(imported);
+        }
+    }
+    imports
+}
+
+/// Returns the first names after `crate::`, also those in braces.
+fn imported_modules(code: &str) -> Vec<String> {
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let mut found = Vec::new();
+    for (at, path) in code.match_indices("crate::") {
+        let rest = &code[at + path.len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            found.push(word(rest));
+            continue;
+        };
+        let mut depth = 0_usize;
+        let mut begins = true;
+        for (place, c) in group.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begins = true,
+                c if begins && !c.is_whitespace() => {
+                    found.push(word(&group[place..]));
+                    begins = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn imports_are_found_in_paths_and_in_groups() {
+    let code =
+        "use crate::split::{a, b};\nuse crate::{\n    bins::{self, c},\n    row,\n};\nfn f() { crate::text::g() }";
+    assert_eq!(imported_modules(code), ["split", "bins", "row", "text"]);
+}
+
+/// Returns the code before the tests, without comments.
+fn code_before_tests(source: &str) -> String {
+    let code = source.split("#[cfg(test)]").next().unwrap_or_default().lines();
+    code.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
 /// Returns the names that the code before the tests mentions.
 fn mentioned(source: &str, names: &[&'static str]) -> Vec<&'static str> {
-    let code: String = source
-        .split("#[cfg(test)]")
-        .next()
-        .unwrap_or_default()
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect::<Vec<_>>()
-        .join("\n");
+    let code = code_before_tests(source);
     // `use std::{fmt, fs}` also mentions std::fs.
     let grouped: String = code
         .split("std::{")
