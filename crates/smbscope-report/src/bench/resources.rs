@@ -44,16 +44,18 @@ impl ServerResources<'_> {
 
     /// Returns the resource without reserve.
     pub(super) fn used_up(&self) -> Option<LimitingResource> {
-        let waits = self.processor_waits().or_else(|| self.full_disk_queue()).or_else(|| self.full_link());
-        waits.or_else(|| self.full_processors())
+        self.full_beside_processors().or_else(|| self.full_processors())
     }
 
     /// Returns the resource that explains slow commands. Busy processors do not if Samba's processes hardly waited for
     /// them.
     pub(super) fn waited_for(&self) -> Option<LimitingResource> {
-        let waits = self.processor_waits().or_else(|| self.full_disk_queue()).or_else(|| self.full_link());
         let busy = || self.full_processors().filter(|_| self.processor_wait_share().is_none());
-        waits.or_else(|| self.disk_waits()).or_else(busy)
+        self.full_beside_processors().or_else(|| self.disk_waits()).or_else(busy)
+    }
+
+    fn full_beside_processors(&self) -> Option<LimitingResource> {
+        self.processor_waits().or_else(|| self.full_disk_queue()).or_else(|| self.full_link())
     }
 
     fn mean(&self, metric: &str) -> Option<f64> {

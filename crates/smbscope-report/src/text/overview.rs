@@ -13,7 +13,7 @@ use crate::totals::{PacketCounts, control};
 use crate::warnings::is_alarming;
 use crate::{Filtered, Report, dialects, names};
 use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
-use smbscope_model::{CaptureInfo, CommandGroup, ConnectionSummary, DirectionCounts, EncapsulatedTraffic};
+use smbscope_model::{CaptureInfo, CommandGroup, ConnectionSummary, DirectionCounts};
 use smbscope_stats::{CommandStatistics, Entities};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -178,40 +178,28 @@ fn signing(report: &Report) -> String {
     format!("{signing}, {share}")
 }
 
-/// Formats `VXLAN on UDP port 4790 (3 of 7 connections)`, one line per sequence of headers. The parenthesis is omitted if
-/// it would say all.
+/// Formats `VXLAN on UDP port 4790 (3 of 7 connections)`, one line per sequence of headers.
 fn encapsulations(report: &Report) -> Vec<String> {
-    let all = report.connections.len() as u64;
-    let line = |traffic: &EncapsulatedTraffic| match traffic.connections {
-        n if n == all => clean(&traffic.headers),
-        n => format!("{} ({} of {})", clean(&traffic.headers), thousands(n), counted(all, "connection", "connections")),
-    };
-    let mut lines: Vec<String> = report.encapsulations.iter().take(LISTED_MAX).map(line).collect();
-    if report.encapsulations.len() > LISTED_MAX {
-        lines.push(format!("and {} more", thousands((report.encapsulations.len() - LISTED_MAX) as u64)));
-    }
-    lines
+    let counts = report.encapsulations.iter().map(|traffic| (traffic.headers.to_string(), traffic.connections));
+    with_connections(report, &counts.collect::<Vec<_>>())
 }
 
-/// Formats `HTTP CONNECT to files:445 (2 of 3 connections)`, one line per proxy protocol and target. The parenthesis is
-/// omitted if it would say all.
+/// Formats `HTTP CONNECT to files:445 (2 of 3 connections)`, one line per proxy protocol and target.
 fn proxies(report: &Report) -> Vec<String> {
     let named = report.connections.iter().filter_map(|connection| connection.proxy.as_ref());
-    let mut counts: Vec<(String, u64)> = Vec::new();
-    for proxy in named {
-        let text = proxy.to_string();
-        match counts.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((text, 1)),
-        }
-    }
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    with_connections(report, &weighed(named.map(|proxy| (proxy.to_string(), 1))))
+}
+
+/// Formats each text with its number of connections, which is omitted if it is all.
+fn with_connections(report: &Report, counts: &[(String, u64)]) -> Vec<String> {
     let all = report.connections.len() as u64;
     let line = |(text, count): &(String, u64)| match *count {
         n if n == all => clean(text),
         n => format!("{} ({} of {})", clean(text), thousands(n), counted(all, "connection", "connections")),
     };
-    counts.iter().take(LISTED_MAX).map(line).collect()
+    let more = counts.len().saturating_sub(LISTED_MAX);
+    let more = (more > 0).then(|| format!("and {} more", thousands(more as u64)));
+    counts.iter().take(LISTED_MAX).map(line).chain(more).collect()
 }
 
 /// Formats `12 encrypted frames on 1 of 3 connections`, `12 frames decrypted on 1 of 3 connections`, or `none`.
@@ -254,11 +242,16 @@ fn hosts(names: &[impl Display], one: &str, many: &str) -> String {
 }
 
 fn ranked<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<T> {
+    weighed(names).into_iter().map(|(name, _)| name).collect()
+}
+
+/// Returns the names with the sums of their weights, heaviest first.
+fn weighed<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<(T, u64)> {
     let mut weights: HashMap<T, u64> = HashMap::new();
     names.into_iter().for_each(|(name, weight)| *weights.entry(name).or_default() += weight);
     let mut order: Vec<(T, u64)> = weights.into_iter().collect();
     order.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    order.into_iter().map(|(name, _)| name).collect()
+    order
 }
 
 fn busiest(names: &[impl Display], most: usize) -> String {
