@@ -298,7 +298,7 @@ fn rust_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the top-level modules of a crate, each with those that it imports. Functions that attributes name in strings,
-/// which describe the schema, are no imports.
+/// which describe the schema, do not count as imports.
 fn imports_between_modules(sources: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let module = |path: &Path| {
         let inside = path.strip_prefix(sources).expect("a file below the sources");
