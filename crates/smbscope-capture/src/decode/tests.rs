@@ -314,7 +314,7 @@ fn tunnels_on_ports_of_nobody_need_headers_that_fit() {
         assert_eq!(payload_of(ETHERNET, &whole), Some(b"SMB".to_vec()), "{encapsulation:?}");
         // Inside the tunnel: version and length of the header, total length, protocol, checksum, TCP header length.
         let ip = whole.len() - 43;
-        for (at, value) in [(0, 0x41), (3, 99), (9, 17), (11, 1), (32, 0x10)] {
+        for (at, value) in [(0, 0x41), (3, 99), (3, 39), (9, 17), (11, 1), (32, 0x10)] {
             let mut damaged = whole.clone();
             damaged[ip + at] = value;
             let (mut decoder, mut quality) = (Decoder::new(), Quality::default());

@@ -351,27 +351,34 @@ fn frame_holds_tcp(data: &[u8], at: usize, length: usize) -> bool {
 }
 
 /// Returns true if TCP over IP begins at this offset: version, lengths and checksum fit. A checksum may be missing.
+/// Of a fragment, only the header of IP is read, as just one of them has the header of TCP.
 fn ip_holds_tcp(data: &[u8], at: usize, length: usize) -> bool {
     let Some(rest) = data.get(at..) else { return false };
     let on_wire = length.saturating_sub(at);
     let field = |place: usize| be16(rest, place).map_or(0, usize::from);
-    let (header, fits) = match rest.first() {
+    let (header, total, is_fragment, is_tcp) = match rest.first() {
         Some(first @ 0x45..=0x4f) => {
             let header = usize::from(first & 0x0f) * 4;
-            let total = field(2);
+            let is_tcp = rest.get(9) == Some(&ip::TCP) && checksum_fits(rest.get(..header));
             // Hardware that segments a packet may leave its length zero.
-            let whole = total == 0 || (header..=on_wire).contains(&total) && on_wire - total < MAX_PADDING;
-            (header, whole && rest.get(9) == Some(&ip::TCP) && checksum_fits(rest.get(..header)))
+            (header, Some(field(2)).filter(|total| *total > 0), field(6) & 0x3fff != 0, is_tcp)
         }
-        Some(0x60..=0x6f) => {
-            let total = field(4) + 40;
-            let whole = total == 40 || total <= on_wire && on_wire - total < MAX_PADDING;
-            (40, whole && rest.get(6) == Some(&ip::TCP))
-        }
+        Some(0x60..=0x6f) => (
+            40,
+            Some(field(4)).filter(|total| *total > 0).map(|total| total + 40),
+            false,
+            rest.get(6) == Some(&ip::TCP),
+        ),
         _ => return false,
     };
-    // A header of five words or more.
-    fits && rest.get(header..header + tcp::NEEDED).is_some_and(|segment| segment[12] >> 4 >= 5)
+    let total = total.unwrap_or(on_wire);
+    let fits = header <= total && total <= on_wire && on_wire - total < MAX_PADDING;
+    let begins_tcp = || {
+        let words = rest.get(header..header + tcp::NEEDED).map_or(0, |segment| usize::from(segment[12] >> 4));
+        // A header of five words or more.
+        words >= 5 && words * 4 <= total - header
+    };
+    is_tcp && fits && (is_fragment || begins_tcp())
 }
 
 fn checksum_fits(header: Option<&[u8]>) -> bool {
