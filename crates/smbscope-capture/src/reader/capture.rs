@@ -1,11 +1,11 @@
 //! One input, opened and surveyed: the location of its bytes and the strategy for reading it in time order.
 
+use super::ParseStep;
 use super::clocks::{ClockCorrection, SAMPLE_BYTES, SortedRun, StepBack};
 use super::format::{self, CaptureParser, SNIFF_LENGTH, Sniffed};
 use super::map::Map;
 use super::netmon::NetMon;
 use super::pcapng::Interfaces;
-use super::record::ParseStep;
 use super::stream::{self, Compression, Fill, InputStream, counted};
 use super::survey::{ReorderStrategy, Survey, UnreadCapture};
 use super::{CaptureError, CaptureInput};

@@ -9,7 +9,7 @@
 
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{PacketRecord, ParseStep};
+use super::{PacketRecord, ParseStep};
 use crate::decode::Decoder;
 use crate::segment::{Packet, TcpSegment};
 use smbscope_model::{CaptureClockOffset, Nanos, Quality, Stamp, Timestamp};

@@ -3,7 +3,7 @@
 use super::netmon::{self, NetMon};
 use super::pcap::{self, Pcap, Snoop};
 use super::pcapng::{self, ETHERNET, Interfaces, PcapngSection, RAW_IP};
-use super::record::{ByteOrder, ParseStep};
+use super::{ByteOrder, ParseStep};
 
 /// Number of bytes that suffice to recognise every format.
 pub(super) const SNIFF_LENGTH: usize = 264;

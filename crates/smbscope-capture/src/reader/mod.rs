@@ -14,18 +14,15 @@ mod netmon;
 mod pcap;
 mod pcapng;
 mod process;
-mod record;
 mod set;
 mod stream;
 mod survey;
+#[cfg(test)]
+mod tests;
 
 pub use capture::Backing;
 pub use format::{FOREIGN_FORMATS, FORMATS, RECOGNISED_FORMATS};
 pub use set::CaptureSet;
-
-#[cfg(test)]
-mod tests;
-
 use std::io;
 use std::path::PathBuf;
 
@@ -98,4 +95,74 @@ pub enum CaptureError {
     Spool { name: String, source: io::Error },
     #[error("{count} inputs are too many: the maximum is 65,535")]
     TooManyInputs { count: usize },
+}
+
+/// Bytes of a packet; more is damage. No capture tool writes longer ones.
+const MAX_CAPTURED_LENGTH: u32 = 256 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PacketRecord {
+    /// Nanoseconds since the Unix epoch.
+    time: i64,
+    link_type: u32,
+    /// Length on the wire, at least `data_length`.
+    wire_length: u32,
+    data_start: usize,
+    data_length: usize,
+    /// Number of its process in the table of the file; zero if unknown.
+    process: u32,
+}
+
+/// A parser changes its state only for `Packet` and `Skip`, so a window may be offered again with more data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ParseStep {
+    /// A packet in a record of this length, entirely within the window.
+    Packet(PacketRecord, usize),
+    Skip {
+        length: usize,
+        what: SkipReason,
+    },
+    More(usize),
+    Stop(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SkipReason {
+    Description,
+    /// Not a packet, but Wireshark shows and numbers it as one.
+    Numbered,
+    /// Should have been a packet or an interface description.
+    Unreadable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ByteOrder {
+    big_endian: bool,
+}
+
+impl ByteOrder {
+    const BIG: ByteOrder = ByteOrder { big_endian: true };
+    const LITTLE: ByteOrder = ByteOrder { big_endian: false };
+
+    #[inline]
+    fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
+        let field: [u8; 2] = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
+        Some(if self.big_endian { u16::from_be_bytes(field) } else { u16::from_le_bytes(field) })
+    }
+
+    #[inline]
+    fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
+        let field: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+        Some(if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) })
+    }
+
+    #[inline]
+    fn i64(self, bytes: &[u8], at: usize) -> Option<i64> {
+        let field: [u8; 8] = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
+        Some(if self.big_endian { i64::from_be_bytes(field) } else { i64::from_le_bytes(field) })
+    }
+}
+
+fn absurd_length(length: u32) -> ParseStep {
+    ParseStep::Stop(format!("captured length {length} is beyond {MAX_CAPTURED_LENGTH} bytes"))
 }

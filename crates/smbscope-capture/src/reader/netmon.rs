@@ -6,7 +6,7 @@
 
 use super::pcapng::Interfaces;
 use super::process::ProcessTable;
-use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason, absurd_length};
+use super::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason, absurd_length};
 
 pub(super) const FILE_HEADER: usize = 128;
 /// Frame offsets of a file; the rest is read as if frames followed each other.

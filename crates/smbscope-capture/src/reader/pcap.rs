@@ -8,7 +8,7 @@
 //! file header, so that only the fields of its records reveal it.
 
 use super::pcapng::Interfaces;
-use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason, absurd_length};
+use super::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason, absurd_length};
 use crate::decode::ErfHeader;
 
 pub(super) const FILE_HEADER: usize = 24;

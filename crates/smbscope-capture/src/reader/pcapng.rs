@@ -5,7 +5,7 @@
 //! file ([`Interfaces`]), so that a merge can hold thousands of positions in one file.
 
 use super::process::{ProcessTable, options_of};
-use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason};
+use super::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason};
 use std::sync::Arc;
 
 /// Block type of the section header: a palindrome, so it reads the same in either byte order.

@@ -1,7 +1,7 @@
 //! Processes that a capture file names for its packets: comments of Windows traces, blocks and options of macOS, the
 //! table of Network Monitor.
 
-use super::record::ByteOrder;
+use super::ByteOrder;
 use crate::segment::CapturedProcess;
 use std::collections::HashMap;
 

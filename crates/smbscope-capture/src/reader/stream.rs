@@ -5,7 +5,7 @@
 
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{PacketRecord, ParseStep, SkipReason};
+use super::{PacketRecord, ParseStep, SkipReason};
 use std::io;
 use std::io::{BufReader, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -6,8 +6,8 @@
 use super::clocks::{self, ClockCorrection, Descent, NEIGHBOURS, SortedRun, StepBack};
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{PacketRecord, ParseStep, SkipReason};
 use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
+use super::{PacketRecord, ParseStep, SkipReason};
 use crate::prefetch::Warmer;
 use smbscope_model::{ClockStep, Nanos};
 

@@ -3,18 +3,16 @@
 //! Commands of a client less than [`GAP`] apart belong to one episode, regardless of the connection and of their order.
 //! If a client pauses more than [`EPISODES_MAX`] times, its gap is doubled until it does not (see `Pauses`).
 
-mod commands;
 mod name;
 
-use crate::classify::{Fact, FactSet};
-pub use commands::{ALL_EPISODE_COMMANDS_MAX, EPISODE_COMMANDS_MAX};
-use commands::{LongestCommands, room};
 pub use name::EpisodeKind;
 pub(crate) use name::hash;
+
+use crate::classify::{Fact, FactSet};
 use name::{Distinct, Touched};
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
-use smbscope_stats::{BottomKTable, derived};
+use smbscope_model::{CUT_NAME_MARK, CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
+use smbscope_stats::{BottomKTable, Slowest, derived};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -352,3 +350,61 @@ impl Pauses {
 
 #[cfg(test)]
 mod tests;
+
+/// Commands kept per episode, the longest; others are counted only.
+pub const EPISODE_COMMANDS_MAX: usize = 250;
+/// Commands kept of all episodes; clients share them equally, and so do the episodes of a client.
+pub const ALL_EPISODE_COMMANDS_MAX: usize = 16_384;
+/// Bytes of a path, a share or a user of such a command.
+pub(crate) const EPISODE_NAME_MAX: usize = 1_024;
+
+/// Returns the number of commands that the episodes of each client may keep. Falls only when clients double, so that
+/// there is little to trim.
+fn room(clients: usize) -> usize {
+    ALL_EPISODE_COMMANDS_MAX / clients.max(1).next_power_of_two()
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct LongestCommands(Slowest);
+
+impl LongestCommands {
+    #[inline]
+    fn record(&mut self, exchange: &Exchange, max: usize) {
+        if max > 0 && self.0.takes(exchange) {
+            self.0.add(with_short_names(exchange), max);
+        }
+    }
+
+    /// Adds the commands of another episode. The caller trims.
+    fn merge(&mut self, other: &LongestCommands) {
+        self.0.merge(&other.0, EPISODE_COMMANDS_MAX);
+    }
+
+    fn trim(&mut self, max: usize) {
+        self.0.trim(max);
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn finish(&self, max: usize) -> Vec<Exchange> {
+        self.0.finish(max)
+    }
+}
+
+fn with_short_names(exchange: &Exchange) -> Exchange {
+    let mut kept = exchange.clone();
+    [&mut kept.path, &mut kept.share, &mut kept.user].into_iter().flatten().for_each(shorten);
+    kept
+}
+
+/// Keeps the end of a long name, which tells files apart.
+fn shorten(name: &mut Arc<str>) {
+    if name.len() > EPISODE_NAME_MAX {
+        let room = EPISODE_NAME_MAX - CUT_NAME_MARK.len_utf8();
+        let end = (name.len() - room..name.len()).find_map(|start| name.get(start..)).unwrap_or_default();
+        *name = format!("{CUT_NAME_MARK}{end}").into();
+    }
+}

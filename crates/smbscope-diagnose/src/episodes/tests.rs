@@ -243,3 +243,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_name_of_64_kib_keeps_its_end() {
+    let mut exchange = read(0, 1);
+    exchange.path = Some(format!("{}{}", "ä\\".repeat(20_000), "report.docx").into());
+    exchange.user = Some("ann".into());
+    let mut longest = LongestCommands::default();
+    longest.record(&exchange, 1);
+    let kept = longest.finish(1).remove(0);
+    let path = kept.path.expect("it has one");
+    assert!((1_000..=EPISODE_NAME_MAX).contains(&path.len()), "{}", path.len());
+    assert!(path.starts_with(CUT_NAME_MARK) && path.ends_with(r"ä\report.docx"), "{path}");
+    assert_eq!(kept.user.as_deref(), Some("ann"));
+}
+
+#[test]
+fn all_clients_together_have_one_room() {
+    for clients in 0..=EPISODE_CLIENTS_MAX {
+        assert!(room(clients) * clients <= ALL_EPISODE_COMMANDS_MAX, "{clients}");
+    }
+    assert_eq!((room(1), room(3), room(512)), (16_384, 4_096, 32));
+}

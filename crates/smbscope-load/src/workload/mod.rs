@@ -5,7 +5,6 @@
 
 mod action;
 mod draw;
-mod error;
 mod loadfile;
 mod netbench;
 mod paths;
@@ -14,24 +13,22 @@ mod synthetic;
 
 pub use action::{Action, Expected, HandleSlot, Script, ScriptStep};
 pub use draw::SizeDistribution;
-pub use error::{Location, WorkloadError};
 pub use loadfile::{check_line, ranges_text};
 pub use netbench::NetbenchLike;
 pub use paths::{CreatedPaths, FileSet, FileSetOwner, Own, UserSeat};
+pub(crate) use paths::{NAMES_MAX, own_directory};
 pub use sources::{RecordedWorkload, Recording, Travelling};
 pub use synthetic::{STEPS, StepField, StepKind};
-
-pub(crate) use paths::{NAMES_MAX, own_directory};
 
 use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
 use loadfile::{Loadfile, LoadfileScript};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use smbscope_model::Dialect;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 use synthetic::{Synthetic, SyntheticScript};
 
 /// A parsed workload. Cheap to clone: all clones share the definition.
@@ -359,4 +356,80 @@ pub fn relative_path(path: &str) -> Result<String, String> {
 
 fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    #[error("{path}: {error}")]
+    Unreadable {
+        path: String,
+        #[source]
+        error: io::Error,
+    },
+
+    #[error("{place}: {what}; {hint}")]
+    Invalid { place: Location, what: String, hint: String },
+
+    #[error("{what}; {hint}")]
+    Parameter { what: String, hint: String },
+
+    #[error("no workload is called \"{name}\"; {hint}")]
+    Unknown { name: String, hint: String },
+}
+
+impl WorkloadError {
+    fn invalid(place: Location, what: impl Into<String>, hint: impl Into<String>) -> WorkloadError {
+        WorkloadError::Invalid { place, what: what.into(), hint: hint.into() }
+    }
+}
+
+/// A position in a file, printed as compilers do: `file:line:column`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    pub file: String,
+    /// Counted from 1.
+    pub line: Option<u32>,
+    /// In characters, counted from 1.
+    pub column: Option<u32>,
+}
+
+impl Location {
+    pub fn at(file: &str, text: &str, byte: usize) -> Location {
+        let before = text.get(..byte).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        Location { file: file.to_owned(), line: u32::try_from(line).ok(), column: u32::try_from(column).ok() }
+    }
+
+    fn line(file: &str, line: u32) -> Location {
+        Location { file: file.to_owned(), line: Some(line), column: None }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{number}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns `did you mean "x"?` for the nearest name, or the whole list if none is near.
+fn suggest(given: &str, names: &[&str]) -> String {
+    let near = names
+        .iter()
+        .map(|name| {
+            // The first word is often all that is remembered of a name.
+            let first = name.split('-').next().unwrap_or_default();
+            let distance = |name: &str| strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase());
+            (distance(name).min(1 + distance(first)), name)
+        })
+        .min()
+        .filter(|(distance, name)| *distance <= 2.max(name.len() / 3));
+    match near {
+        Some((_, name)) => format!("did you mean \"{name}\"? There are: {}", names.join(", ")),
+        None => format!("there are: {}", names.join(", ")),
+    }
 }

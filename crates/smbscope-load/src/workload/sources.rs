@@ -5,12 +5,12 @@
 //! files that the recording expects, before measurement starts, and `steps` has its commands with the pauses between
 //! them. [`Travelling`] is the serialised form of any workload, which another load generator parses again.
 
-use super::error::{Location, suggest};
 use super::loadfile::Loadfile;
 use super::netbench::{self, NetbenchLike};
 use super::{
     FileSet, Workload, WorkloadDefinition, WorkloadError, WorkloadKind, WorkloadMetadata, WorkloadSource, read,
 };
+use super::{Location, suggest};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;

@@ -5,7 +5,6 @@
 //! row as a stream, with types of its own (`crate::table`).
 
 mod column;
-mod markdown;
 mod text;
 
 pub(crate) use column::{BYTES_READ, BYTES_WRITTEN, COUNT, ColumnHead, ERRORS, TOTAL_WAIT, Unit};
@@ -283,7 +282,7 @@ impl<'a, T: 'a> Table<'a, T> {
     /// Writes the table as text or Markdown, as the page is.
     pub(crate) fn render(self, page: &mut TextPage) -> RenderedTable {
         if page.is_markdown() {
-            markdown::render(&self.layout, page);
+            text::render(&self.layout, page);
             return RenderedTable::default();
         }
         self.layout.render(page)

@@ -3,7 +3,7 @@
 
 use crate::TargetUrl;
 use crate::options::{GivenOptions, GivenValue, RUNS_OF_A_VARIANT_MAX};
-use crate::study::options::VariantOptions;
+use crate::study::VariantOptions;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use smbscope_load::bounded::{self, WORKLOAD_TABLE_MAX};

@@ -1,9 +1,9 @@
 //! All formats, read from hand-built files.
 
 use super::*;
+use crate::reader::ParseStep;
 use crate::reader::format::{self, CaptureParser, Sniffed};
 use crate::reader::pcapng::{Interfaces, PcapngSection};
-use crate::reader::record::ParseStep;
 use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000_000;

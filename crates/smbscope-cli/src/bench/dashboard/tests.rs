@@ -1,6 +1,6 @@
 //! The dashboard on in-memory terminals, and on a real one taken over by a child process.
 
-use super::screen::Screen;
+use super::Screen;
 use super::state::{DashboardState, FinishedLoadPoint};
 use super::{interval_line, load_point_line, view};
 use ratatui::Terminal;

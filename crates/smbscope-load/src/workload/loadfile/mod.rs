@@ -10,8 +10,8 @@ mod tests;
 
 pub use parse::ranges_text;
 
+use super::Location;
 use super::action::{Action, Expected, HandleSlot, Script, ScriptStep};
-use super::error::Location;
 use super::paths::{PathId, PathInterner, UserPaths};
 use super::{CreatedPaths, Own, UserSeat, WorkloadError};
 use parse::Clients;

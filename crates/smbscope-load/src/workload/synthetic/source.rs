@@ -5,7 +5,7 @@
 
 use super::super::WorkloadError;
 use super::super::draw::{SizeDistribution, Times};
-use super::super::error::{Location, suggest};
+use super::super::{Location, suggest};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use smbscope_model::units;

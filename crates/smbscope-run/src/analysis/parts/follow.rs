@@ -4,7 +4,7 @@
 //! Files that end earlier count completely, and those that start later don't count. For files that overlap, such as
 //! captures of two interfaces, the times of all packets are read along.
 
-use crate::analysis::parts::divide::piece_error;
+use crate::analysis::parts::piece_error;
 use crate::analysis::parts::{AnalysisPlan, HostPairPart, in_capture, refuse};
 use crate::analysis::recorder::{AnalysisRecorder, Chooser};
 use crate::analysis::{AnalysisError, AnalysisOptions, how};

@@ -4,7 +4,7 @@
 use super::{CompiledStep, DialectLimit, StepKind, act};
 use crate::workload::WorkloadError;
 use crate::workload::action::{Action, Expected};
-use crate::workload::error::suggest;
+use crate::workload::suggest;
 use crate::workload::synthetic::compile::{FILE, OF, REQUIRED, StepCompiler, StepField, names};
 use crate::workload::synthetic::source::times;
 use smbscope_client::{FsctlProfile, Info, TreeConnectTarget};
