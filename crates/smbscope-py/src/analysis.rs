@@ -1,9 +1,9 @@
 //! Analyses captures and renders the report.
 
 use crate::document::{PyDocument, ending, write};
-use crate::errors::{ArgumentError, of_analysis, of_writing};
 use crate::exchanges::{self, PyExchanges};
 use crate::table::PyTable;
+use crate::work::{ArgumentError, of_analysis, of_writing};
 use crate::work::{Stopper, interruptible};
 use pyo3::prelude::*;
 use smbscope_report::text::ReportTextOptions;

@@ -2,7 +2,7 @@
 //! transports their messages, which are bytes.
 
 use crate::analysis::{OptionDict, PyAnalysis, RenderedAnalysis, parsed, parsed_with_files};
-use crate::errors::{ArgumentError, SmbscopeError, of_analysis};
+use crate::work::{ArgumentError, SmbscopeError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smbscope_report::parquet::ParquetExchangeWriter;

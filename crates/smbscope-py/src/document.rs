@@ -1,7 +1,7 @@
 //! A JSON document of smbscope with its tables and its page.
 
-use crate::errors::{ArgumentError, of_table, of_writing};
 use crate::table::PyTable;
+use crate::work::{ArgumentError, of_table, of_writing};
 use pyo3::prelude::*;
 use serde_json::Value;
 use smbscope_report::{arrow, html};

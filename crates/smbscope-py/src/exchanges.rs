@@ -1,9 +1,9 @@
 //! Reads the exchange table in batches, with few of them in memory.
 
 use crate::document::ending;
-use crate::errors::{SmbscopeError, of_analysis, of_writing};
 use crate::table::{PyTable, data_frame, schema, stream};
 use crate::work::{LOOK, Stopper, broken, interruptible};
+use crate::work::{SmbscopeError, of_analysis, of_writing};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;

@@ -7,7 +7,6 @@
 mod analysis;
 mod cluster;
 mod document;
-mod errors;
 mod exchanges;
 mod table;
 mod work;
@@ -26,11 +25,11 @@ mod _smbscope {
     #[pymodule_export]
     use crate::document::PyDocument;
     #[pymodule_export]
-    use crate::errors::{ArgumentError, CaptureError, LimitError, RunError, SmbscopeError};
-    #[pymodule_export]
     use crate::exchanges::{Batches, PyExchanges};
     #[pymodule_export]
     use crate::table::PyTable;
+    #[pymodule_export]
+    use crate::work::{ArgumentError, CaptureError, LimitError, RunError, SmbscopeError};
 
     use super::*;
     use crate::cluster;

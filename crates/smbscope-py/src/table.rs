@@ -1,7 +1,7 @@
 //! Tables for Python: through Arrow's C interface, as data frames and Python objects, and as HTML in notebooks. Text from
 //! captures is always escaped.
 
-use crate::errors::{ArgumentError, SmbscopeError};
+use crate::work::{ArgumentError, SmbscopeError};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;

@@ -1,14 +1,17 @@
-//! Runs work on its own thread, while the calling thread checks for signals.
+//! Runs work on its own thread, while the calling thread checks for signals; the exceptions of the package, and the
+//! mapping of library errors to them.
 
-use crate::errors::SmbscopeError;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
+use pyo3::{PyErr, create_exception};
+use smbscope_report::arrow::TableError;
+use smbscope_run::analysis;
 use smbscope_run::analysis::AnalysisObserver;
 use std::any::Any;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 /// Interval between checks for signals. A result is returned without waiting for it.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
@@ -74,4 +77,42 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stopper) 
 pub(crate) fn broken(panic: &(dyn Any + Send)) -> PyErr {
     let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     SmbscopeError::new_err(format!("smbscope broke down, please report this: {}", why.unwrap_or("no reason was given")))
+}
+
+create_exception!(smbscope, SmbscopeError, PyException, "Base class of all exceptions of this package.");
+create_exception!(smbscope, ArgumentError, SmbscopeError, "The request is invalid or impossible.");
+create_exception!(smbscope, CaptureError, SmbscopeError, "A capture is unusable or contains no SMB.");
+create_exception!(smbscope, RunError, SmbscopeError, "The command failed.");
+create_exception!(smbscope, LimitError, RunError, "A limit in fail_if was exceeded.");
+
+/// Maps an analysis error.
+pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
+    use analysis::AnalysisError;
+    let text = smbscope_run::one_line(error);
+    match error {
+        AnalysisError::Capture(_) | AnalysisError::NoSmb(_) => CaptureError::new_err(text),
+        AnalysisError::ThresholdsFile { .. }
+        | AnalysisError::Thresholds { .. }
+        | AnalysisError::Episode(_)
+        | AnalysisError::Sides(_) => ArgumentError::new_err(text),
+        AnalysisError::EpisodeFilter { .. } | AnalysisError::Keys(_) | AnalysisError::WhatIf(_) => {
+            ArgumentError::new_err(text)
+        }
+        AnalysisError::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
+        AnalysisError::InParts(_) => ArgumentError::new_err(text),
+        AnalysisError::Piece { .. }
+        | AnalysisError::Received { .. }
+        | AnalysisError::Table(_)
+        | AnalysisError::Failed(_) => SmbscopeError::new_err(text),
+    }
+}
+
+/// Maps a table error.
+pub(crate) fn of_table(error: &TableError) -> PyErr {
+    ArgumentError::new_err(smbscope_run::one_line(error))
+}
+
+/// Maps an error of writing a file.
+pub(crate) fn of_writing(path: &std::path::Path, error: &io::Error) -> PyErr {
+    SmbscopeError::new_err(format!("cannot write {}: {error}", path.display()))
 }

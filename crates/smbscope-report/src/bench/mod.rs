@@ -14,6 +14,7 @@ mod load_point;
 mod measure;
 mod next;
 mod resources;
+mod server;
 mod text;
 mod warnings;
 
@@ -32,7 +33,7 @@ pub use load_point::{
 };
 pub use measure::{InsideSamba, overall_response_time};
 pub(crate) use next::{again, capture as capture_of};
-pub use resources::{ServerLoad, ServerSeries};
+pub use server::{ServerLoad, ServerSeries};
 pub(crate) use text::breakdown::{MeanAndMaximum, server_table};
 pub use text::{RampDetailLevel, RampTextOptions, markdown, render};
 pub(crate) use warnings::far_below_its_rate;

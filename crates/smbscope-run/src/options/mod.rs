@@ -7,7 +7,6 @@ mod captures;
 mod compare;
 mod connect;
 mod given;
-mod lab;
 mod launch;
 mod study;
 
@@ -15,13 +14,14 @@ pub use analyze::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions, NamedSide};
 pub use bench::{BenchFormat, BenchOptions, OptionsError, Think};
 pub use captures::{KeptOfNames, RecordOptions, SlimCopyOptions};
 pub use compare::{CompareFormat, CompareOptions};
+pub use connect::LabServerOptions;
 pub use connect::{ConnectOptions, RequestOptions};
-use connect::{DIALECTS, SIGNING};
 pub use given::{CommandOptions, GivenOptions};
 pub(crate) use given::{GivenValue, word};
-pub use lab::LabServerOptions;
 pub use launch::{LaunchOptions, LaunchTarget, Mounter};
 pub use study::{RUNS_OF_A_VARIANT_MAX, StudyFormat, StudyOptions};
+
+use connect::{DIALECTS, SIGNING};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};

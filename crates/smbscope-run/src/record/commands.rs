@@ -1,7 +1,7 @@
 //! Converts commands into recording lines. SMB1's become lines that a load generator can perform over any dialect.
 
 use crate::record::BufferedCommand;
-use crate::record::files::InitialPathState;
+use crate::record::InitialPathState;
 use crate::record::lines::{Reason, RecordingBuilder, nt, range, said};
 use smbscope_model::{ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;

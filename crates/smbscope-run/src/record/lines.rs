@@ -1,7 +1,7 @@
 //! Converts commands into recording lines: the parts common to SMB1 and SMB2.
 
 use super::BufferedCommand;
-use super::files::{InitialPathState, RecordedPaths};
+use super::{InitialPathState, RecordedPaths};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_client::FileRange;
 use smbscope_load::workload::{check_line, ranges_text};

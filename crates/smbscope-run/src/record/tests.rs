@@ -228,3 +228,52 @@ fn a_capture_with_too_many_commands_is_refused() {
     assert_eq!(recorder.finish(&RecordingOptions::default()).unwrap_err(), RecordingError::TooMany);
     assert_eq!(recorded(&[], None).unwrap_err(), RecordingError::Nothing(Vec::new()));
 }
+
+#[test]
+fn the_first_mention_of_a_path_decides_and_what_is_above_is_there() {
+    let mut files = RecordedPaths::default();
+    files.find(r"a\b\new.txt", InitialPathState::Nothing);
+    files.find(r"A\B\NEW.txt", InitialPathState::File { size: 5 });
+    files.find(r"a\old.txt", InitialPathState::File { size: 3 });
+    files.misses(r"x\y");
+    let expected = "Mkdir \"\\a\" NT_STATUS_OK\nMkdir \"\\a\\b\" NT_STATUS_OK\n\
+                    NTCreateX \"\\a\\old.txt\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 3 3 NT_STATUS_OK\n\
+                    Close 0 NT_STATUS_OK\n";
+    assert_eq!(files.lines(), expected);
+}
+
+#[test]
+fn sizes_and_names_that_no_server_has_are_cut() {
+    let mut files = RecordedPaths::default();
+    files.find("a", InitialPathState::File { size: u64::MAX });
+    files.find("b", InitialPathState::File { size: 3 });
+    assert_eq!((files.shortened(), files.lines().lines().count()), (1, 2 + 1_024 + 3));
+    // A path of 32,000 levels has as many parent directories, 32,000 bytes long on average.
+    let deep = "x\\".repeat(32_000);
+    files.find(&deep, InitialPathState::Nothing);
+    assert!(files.left_out > 0 && files.bytes <= RECORDED_PATHS_MAX, "{} bytes", files.bytes);
+    assert!(files.lines().contains("\"\\b\""));
+}
+
+#[test]
+fn the_latest_rename_counts() {
+    let mut files = RecordedPaths::default();
+    files.rename("one", "dir");
+    files.rename("two", "dir");
+    assert_eq!(files.original(r"DIR\f").as_deref(), Some(r"two\f"));
+    files.rename("three", r"dir\sub");
+    assert_eq!(files.original(r"dir\sub\f").as_deref(), Some(r"three\f"));
+    assert_eq!((files.original(r"dir\sub"), files.original("other").as_deref()), (None, Some("other")));
+}
+
+#[test]
+fn what_is_below_a_renamed_directory_was_below_its_old_name() {
+    let mut files = RecordedPaths::default();
+    files.find("old", InitialPathState::Directory);
+    files.rename("old", "new");
+    files.find(r"new\f", InitialPathState::File { size: 0 });
+    files.find("new", InitialPathState::Directory);
+    let expected =
+        "Mkdir \"\\old\" NT_STATUS_OK\nNTCreateX \"\\old\\f\" 0x40 0x2 0 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n";
+    assert_eq!(files.lines(), expected);
+}

@@ -14,9 +14,9 @@
 //! A literal is a word or quoted text. The column's type determines its syntax; errors point to the literal.
 
 use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
-use super::expression::{ComparisonOperator, Expression, FilterCondition};
 use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards};
 use super::tokens::{Cursor, FilterError, LocatedProblem, Problem, Token, TokenKind, did_you_mean, tokens};
+use super::{ComparisonOperator, Expression, FilterCondition};
 use std::borrow::Cow;
 
 /// Limit for nested parentheses and `not`, to bound the recursion.

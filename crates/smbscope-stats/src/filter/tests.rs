@@ -1,9 +1,9 @@
 //! The expression language: meaning, errors, and round trips through the canonical form.
 
 use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
-use super::expression::{ComparisonOperator, Expression, FilterCondition};
 use super::literal::{Pattern, Prefix, Scalar, ScalarUnit, Word, rank};
 use super::*;
+use super::{ComparisonOperator, Expression, FilterCondition};
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use smbscope_model::{Dialect, ExchangeOutcome, ResponseStatus};

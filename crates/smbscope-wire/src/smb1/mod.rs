@@ -4,7 +4,6 @@
 //! parts of possibly truncated messages that the analysis needs, and [`messages`] complete messages in both
 //! directions.
 
-mod block;
 mod detail;
 mod header;
 mod kept;
@@ -13,8 +12,8 @@ mod request;
 mod response;
 mod transaction;
 
-pub use block::{Block, blocks};
 pub use detail::{detail, detail_needed};
+pub use header::{Block, blocks};
 pub use header::{Smb1Command, Smb1Header, flags, flags2};
 pub use kept::kept;
 pub use request::{Smb1Request, needed};

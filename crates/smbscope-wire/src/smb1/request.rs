@@ -1,6 +1,6 @@
 //! Operation described by an SMB1 request: file, path, offset, length (MS-CIFS 2.2.4).
 
-use super::block::{MAX_CHAIN, next_of};
+use super::header::{MAX_CHAIN, next_of};
 use super::messages::{
     Close, Echo, LockByteRange, LockingAndxFields, LockingAndxRange, Negotiate, NtCreateAndx, OpenAndx, ReadAndx,
     ReadBytes, ReadMpx, ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx,

@@ -4,7 +4,7 @@
 use super::WireText;
 use crate::bytes::{array_at, before_terminator, u8_at, u16_at};
 use crate::codec::{FixedSizeField, Put};
-use crate::smb1::block::STRING;
+use crate::smb1::header::STRING;
 use crate::smb1::{Block, Smb1Command, Smb1Header};
 
 pub trait Smb1Message {
