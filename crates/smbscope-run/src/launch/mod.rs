@@ -7,21 +7,21 @@
 mod document;
 mod place;
 mod program;
-mod until;
 
-pub use until::Until;
+pub use program::Until;
 
 use crate::capture::{RunningCapture, SnapLength, Sniffer};
 use crate::directory::RunDirectory;
 use crate::environment::{now, run_commands};
 use crate::files::Sources;
-use crate::launch::until::X11Display;
+use crate::launch::program::X11Display;
 use crate::metrics::Metrics;
 use crate::options::{LaunchOptions, LaunchTarget, Mounter};
 use crate::server::{Connect, Login, Passwords, Private, ServerUnderTest, Site, probe};
 use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
 use place::ProgramFolder;
+use program::CompletionProbe;
 use program::LaunchedProgram;
 use smbscope_client::{SessionOptions, SessionParameters};
 use smbscope_lab::{Launcher, Workplace};
@@ -32,7 +32,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use until::CompletionProbe;
 
 /// Port of SMB over TCP.
 const PORT: u16 = 445;
