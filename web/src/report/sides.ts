@@ -104,7 +104,7 @@ export function deviceText({
     terminated > 0 && `ends TCP on ${of(terminated)}: it acknowledges for the server`,
     rewritten > 0 && `changes addresses or ports of ${of(rewritten)}`,
   ].filter((text) => text !== false);
-  return found.length > 0 ? found.join("; ") : "none found: same addresses and ports, TCP end to end";
+  return found.length > 0 ? found.join("; ") : "none found: addresses and ports are the same";
 }
 
 interface GroupRow extends MeanTimes {

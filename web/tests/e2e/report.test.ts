@@ -694,7 +694,7 @@ test("each pair of neighbouring points has its figures, and the devices between 
   await open({ ...report, sides: sides(["client", "firewall", "server"]) });
   const parts = page.locator("#sides > .part");
   await expect(parts.locator("h3")).toHaveText(["From client to firewall", "From firewall to server"]);
-  await expect(parts.first()).toContainText("none found: same addresses and ports, TCP end to end");
+  await expect(parts.first()).toContainText("none found: addresses and ports are the same");
   await expect(parts.last()).toContainText(/ends TCP on 2 of 3.connections.*changes addresses or ports of all 3/);
   await expect(parts.last()).toContainText(/4.commands at firewall/);
   await expect(parts.last()).toContainText("Lost segmentsunknownunknown");

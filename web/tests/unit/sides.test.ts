@@ -65,7 +65,7 @@ describe("the clocks", () => {
 describe("a device in between", () => {
   it("is said to end TCP, to change addresses, or not to be found", () => {
     const none = { connections: 3, terminated: 0, rewritten: 0 };
-    expect(deviceText(none)).toBe("none found: same addresses and ports, TCP end to end");
+    expect(deviceText(none)).toBe("none found: addresses and ports are the same");
     expect(plain(deviceText({ ...none, rewritten: 3 }))).toBe("changes addresses or ports of all 3 connections");
     expect(plain(deviceText({ ...none, terminated: 2 }))).toMatch(/^ends TCP on 2 of 3 connections: it acknowledges/);
     expect(deviceText({ connections: 1, terminated: 1, rewritten: 1 })).toMatch(
