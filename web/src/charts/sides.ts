@@ -1,5 +1,5 @@
-// Where commands spend their time at several capture points: the path from the client to the server as one picture, and a
-// stacked bar for each command group on a common scale.
+// Time of commands between and beyond capture points: the path from the client to the server as one picture, and a stacked
+// bar for each command group on a common scale.
 import { h } from "../lib/dom";
 import { counted, duration, prosePercent } from "../lib/format";
 import type { GroupPath, PathSegment, SidesFigures } from "../types/report";

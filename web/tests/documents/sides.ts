@@ -1,4 +1,4 @@
-// The same traffic at several capture points: a path of 16 ms, one of 2 ms behind it, and a server that takes 3 ms.
+// The same traffic at several capture points: a path of 16 ms, a second one of 2 ms, and a server that takes 3 ms.
 import type { GroupPath, PathSegment, SidesFigures } from "../../src/types/report";
 import { times } from "./simulate";
 

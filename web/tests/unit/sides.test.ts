@@ -29,7 +29,7 @@ describe("mean times", () => {
 describe("a bar", () => {
   const read = meanTimes(groupPath("Read", 16 * MS, 3 * MS));
 
-  it("has the shortest round trip, what is above it, and the time beyond", () => {
+  it("has the shortest round trip, the rest of the path, and the time beyond", () => {
     expect(parts(read, 16 * MS, true)).toEqual([
       ["shortest", 16 * MS],
       ["above", 0.975 * MS],
