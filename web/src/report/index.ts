@@ -19,6 +19,7 @@ import { method } from "./method";
 import { negotiations, smb1Notice } from "./negotiation";
 import { quality } from "./quality";
 import { selectionPanel, wholeNote } from "./selected";
+import { sides } from "./sides";
 import { slicesTable } from "./slices";
 import { slowestTable } from "./slowest";
 import { commandFigures, commandTable, entities, errorTable } from "./tables";
@@ -46,6 +47,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
     links: [answer.causes.length > 0 && { id: "causes", title: "Causes" }],
     version: report.generator.version,
     sections: [
+      sides(report),
       section("time", "Over time", [
         timed && overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0, report.slowest, { open: openCommand }),
         load &&

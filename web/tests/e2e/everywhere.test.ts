@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { cause } from "../documents/cause";
 import { comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
+import { sides } from "../documents/sides";
 import { overlapping, simulate } from "../documents/simulate";
 import { study } from "../documents/study";
 import { embedded, expect, test } from "./page";
@@ -40,6 +41,7 @@ test("names that are markup, formulas or marks of direction stay text", async ({
   };
   document.quality.sentence = hostile;
   document.warnings = [hostile];
+  document.sides = sides([hostile, `${hostile}2`, "server"]);
   const page = await open(document, hostile);
   const shown = hostile.replace("\u202e", "\ufffd");
   await expect(page.locator("h1")).toHaveText(`SMB response times: ${shown}`);
@@ -47,6 +49,8 @@ test("names that are markup, formulas or marks of direction stay text", async ({
   const name = page.locator(".causes .pick").first();
   await expect(name).toHaveText(shown);
   await expect(page.locator(".notes code")).toHaveText(shown);
+  await expect(page.locator(".chain .point").first()).toHaveText(shown);
+  await expect(page.locator("#sides")).toContainText(`/captures/${shown}.pcap`);
   await expect(page.locator("img")).toHaveCount(0);
   await expect(page.locator("script")).toHaveCount(3);
   expect(await page.title()).toContain("<img src=x");

@@ -4,6 +4,7 @@ import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { launch } from "../documents/launch";
 import { ramp } from "../documents/ramp";
+import { sides } from "../documents/sides";
 import { simulate } from "../documents/simulate";
 import { study } from "../documents/study";
 import { expect, type Page, test } from "./page";
@@ -415,6 +416,10 @@ test("a comparison with hostile names stays text", async ({ open }) => {
 
 for (const [name, document] of [
   ["report", simulate({ exchanges: 4_000 })],
+  [
+    "report of four capture points",
+    { ...simulate({ exchanges: 200 }), sides: sides(["client-".repeat(9), "firewall", "wan", "server"]) },
+  ],
   ["ramp", ramp()],
   ["comparison", comparison()],
   ["comparison of ramps", comparedRamps()],

@@ -8,6 +8,7 @@ import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { launch } from "../documents/launch";
 import { ramp } from "../documents/ramp";
+import { sides } from "../documents/sides";
 import { simulate } from "../documents/simulate";
 import { study } from "../documents/study";
 import { expect, type Page, test } from "./page";
@@ -67,6 +68,24 @@ for (const [name, document] of [
     expect(statSync(path).size).toBeGreaterThan(10_000);
   });
 }
+
+test("capture points break no rule of accessibility, and have their pictures taken", async ({ open, page }) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const document = simulate({ exchanges: 200 });
+  await open({ ...document, sides: sides(["client", "firewall", "server"]) });
+  const show = () => page.locator("#sides").evaluate((part) => part.scrollIntoView({ behavior: "instant" }));
+  for (const [name, colorScheme, width] of [
+    ["light", "light", 1440],
+    ["dark", "dark", 1440],
+    ["phone", "light", 390],
+  ] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 900 });
+    await show();
+    await picture(page, `sides-${name}`);
+    expect(await violations(page), name).toEqual([]);
+  }
+});
 
 test("a selection, an episode and a command break no rule of accessibility", async ({ open, page }) => {
   await open({ ...report, answer: { ...report.answer, causes: [cause, own], notes: [cause] } });

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Locator, Page } from "@playwright/test";
 import type { Answer, Cause } from "../../src/types/report";
 import { cause } from "../documents/cause";
+import { sides } from "../documents/sides";
 import { overlapping, simulate } from "../documents/simulate";
 import { expect, heatMapCounts, test } from "./page";
 
@@ -650,4 +651,67 @@ test("an episode with more commands than the page has says how many are not draw
   await tableOf(page, "Episodes").getByTitle("Commands of episode 2").click();
   await expect(dialog).toContainText("The commands of this episode are not in the page.");
   await expect(dialog.locator("code")).toHaveText(/^smbscope analyze --episode 2/);
+});
+
+test("captures of the same traffic at two points show where the time passes", async ({ open }) => {
+  const page = await open({ ...report, sides: sides() });
+  await expect(page.getByRole("navigation").getByRole("link", { name: "Capture points" })).toHaveAttribute(
+    "href",
+    "#sides",
+  );
+  const section = page.locator("#sides");
+  // 16.975 ms between and 4 ms beyond, on average over reads and opens.
+  await expect(section.locator(".chain li")).toHaveText([
+    "client",
+    /^17\.0.msbetween \(81%\), 12.segments lost$/,
+    "server",
+    /^4\.00.msbeyond server \(19%\)$/,
+  ]);
+  // All commands, reads and opens, but not the expected waits.
+  const bars = section.locator(".side-bars li");
+  await expect(bars).toHaveText([/^All/, /^Read.*17\.0.ms between3\.00.ms beyond$/, /^Open\/Close/]);
+  const widths = await bars
+    .nth(2)
+    .locator(".segment")
+    .evaluateAll((all) => all.map((part) => part.getBoundingClientRect().width));
+  expect((widths[2] ?? 0) / (widths[0] ?? 1)).toBeCloseTo(5 / 16, 1);
+  await expect(section).toContainText(
+    /client is 3.h.00.min ahead \(±.8\.00.ms\), server gains 80 ppm; 1.step corrected/,
+  );
+  const table = tableOf(page, "From client to server");
+  expect(await column(table, "Group")).toEqual(["Read", "Open/Close", "All"]);
+  expect(await column(table, "Beyond")).toEqual(["3.00 ms", "5.00 ms", "4.00 ms"]);
+  expect(await column(table, "Commands")).toEqual(["40", "40", "80"]);
+  const row = (name: string) => section.getByRole("row").filter({ hasText: name });
+  await expect(row("Shortest time")).toHaveText(/^Shortest time0 to 16\.0.ms0 to 16\.0.ms$/);
+  await expect(row("Queue, longest")).toHaveText(/^Queue, longest400.µs2\.40.ms$/);
+  await expect(row("Lost segments")).toHaveText("Lost segments12 (1.0%)0");
+  await open(report);
+  await expect(page.locator("#sides")).toHaveCount(0);
+});
+
+test("each pair of neighbouring points has its figures, and the devices between them", async ({ open, page }) => {
+  await open({ ...report, sides: sides(["client", "firewall", "server"]) });
+  const parts = page.locator("#sides > .part");
+  await expect(parts.locator("h3")).toHaveText(["From client to firewall", "From firewall to server"]);
+  await expect(parts.first()).toContainText("none found: addresses and ports are the same");
+  await expect(parts.last()).toContainText(/ends TCP on 2 of 3.connections.*changes addresses or ports of all 3/);
+  await expect(parts.last()).toContainText(/4.commands at firewall/);
+  await expect(parts.last()).toContainText("Lost segmentsunknownunknown");
+  await expect(page.locator("#sides .device")).toHaveText("device ends TCP");
+  // The time beyond the firewall is not the server's.
+  await expect(parts.first().locator(".part-server")).toHaveCount(0);
+  await expect(parts.last().locator(".segment.part-server")).toHaveCount(3);
+  // The chain is a picture in a line, and one down the page on a phone.
+  const tops = () =>
+    page.locator(".chain .point").evaluateAll((all) => all.map((point) => Math.round(point.getBoundingClientRect().y)));
+  expect(new Set(await tops()).size).toBe(1);
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(new Set(await tops()).size).toBe(3);
+  // A filter is about the other figures.
+  await open({ ...report, filter: "command == READ", sides: sides() });
+  await expect(page.locator("#sides .lead")).toContainText("The filter does not apply to this section.");
+  // So is a selection, which hides what it can't be applied to.
+  await page.goto(`${page.url()}#client=10.20.0.11`);
+  await expect(page.locator("#sides")).toBeHidden();
 });

@@ -5,6 +5,7 @@ import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { launch } from "../documents/launch";
 import { ramp } from "../documents/ramp";
+import { sides } from "../documents/sides";
 import { simulate } from "../documents/simulate";
 import { study } from "../documents/study";
 
@@ -16,7 +17,8 @@ describe("the documents of the tests", () => {
     const validate = new Ajv2020({ strict: false }).compile(schema("report"));
     const some = simulate({ exchanges: 3, clients: 1, files: 1 });
     const caused = { ...some, answer: { ...some.answer, causes: [cause], notes: [cause] } };
-    for (const document of [simulate(), some, caused]) {
+    const sided = { ...some, sides: sides(["client", "firewall", "server"]) };
+    for (const document of [simulate(), some, caused, sided]) {
       validate(document);
       expect(validate.errors).toBeNull();
     }

@@ -43,6 +43,7 @@ const WINDOWS_MAX: usize = 4_096;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockDifference {
     /// Clock of the point nearer to the server minus the other, at the first common command.
+    #[cfg_attr(feature = "schema", schemars(with = "i64"))]
     pub offset_ns: Nanos,
     /// Gain of the clock of the point nearer to the server, in parts per million.
     pub drift_ppm: f64,
