@@ -7,6 +7,7 @@ pub mod batch;
 pub mod decode;
 pub mod piece;
 mod prefetch;
+pub mod private;
 pub mod reader;
 pub mod segment;
 pub mod tcp;

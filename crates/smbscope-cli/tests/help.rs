@@ -223,7 +223,9 @@ fn an_option_of_several_commands_has_one_placeholder_and_one_letter() {
 #[test]
 fn every_help_text_ends_with_a_full_stop_or_a_default() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let options = std::fs::read_dir(crates.join("smbscope-run/src/options")).expect("the options are there");
+    let folders = ["smbscope-run/src/options", "smbscope-explain/src/options"];
+    let options =
+        folders.iter().flat_map(|folder| std::fs::read_dir(crates.join(folder)).expect("the options are there"));
     let files = options.map(|entry| entry.expect("an entry").path());
     let mut texts = 0;
     for file in files.chain([crates.join("smbscope-cli/src/arguments.rs")]) {

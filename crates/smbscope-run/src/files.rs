@@ -4,6 +4,7 @@
 //! All output files of smbscope are written through this module. Private files and directories can only be read by
 //! their owner: run results contain user and file names; captures contain logins and content.
 
+pub use smbscope_capture::private::create_private;
 use smbscope_capture::reader::CaptureInput;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
@@ -291,12 +292,6 @@ fn descriptor(path: &Path) -> io::Result<File> {
 
 const PRIVATE_FILE_MODE: u32 = 0o600;
 const PRIVATE_DIRECTORY_MODE: u32 = 0o700;
-
-pub fn create_private(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE_FILE_MODE).open(path)?;
-    make_private(&file)?;
-    Ok(file)
-}
 
 /// Sets the mode to 0600. Ignored on file systems without modes.
 fn make_private(file: &File) -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! Runs benchmarks against SMB servers: a workload's users, load point by load point, checked against packet captures
 //! and stored as one document in a run directory.
 //!
-//! The other commands that need more than one crate are here as well: capture analysis ([`analysis`]), recording a
-//! workload ([`record`]), timing application launches ([`launch`]) and studies ([`study`]).
+//! The other commands that need more than one crate are here as well: recording a workload ([`record`]), timing
+//! application launches ([`launch`]) and studies ([`study`]). Capture analysis ([`analysis`]) is `smbscope-explain`.
 //!
 //! ```no_run
 //! # fn example(options: smbscope_run::RunOptions) -> Result<(), smbscope_run::BenchError> {
@@ -23,7 +23,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
-pub mod analysis;
 mod bench;
 mod capture;
 mod directory;
@@ -31,7 +30,6 @@ mod document;
 mod environment;
 mod error;
 pub mod files;
-pub mod keys;
 pub mod launch;
 mod metrics;
 pub mod options;
@@ -47,5 +45,6 @@ pub use directory::RUN;
 pub use error::{BenchError, one_line};
 pub use metrics::Exporter;
 pub use server::{Connect, Login, Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
+pub use smbscope_explain::{analysis, keys};
 pub use smbscope_lab::PASSWORD_VARIABLE;
 pub use smbscope_load::engine::{Host, LoadHost, OnLostHost};

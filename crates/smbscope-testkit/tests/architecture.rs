@@ -18,6 +18,7 @@ const LIBRARIES: &[&str] = &[
     "smbscope-client",
     "smbscope-load",
     "smbscope-report",
+    "smbscope-explain",
     "smbscope-run",
 ];
 
@@ -38,6 +39,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-load", &["smbscope-client", "smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-report", &["smbscope-model", "smbscope-stats", "smbscope-diagnose"]),
     (
+        "smbscope-explain",
+        &[
+            "smbscope-wire",
+            "smbscope-crypto",
+            "smbscope-model",
+            "smbscope-capture",
+            "smbscope-analyze",
+            "smbscope-stats",
+            "smbscope-diagnose",
+            "smbscope-report",
+        ],
+    ),
+    (
         "smbscope-run",
         &[
             "smbscope-wire",
@@ -51,6 +65,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-client",
             "smbscope-load",
             "smbscope-report",
+            "smbscope-explain",
         ],
     ),
     ("smbscope-cli", LIBRARIES),

@@ -1,8 +1,10 @@
 //! Options of `smbscope bench`.
 
 use super::connect::{ConnectOptions, RequestOptions, SMB3};
-use super::given::{CommandOptions, GivenOptions};
-use super::{ClusterOptions, PossibleValueTable, StorageOptions, TerminalOptions, dimension, one_of};
+use super::{
+    ClusterOptions, CommandOptions, GivenOptions, PossibleValueTable, StorageOptions, TerminalOptions, dimension,
+    one_of,
+};
 use crate::files::Sources;
 use crate::metrics::Exporter;
 use crate::server::{Private, ServerUnderTest, TargetUrl};

@@ -22,7 +22,10 @@ const SECTIONS: [(&str, &[&str]); 6] = [
     ),
     ("Statistics", &["smbscope-stats/src"]),
     ("Causes", &["smbscope-diagnose/src"]),
-    ("Load, recordings, studies", &["smbscope-client/src", "smbscope-load/src", "smbscope-run/src"]),
+    (
+        "Load, recordings, studies",
+        &["smbscope-client/src", "smbscope-load/src", "smbscope-explain/src", "smbscope-run/src"],
+    ),
 ];
 
 /// Prefixes and suffixes of the names of bounds.

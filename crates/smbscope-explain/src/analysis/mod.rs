@@ -2,8 +2,8 @@
 //! exchanges.
 //!
 //! ```no_run
-//! # fn example() -> Result<(), smbscope_run::analysis::AnalysisError> {
-//! use smbscope_run::analysis::{AnalysisOptions, CaptureInput, CaptureSetAnalysis};
+//! # fn example() -> Result<(), smbscope_explain::analysis::AnalysisError> {
+//! use smbscope_explain::analysis::{AnalysisOptions, CaptureInput, CaptureSetAnalysis};
 //!
 //! let options = AnalysisOptions::default();
 //! let analysis = CaptureSetAnalysis::run(&[CaptureInput::from_argument("capture.pcapng")], &options, &mut ())?;
@@ -35,7 +35,6 @@ use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_diagnose::Catalogue;
 use smbscope_diagnose::whatif::COMMANDS_MAX;
-use smbscope_load::bounded;
 use smbscope_model::{prose, units};
 use smbscope_report::counted;
 use smbscope_stats::each_beside;
@@ -317,7 +316,7 @@ const THRESHOLDS_MAX: u64 = 1 << 20;
 fn catalogue(options: &AnalysisOptions) -> Result<Catalogue, AnalysisError> {
     let Some(path) = &options.thresholds else { return Ok(Catalogue::default()) };
     let unreadable = |error| AnalysisError::ThresholdsFile { path: path.clone(), error };
-    let text = bounded::read(path, THRESHOLDS_MAX).map_err(unreadable)?;
-    let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;
+    let text = keys::bounded(path, THRESHOLDS_MAX).map_err(unreadable)?;
+    let text = String::from_utf8(text.to_vec()).map_err(|error| unreadable(io::Error::other(error)))?;
     Catalogue::with_thresholds(&text).map_err(|error| AnalysisError::Thresholds { path: path.clone(), error })
 }

@@ -43,17 +43,17 @@ pub fn ring(options: &DecryptionOptions) -> Result<Option<Arc<KeyRing>>, KeysErr
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeysError> {
-    bounded(path).map_err(|error| KeysError::Unreadable { path: path.to_owned(), error })
+    bounded(path, KEY_FILE_MAX).map_err(|error| KeysError::Unreadable { path: path.to_owned(), error })
 }
 
-/// Reserves the memory at once, because growing would leave copies.
-fn bounded(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+/// Reads a whole file of at most this many bytes. Reserves the memory at once, because growing would leave copies.
+pub(crate) fn bounded(path: &Path, most: u64) -> io::Result<Zeroizing<Vec<u8>>> {
     let file = File::open(path)?;
-    let length = file.metadata()?.len().min(KEY_FILE_MAX) as usize;
+    let length = file.metadata()?.len().min(most) as usize;
     let mut content = Zeroizing::new(Vec::with_capacity(length + 1));
-    file.take(KEY_FILE_MAX + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > KEY_FILE_MAX {
-        let most = format!("it has more than {} MiB", KEY_FILE_MAX >> 20);
+    file.take(most + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        let most = format!("it has more than {} MiB", most >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, most));
     }
     Ok(content)

@@ -23,7 +23,7 @@ pub struct GivenOptions(BTreeMap<String, Vec<OsString>>);
 /// Value of an option in a TOML file, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
-pub(crate) enum GivenValue {
+pub enum GivenValue {
     One(String),
     Several(Vec<String>),
 }
@@ -46,7 +46,7 @@ impl TryFrom<Value> for GivenValue {
 
 impl GivenValue {
     /// Returns the value, unless it is a list.
-    pub(crate) fn one(&self) -> Option<&str> {
+    pub fn one(&self) -> Option<&str> {
         match self {
             GivenValue::One(value) => Some(value),
             GivenValue::Several(_) => None,
@@ -133,7 +133,7 @@ impl GivenOptions {
 }
 
 /// Formats a value for the command line. A switch that is on is a name only; one that is off is left out.
-pub(crate) fn word(name: &str, value: &OsStr, is_switch: bool) -> Option<OsString> {
+pub fn word(name: &str, value: &OsStr, is_switch: bool) -> Option<OsString> {
     let mut word = OsString::from(format!("--{name}"));
     match value.to_str() {
         Some("true") if is_switch => return Some(word),
@@ -151,53 +151,4 @@ fn one_line(error: &clap::Error) -> String {
     let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
     said.join("; ").trim_start_matches("error: ").to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::options::BenchOptions;
-    use std::time::Duration;
-
-    fn parse(given: &[(&str, &str)]) -> Result<BenchOptions, String> {
-        let mut options = GivenOptions::default();
-        given.iter().for_each(|(name, value)| options.set(name, [*value]));
-        options.parse()
-    }
-
-    #[test]
-    fn options_have_the_defaults_of_the_command_line() {
-        let options = parse(&[]).unwrap();
-        assert_eq!((options.workload.as_str(), options.connect.timeout), ("netbench-like", Duration::from_secs(30)));
-        assert!(options.target.is_none() && !options.capture);
-    }
-
-    #[test]
-    fn switches_values_and_positional_arguments_are_given_by_name() {
-        let given = [("target", "file:/tmp"), ("busy_poll", "true"), ("capture", "false"), ("title", "true")];
-        let options = parse(&given).unwrap();
-        assert_eq!(options.target.map(|target| target.to_string()).as_deref(), Some("file:/tmp"));
-        assert!(options.busy_poll && !options.capture);
-        assert_eq!(options.title.as_deref(), Some("true"));
-    }
-
-    #[test]
-    fn mistakes_are_those_of_the_command_line_in_one_line() {
-        for (given, expected) in [
-            (("dialekt", "2.1"), "unexpected argument '--dialekt' found; tip: a similar argument exists: '--dialect'"),
-            (
-                ("dialect", "3.1.2"),
-                "invalid value '3.1.2' for '--dialect <DIALECT>'; [possible values: nt1, 2.0.2, 2.1,",
-            ),
-            (("sessions-per-user", "0"), "invalid value '0' for '--sessions-per-user <N>': 0 is not in 1..=64"),
-            (("capture", "maybe"), "unexpected value 'maybe' for '--capture' found; no more were expected"),
-            (("help", "true"), "unexpected argument '--help' found"),
-            (("duration", "0s"), "--duration must be longer than 0s"),
-        ] {
-            let error = parse(&[given]).unwrap_err();
-            assert!(error.starts_with(expected), "{error}");
-        }
-        let error = parse(&[("rate", "5/s"), ("think", "5ms")]).unwrap_err();
-        assert!(error.contains("cannot be used with"), "{error}");
-    }
 }
