@@ -333,6 +333,8 @@ impl Sources {
             match input {
                 CaptureInput::File(path) => sources.add(path),
                 CaptureInput::Stdin => sources.add_stdin(),
+                // Has no place in the file system.
+                CaptureInput::Sliced(_) => {}
             }
         }
         sources

@@ -6,14 +6,14 @@ use super::format::{self, CaptureParser, SNIFF_LENGTH, Sniffed};
 use super::map::Map;
 use super::netmon::NetMon;
 use super::pcapng::Interfaces;
+use super::sliced::SlicedFile;
 use super::stream::{self, Compression, Fill, InputStream, counted};
 use super::survey::{ReorderStrategy, Survey, UnreadCapture};
 use super::{CaptureError, CaptureInput};
 use smbscope_model::{CaptureInfo, Timestamp};
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Write};
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,6 +22,9 @@ pub(super) const RESIDENT_BYTES: usize = 8 << 20;
 /// Distance before the current position in which packets still in use may touch pages again; rarely reached.
 const TOUCHED_BYTES: usize = 256 << 20;
 pub(super) const RELEASED_BYTES: usize = 8 << 20;
+
+/// Bytes of a sliced file that are held in memory if it has to be read in another order: a page may take about 1 GB.
+const IN_MEMORY_MAX: u64 = 768 << 20;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CaptureBudget {
@@ -71,6 +74,10 @@ impl Backing {
         Arc::new(Backing(BackingBytes::Mapped(map)))
     }
 
+    fn owned(bytes: Vec<u8>) -> Arc<Backing> {
+        Arc::new(Backing(BackingBytes::Owned(bytes)))
+    }
+
     fn map(&self) -> Option<&Map> {
         match &self.0 {
             BackingBytes::Mapped(map) => Some(map),
@@ -93,7 +100,8 @@ impl Deref for Backing {
 
 pub(super) struct OpenCapture {
     pub(super) name: String,
-    path: Option<PathBuf>,
+    /// What is read again for each pass. `None` for inputs in memory, and for those that can be read only once.
+    streamed: Option<StreamedFile>,
     /// `None` for a stream, and after the capture has been read to its end.
     bytes: Option<Arc<Backing>>,
     cut_short: Arc<AtomicBool>,
@@ -108,7 +116,6 @@ pub(super) struct OpenCapture {
     pub(super) format: CaptureParser,
     header_length: usize,
     compression: Option<Compression>,
-    window: u64,
     file_bytes: u64,
     pub(super) plan: ReorderStrategy,
     stop: Arc<AtomicBool>,
@@ -122,6 +129,7 @@ impl OpenCapture {
         let failed = |source| CaptureError::Open { name: name.clone(), source };
         match input {
             CaptureInput::Stdin => OpenCapture::open_live(name.clone(), Box::new(io::stdin()), shared),
+            CaptureInput::Sliced(file) => OpenCapture::open_sliced(file, shared),
             CaptureInput::File(path) => {
                 let mut file = File::open(path).map_err(failed)?;
                 let metadata = file.metadata().map_err(failed)?;
@@ -131,39 +139,64 @@ impl OpenCapture {
                 if !metadata.is_file() {
                     return OpenCapture::open_live(name, Box::new(file), shared);
                 }
-                let mut head = Vec::new();
-                io::Read::by_ref(&mut file).take(SNIFF_LENGTH as u64).read_to_end(&mut head).map_err(failed)?;
-                match Compression::sniff(&head) {
-                    Some(compression) => OpenCapture::open_compressed(name, path, compression, metadata.len(), shared),
-                    None => {
-                        let (mut format, header_length) = recognise(&name, &head)?;
-                        match Map::new(&file) {
-                            Ok(map) => {
-                                let packets = map.get(header_length..).unwrap_or_default();
-                                format.settle(packets);
-                                let relabelled = format.relabel(packets);
-                                let mut capture = OpenCapture::new(name, format, header_length, shared);
-                                capture.interfaces.raw_ip_as_ethernet = relabelled;
-                                if let CaptureParser::NetMon(header) = format {
-                                    capture.interfaces.frame_offsets = header.frame_offsets(&map).into();
-                                    header.read_processes(&map, &mut capture.interfaces.processes);
-                                }
-                                capture.file_bytes = map.len() as u64;
-                                capture.cut_short = Arc::clone(map.cut_short());
-                                capture.bytes = Some(Backing::mapped(map));
-                                capture.look_for_two_clocks();
-                                match shared.trust {
-                                    CaptureTrust::Order if capture.sides.is_none() => capture.expect_order_in_bytes(),
-                                    CaptureTrust::Order | CaptureTrust::Nothing => capture.survey_bytes(shared),
-                                }
-                                Ok(capture)
-                            }
-                            Err(_) => OpenCapture::open_live(name, Box::new(Cursor::new(head).chain(file)), shared),
-                        }
+                let head = head(&mut file).map_err(failed)?;
+                if let Some(compression) = Compression::sniff(&head) {
+                    return OpenCapture::open_streamed(input, Some(compression), metadata.len(), shared);
+                }
+                let recognised = recognise(&name, &head)?;
+                match Map::new(&file) {
+                    Ok(map) => {
+                        let cut_short = Arc::clone(map.cut_short());
+                        let capture = OpenCapture::open_bytes(name, recognised, Backing::mapped(map), shared);
+                        Ok(OpenCapture { cut_short, ..capture })
                     }
+                    Err(_) => OpenCapture::open_live(name, Box::new(Cursor::new(head).chain(file)), shared),
                 }
             }
         }
+    }
+
+    fn open_sliced(file: &SlicedFile, shared: &mut CaptureSetState) -> Result<OpenCapture, CaptureError> {
+        let (name, length) = (file.name(), file.length());
+        let failed = |source| CaptureError::Open { name: name.clone(), source };
+        let input = CaptureInput::Sliced(file.clone());
+        let head = head(&mut file.reader()).map_err(failed)?;
+        let compression = Compression::sniff(&head);
+        if compression.is_none() {
+            let recognised = recognise(&name, &head)?;
+            // Its tables lie behind the packets.
+            if matches!(recognised.0, CaptureParser::NetMon(_)) && length <= IN_MEMORY_MAX {
+                let mut bytes = Vec::with_capacity(length as usize);
+                file.reader().take(IN_MEMORY_MAX).read_to_end(&mut bytes).map_err(failed)?;
+                return Ok(OpenCapture::open_bytes(name, recognised, Backing::owned(bytes), shared));
+            }
+        }
+        OpenCapture::open_streamed(&input, compression, length, shared)
+    }
+
+    fn open_bytes(
+        name: String,
+        (mut format, header_length): (CaptureParser, usize),
+        bytes: Arc<Backing>,
+        shared: &mut CaptureSetState,
+    ) -> OpenCapture {
+        let packets = bytes.get(header_length..).unwrap_or_default();
+        format.settle(packets);
+        let relabelled = format.relabel(packets);
+        let mut capture = OpenCapture::new(name, format, header_length, shared);
+        capture.interfaces.raw_ip_as_ethernet = relabelled;
+        if let CaptureParser::NetMon(header) = format {
+            capture.interfaces.frame_offsets = header.frame_offsets(&bytes).into();
+            header.read_processes(&bytes, &mut capture.interfaces.processes);
+        }
+        capture.file_bytes = bytes.len() as u64;
+        capture.bytes = Some(bytes);
+        capture.look_for_two_clocks();
+        match shared.trust {
+            CaptureTrust::Order if capture.sides.is_none() => capture.expect_order_in_bytes(),
+            CaptureTrust::Order | CaptureTrust::Nothing => capture.survey_bytes(shared),
+        }
+        capture
     }
 
     fn new(name: String, format: CaptureParser, header_length: usize, shared: &CaptureSetState) -> OpenCapture {
@@ -171,7 +204,7 @@ impl OpenCapture {
         format.describe(&mut interfaces);
         OpenCapture {
             name,
-            path: None,
+            streamed: None,
             bytes: None,
             cut_short: Arc::default(),
             live_stream: None,
@@ -185,7 +218,6 @@ impl OpenCapture {
             format,
             header_length,
             compression: None,
-            window: 0,
             file_bytes: 0,
             plan: ReorderStrategy::Straight,
             stop: Arc::clone(&shared.stop),
@@ -237,33 +269,30 @@ impl OpenCapture {
         Ok(capture)
     }
 
-    fn open_compressed(
-        name: String,
-        path: &std::path::Path,
-        compression: Compression,
+    fn open_streamed(
+        input: &CaptureInput,
+        compression: Option<Compression>,
         file_bytes: u64,
         shared: &mut CaptureSetState,
     ) -> Result<OpenCapture, CaptureError> {
-        let failed = |source| CaptureError::Open { name: name.clone(), source };
-        let input_bytes = Arc::default();
-        let window = shared.left.window;
+        let (name, input_bytes) = (input.name(), Arc::default());
+        let file = StreamedFile { input: input.clone(), compression, window: shared.left.window };
         let copy_budget = if shared.trust == CaptureTrust::Order { 0 } else { shared.left.memory };
-        let mut stream =
-            decompress(path, compression, window, &shared.stop, &input_bytes, copy_budget).map_err(failed)?;
-        let (mut format, header_length) = recognise_stream(&name, &mut stream, Some(compression), window)?;
+        let stream = file.stream(&shared.stop, &input_bytes, copy_budget);
+        let mut stream = stream.map_err(|source| CaptureError::Open { name: name.clone(), source })?;
+        let (mut format, header_length) = recognise_stream(&name, &mut stream, compression, file.window)?;
         stream.consume(header_length);
         stream.fill(super::pcap::SETTLE_LENGTH.max(SAMPLE_BYTES), None);
         format.settle(stream.window());
         let relabelled = format.relabel(stream.window());
-        let mut capture = OpenCapture::new(name.clone(), format, header_length, shared);
+        let mut capture = OpenCapture::new(name, format, header_length, shared);
         capture.interfaces.raw_ip_as_ethernet = relabelled;
-        capture.path = Some(path.to_owned());
-        capture.window = window;
-        capture.compression = Some(compression);
+        capture.compression = compression;
         capture.file_bytes = file_bytes;
         capture.input_bytes = Some(input_bytes);
         capture.sides = ClockCorrection::find(stream.window(), format, &capture.interfaces).map(Arc::new);
         if shared.trust == CaptureTrust::Order && capture.sides.is_none() {
+            capture.streamed = Some(file);
             capture.expect_order_in_stream(stream);
             return Ok(capture);
         }
@@ -273,17 +302,16 @@ impl OpenCapture {
         if let Some(copy) = stream.copy.take() {
             // A small capture stays in memory, so that it need not be decompressed again.
             shared.left.memory = shared.left.memory.saturating_sub(copy.len());
-            capture.bytes = Some(Arc::new(Backing(BackingBytes::Owned(copy))));
+            capture.bytes = Some(Backing::owned(copy));
             capture.settle_clock();
             capture.plan = capture.survey.plan();
         } else if capture.plan == ReorderStrategy::Merge || capture.survey.may_have_steps() || capture.sides.is_some() {
             drop(stream);
-            let spooled = spool(path, compression, window, &capture.survey, &shared.stop);
-            let spooled = spooled.map_err(|source| CaptureError::Spool { name, source })?;
-            capture.bytes = Some(Backing::mapped(spooled));
+            capture.bytes = Some(file.spool(&capture.survey, &shared.stop)?);
             capture.settle_clock();
             capture.plan = capture.survey.plan();
         }
+        capture.streamed = Some(file);
         if capture.sides.is_some() {
             capture.survey_bytes(shared);
         } else {
@@ -363,8 +391,9 @@ impl OpenCapture {
                 ParseStep::Skip { length, what } => {
                     self.format = format;
                     self.survey.passed(what);
+                    let offset = stream.offset();
                     if !stream.consume(length) {
-                        self.survey.damaged(stream::ended_inside(&stream), stream.offset());
+                        self.survey.damaged(stream::ended_inside(&stream), offset);
                         break;
                     }
                 }
@@ -438,10 +467,8 @@ impl OpenCapture {
         if let Some(stream) = self.live_stream.take() {
             return Ok(stream);
         }
-        let (Some(path), Some(compression)) = (&self.path, self.compression) else {
-            return Err(io::ErrorKind::NotFound.into());
-        };
-        let mut stream = decompress(path, compression, self.window, &self.stop, &Arc::default(), 0)?;
+        let Some(file) = &self.streamed else { return Err(io::ErrorKind::NotFound.into()) };
+        let mut stream = file.stream(&self.stop, &Arc::default(), 0)?;
         stream.consume(self.header_length);
         // The first pass filled the interface table; this one only steps through it.
         Ok(stream)
@@ -511,35 +538,71 @@ impl OpenCapture {
     }
 }
 
-fn decompress(
-    path: &std::path::Path,
-    compression: Compression,
+/// A file that is read front to back, once or more often.
+struct StreamedFile {
+    input: CaptureInput,
+    compression: Option<Compression>,
     window: u64,
-    stop: &Arc<AtomicBool>,
-    input_bytes: &Arc<AtomicU64>,
-    copy_budget: usize,
-) -> io::Result<InputStream> {
-    let source = compression.decoder(counted(Box::new(File::open(path)?), input_bytes), window)?;
-    InputStream::new(source, Arc::clone(input_bytes), Arc::clone(stop), copy_budget)
 }
 
-/// Decompresses into an unlinked temporary file, up to where the survey got, and maps it.
-fn spool(
-    path: &std::path::Path,
-    compression: Compression,
-    window: u64,
-    survey: &Survey,
-    stop: &Arc<AtomicBool>,
-) -> io::Result<Map> {
-    let mut file = tempfile::tempfile()?;
-    let mut stream = decompress(path, compression, window, stop, &Arc::default(), 0)?;
-    while stream.offset() < survey.length && stream.fill(1, None) == Fill::Ready {
-        let window = stream.window();
-        io::Write::write_all(&mut file, window)?;
-        let length = window.len();
-        stream.consume(length);
+impl StreamedFile {
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match &self.input {
+            CaptureInput::File(path) => Box::new(File::open(path)?),
+            CaptureInput::Sliced(file) => Box::new(file.reader()),
+            CaptureInput::Stdin => Box::new(io::stdin()),
+        })
     }
-    Map::new(&file)
+
+    fn stream(
+        &self,
+        stop: &Arc<AtomicBool>,
+        input_bytes: &Arc<AtomicU64>,
+        copy_budget: usize,
+    ) -> io::Result<InputStream> {
+        let mut source = counted(self.open()?, input_bytes);
+        if let Some(compression) = self.compression {
+            source = compression.decoder(source, self.window)?;
+        }
+        InputStream::new(source, Arc::clone(input_bytes), Arc::clone(stop), copy_budget)
+    }
+
+    /// Makes bytes accessible in any order, up to where the survey got: in an unlinked temporary file, or in memory where
+    /// the file comes from no file system.
+    fn spool(&self, survey: &Survey, stop: &Arc<AtomicBool>) -> Result<Arc<Backing>, CaptureError> {
+        let name = self.input.name();
+        if let CaptureInput::Sliced(_) = self.input {
+            let most = IN_MEMORY_MAX;
+            if survey.length > most {
+                return Err(CaptureError::TooLargeToSort { name, most });
+            }
+            let mut bytes = Vec::with_capacity(survey.length as usize);
+            let copied = self.copy(survey, stop, &mut bytes);
+            return copied.map(|()| Backing::owned(bytes)).map_err(|source| CaptureError::Open { name, source });
+        }
+        let spooled = tempfile::tempfile().and_then(|mut file| {
+            self.copy(survey, stop, &mut file)?;
+            Map::new(&file)
+        });
+        spooled.map(Backing::mapped).map_err(|source| CaptureError::Spool { name, source })
+    }
+
+    fn copy(&self, survey: &Survey, stop: &Arc<AtomicBool>, to: &mut dyn Write) -> io::Result<()> {
+        let mut stream = self.stream(stop, &Arc::default(), 0)?;
+        while stream.offset() < survey.length && stream.fill(1, None) == Fill::Ready {
+            let window = stream.window();
+            to.write_all(window)?;
+            let length = window.len();
+            stream.consume(length);
+        }
+        Ok(())
+    }
+}
+
+fn head(source: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    source.take(SNIFF_LENGTH as u64).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 fn recognise_stream(
@@ -562,8 +625,12 @@ fn recognise_stream(
         stream.fill(SNIFF_LENGTH, None);
     }
     if stream.window().is_empty()
-        && let (Some(compression), Some(error)) = (compression, stream.error())
+        && let Some(error) = stream.error()
     {
+        let Some(compression) = compression else {
+            let source = io::Error::new(error.kind(), error.to_string());
+            return Err(CaptureError::Open { name: name.to_owned(), source });
+        };
         if error.kind() == io::ErrorKind::OutOfMemory {
             let name = name.to_owned();
             return Err(CaptureError::Window { name, compression: compression.name(), allowed: window });

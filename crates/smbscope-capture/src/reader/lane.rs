@@ -199,8 +199,8 @@ impl StreamSource {
                 RecordPoll::End(reason) => {
                     if self.surveying {
                         capture.survey.length = stream.input_bytes();
-                        if let Some(reason) = reason {
-                            capture.survey.damaged(reason, stream.offset());
+                        if let Some((reason, offset)) = reason {
+                            capture.survey.damaged(reason, offset);
                         }
                     }
                     return PacketPoll::End;

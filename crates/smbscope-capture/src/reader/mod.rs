@@ -15,6 +15,7 @@ mod pcap;
 mod pcapng;
 mod process;
 mod set;
+mod sliced;
 mod stream;
 mod survey;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod tests;
 pub use capture::Backing;
 pub use format::{FOREIGN_FORMATS, FORMATS, RECOGNISED_FORMATS};
 pub use set::CaptureSet;
+pub use sliced::{FileSlices, SlicedFile};
 use std::io;
 use std::path::PathBuf;
 
@@ -30,6 +32,7 @@ use std::path::PathBuf;
 pub enum CaptureInput {
     File(PathBuf),
     Stdin,
+    Sliced(SlicedFile),
 }
 
 impl CaptureInput {
@@ -40,13 +43,18 @@ impl CaptureInput {
     }
 
     pub fn can_be_read_again(&self) -> bool {
-        matches!(self, CaptureInput::File(path) if path.is_file())
+        match self {
+            CaptureInput::File(path) => path.is_file(),
+            CaptureInput::Sliced(_) => true,
+            CaptureInput::Stdin => false,
+        }
     }
 
     pub fn name(&self) -> String {
         match self {
             CaptureInput::File(path) => path.display().to_string(),
             CaptureInput::Stdin => "-".to_owned(),
+            CaptureInput::Sliced(file) => file.name(),
         }
     }
 }
@@ -93,6 +101,8 @@ pub enum CaptureError {
         std::env::temp_dir().display()
     )]
     Spool { name: String, source: io::Error },
+    #[error("{name}: out of time order, and more than {} MiB, which is too large to sort here; sort it with reordercap", most >> 20)]
+    TooLargeToSort { name: String, most: u64 },
     #[error("{count} inputs are too many: the maximum is 65,535")]
     TooManyInputs { count: usize },
 }

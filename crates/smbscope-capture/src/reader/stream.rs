@@ -212,8 +212,8 @@ pub(super) enum RecordPoll {
     /// A record was skipped because it could not be read, or because it is not a packet although Wireshark numbers it.
     Passed(SkipReason),
     Idle,
-    /// End of the stream, with a reason if it is not a clean one.
-    End(Option<String>),
+    /// End of the stream, with a reason and the offset of the record if it is not a clean one.
+    End(Option<(String, u64)>),
 }
 
 pub(super) fn next_record(
@@ -226,8 +226,9 @@ pub(super) fn next_record(
         match format.step(interfaces, stream.window()) {
             ParseStep::Packet(record, length) => return RecordPoll::Packet(record, length),
             ParseStep::Skip { length, what } => {
+                let offset = stream.offset();
                 if !stream.consume(length) {
-                    return RecordPoll::End(Some(ended_inside(stream)));
+                    return RecordPoll::End(Some((ended_inside(stream), offset)));
                 }
                 if what != SkipReason::Description {
                     return RecordPoll::Passed(what);
@@ -237,9 +238,9 @@ pub(super) fn next_record(
                 Fill::Ready => {}
                 Fill::Idle => return RecordPoll::Idle,
                 Fill::Ended if stream.ended_cleanly() => return RecordPoll::End(None),
-                Fill::Ended => return RecordPoll::End(Some(ended_inside(stream))),
+                Fill::Ended => return RecordPoll::End(Some((ended_inside(stream), stream.offset()))),
             },
-            ParseStep::Stop(reason) => return RecordPoll::End(Some(reason)),
+            ParseStep::Stop(reason) => return RecordPoll::End(Some((reason, stream.offset()))),
         }
     }
 }

@@ -311,8 +311,8 @@ impl Survey {
                 RecordPoll::Passed(what) => self.passed(what),
                 RecordPoll::Idle => {}
                 RecordPoll::End(reason) => {
-                    if let Some(reason) = reason {
-                        self.damaged(reason, stream.offset());
+                    if let Some((reason, offset)) = reason {
+                        self.damaged(reason, offset);
                     }
                     self.length = stream.offset();
                     return;

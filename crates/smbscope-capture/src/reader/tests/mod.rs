@@ -5,9 +5,10 @@ mod order;
 mod streams;
 
 use super::capture::{CaptureBudget, CaptureTrust};
-use super::{CaptureError, CaptureInput, CaptureSet};
+use super::{CaptureError, CaptureInput, CaptureSet, FileSlices, SlicedFile};
 use smbscope_model::{CaptureInfo, Quality};
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::Path;
 use tempfile::NamedTempFile;
 
 /// Packet as seen by a test: capture, number, time, bytes, length on the wire.
@@ -45,10 +46,55 @@ fn file(bytes: &[u8]) -> NamedTempFile {
     file
 }
 
+/// Reads the files twice, mapped and in slices, which must make no difference.
 fn read_within(files: &[&[u8]], limits: CaptureBudget) -> Result<Reading, CaptureError> {
-    let files: Vec<NamedTempFile> = files.iter().map(|bytes| file(bytes)).collect();
-    let inputs: Vec<CaptureInput> = files.iter().map(|file| CaptureInput::File(file.path().to_owned())).collect();
-    CaptureSet::open_within(&inputs, limits, CaptureTrust::Nothing).map(Reading::read)
+    let stored: Vec<NamedTempFile> = files.iter().map(|bytes| file(bytes)).collect();
+    let paths: Vec<&Path> = stored.iter().map(NamedTempFile::path).collect();
+    let inputs: Vec<CaptureInput> = paths.iter().map(|path| CaptureInput::File(path.to_path_buf())).collect();
+    let slices = paths.iter().zip(files).map(|(path, bytes)| SlicesOfBytes::new(&path.display().to_string(), bytes));
+    let sliced: Vec<CaptureInput> = slices.map(|file| CaptureInput::Sliced(SlicedFile::new(file))).collect();
+    let mapped = CaptureSet::open_within(&inputs, limits, CaptureTrust::Nothing).map(Reading::read);
+    let sliced = CaptureSet::open_within(&sliced, limits, CaptureTrust::Nothing).map(Reading::read);
+    match (&mapped, &sliced) {
+        (Ok(mapped), Ok(sliced)) => {
+            assert_eq!(mapped.packets, sliced.packets);
+            assert_eq!(mapped.infos, sliced.infos);
+            assert_eq!(mapped.quality, sliced.quality);
+        }
+        (Err(mapped), Err(sliced)) => assert_eq!(mapped.to_string(), sliced.to_string()),
+        (mapped, sliced) => panic!("{:?}, in slices {:?}", mapped.as_ref().err(), sliced.as_ref().err()),
+    }
+    mapped
+}
+
+/// A file that returns few bytes at once.
+#[derive(Debug)]
+struct SlicesOfBytes {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl SlicesOfBytes {
+    fn new(name: &str, bytes: &[u8]) -> SlicesOfBytes {
+        SlicesOfBytes { name: name.to_owned(), bytes: bytes.to_vec() }
+    }
+}
+
+impl FileSlices for SlicesOfBytes {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = self.bytes.get(offset as usize..).unwrap_or_default();
+        let count = rest.len().min(buffer.len()).min(50_000);
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
 }
 
 fn read(bytes: &[u8]) -> Reading {
