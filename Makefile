@@ -54,7 +54,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -271,8 +271,11 @@ schemas: setup-build ## write the published schemas in schema/, from the types o
 web: setup-web ## build the page of the HTML report and the types of its documents
 	cd web && npm run --silent build
 
+page: setup-web ## the page into which captures are dropped, in one file: target/page.html (WebAssembly; see scripts/page.sh)
+	scripts/page.sh $(TARGET)/page.html
+
 test-web: setup-web setup-servers build ## the page in Chromium
-	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' npm run --silent test-e2e
+	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' SMBSCOPE_PAGE='$(abspath $(TARGET))/page.html' npm run --silent test-e2e
 
 test-answers: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check whom the answer names (root; else skipped)
 	$(PYTHON) scripts/answers.py --smbscope $(SMBSCOPE) --skip-note $(SKIPPED)/$@

@@ -1,12 +1,14 @@
-// Builds the report as one file, with all assets and third-party licences inlined.
+// Builds the report as one file, with all assets and third-party licences inlined; in mode `drop`, the page into which
+// captures are dropped.
 import { viteSingleFile } from "vite-plugin-singlefile";
 import { defineConfig } from "vitest/config";
 import { notices } from "./scripts/notices.mjs";
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   plugins: [viteSingleFile({ removeViteModuleLoader: true }), notices()],
   build: {
-    outDir: "dist",
+    outDir: mode === "drop" ? "dist/drop" : "dist",
+    rolldownOptions: { input: mode === "drop" ? "drop.html" : "index.html" },
     target: ["es2022"],
     // Oldest browsers with light-dark().
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
@@ -16,4 +18,4 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   test: { include: ["tests/unit/**/*.test.ts"], environment: "node", testTimeout: 60_000 },
-});
+}));

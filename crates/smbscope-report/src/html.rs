@@ -33,6 +33,11 @@ pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
     write(&ReportDocument::within(report, LISTED_MAX), &title, out)
 }
 
+/// Writes the document of such a page alone.
+pub fn write_data(report: &Report, out: impl Write) -> io::Result<()> {
+    write_for_html(&ReportDocument::within(report, LISTED_MAX), out)
+}
+
 pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
     let title = comparison.title.as_deref().unwrap_or("SMB response times compared");
     write(&compare::ComparisonEnvelope::new(comparison, version), title, out)

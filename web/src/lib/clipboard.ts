@@ -34,8 +34,8 @@ export function copyButton(label: string, text: () => string, attributes: Record
 }
 
 /** Offers the text as a file. */
-export function save(name: string, type: string, text: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+export function save(name: string, type: string, content: BlobPart): void {
+  const address = URL.createObjectURL(new Blob([content], { type }));
   const link = h("a", { href: address, download: name });
   document.body.append(link);
   link.click();
