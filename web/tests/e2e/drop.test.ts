@@ -35,8 +35,16 @@ function refusal(files: string[]): string | null {
     return null;
   } catch (error) {
     const said = String((error as { stderr: Buffer }).stderr);
-    return said.replace(/^(smbscope: )?error: /, "").trim();
+    return said.replace(/^smbscope: /, "").trim();
   }
+}
+
+/** Returns the first lines in which two texts differ, or null. */
+function difference(one: Buffer, other: Buffer): string | null {
+  if (one.equals(other)) return null;
+  const [lines, others] = [one, other].map((bytes) => bytes.toString("utf8").split("\n"));
+  const at = lines?.findIndex((line, place) => line !== others?.[place]) ?? 0;
+  return `line ${at + 1}: ${lines?.[at]?.slice(0, 300)} | ${others?.[at]?.slice(0, 300)}`;
 }
 
 async function drop(page: Page, files: string[]): Promise<void> {
@@ -59,6 +67,7 @@ for (const [folder, files] of groups) {
   test(`the page and the command line write the same JSON about ${basename(folder)}`, async ({ openFile }) => {
     test.setTimeout(20_000 * files.length);
     const page = await openFile(DROP_PAGE);
+    const different: string[] = [];
     for (const file of files) {
       await page.reload();
       await drop(page, [file]);
@@ -66,9 +75,11 @@ for (const [folder, files] of groups) {
       if (refused !== null) {
         await expect(page.locator(".failure")).toHaveText(refused);
       } else {
-        expect(await exported(page, "json"), file).toEqual(commandLine([file], "--format", "json"));
+        const found = difference(await exported(page, "json"), commandLine([file], "--format", "json"));
+        if (found !== null) different.push(`${basename(file)}: ${found}`);
       }
     }
+    expect(different).toEqual([]);
   });
 }
 
@@ -90,8 +101,8 @@ test("a dropped file is analysed, and the report page and its exports are those 
   await page.dispatchEvent(".zone", "drop", { dataTransfer: transfer });
   await expect(page.locator(".answer .headline")).toContainText("Server");
   await expect(page.locator("#groups table").first()).toBeVisible();
-  expect(await exported(page, "html")).toEqual(commandLine([demo], "--format", "html"));
-  expect(await exported(page, "csv")).toEqual(commandLine([demo], "--format", "csv"));
+  expect(difference(await exported(page, "html"), commandLine([demo], "--format", "html"))).toBeNull();
+  expect(difference(await exported(page, "csv"), commandLine([demo], "--format", "csv"))).toBeNull();
 });
 
 test("the anonymised capture can be analysed and holds no name of the original", async ({ openFile }) => {
@@ -101,7 +112,7 @@ test("the anonymised capture can be analysed and holds no name of the original",
   writeFileSync(slim, await exported(page, "slim"));
   const [before, after] = [demo, slim].map((file) => JSON.parse(String(commandLine([file], "--format", "json"))));
   expect(after.totals.commands).toBe(before.totals.commands);
-  expect(after.servers[0].address).not.toBe(before.servers[0].address);
+  expect(after.connections[0].server).not.toBe(before.connections[0].server);
 });
 
 test("several files are one capture, and a truncated one says where it ends", async ({ openFile }) => {
@@ -113,7 +124,7 @@ test("several files are one capture, and a truncated one says where it ends", as
   const page = await openFile(DROP_PAGE);
   await drop(page, [file, office]);
   const json = await exported(page, "json");
-  expect(json).toEqual(commandLine([file, office], "--format", "json"));
+  expect(difference(json, commandLine([file, office], "--format", "json"))).toBeNull();
   expect(String(json)).toContain("the file ends in the middle of a record");
 });
 
