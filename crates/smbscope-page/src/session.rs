@@ -14,7 +14,7 @@ const KEY_BYTES: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// The document that the page shows: lists are limited to what a browser can show.
+    /// The document that the page shows: long lists are shortened.
     View,
     /// The report as `analyze -o x.json` writes it.
     Json,

@@ -85,9 +85,7 @@ for (const [folder, files] of groups) {
 
 const demo = join(data, "demo-slow-server.pcap.zst");
 
-test("a dropped file is analysed, and the report page and its exports are those of the command line", async ({
-  openFile,
-}) => {
+test("a dropped file is analysed, and its report and exports equal the command line's", async ({ openFile }) => {
   const page = await openFile(DROP_PAGE);
   const content = [...readFileSync(demo)];
   const transfer = await page.evaluateHandle(
@@ -128,7 +126,7 @@ test("several files are one capture, and a truncated one says where it ends", as
   expect(String(json)).toContain("the file ends in the middle of a record");
 });
 
-test("a file that is no capture is refused with the words of the command line", async ({ openFile }) => {
+test("an unknown file is refused with the words of the command line", async ({ openFile }) => {
   const file = join(directory, "<img src=x onerror=alert(1)>.txt");
   writeFileSync(file, "hello, hello, hello");
   const page = await openFile(DROP_PAGE);
@@ -143,7 +141,7 @@ test("a file that is no capture is refused with the words of the command line", 
 test("an analysis is cancelled", async ({ openFile }) => {
   const file = join(directory, "long.pcap");
   const whole = execFileSync("zstd", ["-qdc", demo], { maxBuffer: 1 << 30 });
-  // The same packets over and over take long, as they are out of order.
+  // Repeated packets are out of order, so the file is read twice.
   writeFileSync(file, Buffer.concat([whole, ...Array.from({ length: 60 }, () => whole.subarray(24))]));
   const page = await openFile(DROP_PAGE);
   await page.locator("#files").setInputFiles(file);

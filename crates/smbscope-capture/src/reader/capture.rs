@@ -23,7 +23,7 @@ pub(super) const RESIDENT_BYTES: usize = 8 << 20;
 const TOUCHED_BYTES: usize = 256 << 20;
 pub(super) const RELEASED_BYTES: usize = 8 << 20;
 
-/// Bytes of a sliced file that are held in memory if it has to be read in another order: a page may take about 1 GB.
+/// Bytes of a sliced file that are held in memory to sort its packets; larger ones are refused.
 const IN_MEMORY_MAX: u64 = 768 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +100,7 @@ impl Deref for Backing {
 
 pub(super) struct OpenCapture {
     pub(super) name: String,
-    /// What is read again for each pass. `None` for inputs in memory, and for those that can be read only once.
+    /// File of a stream that each pass reads again. `None` for inputs in memory and for pipes.
     streamed: Option<StreamedFile>,
     /// `None` for a stream, and after the capture has been read to its end.
     bytes: Option<Arc<Backing>>,
@@ -164,7 +164,7 @@ impl OpenCapture {
         let compression = Compression::sniff(&head);
         if compression.is_none() {
             let recognised = recognise(&name, &head)?;
-            // Its tables lie behind the packets.
+            // Its tables follow the packets.
             if matches!(recognised.0, CaptureParser::NetMon(_)) && length <= IN_MEMORY_MAX {
                 let mut bytes = Vec::with_capacity(length as usize);
                 file.reader().take(IN_MEMORY_MAX).read_to_end(&mut bytes).map_err(failed)?;

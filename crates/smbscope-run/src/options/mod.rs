@@ -1,5 +1,5 @@
 //! Options of the commands: an option is declared once, as a field of a structure with its help text, parser and
-//! default, for the command line, study files and Python. Those of an analysis are declared in `smbscope-explain`.
+//! default, for the command line, study files and Python. `smbscope-explain` declares the options of an analysis.
 
 mod bench;
 mod captures;

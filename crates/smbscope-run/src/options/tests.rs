@@ -1,4 +1,4 @@
-//! Options given by name, on those of `bench`.
+//! Options given by name, tested with `bench`.
 
 use super::{BenchOptions, GivenOptions};
 use std::time::Duration;
