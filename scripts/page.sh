@@ -52,11 +52,6 @@ fi
 # Other compiler, other flags: a folder of its own keeps the other builds.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/page
 "${build[@]}"
+# wasm-opt -O3 was measured: no faster, 2% smaller.
 module=$(realpath "$CARGO_TARGET_DIR/$triple/release/smbscope_page.wasm")
-if command -v wasm-opt >/dev/null; then
-    # Names the features that current compilers use by default: older versions don't read them from the module.
-    wasm-opt -O3 --enable-simd --enable-bulk-memory --enable-sign-ext --enable-nontrapping-float-to-int \
-        --enable-mutable-globals --enable-reference-types --enable-multivalue -o "$module.opt" "$module" &&
-        module=$module.opt
-fi
 cd web && node scripts/page.mjs "$module" "$page"
