@@ -14,6 +14,7 @@ use smbscope_run::analysis::{
 };
 use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions};
+use smbscope_stats::sides::PointSightings;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -33,7 +34,7 @@ pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
         output.refuse_terminal("HTML")?;
     }
     let analysis = reading.run(&mut watcher).map_err(error)?;
-    let AnalysisOutcome { report, notes, interrupted } = done(analysis, &prepared.options, arguments.format())?;
+    let AnalysisOutcome { report, notes, interrupted, .. } = done(analysis, &prepared.options, arguments.format())?;
     let result = match arguments.format() {
         AnalyzeFormat::Csv => csv::write_slices(&report, cell_style(arguments, &output), output.writer()),
         AnalyzeFormat::Json => json::write(&report, output.writer()),
@@ -69,6 +70,7 @@ pub(crate) struct AnalysisOutcome {
     pub(crate) report: Report,
     pub(crate) notes: Vec<String>,
     pub(crate) interrupted: bool,
+    pub(crate) sightings: Option<PointSightings>,
 }
 
 /// Returns the report on a capture for further processing.
@@ -82,12 +84,13 @@ pub(crate) fn report_on(
 }
 
 fn done(
-    analysis: CaptureSetAnalysis,
+    mut analysis: CaptureSetAnalysis,
     options: &AnalysisOptions,
     format: AnalyzeFormat,
 ) -> anyhow::Result<AnalysisOutcome> {
     let (notes, interrupted) = (notes(&analysis.found, format), analysis.found.interrupted);
-    Ok(AnalysisOutcome { report: analysis.into_report(options).map_err(error)?, notes, interrupted })
+    let sightings = analysis.take_sightings();
+    Ok(AnalysisOutcome { report: analysis.into_report(options).map_err(error)?, notes, interrupted, sightings })
 }
 
 fn notes(found: &AnalyzedCaptures, format: AnalyzeFormat) -> Vec<String> {

@@ -4,7 +4,9 @@
 use smbscope_model::Timestamp;
 use smbscope_report::Report;
 use smbscope_report::csv::CsvExchangeWriter;
-use smbscope_run::analysis::{AnalysisOptions, CaptureInput, CaptureSetAnalysis, ExchangeExport, PreparedAnalysis};
+use smbscope_run::analysis::{
+    AnalysisOptions, CaptureInput, CaptureSetAnalysis, ExchangeExport, PreparedAnalysis, nearer_to_the_client,
+};
 use smbscope_stats::sides::PathSegment;
 use smbscope_testkit::recording::{Kept, Recording};
 use std::fs;
@@ -117,4 +119,29 @@ fn different_traffic_is_one_capture_as_before() {
     let report = report(&files, &AnalysisOptions::default());
     assert!(report.sides.is_none());
     assert_eq!(report.captures.len(), 2);
+}
+
+#[test]
+fn a_comparison_recognises_the_same_traffic() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = capture("demo-smb1-netbench.pcap.zst");
+    let [client_file, server_file] = ["client.pcap", "server.pcap"].map(|name| directory.path().join(name));
+    let [at_client, at_server] = both_points(&server, MS, 2 * MS);
+    fs::write(&client_file, server.to_pcap(&at_client)).expect("room");
+    fs::write(&server_file, server.to_pcap(&by_clock(at_server, -5 * S, 0.0))).expect("room");
+    let other = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/demo-slow-server.pcap.zst");
+    let seen = |file: &Path| {
+        let options = AnalysisOptions { sightings: true, ..AnalysisOptions::default() };
+        let input = CaptureInput::File(file.to_path_buf());
+        let mut analysis = CaptureSetAnalysis::run(&[input], &options, &mut ()).expect("a capture");
+        analysis.take_sightings().expect("they were asked for")
+    };
+    let [client, server, other] = [&client_file, &server_file, &other].map(|file| seen(file));
+    assert_eq!(nearer_to_the_client([&client, &server]), Some(0));
+    assert_eq!(nearer_to_the_client([&server, &client]), Some(1));
+    assert_eq!(nearer_to_the_client([&client, &client]), None, "one point");
+    assert_eq!(nearer_to_the_client([&client, &other]), None, "other traffic");
+    let copy = directory.path().join("copy.pcap");
+    fs::copy(&client_file, &copy).expect("room");
+    assert_eq!(report(&[client_file, copy], &AnalysisOptions::default()).sides, None, "a file and its copy");
 }

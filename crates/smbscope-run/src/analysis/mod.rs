@@ -24,6 +24,7 @@ mod table;
 pub use crate::options::AnalysisOptions;
 pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
 pub use recorder::AggregatedExchanges;
+pub use sides::nearer_to_the_client;
 pub use smbscope_capture::reader::CaptureInput;
 pub use table::{ExchangeExport, ExchangeExportResult};
 
@@ -40,7 +41,7 @@ use smbscope_model::{prose, units};
 use smbscope_report::counted;
 use smbscope_stats::each_beside;
 use smbscope_stats::filter::Filter;
-use smbscope_stats::sides::SidesFigures;
+use smbscope_stats::sides::{PointSightings, SidesFigures};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,6 +120,13 @@ impl CaptureSetAnalysis {
         observer: &mut dyn AnalysisObserver,
     ) -> Result<CaptureSetAnalysis, AnalysisError> {
         PreparedAnalysis::new(inputs, options, observer)?.open()?.run(observer)
+    }
+
+    /// Returns the exchanges for [`nearer_to_the_client`], if the options asked to keep them.
+    pub fn take_sightings(&mut self) -> Option<PointSightings> {
+        let mut sightings = self.recorded.sightings.take()?;
+        sightings.finish();
+        Some(sightings)
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn measured(
             false => Ok(None),
         };
     };
-    if !is_named && segments.iter().all(|paired| paired.longest_round_trip() <= WAY_LEAST) {
+    if !is_named && segments.iter().all(|paired| paired.longest_way() <= WAY_LEAST) {
         return Ok(None);
     }
     name_by_order(&mut points);
@@ -133,6 +133,18 @@ fn paired(points: &mut Vec<Point>) -> Option<Vec<PairedPoints>> {
     ranked.sort_by_key(|(wins, _)| Reverse(*wins));
     points.extend(ranked.into_iter().map(|(_, point)| point));
     points.windows(2).map(|pair| PairedPoints::find(&pair[0].sightings, &pair[1].sightings)).collect()
+}
+
+/// Returns which of two captures was taken nearer to the client: 0 or 1. `None` if they are not of the same traffic at
+/// two points.
+pub fn nearer_to_the_client(sightings: [&PointSightings; 2]) -> Option<usize> {
+    let [one, other] = sightings;
+    let (near, far, nearer) = match PairedPoints::is_nearer(one, other, PAIRS_LEAST)? {
+        true => (one, other, 0),
+        false => (other, one, 1),
+    };
+    let paired = PairedPoints::find(near, far)?;
+    (paired.longest_way() > WAY_LEAST).then_some(nearer)
 }
 
 fn name_by_order(points: &mut [Point]) {

@@ -134,8 +134,9 @@ impl PairedPoints {
         shortest
     }
 
-    pub fn longest_round_trip(&self) -> Nanos {
-        self.trips().map(|(_, _, trip)| trip).max().unwrap_or_default()
+    /// Returns the longest time of an exchange between the points, there and back.
+    pub fn longest_way(&self) -> Nanos {
+        self.pairs().map(|(near, far)| path(&self.clock, near, far)).max().unwrap_or_default()
     }
 
     /// Sums up the way between the points.
