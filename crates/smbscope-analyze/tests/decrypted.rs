@@ -217,6 +217,41 @@ fn another_channel_of_a_session_has_its_keys() {
     assert!(of_channel.filter(|exchange| exchange.encrypted && exchange.user.is_some()).count() > 5);
 }
 
+/// smbtorture's smb2.session.reauth1 on an encrypted share: the user logs on twice more within the session (MS-SMB2
+/// §3.2.5.3.3), whose keys stay. tshark decrypts 24 messages with the password.
+#[test]
+fn a_session_stays_readable_when_its_user_authenticates_again() {
+    let capture = read("encrypted/reauthentication.pcap.zst");
+    let found = analyze(&capture, &capture.undamaged(), Some(passwords(b"benchpw\n")));
+    assert_eq!((found.quality.encrypted_frames, found.problems.len(), found.sessions.len()), (0, 0, 1));
+    assert_eq!((found.sessions[0].1.decrypted, found.sessions[0].1.refused), (24, 0));
+    let is_logon = |exchange: &&Exchange| exchange.command == Command::Smb2(Smb2Command::SESSION_SETUP);
+    let logons: Vec<bool> = found.exchanges.iter().filter(is_logon).map(|exchange| exchange.encrypted).collect();
+    assert_eq!(logons, [false, false, true, true, true, true], "the later logons are encrypted");
+    let last = found.exchanges.last().expect("there are exchanges");
+    assert!(last.encrypted && last.path.is_some() && last.outcome == ExchangeOutcome::Complete, "{last:?}");
+}
+
+/// smbtorture's smb2.session.bind1: a second connection joins a session by SESSION_SETUP with the flag BINDING (MS-SMB2
+/// §3.2.5.3.2), and the first one joins the session of the second. tshark decrypts 20 messages with the password.
+#[test]
+fn sessions_are_readable_on_each_connection_that_they_are_bound_to() {
+    let capture = read("encrypted/second_channel.pcap.zst");
+    let found = analyze(&capture, &capture.undamaged(), Some(passwords(b"benchpw\n")));
+    assert_eq!((found.quality.encrypted_frames, found.problems.len(), found.sessions.len()), (0, 0, 2));
+    assert_eq!(found.sessions.iter().map(|(_, session)| session.decrypted).sum::<u64>(), 20);
+    let of_session = |id: u64| {
+        let encrypted = found.exchanges.iter().filter(move |it| it.encrypted && it.session_id == Some(id));
+        encrypted.map(|exchange| exchange.endpoints.client.port()).collect::<BTreeSet<u16>>().len()
+    };
+    assert_eq!(found.sessions.iter().map(|(id, _)| of_session(*id)).collect::<Vec<_>>(), [2, 2]);
+    let queries: Vec<&Exchange> =
+        found.exchanges.iter().filter(|exchange| exchange.command == Command::Smb2(Smb2Command::QUERY_INFO)).collect();
+    let paths: BTreeSet<&Option<Arc<str>>> = queries.iter().map(|query| &query.path).collect();
+    assert_eq!((queries.len(), paths.len()), (2, 1), "one file, opened on one connection and queried on both");
+    assert!(queries.iter().all(|query| query.path.is_some()));
+}
+
 /// Puts messages into TRANSFORM_HEADERs of session 7, with the key of the twins.
 fn sealed(nonce: u8, message: &[u8]) -> Vec<u8> {
     let nonce = [nonce; 16];

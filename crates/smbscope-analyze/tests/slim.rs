@@ -437,6 +437,11 @@ fn a_decrypted_copy_holds_every_cipher_and_kind_of_message() {
     let password = Arc::new(decrypted::passwords(decrypted::PASSWORD));
     check_decrypted("password", &real.to_pcap(&real.undamaged()), &password);
     check_decrypted("wrong", &real.to_pcap(&real.undamaged()), &Arc::new(decrypted::passwords(b"wrong")));
+    let bench = Arc::new(decrypted::passwords(b"benchpw"));
+    for name in ["reauthentication", "second_channel"] {
+        let real = Recording::read(&common::bundled(&format!("encrypted/{name}.pcap.zst"))).expect("a capture");
+        check_decrypted(name, &real.to_pcap(&real.undamaged()), &bench);
+    }
     let ring = Arc::new(decrypted::sealed_keys());
     check_decrypted("kinds", &pcap::nanos(&decrypted::sealed_kinds().packets()), &ring);
     check_decrypted("damage", &pcap::nanos(&decrypted::sealed_damage().packets()), &ring);
