@@ -91,12 +91,13 @@ impl Series {
         &self,
         launches: &[Launched],
         ended: LoadPointEnd,
-        taken: Option<(&Result<FinishedCapture, String>, Option<Arc<KeyRing>>)>,
+        taken: Option<&Result<FinishedCapture, String>>,
+        keys: Option<Arc<KeyRing>>,
         load: Option<ServerLoad>,
     ) -> Result<(LoadPointResult, BenchDocument), BenchError> {
         let mut shown = LaunchTraffic::from_launches(launches);
         let port = self.server.map_or(0, |server| server.port());
-        let facts = taken.map(|(taken, keys)| {
+        let facts = taken.map(|taken| {
             let taken = taken.as_ref().map_err(String::clone)?;
             capture::read(taken, port, keys, &mut |exchange| shown.record(exchange))
         });

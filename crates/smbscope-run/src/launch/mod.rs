@@ -220,7 +220,7 @@ impl Series {
         let load = metrics.as_ref().and_then(|metrics| metrics.within(first, length));
         let keys = taken.as_ref().and_then(|taken| taken.as_ref().ok()).and_then(|_| self.lab_keys());
         let ring = keys.as_ref().and_then(|lines| keys::ring_of_lines(lines));
-        let (run, document) = self.document(&launched, ended, taken.as_ref().map(|taken| (taken, ring)), load)?;
+        let (run, document) = self.document(&launched, ended, taken.as_ref(), ring, load)?;
         let kept = match self.directory.take() {
             Some(mut directory) => {
                 let kept = keys.map_or(Ok(()), |keys| directory.keys(document::CAPTURE, &keys));
