@@ -59,11 +59,11 @@ impl Sniffed {
 struct DataSegment {
     time: i64,
     to_server: bool,
-    /// Ports, sequence number, IP identification: what makes the packet at both points the same.
+    /// Ports, sequence number, IP identification: the same at both points.
     key: (u16, u16, u32, u16),
 }
 
-/// Reads the data segments of an Ethernet capture without our own readers.
+/// Parses the data segments of an Ethernet capture, independently of our own readers.
 fn segments(file: &Path, port: u16) -> Vec<DataSegment> {
     let bytes = fs::read(file).expect("a capture");
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -119,7 +119,7 @@ impl DirectionTruth {
     }
 }
 
-/// What `analyze` says about both captures, and what their packets say.
+/// Answer of `analyze` about both captures, and the delays and losses of their packets.
 struct BothEnds {
     segment: Value,
     evidence: String,
@@ -127,7 +127,7 @@ struct BothEnds {
     to_client: DirectionTruth,
 }
 
-/// What is between the client and the link.
+/// Device between the client and the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Before {
     Nothing,
@@ -135,7 +135,7 @@ enum Before {
     Proxy,
 }
 
-/// Loads a server behind a link, captures at both ends, and compares. Skips the test and returns `None` if that is not
+/// Loads a server at the end of a link, captures at both ends, and compares. Skips the test and returns `None` if that is not
 /// possible here.
 fn both_ends(settings: &LabServerSettings, workload: &str, before: Before) -> Option<BothEnds> {
     if let Err(why) = available() {

@@ -24,7 +24,7 @@ const COMMANDS_MAX: usize = 10;
 /// Commands listed in a brief report even if it gets longer than a screen.
 pub(crate) const COMMANDS_MIN: usize = 5;
 const EVIDENCE_MIN: usize = 3;
-/// The same with captures at several points, which are made for this evidence.
+/// Minimum lines of evidence for captures at several points, which are made for it.
 const EVIDENCE_OF_SIDES: usize = 7;
 const WARNINGS_MAX: usize = 2;
 

@@ -60,7 +60,7 @@ pub struct PathSegment {
     /// Time of the last packet of each request between the points beyond the shortest in this direction: queues.
     /// Exchanges with retransmissions don't count, unless nearly all have some.
     pub queued_to_server: DurationStatistics,
-    /// The same for the last packet of each response on the way to the client.
+    /// Time of the last packet of each response beyond the shortest on the way to the client.
     pub queued_to_client: DurationStatistics,
     /// Data segments that passed the first point towards the server and did not reach the other, while both captured:
     /// the first point saw them again, the other one did not. Null if a device in between ends TCP.
@@ -234,7 +234,7 @@ impl<'a> PointConnections<'a> {
 /// A device in between acknowledges if acknowledgments take less than this percentage of the shortest time between the
 /// points. It is near one of them, or at half of the way.
 const TERMINATED_PERCENT: i64 = 75;
-/// The same without the beginning of the connection, which shows if both points saw the same TCP connection.
+/// Percentage if the capture lacks the beginning of the connection, which shows if both points saw one TCP connection.
 const TERMINATED_MIDSTREAM_PERCENT: i64 = 50;
 const TERMINATED_LEAST: Nanos = Nanos(200_000);
 
@@ -249,7 +249,7 @@ fn add_connection(
     let summaries = (near.connections.get(&connection.near), far.connections.get(&connection.far));
     let (Some(one), Some(other)) = summaries else { return };
     segment.terminated += u64::from(is_terminated(&segment.clock, connection, one, other));
-    // Of the packets of the whole connection, those of the part that both points saw.
+    // The part of the connection that both points saw has about this part of its packets.
     let seen = near.sightings.flows.get(&connection.near).map_or(0, |flow| flow.seen.len());
     let common = |packets: u64, all: usize| {
         (u128::from(packets) * connection.pairs.len() as u128).div_ceil(all.max(1) as u128) as u64

@@ -150,7 +150,7 @@ fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnect
         let (one, other) = flows;
         let (here, there) = (&near.flows[&one].seen, &far.flows[&other].seen);
         let shorter = here.len().min(there.len());
-        // Short connections with the same addresses need not have so many.
+        // Short connections with the same addresses may have fewer.
         let is_sure = |anchors: usize| anchors >= ANCHORS_LEAST || same_addresses && anchors * 2 >= shorter;
         if !is_sure(anchors.len()) || taken_here.contains(&one) || taken_there.contains(&other) {
             continue;

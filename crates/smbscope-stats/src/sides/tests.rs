@@ -205,7 +205,7 @@ fn a_proxy_is_recognised_by_fast_acknowledgments_at_either_point() {
         paired.segment(&point("client", &near, &one), &point("server", &far, &other)).terminated
     };
     assert_eq!(terminated(16 * MS, 16 * MS, [1, 2]), 0);
-    // Beside the client, beside the server, and at half of the way.
+    // Near the client, near the server, and in the middle.
     assert_eq!(
         [(MS / 10, 16 * MS), (16 * MS, MS / 10), (8 * MS, 8 * MS)].map(|(s, c)| terminated(s, c, [1, 2])),
         [1; 3]
