@@ -290,7 +290,8 @@ fn a_queue_is_found_in_its_direction() {
     let truth = [&both.to_server, &both.to_client].map(|direction| direction.mean() - direction.shortest());
     println!("queues: {there} and {back} ns, in truth {truth:?}");
     assert!(back > 4e6 && back > 2.0 * there, "{there} and {back} ns");
-    assert!(both.evidence.contains("in a queue between client and server: towards the client"), "{}", both.evidence);
+    let names_it = both.evidence.contains("wait in a queue") && both.evidence.contains("towards the client for");
+    assert!(names_it, "{}", both.evidence);
 }
 
 #[test]
