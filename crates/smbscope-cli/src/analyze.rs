@@ -22,13 +22,18 @@ pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
     output::refuse_ending::<AnalyzeFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
     let given = arguments.inputs();
     let mut watcher = Watcher::new(arguments.terminal.progress.quiet);
+    let sources = sources(arguments, &given);
+    // Captures of several points, and of an episode, are read twice: an unwritable output fails before that.
+    let is_read_twice = given.len() > 1 || arguments.analysis.episode.is_some();
+    let early = is_read_twice.then(|| Output::open(arguments.output.as_deref(), &sources)).transpose()?;
     let prepared = PreparedAnalysis::new(&given, &arguments.analysis, &mut watcher).map_err(error)?;
+    let open = |early: Option<Output>| early.map_or_else(|| Output::open(arguments.output.as_deref(), &sources), Ok);
     if arguments.writes_table() {
-        return write_table(arguments, &prepared, &given, &mut watcher);
+        let exchanges = ExchangeExport::open(&prepared).map_err(error)?;
+        return write_table(arguments, &prepared.options, exchanges, open(early)?, &mut watcher);
     }
     let reading = prepared.open().map_err(error)?;
-    let sources = sources(arguments, &given);
-    let mut output = Output::open(arguments.output.as_deref(), &sources)?;
+    let mut output = open(early)?;
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
     if arguments.format() == AnalyzeFormat::Html {
         output.refuse_terminal("HTML")?;
@@ -105,12 +110,11 @@ fn cell_style(arguments: &AnalyzeOptions, output: &Output) -> CellStyle {
 
 fn write_table(
     arguments: &AnalyzeOptions,
-    prepared: &PreparedAnalysis,
-    given: &[CaptureInput],
+    options: &AnalysisOptions,
+    exchanges: ExchangeExport<'_>,
+    mut output: Output,
     watcher: &mut Watcher,
 ) -> anyhow::Result<()> {
-    let exchanges = ExchangeExport::open(prepared).map_err(error)?;
-    let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, given))?;
     let written = if arguments.format() == AnalyzeFormat::Parquet {
         output.refuse_terminal("Parquet")?;
         exchanges.write(parquet::ParquetExchangeWriter::new(output.writer()), watcher)
@@ -123,7 +127,7 @@ fn write_table(
         return output.settle(result);
     }
     terminal::warn(&notes(&found, arguments.format()));
-    found.refuse_without_smb(&prepared.options).map_err(error)?;
+    found.refuse_without_smb(options).map_err(error)?;
     output.settle(result)?;
     if found.interrupted { Err(InterruptedError::said().into()) } else { Ok(()) }
 }

@@ -124,9 +124,7 @@ impl CaptureSetAnalysis {
 
     /// Returns the exchanges for [`nearer_to_the_client`], if the options asked to keep them.
     pub fn take_sightings(&mut self) -> Option<PointSightings> {
-        let mut sightings = self.recorded.sightings.take()?;
-        sightings.finish();
-        Some(sightings)
+        self.recorded.sightings.take()
     }
 }
 
@@ -135,7 +133,7 @@ impl PendingAnalysis<'_> {
     pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
         let PendingAnalysis { prepared, catalogue, how, mut pass, mut set } = self;
         let (options, following) = (&prepared.options, prepared.following(&how));
-        let (found, recorded) = loop {
+        let (found, mut recorded) = loop {
             match recorded(options, &following, pass.sharding(), &mut set, observer) {
                 Ok(analysis) => break analysis,
                 Err(failure) => {
@@ -148,6 +146,9 @@ impl PendingAnalysis<'_> {
         };
         set.refuse_cut_short()?;
         found.refuse_without_smb(options)?;
+        if let Some(sightings) = &mut recorded.sightings {
+            sightings.finish(&set.clock_steps());
+        }
         let sides = prepared.paths.as_ref().map(|paths| paths.figures.clone());
         Ok(CaptureSetAnalysis { found, recorded, catalogue, sides })
     }

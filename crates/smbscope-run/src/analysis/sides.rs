@@ -175,10 +175,15 @@ fn seen(
         let threading = if options.reading.threads() <= 1 { Threading::Inline } else { Threading::Workers };
         let mut recorders: Vec<SightingRecorder> = (0..workers).map(|_| SightingRecorder::default()).collect();
         match following.follow(&mut set, sharding, threading, &mut recorders, observer) {
+            Ok(found) if found.interrupted => {
+                let names: Vec<String> = inputs.iter().map(CaptureInput::name).collect();
+                let names = names.join(", ");
+                return Err(AnalysisError::Interrupted(format!("{names}: interrupted before the report was begun")));
+            }
             Ok(found) => {
                 let mut sightings = PointSightings::default();
                 recorders.into_iter().for_each(|recorder| sightings.merge(recorder.0));
-                sightings.finish();
+                sightings.finish(&set.clock_steps());
                 return Ok(Point { name, inputs, sightings, connections: found.analysis.connections });
             }
             Err(failure) => {
