@@ -164,6 +164,8 @@ impl ConnectionAnalyzer {
         summary.client_round_trip = view.round_trip[server.index()];
         summary.outages = end.outages.clone();
         (summary.to_server, summary.to_client) = (counts(client), counts(server));
+        summary.initial_sequences = [client, server].map(|direction| end.initial[direction.index()]);
+        summary.resent_at = [client, server].map(|direction| end.resent[direction.index()].clone());
         summary
     }
 

@@ -1,7 +1,8 @@
 //! Parses the first bytes of a frame: headers and names, never bulk data.
 
-use crate::decryption::{DecryptResult, Decryptor};
+use crate::decryption::{DecryptResult, Decryptor, FlowKeys, Keys};
 use crate::names::is_kept_whole;
+use smbscope_model::FlowDirection;
 use smbscope_model::command::Dialect;
 use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
 
@@ -118,9 +119,26 @@ pub(crate) struct ContentReader<'k> {
     pub(crate) decryptor: Option<Decryptor<'k>>,
 }
 
-impl ContentReader<'_> {
-    pub(crate) fn without_keys(details: bool) -> ContentReader<'static> {
-        ContentReader { details, decryptor: None }
+impl<'k> ContentReader<'k> {
+    pub(crate) fn new(
+        details: bool,
+        flow: Option<&'k mut FlowKeys>,
+        shared: Option<&'k mut Keys>,
+        direction: FlowDirection,
+    ) -> ContentReader<'k> {
+        let decryptor = flow.zip(shared).map(|(flow, shared)| Decryptor { flow, shared, direction });
+        ContentReader { details, decryptor }
+    }
+
+    /// Returns the decrypted bytes of the message that was read last, which began with `head`. Empty if no key decrypts
+    /// it though others of its flow were decrypted. `None` for messages that were read as they are.
+    pub(crate) fn decrypted(&self, head: &[u8], content: &FrameContent) -> Option<&[u8]> {
+        let decryptor = self.decryptor.as_ref().filter(|_| head.starts_with(&smb2::TRANSFORM_ID))?;
+        match content {
+            FrameContent::Encrypted { .. } => None,
+            FrameContent::Cut => Some(&[]),
+            _ => Some(&decryptor.shared.scratch),
+        }
     }
 }
 
@@ -225,7 +243,10 @@ pub(crate) fn read_plain(head: &[u8], length: u64, last_try: bool, details: bool
         None if length < 4 => FrameParseResult::Done(FrameContent::Raw),
         None => FrameParseResult::Needs(4),
         Some(id) if id == smb1::PROTOCOL_ID => read_smb1(head, length, last_try, details),
-        Some(id) if id == smb2::PROTOCOL_ID => read_smb2(head, length, last_try, details),
+        Some(id) if id == smb2::PROTOCOL_ID => match smb2::decrypted_part(head) {
+            None => read_smb2(head, length, last_try, details),
+            Some(message) => read_marked(message, length, last_try, details),
+        },
         Some(id) if id == smb2::TRANSFORM_ID => read_encrypted(head),
         Some(id) if id == smb2::COMPRESSION_ID => FrameParseResult::Needs(length.min(MAX_HEAD)),
         Some(_) => FrameParseResult::Done(FrameContent::Raw),
@@ -244,10 +265,16 @@ fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent
         Some(id) if id == smb1::PROTOCOL_ID => {
             smb1_message(head, length, details).map_or(FrameContent::Cut, FrameContent::Smb1)
         }
-        Some(id) if id == smb2::PROTOCOL_ID => match read_smb2(head, length, true, details) {
-            FrameParseResult::Done(content) => content,
-            FrameParseResult::Needs(_) => FrameContent::Cut,
-        },
+        Some(id) if id == smb2::PROTOCOL_ID => {
+            let reading = match smb2::decrypted_part(head) {
+                None => read_smb2(head, length, true, details),
+                Some(message) => read_marked(message, length, true, details),
+            };
+            match reading {
+                FrameParseResult::Done(content) => content,
+                FrameParseResult::Needs(_) => FrameContent::Cut,
+            }
+        }
         Some(id) if id == smb2::TRANSFORM_ID => FrameContent::Encrypted { session_id: None, nonce: None },
         Some(id) if id == smb2::COMPRESSION_ID => decompressed(head, details),
         Some(_) => FrameContent::Raw,
@@ -255,7 +282,18 @@ fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent
     }
 }
 
+/// Reads a message that a slim copy holds decrypted.
+fn read_marked(message: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
+    match read_smb2(message, length.saturating_sub(smb2::TransformHeader::LENGTH), last_try, details) {
+        FrameParseResult::Done(content) => FrameParseResult::Done(decrypted(content)),
+        needs => needs,
+    }
+}
+
 fn read_encrypted(head: &[u8]) -> FrameParseResult {
+    if head.get(smb2::TransformHeader::SIGNATURE).is_some_and(|signature| signature == smb2::DECRYPTED_MARK) {
+        return FrameParseResult::Done(FrameContent::Cut);
+    }
     match smb2::TransformHeader::parse(head) {
         Some(header) if head.len() >= smb2::TransformHeader::LENGTH => {
             FrameParseResult::Done(FrameContent::Encrypted { session_id: header.session_id, nonce: header.nonce })
@@ -268,11 +306,13 @@ fn decompressed(head: &[u8], details: bool) -> FrameContent {
     let chained = compression::looks_chained(head);
     let length = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
-    match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, details))) {
-        // Data without an SMB2 header was not decompressed correctly.
-        Ok(FrameParseResult::Done(FrameContent::Smb2 { members, cut, .. })) => {
-            FrameContent::Smb2 { members, compressed: true, cut }
+    let (Ok(length), Ok(message)) = (length, recovered) else { return FrameContent::Opaque };
+    match read_smb2(&message, length, true, details) {
+        FrameParseResult::Done(FrameContent::Smb2 { members, cut, .. }) => {
+            let content = FrameContent::Smb2 { members, compressed: true, cut };
+            if smb2::decrypted_part(&message).is_some() { decrypted(content) } else { content }
         }
+        // Data without an SMB2 header was not decompressed correctly.
         _ => FrameContent::Opaque,
     }
 }

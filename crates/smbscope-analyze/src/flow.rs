@@ -6,7 +6,7 @@
 
 use crate::connection::ConnectionAnalyzer;
 use crate::content::{ContentReader, FrameContent};
-use crate::decryption::{Decryptor, FlowKeys};
+use crate::decryption::FlowKeys;
 use crate::encrypted::sizes::{Undecided, UndecidedFrame};
 use crate::foreign::{self, FirstBytes};
 use crate::frame::Frame;
@@ -243,9 +243,7 @@ fn reader<'k>(
     shared: &'k mut ShardContext<'_>,
     direction: FlowDirection,
 ) -> ContentReader<'k> {
-    let keys = flow.as_deref_mut().zip(shared.keys.as_deref_mut());
-    let decryptor = keys.map(|(flow, shared)| Decryptor { flow, shared, direction });
-    ContentReader { details, decryptor }
+    ContentReader::new(details, flow.as_deref_mut(), shared.keys.as_deref_mut(), direction)
 }
 
 /// Returns the direction of the client: the sender of a request. If the message could be from either side, like

@@ -35,19 +35,30 @@ struct FramerCounts {
 }
 
 /// A decision of the framer about bytes of its stream, which a slim capture has to preserve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) position: u64,
     pub(crate) length: u64,
     pub(crate) decided: Decided,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decided {
     Header,
-    Content { length: u32 },
+    /// Part of the payload of a frame of this length, with the message as [`ContentReader::decrypted`] returns it.
+    Content {
+        length: u32,
+        decrypted: Option<Vec<u8>>,
+    },
     NoFrame,
     Presence,
+}
+
+impl Mark {
+    fn content(position: u64, read: &[u8], length: u32, decrypted: Option<&[u8]>) -> Mark {
+        let decided = Decided::Content { length, decrypted: decrypted.map(<[u8]>::to_vec) };
+        Mark { position, length: read.len() as u64, decided }
+    }
 }
 
 #[derive(Debug)]
@@ -237,8 +248,11 @@ impl Framer {
         }
         let length = frame.header.length;
         let position = frame.begin.position + HEADER_LENGTH as u64;
-        frame.content = Some(last_reading(&self.head, length, reader));
-        self.mark(position, self.head.len(), Decided::Content { length });
+        let content = last_reading(&self.head, length, reader);
+        if let Some(marks) = &mut self.marks {
+            marks.push(Mark::content(position, &self.head, length, reader.decrypted(&self.head, &content)));
+        }
+        frame.content = Some(content);
     }
 
     fn lose(&mut self, position: u64) {
@@ -466,10 +480,10 @@ impl Framer {
             let whole = here.len() as u64 == taken;
             let length = frame.header.length;
             frame.content = gather(&mut self.head, &mut frame.wanted, here, whole, length, reader);
-            if let (Some(marks), Some(_)) = (&mut self.marks, &frame.content) {
+            if let (Some(marks), Some(content)) = (&mut self.marks, &frame.content) {
                 let begin = frame.begin.position + HEADER_LENGTH as u64;
-                let read = if position == begin { here.len() } else { self.head.len() };
-                marks.push(Mark { position: begin, length: read as u64, decided: Decided::Content { length } });
+                let read = if position == begin { here } else { &self.head };
+                marks.push(Mark::content(begin, read, length, reader.decrypted(read, content)));
             }
         }
         if position + taken < frame.end {

@@ -143,6 +143,9 @@ fn trust(
 }
 
 fn encrypted_session(payload: &[u8], length: u32) -> Option<u64> {
+    if let Some(message) = smb2::decrypted_part(payload) {
+        return smb2::Smb2Header::parse(message)?.session_id;
+    }
     let header = smb2::TransformHeader::parse(payload)?;
     let inside = length.checked_sub(smb2::TransformHeader::LENGTH as u32);
     header.session_id.filter(|_| header.original_size == inside)

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// User root with this password made the bundled capture.
-const PASSWORD: &[u8] = b"secret1\n";
+pub(crate) const PASSWORD: &[u8] = b"secret1\n";
 
 struct Decrypted {
     exchanges: Vec<Exchange>,
@@ -41,7 +41,7 @@ fn read(name: &str) -> Recording {
 }
 
 /// Sessions of smbclient with SMB 3.0, 3.0.2, and 3.1.1 with each of its four ciphers.
-const REAL: &str = "encrypted/samba_ciphers.pcap.zst";
+pub(crate) const REAL: &str = "encrypted/samba_ciphers.pcap.zst";
 const SESSIONS: usize = 6;
 
 fn real() -> Recording {
@@ -56,7 +56,7 @@ fn log() -> KeyRing {
     ring
 }
 
-fn passwords(content: &[u8]) -> KeyRing {
+pub(crate) fn passwords(content: &[u8]) -> KeyRing {
     let mut ring = KeyRing::default();
     ring.add_passwords(content).expect("a password");
     ring
@@ -73,7 +73,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Keys for every session of a twin.
-fn twin_keys(plain: &[Exchange]) -> KeyRing {
+pub(crate) fn twin_keys(plain: &[Exchange]) -> KeyRing {
     let lines: String =
         session_ids(plain).iter().map(|id| format!("{},,{}\n", hex(&id.to_le_bytes()), hex(&TWIN_KEY))).collect();
     keys(&lines)
@@ -103,7 +103,7 @@ fn as_if_plain(exchanges: &[Exchange]) -> Vec<String> {
     all
 }
 
-fn plain_captures() -> Vec<PathBuf> {
+pub(crate) fn plain_captures() -> Vec<PathBuf> {
     let all = ["demo-smb311-office.pcap.zst", "demo-slow-server.pcap.zst", "demo-before-scanner.pcap.zst"];
     let mut found: Vec<PathBuf> = all.iter().map(|name| bundled(name)).collect();
     for entry in std::fs::read_dir(bundled("own")).expect("a directory") {
@@ -217,6 +217,41 @@ fn another_channel_of_a_session_has_its_keys() {
     assert!(of_channel.filter(|exchange| exchange.encrypted && exchange.user.is_some()).count() > 5);
 }
 
+/// smbtorture's smb2.session.reauth1 on an encrypted share: the user logs on twice more within the session (MS-SMB2
+/// §3.2.5.3.3), whose keys stay. tshark decrypts 24 messages with the password.
+#[test]
+fn a_session_stays_readable_when_its_user_authenticates_again() {
+    let capture = read("encrypted/reauthentication.pcap.zst");
+    let found = analyze(&capture, &capture.undamaged(), Some(passwords(b"benchpw\n")));
+    assert_eq!((found.quality.encrypted_frames, found.problems.len(), found.sessions.len()), (0, 0, 1));
+    assert_eq!((found.sessions[0].1.decrypted, found.sessions[0].1.refused), (24, 0));
+    let is_logon = |exchange: &&Exchange| exchange.command == Command::Smb2(Smb2Command::SESSION_SETUP);
+    let logons: Vec<bool> = found.exchanges.iter().filter(is_logon).map(|exchange| exchange.encrypted).collect();
+    assert_eq!(logons, [false, false, true, true, true, true], "the later logons are encrypted");
+    let last = found.exchanges.last().expect("there are exchanges");
+    assert!(last.encrypted && last.path.is_some() && last.outcome == ExchangeOutcome::Complete, "{last:?}");
+}
+
+/// smbtorture's smb2.session.bind1: a second connection joins a session by SESSION_SETUP with the flag BINDING (MS-SMB2
+/// §3.2.5.3.2), and the first one joins the session of the second. tshark decrypts 20 messages with the password.
+#[test]
+fn sessions_are_readable_on_each_connection_that_they_are_bound_to() {
+    let capture = read("encrypted/second_channel.pcap.zst");
+    let found = analyze(&capture, &capture.undamaged(), Some(passwords(b"benchpw\n")));
+    assert_eq!((found.quality.encrypted_frames, found.problems.len(), found.sessions.len()), (0, 0, 2));
+    assert_eq!(found.sessions.iter().map(|(_, session)| session.decrypted).sum::<u64>(), 20);
+    let of_session = |id: u64| {
+        let encrypted = found.exchanges.iter().filter(move |it| it.encrypted && it.session_id == Some(id));
+        encrypted.map(|exchange| exchange.endpoints.client.port()).collect::<BTreeSet<u16>>().len()
+    };
+    assert_eq!(found.sessions.iter().map(|(id, _)| of_session(*id)).collect::<Vec<_>>(), [2, 2]);
+    let queries: Vec<&Exchange> =
+        found.exchanges.iter().filter(|exchange| exchange.command == Command::Smb2(Smb2Command::QUERY_INFO)).collect();
+    let paths: BTreeSet<&Option<Arc<str>>> = queries.iter().map(|query| &query.path).collect();
+    assert_eq!((queries.len(), paths.len()), (2, 1), "one file, opened on one connection and queried on both");
+    assert!(queries.iter().all(|query| query.path.is_some()));
+}
+
 /// Puts messages into TRANSFORM_HEADERs of session 7, with the key of the twins.
 fn sealed(nonce: u8, message: &[u8]) -> Vec<u8> {
     let nonce = [nonce; 16];
@@ -246,9 +281,13 @@ fn compressed(message: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// Keys of [`sealed`] messages.
+pub(crate) fn sealed_keys() -> KeyRing {
+    keys(&format!("0700000000000000,,{}", hex(&TWIN_KEY)))
+}
+
 fn analyze_sealed(conversation: &Conversation) -> Decrypted {
-    let ring = keys(&format!("0700000000000000,,{}", hex(&TWIN_KEY)));
-    let options = AnalyzerOptions { keys: Some(Arc::new(ring)), ..AnalyzerOptions::default() };
+    let options = AnalyzerOptions { keys: Some(Arc::new(sealed_keys())), ..AnalyzerOptions::default() };
     let mut exchanges = Vec::new();
     let mut flows = FlowTable::new(Analyzer::new(options, |exchange| exchanges.push(exchange)));
     for (index, packet) in conversation.packets().iter().enumerate() {
@@ -259,20 +298,23 @@ fn analyze_sealed(conversation: &Conversation) -> Decrypted {
     Decrypted { exchanges, quality, sessions, problems: decryption.problems().collect() }
 }
 
-#[test]
-fn compounds_breaks_and_compression_inside_encryption_are_read() {
+/// A compound, a break and a compressed message in session 7.
+pub(crate) fn sealed_kinds() -> Conversation {
     let message = |message: smb2::Message| Vec::from(message.session(7).tree(5));
     let request =
         smb2::compound(&[smb2::create(1, "a.txt").session(7).tree(5), smb2::close(2, 0).session(7).tree(5).related()]);
     let response = smb2::compound(&[smb2::create_response(1, 9).session(7), smb2::close_response(2).session(7)]);
-    let found = analyze_sealed(
-        &Conversation::new()
-            .client_says(100, sealed(1, &request))
-            .server_says(300, sealed(2, &response))
-            .server_says(400, sealed(3, &Vec::from(smb2::oplock_break(9))))
-            .client_says(500, sealed(4, &compressed(&message(smb2::echo(3)))))
-            .server_says(600, sealed(5, &message(smb2::echo_response(3)))),
-    );
+    Conversation::new()
+        .client_says(100, sealed(1, &request))
+        .server_says(300, sealed(2, &response))
+        .server_says(400, sealed(3, &Vec::from(smb2::oplock_break(9))))
+        .client_says(500, sealed(4, &compressed(&message(smb2::echo(3)))))
+        .server_says(600, sealed(5, &message(smb2::echo_response(3))))
+}
+
+#[test]
+fn compounds_breaks_and_compression_inside_encryption_are_read() {
+    let found = analyze_sealed(&sealed_kinds());
     assert_eq!((found.quality.encrypted_frames, found.quality.compressed_frames), (0, 1));
     let outcomes: Vec<String> =
         found.exchanges.iter().map(|exchange| format!("{} {}", exchange.command, exchange.outcome)).collect();
@@ -280,18 +322,21 @@ fn compounds_breaks_and_compression_inside_encryption_are_read() {
     assert_eq!(found.sessions[0].1.decrypted, 5);
 }
 
-#[test]
-fn a_damaged_message_among_decrypted_ones_is_not_paired_by_its_size() {
+/// The second of two requests is damaged.
+pub(crate) fn sealed_damage() -> Conversation {
     let message = |message: smb2::Message| Vec::from(message.session(7));
     let mut damaged = sealed(3, &message(smb2::echo(2)));
     damaged[52] ^= 0x10;
-    let found = analyze_sealed(
-        &Conversation::new()
-            .client_says(100, sealed(1, &message(smb2::echo(1))))
-            .server_says(200, sealed(2, &message(smb2::echo_response(1))))
-            .client_says(300, damaged)
-            .server_says(400, sealed(4, &message(smb2::echo_response(2)))),
-    );
+    Conversation::new()
+        .client_says(100, sealed(1, &message(smb2::echo(1))))
+        .server_says(200, sealed(2, &message(smb2::echo_response(1))))
+        .client_says(300, damaged)
+        .server_says(400, sealed(4, &message(smb2::echo_response(2))))
+}
+
+#[test]
+fn a_damaged_message_among_decrypted_ones_is_not_paired_by_its_size() {
+    let found = analyze_sealed(&sealed_damage());
     let complete = found.exchanges.iter().filter(|exchange| exchange.outcome == ExchangeOutcome::Complete);
     assert_eq!((complete.count(), found.quality.headers_truncated, found.quality.encrypted_frames), (1, 1, 0));
     assert_eq!((found.sessions[0].1.decrypted, found.sessions[0].1.refused), (3, 1));

@@ -1,6 +1,7 @@
 //! Slim copies of captures: the analysis finds the same in them, and nothing of the removed data is left.
 
 use crate::common;
+use crate::decrypted;
 use memchr::memmem;
 use proptest::prelude::*;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
@@ -8,14 +9,17 @@ use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_analyze::slim::Anonymize;
 use smbscope_analyze::{AnalyzerOptions, slim};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
+use smbscope_crypto::key_ring::KeyRing;
 use smbscope_model::Exchange;
-use smbscope_testkit::damage::plans;
+use smbscope_testkit::damage::{RandomDamage, plans};
+use smbscope_testkit::recording::{Kept, Nonces, Recording};
 use smbscope_testkit::script::scripts;
 use smbscope_testkit::{Conversation, pcap, smb2};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// All findings of an analysis, except for properties of the file.
 #[derive(Debug, PartialEq)]
@@ -26,13 +30,13 @@ struct Found {
 }
 
 fn found(path: &Path) -> Found {
-    found_in(CaptureSet::open(&[CaptureInput::File(path.to_owned())]).expect("it is a capture"))
+    found_in(CaptureSet::open(&[CaptureInput::File(path.to_owned())]).expect("it is a capture"), None)
 }
 
-fn found_in(mut set: CaptureSet) -> Found {
+fn found_in(mut set: CaptureSet, keys: Option<Arc<KeyRing>>) -> Found {
     let mut exchanges = Vec::new();
     let mut sink = |exchange: &Exchange| exchanges.push(format!("{exchange:?}"));
-    let options = AnalyzerOptions { details: true, ..AnalyzerOptions::default() };
+    let options = AnalyzerOptions { details: true, keys, ..AnalyzerOptions::default() };
     let sinks = std::slice::from_mut(&mut sink);
     let analysis =
         pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
@@ -58,9 +62,12 @@ fn slimmed(path: &Path, anonymize: Option<Anonymize>) -> Vec<u8> {
     slim_of(CaptureSet::open(&[CaptureInput::File(path.to_owned())]).expect("it is a capture"), anonymize)
 }
 
-fn slim_of(mut set: CaptureSet, anonymize: Option<Anonymize>) -> Vec<u8> {
+fn slim_of(set: CaptureSet, anonymize: Option<Anonymize>) -> Vec<u8> {
+    slim_with(set, slim::SlimOptions { anonymize, ..slim::SlimOptions::default() })
+}
+
+fn slim_with(mut set: CaptureSet, options: slim::SlimOptions) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let options = slim::SlimOptions { anonymize, ..slim::SlimOptions::default() };
     slim::slim(&mut set, &options, &mut bytes, &mut |_| ()).expect("memory takes all");
     bytes
 }
@@ -372,7 +379,7 @@ fn opened(bytes: &[u8]) -> CaptureSet {
 /// Slims a capture twice: the findings are equal, and the second pass changes nothing.
 fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     let copy = slim_of(opened(capture), None);
-    let (before, after) = (found_in(opened(capture)), found_in(opened(&copy)));
+    let (before, after) = (found_in(opened(capture), None), found_in(opened(&copy), None));
     prop_assert_eq!(before.exchanges, after.exchanges);
     prop_assert_eq!(before.connections, after.connections);
     prop_assert_eq!(before.rest, after.rest);
@@ -380,6 +387,64 @@ fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     let anonymize = Anonymize { key: PseudonymKey::new([1; 32]), depth: false, extensions: false };
     slim_of(opened(capture), Some(anonymize));
     Ok(())
+}
+
+/// Compares an encrypted capture, read with its keys, with its decrypted slim copy, read without.
+fn check_decrypted(name: &str, capture: &[u8], ring: &Arc<KeyRing>) {
+    let keys = || Some(Arc::clone(ring));
+    let slimmed = |capture: &[u8]| slim_with(opened(capture), slim::SlimOptions { keys: keys(), ..Default::default() });
+    let copy = slimmed(capture);
+    let (before, after) = (found_in(opened(capture), keys()), found_in(opened(&copy), None));
+    let exchanges = before.exchanges.iter().zip(&after.exchanges);
+    assert_eq!(exchanges.clone().find(|(one, other)| one != other), None, "{name}");
+    assert_eq!(before.exchanges.len(), after.exchanges.len(), "{name}");
+    assert_eq!(before.connections, after.connections, "{name}");
+    assert_eq!(before.rest, after.rest, "{name}");
+    let again = slim_of(opened(&copy), None);
+    assert!(behind_comment(&again) == behind_comment(&copy), "{name}: slim of the slim copy");
+    assert!(slimmed(&copy) == copy, "{name}: slim of the slim copy, with keys");
+}
+
+#[test]
+fn a_decrypted_copy_tells_without_keys_what_the_original_tells_with_them() {
+    let mut decrypted = 0;
+    for path in decrypted::plain_captures() {
+        let plain = Recording::read(&path).expect("a capture");
+        let Some(twin) = plain.sealed(Nonces::Random, 7) else { continue };
+        decrypted += 1;
+        let mut exchanges = Vec::new();
+        let sinks = &mut [|exchange: &Exchange| exchanges.push(exchange.clone())];
+        let mut set = opened(&plain.to_pcap(&plain.undamaged()));
+        pipeline::run(&mut set, &AnalyzerOptions::default(), Sharding::None, Threading::Inline, sinks, |_| ())
+            .expect("it runs");
+        let ring = Arc::new(decrypted::twin_keys(&exchanges));
+        check_decrypted(&twin.name, &twin.to_pcap(&twin.undamaged()), &ring);
+        for snap in [300, 256, 160, 150, 128] {
+            let cut: Vec<Kept> = twin.undamaged().into_iter().map(|kept| Kept { snap, ..kept }).collect();
+            check_decrypted(&format!("{}, {snap} bytes", twin.name), &twin.to_pcap(&cut), &ring);
+        }
+        for damage in (0..6).map(RandomDamage::of_seed) {
+            let capture = twin.to_pcap(&damage.apply(&twin));
+            check_decrypted(&format!("{}, {damage}", twin.name), &capture, &ring);
+        }
+    }
+    assert!(decrypted > 5, "{decrypted}");
+}
+
+#[test]
+fn a_decrypted_copy_holds_every_cipher_and_kind_of_message() {
+    let real = Recording::read(&common::bundled(decrypted::REAL)).expect("a capture");
+    let password = Arc::new(decrypted::passwords(decrypted::PASSWORD));
+    check_decrypted("password", &real.to_pcap(&real.undamaged()), &password);
+    check_decrypted("wrong", &real.to_pcap(&real.undamaged()), &Arc::new(decrypted::passwords(b"wrong")));
+    let bench = Arc::new(decrypted::passwords(b"benchpw"));
+    for name in ["reauthentication", "second_channel"] {
+        let real = Recording::read(&common::bundled(&format!("encrypted/{name}.pcap.zst"))).expect("a capture");
+        check_decrypted(name, &real.to_pcap(&real.undamaged()), &bench);
+    }
+    let ring = Arc::new(decrypted::sealed_keys());
+    check_decrypted("kinds", &pcap::nanos(&decrypted::sealed_kinds().packets()), &ring);
+    check_decrypted("damage", &pcap::nanos(&decrypted::sealed_damage().packets()), &ring);
 }
 
 proptest! {

@@ -14,6 +14,7 @@ use smbscope_run::analysis::{
 };
 use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions};
+use smbscope_stats::sides::PointSightings;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -21,19 +22,24 @@ pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
     output::refuse_ending::<AnalyzeFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
     let given = arguments.inputs();
     let mut watcher = Watcher::new(arguments.terminal.progress.quiet);
+    let sources = sources(arguments, &given);
+    // Captures of several points, and of an episode, are read twice: an unwritable output fails before that.
+    let is_read_twice = given.len() > 1 || arguments.analysis.episode.is_some();
+    let early = is_read_twice.then(|| Output::open(arguments.output.as_deref(), &sources)).transpose()?;
     let prepared = PreparedAnalysis::new(&given, &arguments.analysis, &mut watcher).map_err(error)?;
+    let open = |early: Option<Output>| early.map_or_else(|| Output::open(arguments.output.as_deref(), &sources), Ok);
     if arguments.writes_table() {
-        return write_table(arguments, &prepared, &given, &mut watcher);
+        let exchanges = ExchangeExport::open(&prepared).map_err(error)?;
+        return write_table(arguments, &prepared.options, exchanges, open(early)?, &mut watcher);
     }
     let reading = prepared.open().map_err(error)?;
-    let sources = sources(arguments, &given);
-    let mut output = Output::open(arguments.output.as_deref(), &sources)?;
+    let mut output = open(early)?;
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
     if arguments.format() == AnalyzeFormat::Html {
         output.refuse_terminal("HTML")?;
     }
     let analysis = reading.run(&mut watcher).map_err(error)?;
-    let AnalysisOutcome { report, notes, interrupted } = done(analysis, &prepared.options, arguments.format())?;
+    let AnalysisOutcome { report, notes, interrupted, .. } = done(analysis, &prepared.options, arguments.format())?;
     let result = match arguments.format() {
         AnalyzeFormat::Csv => csv::write_slices(&report, cell_style(arguments, &output), output.writer()),
         AnalyzeFormat::Json => json::write(&report, output.writer()),
@@ -69,6 +75,7 @@ pub(crate) struct AnalysisOutcome {
     pub(crate) report: Report,
     pub(crate) notes: Vec<String>,
     pub(crate) interrupted: bool,
+    pub(crate) sightings: Option<PointSightings>,
 }
 
 /// Returns the report on a capture for further processing.
@@ -82,12 +89,13 @@ pub(crate) fn report_on(
 }
 
 fn done(
-    analysis: CaptureSetAnalysis,
+    mut analysis: CaptureSetAnalysis,
     options: &AnalysisOptions,
     format: AnalyzeFormat,
 ) -> anyhow::Result<AnalysisOutcome> {
     let (notes, interrupted) = (notes(&analysis.found, format), analysis.found.interrupted);
-    Ok(AnalysisOutcome { report: analysis.into_report(options).map_err(error)?, notes, interrupted })
+    let sightings = analysis.take_sightings();
+    Ok(AnalysisOutcome { report: analysis.into_report(options).map_err(error)?, notes, interrupted, sightings })
 }
 
 fn notes(found: &AnalyzedCaptures, format: AnalyzeFormat) -> Vec<String> {
@@ -102,12 +110,11 @@ fn cell_style(arguments: &AnalyzeOptions, output: &Output) -> CellStyle {
 
 fn write_table(
     arguments: &AnalyzeOptions,
-    prepared: &PreparedAnalysis,
-    given: &[CaptureInput],
+    options: &AnalysisOptions,
+    exchanges: ExchangeExport<'_>,
+    mut output: Output,
     watcher: &mut Watcher,
 ) -> anyhow::Result<()> {
-    let exchanges = ExchangeExport::open(prepared).map_err(error)?;
-    let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, given))?;
     let written = if arguments.format() == AnalyzeFormat::Parquet {
         output.refuse_terminal("Parquet")?;
         exchanges.write(parquet::ParquetExchangeWriter::new(output.writer()), watcher)
@@ -120,7 +127,7 @@ fn write_table(
         return output.settle(result);
     }
     terminal::warn(&notes(&found, arguments.format()));
-    found.refuse_without_smb(&prepared.options).map_err(error)?;
+    found.refuse_without_smb(options).map_err(error)?;
     output.settle(result)?;
     if found.interrupted { Err(InterruptedError::said().into()) } else { Ok(()) }
 }

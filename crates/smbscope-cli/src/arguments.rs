@@ -143,12 +143,14 @@ Exit status: 0 done, 1 unusable input or output, or nothing that can be replayed
     /// Write a copy of captures with only the data that the analysis needs: no file content, no passwords.
     ///
     /// `analyze` reports the same on the copy, which, compressed, is 10 to 100 times smaller. With --anonymize it
-    /// contains neither names nor addresses and can be sent to a vendor. docs/slim.md has more.
+    /// contains neither names nor addresses and can be sent to a vendor. With --keys or --password-file, it holds SMB 3
+    /// messages decrypted. docs/slim.md has more.
     #[command(after_help = "\
 Examples:
   smbscope slim -o small.pcapng.zst capture.pcapng
   smbscope slim --anonymize -o for-vendor.pcapng.zst capture.pcapng
   smbscope slim --anonymize --key-file site.key -o all.pcapng.zst *.pcap
+  smbscope slim --keys office.keys -o decrypted.pcapng office.pcapng
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted.")]
     Slim(SlimCopyOptions),

@@ -12,9 +12,11 @@ use smbscope_report::bench::{self, BenchDocument};
 use smbscope_report::compare::{self, ComparableDocument, ComparableReport, Comparison, Given};
 use smbscope_report::{html, study};
 use smbscope_run::RUN;
+use smbscope_run::analysis::nearer_to_the_client;
 use smbscope_run::files::Sources;
-use smbscope_run::options::{CompareFormat, CompareOptions};
+use smbscope_run::options::{AnalysisOptions, CompareFormat, CompareOptions};
 use smbscope_run::study::{SavedStudy, beside};
+use smbscope_stats::sides::PointSightings;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -44,6 +46,7 @@ pub(crate) fn run(arguments: &CompareOptions) -> anyhow::Result<()> {
         return studies(arguments, &sides.concat(), &names, output);
     }
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
+    let mut reader = ComparisonReader { arguments, sightings: Vec::new() };
     let mut inputs = Vec::new();
     for (files, name) in sides.iter().zip(names) {
         // Each variant of a study is a side.
@@ -51,7 +54,7 @@ pub(crate) fn run(arguments: &CompareOptions) -> anyhow::Result<()> {
             && SavedStudy::is_in(file)
         {
             for (variant, places) in SavedStudy::open(file, &name)?.variants() {
-                let runs = contents(arguments, &places)?;
+                let runs = reader.contents(&places)?;
                 inputs.extend((!runs.is_empty()).then(|| Given { name: format!("{name}: {variant}"), runs }));
             }
             continue;
@@ -59,11 +62,14 @@ pub(crate) fn run(arguments: &CompareOptions) -> anyhow::Result<()> {
         let mut runs = Vec::new();
         for file in files {
             let places = repetitions(file)?.unwrap_or_else(|| vec![file.to_path_buf()]);
-            runs.extend(contents(arguments, &places)?);
+            runs.extend(reader.contents(&places)?);
         }
         inputs.push(Given { name, runs });
     }
-    let comparison = Comparison::of_all(arguments.title.clone(), &inputs);
+    let mut comparison = Comparison::of_all(arguments.title.clone(), &inputs);
+    if let Some(near) = reader.nearer_to_the_client() {
+        comparison.say_same_traffic(near);
+    }
     let result = match arguments.format() {
         CompareFormat::Json => compare::write(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
@@ -106,10 +112,6 @@ fn studies(
     output.settle(result)
 }
 
-fn contents(arguments: &CompareOptions, places: &[PathBuf]) -> anyhow::Result<Vec<(String, ComparableDocument)>> {
-    places.iter().map(|place| Ok((place.display().to_string(), content(arguments, place)?))).collect()
-}
-
 /// Returns the run directories in a directory that is not one itself, in numeric order.
 fn repetitions(directory: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     if !directory.is_dir() || directory.join(RUN).exists() {
@@ -128,45 +130,70 @@ fn repetitions(directory: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     Ok((!runs.is_empty()).then_some(runs))
 }
 
-/// Reads a file or directory, and checks that it has the requested slices.
-fn content(arguments: &CompareOptions, file: &Path) -> anyhow::Result<ComparableDocument> {
-    let content = read(arguments, file)?;
-    let by: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
-    if !by.is_empty() && by != content.by() {
-        let (source, by) = (file.display(), by.join(","));
-        bail!("{source} has no slices by {by}: give the capture, or a report or run that was made with --by {by}");
-    }
-    Ok(content)
+/// Reads the sides of a comparison. Keeps the exchanges of two captures, which may be of the same traffic.
+struct ComparisonReader<'a> {
+    arguments: &'a CompareOptions,
+    sightings: Vec<PointSightings>,
 }
 
-fn read(arguments: &CompareOptions, file: &Path) -> anyhow::Result<ComparableDocument> {
-    let name = file.display().to_string();
-    if file.is_dir() {
-        let run = file.join(RUN);
-        let text = saved(&run).with_context(|| format!("cannot read {}", run.display()))?;
-        let text = text.with_context(|| format!("{name}: a directory without a {RUN} that bench wrote"))?;
-        let ramp = BenchDocument::parse(&text).with_context(|| format!("{}: no ramp", run.display()))?;
-        return Ok(ComparableDocument::Ramp(Box::new(ramp)));
+impl ComparisonReader<'_> {
+    fn has_two_files(&self) -> bool {
+        matches!(self.arguments.sides().as_slice(), [one, other] if one.len() == 1 && other.len() == 1)
     }
-    if let Some(text) = saved(file).with_context(|| format!("cannot read {name}"))? {
-        if matches!(bench::schema_of(&text), Ok(Some(schema)) if schema == bench::SCHEMA) {
-            let ramp = BenchDocument::parse(&text).with_context(|| format!("{name}: no ramp"))?;
+
+    /// Returns the side that was captured nearer to the client, if both are captures of the same traffic.
+    fn nearer_to_the_client(&self) -> Option<usize> {
+        let [one, other] = self.sightings.as_slice() else { return None };
+        nearer_to_the_client([one, other])
+    }
+
+    fn contents(&mut self, places: &[PathBuf]) -> anyhow::Result<Vec<(String, ComparableDocument)>> {
+        places.iter().map(|place| Ok((place.display().to_string(), self.content(place)?))).collect()
+    }
+
+    /// Reads a file or directory, and checks that it has the requested slices.
+    fn content(&mut self, file: &Path) -> anyhow::Result<ComparableDocument> {
+        let content = self.read(file)?;
+        let by: Vec<&str> = self.arguments.by.iter().map(|by| by.name()).collect();
+        if !by.is_empty() && by != content.by() {
+            let (source, by) = (file.display(), by.join(","));
+            bail!("{source} has no slices by {by}: give the capture, or a report or run that was made with --by {by}");
+        }
+        Ok(content)
+    }
+
+    fn read(&mut self, file: &Path) -> anyhow::Result<ComparableDocument> {
+        let name = file.display().to_string();
+        if file.is_dir() {
+            let run = file.join(RUN);
+            let text = saved(&run).with_context(|| format!("cannot read {}", run.display()))?;
+            let text = text.with_context(|| format!("{name}: a directory without a {RUN} that bench wrote"))?;
+            let ramp = BenchDocument::parse(&text).with_context(|| format!("{}: no ramp", run.display()))?;
             return Ok(ComparableDocument::Ramp(Box::new(ramp)));
         }
-        let report = ComparableReport::parse(&text).with_context(|| format!("{name}: no report"))?;
-        return Ok(ComparableDocument::Report(Box::new(report)));
+        if let Some(text) = saved(file).with_context(|| format!("cannot read {name}"))? {
+            if matches!(bench::schema_of(&text), Ok(Some(schema)) if schema == bench::SCHEMA) {
+                let ramp = BenchDocument::parse(&text).with_context(|| format!("{name}: no ramp"))?;
+                return Ok(ComparableDocument::Ramp(Box::new(ramp)));
+            }
+            let report = ComparableReport::parse(&text).with_context(|| format!("{name}: no report"))?;
+            return Ok(ComparableDocument::Report(Box::new(report)));
+        }
+        let AnalysisOutcome { report, notes, interrupted, sightings } = analyze::report_on(
+            CaptureInput::from_argument(file),
+            &AnalysisOptions { sightings: self.has_two_files(), ..self.arguments.analysis() },
+            self.arguments.terminal.progress.quiet,
+        )?;
+        if interrupted {
+            return Err(
+                InterruptedError::with(format!("interrupted while reading {name}; nothing was compared")).into()
+            );
+        }
+        self.sightings.extend(sightings);
+        let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
+        terminal::warn(&notes.iter().map(named).collect::<Vec<_>>());
+        Ok(ComparableDocument::Report(Box::new(ComparableReport::from_report(&report))))
     }
-    let AnalysisOutcome { report, notes, interrupted } = analyze::report_on(
-        CaptureInput::from_argument(file),
-        &arguments.analysis(),
-        arguments.terminal.progress.quiet,
-    )?;
-    if interrupted {
-        return Err(InterruptedError::with(format!("interrupted while reading {name}; nothing was compared")).into());
-    }
-    let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
-    terminal::warn(&notes.iter().map(named).collect::<Vec<_>>());
-    Ok(ComparableDocument::Report(Box::new(ComparableReport::from_report(&report))))
 }
 
 /// Reads a file that starts like JSON. Returns `None` for any other file, and for pipes, which can't be read twice.

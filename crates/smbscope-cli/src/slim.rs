@@ -11,6 +11,7 @@ use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_load::bounded;
 use smbscope_report::counted;
 use smbscope_run::files::Sources;
+use smbscope_run::keys;
 use smbscope_run::options::{KeptOfNames, SlimCopyOptions};
 use std::ffi::OsStr;
 use std::io::Write;
@@ -28,10 +29,11 @@ pub(crate) fn run(arguments: &SlimCopyOptions) -> anyhow::Result<()> {
         limits: arguments.memory.budget(),
         tunnels: arguments.tunnels.ports(),
         anonymize: anonymize(arguments)?,
+        keys: keys::ring(&arguments.decryption)?,
     };
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.memory.bytes())?;
     let mut sources = Sources::of_inputs(&inputs);
-    arguments.key_file.iter().for_each(|file| sources.add(file));
+    arguments.key_file.iter().chain(arguments.decryption.files()).for_each(|file| sources.add(file));
     let mut output = Output::open(Some(&arguments.output), &sources)?;
     output.refuse_terminal("a capture")?;
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
@@ -124,6 +126,7 @@ fn say(summary: &SlimSummary, output: &Path) {
             "warning: {count} lost their SMB headers: too many were waiting for bytes that were not captured"
         ));
     }
+    summary.decryption.problems().for_each(|problem| terminal::say(&format!("warning: {problem}")));
     if summary.moved > 0 {
         let count = counted(summary.moved, "packet", "packets");
         terminal::say(&format!("warning: {count} were renumbered because their file is far from time order"));

@@ -1,10 +1,11 @@
 //! `smbscope launch`: end of a launch, clean-up, and waiting time for a real server.
 
-use crate::common::{Said, directory, finish, write};
+use crate::common::{Said, directory, finish, table, write};
 use smbscope_lab::available;
 use smbscope_testkit::skip;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -163,16 +164,17 @@ fn can_mount(mounter: &str) -> bool {
     skip::has(mounter) && skip::has(helper) && skip::has("tcpdump")
 }
 
-/// Launches a program that reads 20 files of 10,000 bytes from a private server.
-fn from_a_share(mounter: &str, dialect: &str, negotiated: &str) {
+/// Launches a program that reads 20 files of 10,000 bytes from a private server. Returns the folder with the results.
+fn from_a_share(name: &str, [mounter, dialect, encryption]: [&str; 3], negotiated: &str) -> Option<PathBuf> {
     if !can_mount(mounter) {
-        return;
+        return None;
     }
-    let folder = directory(&format!("launch-{mounter}"));
+    let folder = directory(&format!("launch-{name}"));
     fs::create_dir(folder.join("content")).unwrap();
     (0..20).for_each(|n| write(&folder, &format!("content/f{n}"), vec![b'x'; 10_000]));
     let mut command =
         smbscope(&folder, &["--target", "lab", "--dialect", dialect, "--mount", mounter, "--capture", "-o", "out"]);
+    command.args(["--encryption", encryption]);
     command.args(["--content", "content", "--repetitions", "2", "--format", "json", "-q"]);
     command.args(["--before", "echo 1 > /proc/sys/vm/drop_caches 2>/dev/null || true"]);
     // At this point no file contains the password of the share any more.
@@ -180,14 +182,16 @@ fn from_a_share(mounter: &str, dialect: &str, negotiated: &str) {
     command.args(["--", "sh", "-c", program, "sh", "{folder}"]);
     let said = finish(command);
     if said.err.contains("did not mount the share") && said.err.contains("fuse") {
-        return skip::unable(&said.err);
+        skip::unable(&said.err);
+        return None;
     }
     assert_eq!(said.status, Some(0), "{}", said.err);
     let document = document(&said);
     assert_eq!(document["target"]["dialect"], negotiated);
     let capture = &document["runs"][0]["capture"];
     if capture["state"] == "skipped" {
-        return skip::unable(capture);
+        skip::unable(capture);
+        return None;
     }
     let launches = launches(&document);
     assert_eq!(launches.len(), 2);
@@ -199,16 +203,36 @@ fn from_a_share(mounter: &str, dialect: &str, negotiated: &str) {
     assert!(document["runs"][0]["operations"].as_u64() >= Some(2), "{}", document["runs"][0]["groups"]);
     assert!(folder.join("out/point-01-1-users.pcap").exists());
     assert_eq!(left_in(&folder), Vec::<PathBuf>::new());
+    Some(folder.join("out"))
 }
 
 #[test]
 fn what_a_program_waits_for_a_share_is_seen_over_smb_3() {
-    from_a_share("rclone", "3.1.1", "3.1.1");
+    from_a_share("rclone", ["rclone", "3.1.1", "off"], "3.1.1");
+}
+
+#[test]
+fn an_encrypted_launch_is_timed_and_its_keys_stay_beside_its_capture() {
+    let Some(results) = from_a_share("encrypted", ["smbnetfs", "3.1.1", "required"], "3.1.1") else { return };
+    let keys = results.join("point-01-1-users.keys");
+    let mode = fs::metadata(&keys).expect("there are keys").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(["analyze", "-q", "--format", "csv", "--keys"]).arg(keys).arg(results.join("point-01-1-users.pcap"));
+    let (header, rows) = table(&finish(command).out);
+    let at = |name: &str| header.iter().position(|column| column == name).expect("the column is there");
+    let (path, encrypted) = (at("path"), at("encrypted"));
+    assert!(
+        rows.iter().any(|row| row[encrypted] == "true" && row[path].ends_with("f7")),
+        "names of decrypted commands"
+    );
 }
 
 #[test]
 fn what_a_program_waits_for_a_share_is_seen_over_smb1() {
-    from_a_share("smbnetfs", "nt1", "NT LM 0.12");
+    if let Some(results) = from_a_share("smb1", ["smbnetfs", "nt1", "off"], "NT LM 0.12") {
+        assert!(!results.join("point-01-1-users.keys").exists(), "SMB1 has no decryption keys");
+    }
 }
 
 /// Waits until a condition holds. Panics after 60 s.

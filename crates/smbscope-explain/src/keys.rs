@@ -42,7 +42,14 @@ pub fn ring(options: &DecryptionOptions) -> Result<Option<Arc<KeyRing>>, KeysErr
     Ok((!ring.is_empty()).then(|| Arc::new(ring)))
 }
 
-fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeysError> {
+/// Returns the keys in lines of Wireshark's `smb2_seskey_list`. `None` if there are none.
+pub fn ring_of_lines(lines: &str) -> Option<Arc<KeyRing>> {
+    let mut ring = KeyRing::default();
+    ring.add_keys(lines.as_bytes()).ok()?;
+    Some(Arc::new(ring))
+}
+
+pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeysError> {
     bounded(path, KEY_FILE_MAX).map_err(|error| KeysError::Unreadable { path: path.to_owned(), error })
 }
 

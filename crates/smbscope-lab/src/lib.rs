@@ -38,8 +38,8 @@ pub use mounts::unmount;
 pub use process::{PASSWORD_VARIABLE, Process, command_for, is_abandoned, own_name};
 pub use server::{LabServer, Launcher, available};
 pub use settings::{
-    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops,
-    parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
+    Antivirus, LabDialect, LabServerSettings, LinkDirection, ServerSigningPolicy, Storage, parse_bandwidth,
+    parse_delay, parse_iops, parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
 };
 pub use state_folder::{ServerRecord, StateFolder};
 pub use storage::StorageFigures;

@@ -36,8 +36,12 @@ pub struct LabServerSettings {
     /// Bandwidth of the link in bits per second, in each direction.
     pub bandwidth: Option<u64>,
     pub delay: Option<Duration>,
+    /// Delay towards the client, if it differs from `delay`.
+    pub delay_to_client: Option<Duration>,
     /// Fraction of packets lost in each direction. Requires root.
     pub loss: Option<f64>,
+    /// Only direction with loss and limited bandwidth.
+    pub impaired_towards: Option<LinkDirection>,
     /// Lines of smb.conf, `name = value`. A prefix of `[share]` or `[enc]` applies a line to that share only.
     pub extra: Vec<String>,
 }
@@ -61,7 +65,9 @@ impl Default for LabServerSettings {
             cpu_load: None,
             bandwidth: None,
             delay: None,
+            delay_to_client: None,
             loss: None,
+            impaired_towards: None,
             extra: Vec::new(),
         }
     }
@@ -117,10 +123,22 @@ impl fmt::Display for LabServerSettings {
         words.extend(self.cpu_load.map(|percent| format!("CPU load {percent}%")));
         words.extend(self.bandwidth.map(units::exact_bit_rate));
         words.extend(self.delay.map(|delay| format!("delay {delay:?}")));
+        words.extend(self.delay_to_client.map(|delay| format!("delay towards the client {delay:?}")));
         words.extend(self.loss.map(|share| format!("loss {}%", (share * 1e4).round() / 100.0)));
+        words.extend(self.impaired_towards.map(|direction| match direction {
+            LinkDirection::ToServer => "only towards the server".to_owned(),
+            LinkDirection::ToClient => "only towards the client".to_owned(),
+        }));
         words.extend(self.extra.iter().cloned());
         f.write_str(&words.join(", "))
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkDirection {
+    ToServer,
+    ToClient,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

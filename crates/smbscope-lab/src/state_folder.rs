@@ -235,6 +235,11 @@ impl ServerRecord {
         SocketAddr::from((address, self.port))
     }
 
+    /// Samba's log, which `smb.conf` names.
+    pub fn log_file(&self) -> PathBuf {
+        self.folder.join("log/log.smbd")
+    }
+
     pub fn interface(&self) -> &str {
         match &self.link {
             Some(LinkEmulation::Network { interface, .. }) => interface,

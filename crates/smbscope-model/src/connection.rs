@@ -133,6 +133,12 @@ pub struct ConnectionSummary {
     pub proxy: Option<ConnectionProxy>,
     pub to_server: DirectionCounts,
     pub to_client: DirectionCounts,
+    /// Initial sequence numbers towards the server and the client, where the SYN was captured.
+    #[serde(skip)]
+    pub initial_sequences: [Option<u32>; 2],
+    /// Times of retransmitted data segments towards the server and the client, the first ones in the capture.
+    #[serde(skip)]
+    pub resent_at: [Vec<Timestamp>; 2],
 }
 
 impl ConnectionSummary {
@@ -174,6 +180,8 @@ impl ConnectionSummary {
             proxy: None,
             to_server: DirectionCounts::default(),
             to_client: DirectionCounts::default(),
+            initial_sequences: [None; 2],
+            resent_at: [Vec::new(), Vec::new()],
         }
     }
 }

@@ -835,3 +835,16 @@ fn repeated_runs_fit_80_and_120_columns() {
     insta::assert_snapshot!("repeated_at_80_columns", compare::render(&comparison, 80, false));
     insta::assert_snapshot!("repeated_at_120_columns", compare::render(&comparison, 120, false));
 }
+
+#[test]
+fn the_same_traffic_at_two_points_is_no_change() {
+    let mut comparison = compared(&[("server", common::small()), ("client", common::office())]);
+    comparison.say_same_traffic(1);
+    let [Compared { column: 1, answer }] = comparison.answers.as_slice() else { panic!("one answer") };
+    assert_eq!(answer.headline, "These are captures of the same traffic at two points, not of two runs.");
+    assert!(answer.evidence[0].starts_with("client is nearer to the client"), "{:?}", answer.evidence);
+    assert!(answer.causes.is_empty() && answer.caveats.is_empty());
+    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    let text = compare::render(&comparison, 100, false);
+    assert!(!text.contains("slower") && !text.contains("faster"), "{text}");
+}

@@ -11,15 +11,17 @@ export interface MeanTimes {
   response: number;
   between: number;
   beyond: number;
+  transfer: number;
 }
 
-export function meanTimes({ group, response_time, path, beyond }: GroupPath): MeanTimes {
+export function meanTimes({ group, response_time, path, beyond, transfer }: GroupPath): MeanTimes {
   return {
     name: group,
     commands: response_time.count,
     response: response_time.mean ?? 0,
     between: path.mean ?? 0,
     beyond: beyond.mean ?? 0,
+    transfer: transfer.mean ?? 0,
   };
 }
 
@@ -33,7 +35,7 @@ export function overallMeans(segment: Pick<PathSegment, "groups">): MeanTimes | 
   const all = timedGroups(segment).map(meanTimes);
   const commands = all.reduce((sum, group) => sum + group.commands, 0);
   if (commands === 0) return null;
-  const mean = (figure: "response" | "between" | "beyond") =>
+  const mean = (figure: Exclude<keyof MeanTimes, "name" | "commands">) =>
     all.reduce((sum, group) => sum + group[figure] * group.commands, 0) / commands;
   return {
     name: "All",
@@ -41,25 +43,28 @@ export function overallMeans(segment: Pick<PathSegment, "groups">): MeanTimes | 
     response: mean("response"),
     between: mean("between"),
     beyond: mean("beyond"),
+    transfer: mean("transfer"),
   };
 }
 
-type Kind = "shortest" | "above" | "server" | "further";
+type Kind = "shortest" | "above" | "server" | "further" | "transfer";
 
 const KIND_CLASSES: Record<Kind, string> = {
   shortest: "part-network",
   above: "part-network above-shortest",
   server: "part-server",
   further: "part-server_or_network",
+  transfer: "part-response_transfer",
 };
 
 /** Parts of a mean response time. The first two are the time between the points. */
-export function parts({ between, beyond }: MeanTimes, roundTrip: number, isLast: boolean): [Kind, number][] {
+export function parts({ between, beyond, transfer }: MeanTimes, roundTrip: number, isLast: boolean): [Kind, number][] {
   const shortest = Math.min(roundTrip, between);
   const all: [Kind, number][] = [
     ["shortest", shortest],
     ["above", between - shortest],
     [isLast ? "server" : "further", beyond],
+    ["transfer", transfer],
   ];
   return all.filter(([, ns]) => ns > 0);
 }
@@ -68,7 +73,9 @@ export function parts({ between, beyond }: MeanTimes, roundTrip: number, isLast:
 export function chain({ points, segments }: SidesFigures): HTMLElement {
   const last = segments.at(-1);
   const beyond = last && overallMeans(last)?.beyond;
-  const whole = segments.reduce((sum, segment) => sum + (overallMeans(segment)?.between ?? 0), beyond ?? 0);
+  const { transfer = 0 } = (segments[0] && overallMeans(segments[0])) ?? {};
+  const between = segments.reduce((sum, segment) => sum + (overallMeans(segment)?.between ?? 0), 0);
+  const whole = between + (beyond ?? 0) + transfer;
   const time = (ns: number | null | undefined) => h("b", { class: "time" }, duration(ns));
   const line = () => h("span", { class: "line", "aria-hidden": "true" });
   const share = (ns: number | null | undefined) =>
@@ -96,6 +103,7 @@ export function chain({ points, segments }: SidesFigures): HTMLElement {
     time(beyond),
     line(),
     h("span", { class: "what" }, "beyond ", h("span", { class: "name" }, last?.to ?? ""), share(beyond)),
+    transfer > 0 && h("span", { class: "what" }, `transfer of data: ${duration(transfer)}${share(transfer)}`),
   );
   return h("ol", { class: "chain" }, ...steps, end);
 }
@@ -112,7 +120,7 @@ export function sideBars(segment: PathSegment, isLast: boolean): HTMLElement | n
   if (!overall) return null;
   const groups = timedGroups(segment).map(meanTimes);
   const rows = groups.length > 1 ? [overall, ...groups] : groups;
-  const longest = Math.max(1, ...rows.map(({ between, beyond }) => between + beyond));
+  const longest = Math.max(1, ...rows.map(({ between, beyond, transfer }) => between + beyond + transfer));
   const bars = rows.map((row) => bar(row, segment, isLast, longest));
   const kinds = new Set(rows.flatMap((row) => parts(row, segment.round_trip_ns, isLast).map(([kind]) => kind)));
   return h(
@@ -163,5 +171,6 @@ function legend({ from, to, round_trip_ns }: PathSegment, kinds: ReadonlySet<Kin
     item("above", "between: above the shortest"),
     item("server", `beyond ${to}`),
     item("further", `beyond ${to}`),
+    item("transfer", "transfer of data"),
   );
 }

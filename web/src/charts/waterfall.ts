@@ -83,7 +83,7 @@ export function waterfall(exchanges: readonly SlowExchange[], open: (exchange: S
   const chart = figure({
     label: `${counted(bars.length, "command")} on a time axis, by group`,
     height: TOP + used * LANE + BOTTOM,
-    above: [h("div", { class: "waterfall-head" }, legend(groups), whole), readout],
+    above: [h("div", { class: "waterfall-head" }, legend(groups, bars.some(serverPart)), whole), readout],
     cuts: () => Array.from({ length: used - 1 }, (_, i) => TOP + (i + 1) * LANE),
     draw(svg, width) {
       const names = named ? Math.min(NAMES, 0.4 * width) : 8;
@@ -94,20 +94,23 @@ export function waterfall(exchanges: readonly SlowExchange[], open: (exchange: S
       if (named) svg.append(...bars.map((bar) => nameOf(bar, names)));
       for (const bar of bars) {
         if (bar.to < from || bar.from > to) continue;
-        const [left, right] = [Math.max(box.left, x(bar.from)), Math.min(box.right, x(bar.to))];
-        const rect = s("rect", {
-          class: "command-bar",
-          x: left,
-          y: TOP + bar.lane * LANE + 1,
-          width: Math.max(1, right - left),
-          height: LANE - 2,
+        const part = (start: number, until: number, on: Record<string, unknown>) => {
+          const [left, right] = [Math.max(box.left, x(start)), Math.min(box.right, x(until))];
+          if (right < left) return;
+          const width = Math.max(1, right - left);
+          const rect = s("rect", { x: left, y: TOP + bar.lane * LANE + 1, width, height: LANE - 2, ...on });
+          rect.style.fill = groupStroke(bar.exchange.group).colour;
+          svg.append(rect);
+        };
+        const server = serverPart(bar);
+        part(bar.from, bar.to, {
+          class: server === null ? "command-bar" : "command-bar on-the-way",
           pointerenter: () => {
             readout.textContent = describe(bar);
           },
           click: () => open(bar.exchange),
         });
-        rect.style.fill = groupStroke(bar.exchange.group).colour;
-        svg.append(rect);
+        if (server !== null) part(...server, { class: "server-part" });
       }
       follow(svg, x.invert.bind(x), { zoom, look });
     },
@@ -126,10 +129,11 @@ export function waterfall(exchanges: readonly SlowExchange[], open: (exchange: S
       return move !== undefined;
     },
     numbers: () => ({
-      headings: ["Offset (ns)", "Response time (ns)", "Command", "Path"],
+      headings: ["Offset (ns)", "Response time (ns)", "Server time (ns)", "Command", "Path"],
       rows: bars.map(({ from, exchange }) => [
         thousands(from),
         thousands(exchange.response_time_ns),
+        exchange.server_time_ns === null ? "" : thousands(exchange.server_time_ns),
         exchange.command,
         exchange.path ?? "",
       ]),
@@ -163,6 +167,17 @@ function follow(
   svg.ondblclick = () => look(0, Number.MAX_SAFE_INTEGER);
 }
 
+/**
+ * Returns when the server worked on a command: in the middle of the time between request and response, as the round
+ * trip divides in an unknown way. Null if the round trip is unknown.
+ */
+function serverPart({ from, exchange }: Bar): [number, number] | null {
+  const { request_transfer_ns: request, service_time_ns: service, server_time_ns: server } = exchange;
+  if (service === null || server === null) return null;
+  const start = from + (request ?? 0) + (service - server) / 2;
+  return [start, start + server];
+}
+
 /** Creates the name of a row: the command and the end of its path. */
 function nameOf({ lane, exchange }: Bar, width: number): SVGElement {
   const { command, path } = exchange;
@@ -176,11 +191,12 @@ function nameOf({ lane, exchange }: Bar, width: number): SVGElement {
 function describe({ from, exchange }: Bar): string {
   const path = exchange.path ? ` of ${exchange.path}` : "";
   const packets = `packets ${exchange.request_first_packet} → ${exchange.response_last_packet}`;
-  return `${exchange.command}${path}: ${duration(exchange.response_time_ns)}, ${duration(from)} after the first command, ${packets}`;
+  const server = exchange.server_time_ns === null ? "" : ` (server ${duration(exchange.server_time_ns)})`;
+  return `${exchange.command}${path}: ${duration(exchange.response_time_ns)}${server}, ${duration(from)} after the first command, ${packets}`;
 }
 
-/** Lists the groups, groups of one colour as one entry. */
-function legend(groups: readonly string[]): HTMLElement {
+/** Lists the groups, groups of one colour as one entry, and the shade of the time on the way. */
+function legend(groups: readonly string[], shaded: boolean): HTMLElement {
   const byColour = new Map<string, string[]>();
   for (const group of groups) {
     const { colour } = groupStroke(group);
@@ -191,5 +207,6 @@ function legend(groups: readonly string[]): HTMLElement {
     mark.style.background = colour;
     return h("li", {}, mark, names.join(", "));
   });
-  return h("ul", { class: "legend" }, ...items);
+  const shade = shaded && h("li", {}, "full colour: server; light: transfer and round trip");
+  return h("ul", { class: "legend" }, ...items, shade);
 }

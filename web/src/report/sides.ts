@@ -56,7 +56,7 @@ function segmentPart(segment: PathSegment, isLast: boolean): HTMLElement {
       "p",
       { class: "table-note" },
       segment.lost_to_server === null && "Losses are unknown if a device ends TCP. ",
-      `How the shortest round trip of ${duration(segment.round_trip_ns)} divides between the directions is unknown: a clock that is ahead looks like a longer path. Queue: time above the shortest in that direction, including retransmissions and pauses within a response. “Where the time went” counts transfers as parts of their own; here they belong to the time between or beyond.`,
+      `How the shortest round trip of ${duration(segment.round_trip_ns)} divides between the directions is unknown: a clock that is ahead looks like a longer path. Queue: time of the last packet of a request or response above the shortest in that direction; commands with retransmissions don’t count.`,
     ),
   );
 }
@@ -79,7 +79,7 @@ function segmentFacts(segment: PathSegment): [string, Child][] {
 /** Compares the clocks of two points: `server is 5.00 s ahead (± 8.07 ms), no drift measured`. */
 export function clockText({ from, to, clock }: Pick<PathSegment, "from" | "to" | "clock">): string {
   const { offset_ns, drift_ppm, uncertainty_ns, steps } = clock;
-  const isSame = Math.abs(offset_ns) <= AGREES_NS;
+  const isSame = Math.abs(offset_ns) <= Math.max(AGREES_NS, uncertainty_ns);
   const ahead = isSame ? "agree" : `${offset_ns > 0 ? to : from} is ${span(Math.abs(offset_ns))} ahead`;
   const faster = drift_ppm > 0 ? to : from;
   const drift =
@@ -101,7 +101,7 @@ export function deviceText({
         ? `all ${thousands(connections)} connections`
         : `${thousands(count)} of ${counted(connections, "connection")}`;
   const found = [
-    terminated > 0 && `ends TCP on ${of(terminated)}: it acknowledges for the server`,
+    terminated > 0 && `ends TCP on ${of(terminated)}: it acknowledges for the other side`,
     rewritten > 0 && `changes addresses or ports of ${of(rewritten)}`,
   ].filter((text) => text !== false);
   return found.length > 0 ? found.join("; ") : "none found: addresses and ports are the same";
@@ -123,7 +123,10 @@ function groupsTable(segment: PathSegment): HTMLElement | null {
       countColumn("Commands", (row) => row.commands, { help: "Commands that both points saw" }),
       timeColumn("Mean", (row) => row.response, { help: `Mean response time at ${from}` }),
       timeColumn("Between", (row) => row.between, { help: "Mean time between the points, there and back" }),
-      timeColumn("Beyond", (row) => row.beyond, { help: `Mean response time at ${to}` }),
+      timeColumn("Beyond", (row) => row.beyond, { help: `Mean time from request to response at ${to}` }),
+      timeColumn("Transfer", (row) => row.transfer, {
+        help: `Mean time from the first to the last packet of request and response at ${from}`,
+      }),
       shareColumn("Share between", (row) => (row.response > 0 ? row.between / row.response : null), {
         help: "Share of the response time between the points",
       }),

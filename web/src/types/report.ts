@@ -2134,11 +2134,11 @@ export interface PathSegment {
   queued_to_server: Times;
   queued_to_client: Times;
   /**
-   * Segments that passed the first point towards the server and did not reach the other. Null if a device in between ends TCP.
+   * Data segments that passed the first point towards the server and did not reach the other, while both captured: the first point saw them again, the other one did not. Null if a device in between ends TCP.
    */
   lost_to_server: number | null;
   /**
-   * Segments that passed the second point towards the client and did not reach the first.
+   * The same on the way to the client.
    */
   lost_to_client: number | null;
   /**
@@ -2183,4 +2183,5 @@ export interface GroupPath {
   response_time: Times;
   beyond: Times;
   path: Times;
+  transfer: Times;
 }

@@ -5,13 +5,14 @@ import { times } from "./simulate";
 const MS = 1_000_000;
 
 /** Times of 40 commands, 0 to 1.95 ms above the shortest time between the points. */
-export function groupPath(group: GroupPath["group"], shortest: number, beyond: number): GroupPath {
+export function groupPath(group: GroupPath["group"], shortest: number, beyond: number, transfer = 0): GroupPath {
   const path = Array.from({ length: 40 }, (_, i) => shortest + i * 0.05 * MS);
   return {
     group,
-    response_time: times(path.map((ns) => ns + beyond)),
+    response_time: times(path.map((ns) => ns + beyond + transfer)),
     beyond: times(path.map(() => beyond)),
     path: times(path),
+    transfer: times(path.map(() => transfer)),
   };
 }
 
@@ -33,7 +34,7 @@ function segment(from: string, to: string, more: Partial<PathSegment> = {}): Pat
     lost_to_client: 0,
     packets_to_server: 1_204,
     packets_to_client: 6_342,
-    groups: [groupPath("Read", 16 * MS, 3 * MS), groupPath("Open/Close", 16 * MS, 5 * MS)],
+    groups: [groupPath("Read", 16 * MS, 3 * MS, 4 * MS), groupPath("Open/Close", 16 * MS, 5 * MS)],
     ...more,
   };
 }

@@ -10,13 +10,14 @@ const plain = (text: string) => text.replaceAll("\u00a0", " ");
 describe("mean times", () => {
   it("are weighted by commands and leave out expected waits", () => {
     const { segments } = sides();
-    // 40 reads with 3 ms beyond and 40 opens with 5 ms, 16.975 ms between on average.
+    // 40 reads with 3 ms beyond and 4 ms of transfer, 40 opens with 5 ms, 16.975 ms between on average.
     expect(overallMeans(segments[0] ?? { groups: [] })).toEqual({
       name: "All",
       commands: 80,
-      response: 20.975 * MS,
+      response: 22.975 * MS,
       between: 16.975 * MS,
       beyond: 4 * MS,
+      transfer: 2 * MS,
     });
   });
 
@@ -27,24 +28,25 @@ describe("mean times", () => {
 });
 
 describe("a bar", () => {
-  const read = meanTimes(groupPath("Read", 16 * MS, 3 * MS));
+  const read = meanTimes(groupPath("Read", 16 * MS, 3 * MS, 4 * MS));
 
-  it("has the shortest round trip, the rest of the path, and the time beyond", () => {
+  it("has the shortest round trip, the rest of the path, the time beyond, and the transfer", () => {
     expect(parts(read, 16 * MS, true)).toEqual([
       ["shortest", 16 * MS],
       ["above", 0.975 * MS],
       ["server", 3 * MS],
+      ["transfer", 4 * MS],
     ]);
     const sum = parts(read, 16 * MS, true).reduce((all, [, ns]) => all + ns, 0);
     expect(sum).toBe(read.response);
   });
 
   it("does not take the time beyond a point in between for the server's", () => {
-    expect(parts(read, 16 * MS, false).map(([kind]) => kind)).toEqual(["shortest", "above", "further"]);
+    expect(parts(read, 16 * MS, false).map(([kind]) => kind)).toEqual(["shortest", "above", "further", "transfer"]);
   });
 
   it("has no part without time", () => {
-    expect(parts({ ...read, between: MS, beyond: 0 }, 16 * MS, true)).toEqual([["shortest", MS]]);
+    expect(parts({ ...read, between: MS, beyond: 0, transfer: 0 }, 16 * MS, true)).toEqual([["shortest", MS]]);
   });
 });
 
@@ -55,6 +57,7 @@ describe("the clocks", () => {
 
   it("say which one is ahead, and within what", () => {
     expect(said({})).toBe("agree (± 8.07 ms), no drift measured");
+    expect(said({ offset_ns: -8_000_000 })).toBe("agree (± 8.07 ms), no drift measured");
     expect(said({ offset_ns: 5_000_013_000 })).toBe("server is 5.00 s ahead (± 8.07 ms), no drift measured");
     expect(said({ offset_ns: -10_800e9, drift_ppm: -80.04, steps: 2 })).toBe(
       "client is 3 h 00 min ahead (± 8.07 ms), client gains 80 ppm; 2 steps corrected",

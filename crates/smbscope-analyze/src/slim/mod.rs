@@ -12,6 +12,7 @@ mod reduce;
 
 use crate::analyzer::SMB_PORTS;
 use crate::content::{ContentReader, FrameContent, MAX_HEAD};
+use crate::decryption::{FlowKeys, Keys};
 use crate::flow::begins_connection;
 use crate::foreign::FirstBytes;
 use crate::frame::Frame;
@@ -24,16 +25,20 @@ use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_capture::writer::{CaptureInterface, PacketBlock, PcapngWriter};
 use smbscope_capture::{Packet, TcpSegment};
+use smbscope_crypto::key_ring::KeyRing;
+use smbscope_model::decryption::DecryptedSessions;
 use smbscope_model::{CaptureInfo, ClockStep, FlowDirection, MemoryBudget, Quality, Timestamp, TunnelPorts};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
                        and all other payload were removed";
 const INTERVAL: u64 = 1 << 12;
 
+const DECRYPTED: &str = "; encrypted messages were decrypted";
 const HIDDEN: &str = "; names and addresses were replaced by a keyed hash";
 
 #[derive(Debug, Clone, Default)]
@@ -42,6 +47,8 @@ pub struct SlimOptions {
     /// Tunnels on UDP ports, as the user declares them.
     pub tunnels: TunnelPorts,
     pub anonymize: Option<Anonymize>,
+    /// Decrypt messages with these keys.
+    pub keys: Option<Arc<KeyRing>>,
 }
 
 #[derive(Debug, Clone)]
@@ -52,7 +59,7 @@ pub struct Anonymize {
     pub extensions: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SlimSummary {
     pub packets: u64,
     pub captured_bytes: u64,
@@ -61,6 +68,8 @@ pub struct SlimSummary {
     pub undecided: u64,
     /// Packets whose number differs from that in their file, which is too far from time order.
     pub moved: u64,
+    /// Sessions that the keys decrypted, or did not.
+    pub decryption: DecryptedSessions,
 }
 
 /// Reads `set` to its end, or until its stop flag is set, and writes a slim copy to `out`.
@@ -72,13 +81,15 @@ pub fn slim(
 ) -> io::Result<SlimSummary> {
     let stop = set.stop_flag();
     let clocks = Clocks { steps: set.clock_steps() };
-    let (comment, names) = match &options.anonymize {
-        None => (COMMENT.to_owned(), NameAnonymizer::Kept),
+    let names = match &options.anonymize {
+        None => NameAnonymizer::Kept,
         Some(Anonymize { key, depth, extensions }) => {
             let disguise = Disguise::new(key.clone(), *depth, *extensions).within(options.limits.names / 4);
-            (format!("{COMMENT}{HIDDEN}"), NameAnonymizer::Replaced(Box::new(disguise)))
+            NameAnonymizer::Replaced(Box::new(disguise))
         }
     };
+    let said = [(DECRYPTED, options.keys.is_some()), (HIDDEN, options.anonymize.is_some())];
+    let comment: String = [(COMMENT, true)].into_iter().chain(said).filter(|said| said.1).map(|said| said.0).collect();
     let numbering = match (set.captures().len(), set.quality().packets_reordered_by_time) {
         (1, 0) => Numbering::AsTheyCome,
         (1, _) => Numbering::Restored,
@@ -86,7 +97,8 @@ pub fn slim(
     };
     // Slimming keeps no session names, so their budget serves waiting packets and pseudonyms.
     let window = PendingPacketQueue::new(numbering, options.limits.names / 4 * 3);
-    let noting = Noting::new(window, options.tunnels.clone(), names);
+    let keys = options.keys.as_ref().map(|ring| Box::new(Keys::new(Arc::clone(ring))));
+    let noting = Noting { packets: Packets::new(window, options.tunnels.clone()), names, keys, frames: Vec::new() };
     let mut slimmer = Slimmer {
         writer: PcapngWriter::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
         decoder: Decoder::with_tunnels(options.tunnels.clone()),
@@ -183,12 +195,13 @@ impl Slimmer<'_> {
 
     fn finish(self) -> io::Result<SlimSummary> {
         let Slimmer { mut writer, table, mut summary, .. } = self;
-        let mut packets = table.finish().packets;
+        let Noting { mut packets, keys, .. } = table.finish();
         packets.window.finish(&mut writer)?;
         writer.finish()?;
         summary.undecided = packets.window.undecided;
         summary.moved = packets.window.moved;
         summary.removed_bytes = packets.window.removed;
+        summary.decryption = keys.map(|keys| keys.sessions).unwrap_or_default();
         Ok(summary)
     }
 }
@@ -225,19 +238,18 @@ struct SlimDirection {
 struct SlimFlow {
     lanes: [SlimDirection; 2],
     is_smb: bool,
+    /// Allocated only if there are keys.
+    keys: Option<Box<FlowKeys>>,
 }
 
 struct Noting {
     packets: Packets,
     names: NameAnonymizer,
+    keys: Option<Box<Keys>>,
     frames: Vec<Frame>,
 }
 
 impl Noting {
-    fn new(window: PendingPacketQueue, tunnels: TunnelPorts, names: NameAnonymizer) -> Noting {
-        Noting { packets: Packets::new(window, tunnels), names, frames: Vec::new() }
-    }
-
     fn note(&mut self, lane: &mut SlimDirection, chunk: Option<&StreamChunk<'_>>) {
         for mark in lane.framer.take_marks() {
             let Mark { position, length, decided } = mark;
@@ -254,9 +266,12 @@ impl Noting {
                     self.keep(lane, chunk, position, &header);
                     lane.kept_until = lane.kept_until.max(position + length);
                 }
-                Decided::Content { length: of_frame } => {
+                Decided::Content { length: of_frame, decrypted } => {
                     let read = lane.bytes(chunk, position, length);
-                    let slim = reduce::payload(&read, of_frame, &mut self.names);
+                    let slim = match decrypted {
+                        None => reduce::payload(&read, of_frame, &mut self.names),
+                        Some(plain) => reduce::decrypted(&plain, &read, of_frame, &mut self.names),
+                    };
                     self.keep(lane, chunk, position, &slim);
                     lane.kept_until = lane.kept_until.max(position + slim.len() as u64);
                 }
@@ -357,7 +372,7 @@ impl StreamSink for Noting {
             heard: false,
             kept_until: 0,
         };
-        SlimFlow { lanes: [(); 2].map(lane), is_smb: false }
+        SlimFlow { lanes: [(); 2].map(lane), is_smb: false, keys: self.keys.is_some().then(Box::default) }
     }
 
     fn data(&mut self, flow: &mut SlimFlow, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>) {
@@ -365,7 +380,8 @@ impl StreamSink for Noting {
         if !view.begins[direction.index()] {
             lane.framer.may_miss_the_beginning(chunk.position);
         }
-        lane.framer.data(chunk, &mut ContentReader::without_keys(true), &mut self.frames);
+        let mut reader = ContentReader::new(true, flow.keys.as_deref_mut(), self.keys.as_deref_mut(), direction);
+        lane.framer.data(chunk, &mut reader, &mut self.frames);
         self.note(lane, Some(chunk));
         if !std::mem::replace(&mut lane.heard, true) && FirstBytes::parse(chunk.bytes, chunk.length).is_some() {
             // Preserve only the first bytes, as many as identify the protocol.
@@ -383,7 +399,8 @@ impl StreamSink for Noting {
 
     fn gap(&mut self, flow: &mut SlimFlow, _: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         let lane = &mut flow.lanes[direction.index()];
-        lane.framer.gap(gap, &mut ContentReader::without_keys(true), &mut self.frames);
+        let mut reader = ContentReader::new(true, flow.keys.as_deref_mut(), self.keys.as_deref_mut(), direction);
+        lane.framer.gap(gap, &mut reader, &mut self.frames);
         self.note(lane, None);
         self.let_go(lane, lane.framer.undecided_from().unwrap_or(u64::MAX));
         self.look_at_frames(flow);
@@ -400,12 +417,13 @@ impl StreamSink for Noting {
             let pieces = lane.pieces.iter().map(|piece| size_of::<UnparsedChunk>() + piece.bytes.capacity());
             lane.framer.footprint() + pieces.sum::<usize>()
         };
-        flow.lanes.iter().map(of_lane).sum()
+        flow.lanes.iter().map(of_lane).sum::<usize>() + flow.keys.as_ref().map_or(0, |keys| keys.footprint())
     }
 
     fn closed(&mut self, mut flow: SlimFlow, view: &FlowView, _: FlowEnd) {
-        for lane in &mut flow.lanes {
-            lane.framer.finish(&mut ContentReader::without_keys(true), &mut self.frames);
+        for (lane, direction) in flow.lanes.iter_mut().zip(FlowDirection::BOTH) {
+            let mut reader = ContentReader::new(true, flow.keys.as_deref_mut(), self.keys.as_deref_mut(), direction);
+            lane.framer.finish(&mut reader, &mut self.frames);
             self.note(lane, None);
             self.let_go(lane, u64::MAX);
         }

@@ -17,19 +17,59 @@ const COMPRESSION_OFFSET: usize = 12;
 /// Slims `head`, the captured beginning of a payload of `length` bytes. The result is as long as the part that is read.
 pub(super) fn payload(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     if head.starts_with(&smb2::COMPRESSION_ID) {
-        return compressed(head, length, names);
+        return compressed(head, length, head.len().min(length as usize), names);
     }
-    let read = &head[..needed(head, length)];
+    let is_cut = smb2::decrypted_part(head).is_some_and(|message| message.len() < head.len());
+    let read = if is_cut { head } else { &head[..needed(head, length)] };
     let mut slim = vec![0; read.len()];
     match read.get(..4) {
         Some(id) if id == smb1::PROTOCOL_ID => of_smb1(read, &mut slim, names),
-        Some(id) if id == smb2::PROTOCOL_ID => of_smb2(read, length as usize, &mut slim, names),
+        Some(id) if id == smb2::PROTOCOL_ID => {
+            let message = smb2::decrypted_part(read).unwrap_or(read).len();
+            of_smb2(&read[..message], length as usize, &mut slim[..message], names);
+            // The mark of a header that was cut.
+            slim[message..].copy_from_slice(&read[message..]);
+        }
         Some(id) if id == smb2::TRANSFORM_ID => {
             slim.copy_from_slice(read);
             let signature = smb2::TransformHeader::SIGNATURE;
-            slim[signature.start.min(read.len())..signature.end.min(read.len())].fill(0);
+            if read.get(signature.clone()).is_none_or(|signature| signature != smb2::DECRYPTED_MARK) {
+                slim[signature.start.min(read.len())..signature.end.min(read.len())].fill(0);
+            }
         }
         _ => {}
+    }
+    slim
+}
+
+/// Slims a message in a TRANSFORM_HEADER that was decrypted to `plain`, or not at all. `sealed` is the captured part of
+/// its frame's payload of `length` bytes.
+///
+/// The message takes the place of its TRANSFORM_HEADER, and zeros after it fill the frame. So sequence numbers, lengths
+/// and the packets in which a message begins and ends stay those of the wire.
+pub(super) fn decrypted(plain: &[u8], sealed: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
+    let signature = smb2::TransformHeader::SIGNATURE;
+    if plain.is_empty() {
+        let mut slim = sealed[..sealed.len().min(smb2::TransformHeader::LENGTH)].to_vec();
+        match slim.get_mut(signature.clone()) {
+            Some(place) => place.copy_from_slice(&smb2::DECRYPTED_MARK),
+            // Too short for a mark: a message of which only the protocol is known.
+            None => slim = smb2::PROTOCOL_ID.to_vec(),
+        }
+        return slim;
+    }
+    let length = length.saturating_sub(smb2::TransformHeader::LENGTH as u32);
+    let signature = smb2::Smb2Header::SIGNATURE;
+    if plain.starts_with(&smb2::COMPRESSION_ID) {
+        let mut slim = compressed(plain, length, sealed.len(), names);
+        let place = slim.get_mut(COMPRESSION_HEADER + signature.start..COMPRESSION_HEADER + signature.end);
+        place.into_iter().for_each(|place| place.copy_from_slice(&smb2::DECRYPTED_MARK));
+        return slim;
+    }
+    let mut slim = payload(plain, length, names);
+    match slim.get_mut(signature) {
+        Some(place) => place.copy_from_slice(&smb2::DECRYPTED_MARK),
+        None => slim.extend(smb2::DECRYPTED_MARK),
     }
     slim
 }
@@ -67,6 +107,9 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymiz
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
         let fields = member.len().min(smb2::Smb2Header::SIGNATURE.start);
         slim[offset..offset + fields].copy_from_slice(&member[..fields]);
+        if offset == 0 && read.get(smb2::Smb2Header::SIGNATURE).is_some_and(|mark| mark == smb2::DECRYPTED_MARK) {
+            slim[smb2::Smb2Header::SIGNATURE].copy_from_slice(&smb2::DECRYPTED_MARK);
+        }
         enter(&smb2::kept(&header, bytes), bytes, &mut slim[offset..offset + bytes.len()], names);
         if next < smb2::Smb2Header::LENGTH || end >= length {
             return;
@@ -97,8 +140,8 @@ fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Nam
     }
 }
 
-/// Replaces a compressed message by one whose first bytes are plain, as far as they are read and the frame has room.
-fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
+/// Replaces a compressed message by one whose first bytes are plain, as far as they are read and fit into `room` bytes.
+fn compressed(head: &[u8], length: u32, room: usize, names: &mut NameAnonymizer) -> Vec<u8> {
     let chained = compression::looks_chained(head);
     let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
@@ -115,7 +158,7 @@ fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
         return slim;
     };
     let message_length = u32::try_from(original).unwrap_or(u32::MAX);
-    let room = head.len().min(length as usize).min(MAX_HEAD).saturating_sub(COMPRESSION_HEADER);
+    let room = room.min(MAX_HEAD).saturating_sub(COMPRESSION_HEADER);
     let mut plain = vec![0; needed(&message, message_length).min(room)];
     let read = plain.len();
     of_smb2(&message[..read], original, &mut plain, names);

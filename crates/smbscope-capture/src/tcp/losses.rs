@@ -143,6 +143,8 @@ impl Outages {
 
 /// Retransmissions that a D-SACK can still name.
 const MAX_RESENT: usize = 64;
+/// Retransmissions per direction whose time is kept, to compare captures at two points.
+const MAX_TIMES: usize = 1 << 16;
 /// Stalls that a later one can still overlap.
 const MAX_DELAYS: usize = 64;
 
@@ -163,6 +165,7 @@ pub(super) struct Resent {
     recent: VecDeque<ResentSegment>,
     delays: VecDeque<(Timestamp, Timestamp)>,
     delayed: Nanos,
+    times: Vec<Timestamp>,
 }
 
 impl Resent {
@@ -170,9 +173,13 @@ impl Resent {
         size_of::<Resent>()
             + self.recent.capacity() * size_of::<ResentSegment>()
             + self.delays.capacity() * size_of::<(Timestamp, Timestamp)>()
+            + self.times.capacity() * size_of::<Timestamp>()
     }
 
     pub(super) fn push(&mut self, segment: ResentSegment) {
+        if !segment.seen_once && self.times.len() < MAX_TIMES {
+            self.times.push(segment.time);
+        }
         if self.recent.len() == MAX_RESENT
             && let Some(oldest) = self.recent.pop_front()
         {
@@ -189,6 +196,11 @@ impl Resent {
         known.reported_to = end;
         let was_known = std::mem::replace(&mut known.needless, true);
         (!was_known).then_some(*known)
+    }
+
+    /// Returns the times of the retransmissions with both copies captured.
+    pub(super) fn take_times(&mut self) -> Vec<Timestamp> {
+        std::mem::take(&mut self.times)
     }
 
     pub(super) fn delay(mut self) -> Nanos {

@@ -154,6 +154,8 @@ pub struct FlowEnd {
     pub outages: Vec<Outage>,
     /// Initial sequence numbers per direction, where the SYN was captured.
     pub initial: [Option<u32>; 2],
+    /// Times of the retransmitted data segments per direction, at most 65,536.
+    pub resent: [Vec<Timestamp>; 2],
     pub quality: Quality,
 }
 

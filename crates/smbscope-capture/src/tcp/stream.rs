@@ -340,13 +340,17 @@ impl TcpHalfStream {
         }
     }
 
-    /// Computes the totals that are known only at the end. `round_trip` is measured end to end.
-    pub(super) fn finish(&mut self, round_trip: Nanos) {
+    /// Computes the totals that are known only at the end, and returns the times of the retransmissions. `round_trip` is
+    /// measured end to end.
+    pub(super) fn finish(&mut self, round_trip: Nanos) -> Vec<Timestamp> {
         if round_trip >= LONGEST_STALLED_TRIP {
             (self.counts.ack_stalls, self.counts.ack_stall) = (0, Nanos(0));
         }
         self.counts.window = self.window.counts();
-        self.counts.resend_delay = self.resent.take().map_or(Nanos(0), |resent| resent.delay());
+        let Some(mut resent) = self.resent.take() else { return Vec::new() };
+        let times = resent.take_times();
+        self.counts.resend_delay = resent.delay();
+        times
     }
 
     pub(super) fn skip(&mut self, gap: StreamGap) {

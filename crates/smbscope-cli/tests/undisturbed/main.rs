@@ -11,6 +11,7 @@ mod scene;
 mod undisturbed {
     mod bench_answers;
     mod server_side;
+    mod sides;
     mod whatif;
 }
 

@@ -12,8 +12,8 @@ mod tests;
 pub use passwords::UserPassword;
 pub use wireshark::session_line;
 
-use crate::CipherKey;
 use crate::kerberos::{KEYTAB, ServiceKey};
+use crate::{CipherKey, SessionKeys};
 use std::collections::HashMap;
 use std::fmt;
 use zeroize::Zeroizing;
@@ -55,6 +55,27 @@ impl fmt::Debug for SessionSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SessionSecrets(secret)")
     }
+}
+
+/// Converts the sessions in a log of Samba with `debug encryption = yes` to lines of Wireshark's `smb2_seskey_list`. The
+/// memory of the result is cleared when it is dropped.
+pub fn lines_of_samba_log(log: &[u8]) -> Zeroizing<String> {
+    let log = Zeroizing::new(String::from_utf8_lossy(log).into_owned());
+    let sessions = labelled::parse(&log).unwrap_or_default();
+    let lines: Vec<Zeroizing<String>> = sessions
+        .iter()
+        .filter_map(|(id, secrets)| match (&secrets.session_key, &secrets.cipher_keys[..]) {
+            // ServerIn comes before ServerOut.
+            (Some(session_key), [encryption, decryption]) => {
+                let (encryption, decryption) = (encryption.clone(), decryption.clone());
+                Some(session_line(*id, session_key, &SessionKeys { signing: [0; 16], encryption, decryption }))
+            }
+            _ => None,
+        })
+        .collect();
+    let mut text = Zeroizing::new(String::with_capacity(lines.iter().map(|line| line.len()).sum()));
+    lines.iter().for_each(|line| text.push_str(line));
+    text
 }
 
 /// Reason that a file was refused. It names lines, never their content.

@@ -1,8 +1,28 @@
 use super::*;
-use crate::SessionKeys;
 
 fn bits(hexadecimal: &str) -> CipherKey {
     cipher_key(&hex(hexadecimal).unwrap()).unwrap()
+}
+
+/// Wireshark reads the server-to-client key before the client-to-server key.
+#[test]
+fn a_log_of_samba_becomes_lines_of_wireshark() {
+    let log = include_str!("../../../../tests/data/encrypted/samba_ciphers.log");
+    let lines = lines_of_samba_log(log.as_bytes());
+    assert_eq!(lines.lines().count(), 6);
+    let [id, session_key] = ["3f5b1b7600000000", "452ea7f2c5ffc38d28de626094e48b8b"];
+    let [from_server, to_server] = ["e3da73e501f4aa490331248b841e2221", "be9820159dd6efe1078ab28031d285c8"];
+    let first = [id, session_key, from_server, to_server].join(",");
+    assert_eq!(lines.lines().next(), Some(first.as_str()));
+    let (by_log, by_lines) = (ring(log).expect("keys"), ring(&lines).expect("keys"));
+    let secrets = |ring: &KeyRing| {
+        let secrets = &ring.session(0x761b_5b3f)[0];
+        let mut keys: Vec<Vec<u8>> = secrets.cipher_keys.iter().map(|key| key.as_bytes().to_vec()).collect();
+        keys.sort();
+        (secrets.session_key.clone(), keys)
+    };
+    assert_eq!(secrets(&by_lines), secrets(&by_log));
+    assert_eq!(lines_of_samba_log(b"no keys").as_str(), "");
 }
 
 fn ring(content: &str) -> Result<KeyRing, KeyFileError> {

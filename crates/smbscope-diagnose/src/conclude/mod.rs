@@ -539,8 +539,8 @@ fn caveats(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes
         sentences.push(format!("{:.0}% of the commands could not be timed.", context.not_timed.percent));
     }
     let timed = context.aggregate.total.timed;
-    if timed > 0 && timed < FEW && verdict.culprit != Culprit::Nothing {
-        sentences.push(format!("Only {} could be timed.", counted(timed, "command", "commands")));
+    if timed > 0 && timed < FEW && encrypted == 0 && verdict.culprit != Culprit::Nothing {
+        sentences.push(format!("This rests on {} only.", counted(timed, "command", "commands")));
     }
     sentences
 }

@@ -1,13 +1,19 @@
 //! Evidence from captures at several points: where the time passes, and where packets are lost.
 
-use smbscope_model::CommandGroup;
-use smbscope_model::prose::{capital, counted, unbroken};
+use smbscope_model::prose::{counted, thousands, unbroken};
+use smbscope_model::{CommandGroup, Nanos};
+use smbscope_stats::DurationStatistics;
 use smbscope_stats::sides::{GroupPath, PathSegment, SidesFigures};
 
 /// Groups named in the evidence.
 const GROUPS_NAMED: usize = 2;
 /// Part of the waits from which a group is named.
 const GROUP_SHARE: i128 = 10;
+/// Transfers are named if they take at least one part in this many of the response time.
+const TRANSFER_SHARE: i64 = 10;
+/// Shortest mean wait in a queue that is named, and its smallest part of the round trip.
+const QUEUE_LEAST: Nanos = Nanos(1_000_000);
+const QUEUE_TRIPS: i64 = 5;
 /// Percentage of commands seen at one point only from which the answer says so.
 const UNPAIRED_PERCENT: u64 = 2;
 
@@ -22,9 +28,12 @@ impl BetweenPoints {
     pub(super) fn new(sides: &SidesFigures) -> BetweenPoints {
         let mut told = BetweenPoints::default();
         for segment in &sides.segments {
-            told.evidence.extend(times(segment));
+            let mut groups = times(segment).into_iter();
+            told.evidence.extend(groups.next());
             told.evidence.extend(devices(segment));
             told.evidence.extend(losses(segment));
+            told.evidence.extend(queues(segment));
+            told.evidence.extend(groups);
             told.caveats.extend(clocks(segment));
             told.caveats.extend(unpaired(segment));
         }
@@ -32,22 +41,53 @@ impl BetweenPoints {
     }
 }
 
-/// Says where the time of the groups passes: `Open/Close: 41.0 ms of 44.0 ms pass between client and server, 3.00 ms
-/// at the server.`
+/// Returns a point as a noun: `the server`, or the name that the user gave it.
+fn noun(point: &str) -> String {
+    if matches!(point, "client" | "server") { format!("the {point}") } else { point.to_owned() }
+}
+
+/// Says where the time of the groups passes: `Open/Close: 41.0 ms of 44.0 ms per command pass between client and server,
+/// 3.00 ms in the server.`
 fn times(segment: &PathSegment) -> Vec<String> {
     let waits = |group: &&GroupPath| group.group.in_headline() && group.group != CommandGroup::Waiting;
     let all: i128 = segment.groups.iter().filter(waits).map(|group| group.response_time.sum_ns).sum();
     let named = segment.groups.iter().filter(waits).filter(|group| group.response_time.sum_ns * GROUP_SHARE >= all);
     let sentence = |group: &GroupPath| {
-        let mean = |figures: &smbscope_stats::DurationStatistics| figures.mean.unwrap_or_default();
-        let [whole, path, beyond] = [&group.response_time, &group.path, &group.beyond].map(mean).map(unbroken);
+        let mean = |figures: &DurationStatistics| figures.mean.unwrap_or_default();
+        let [whole, path, beyond, transfer] =
+            [&group.response_time, &group.path, &group.beyond, &group.transfer].map(mean);
+        let place = if segment.to == "server" { "in the server".to_owned() } else { format!("beyond {}", segment.to) };
+        let transfers = match transfer.0.saturating_mul(TRANSFER_SHARE) >= whole.0 {
+            true => format!(", {} with the transfer of data", unbroken(transfer)),
+            false => String::new(),
+        };
         let count = counted(group.response_time.count, "command", "commands");
         format!(
-            "{}: of {whole} per command, {path} pass between {} and {}, {beyond} beyond ({count}, seen at both).",
-            group.group, segment.from, segment.to
+            "{}: {} of {} per command pass between {} and {}, {} {place}{transfers} ({count}, seen at both).",
+            group.group,
+            unbroken(path),
+            unbroken(whole),
+            segment.from,
+            segment.to,
+            unbroken(beyond),
         )
     };
     named.take(GROUPS_NAMED).map(sentence).collect()
+}
+
+/// Names the directions with a queue.
+fn queues(segment: &PathSegment) -> Option<String> {
+    let PathSegment { from, to, round_trip_ns, .. } = segment;
+    let waits = |towards: &str, figures: &DurationStatistics| {
+        let mean = figures.mean.filter(|mean| *mean >= QUEUE_LEAST && mean.0 >= round_trip_ns.0 / QUEUE_TRIPS)?;
+        let p95 = figures.p95.map_or_else(String::new, |p95| format!(" (p95 {})", unbroken(p95)));
+        Some(format!("towards {} for {} on average{p95}", noun(towards), unbroken(mean)))
+    };
+    let directions = [waits(to, &segment.queued_to_server), waits(from, &segment.queued_to_client)];
+    let directions: Vec<String> = directions.into_iter().flatten().collect();
+    let place = if segment.terminated > 0 { "in a queue or in the device" } else { "in a queue" };
+    (!directions.is_empty())
+        .then(|| format!("Packets wait {place} between {from} and {to}: {}.", directions.join(", ")))
 }
 
 fn devices(segment: &PathSegment) -> Option<String> {
@@ -63,34 +103,39 @@ fn devices(segment: &PathSegment) -> Option<String> {
             Some(format!("A device between {from} and {to} changes the addresses or ports of {}.", of(rewritten)))
         }
         (terminated, _) => Some(format!(
-            "A device between {from} and {to} ends TCP: it acknowledges for the server on {}, so that the round trip \
-             that {from} measures is only the way to this device.",
-            of(terminated)
+            "A device between {from} and {to} ends TCP on {}: it acknowledges for the other side, so that \
+             acknowledgments do not show the way between {} and {}.",
+            of(terminated),
+            noun(from),
+            noun(to),
         )),
     }
 }
 
 fn losses(segment: &PathSegment) -> Option<String> {
-    let PathSegment { from, to, lost_to_server, lost_to_client, packets_to_server, packets_to_client, .. } = segment;
-    let (Some(to_server), Some(to_client)) = (lost_to_server, lost_to_client) else { return None };
-    let lost = |lost: u64, of: u64, way: &str| {
-        (lost > 0).then(|| {
-            let share = 100.0 * lost as f64 / (of.max(lost)) as f64;
-            format!("{share:.1}% of the data packets {way} ({lost} of {of})")
-        })
-    };
-    let there = lost(*to_server, *packets_to_server, &format!("that passed {from} never reached {to}"));
-    let back = lost(*to_client, *packets_to_client, &format!("that passed {to} on the way back never reached {from}"));
-    match (there, back) {
-        (None, None) if *packets_to_server + *packets_to_client > 0 => {
-            Some(format!("Nothing was lost between {from} and {to}."))
-        }
-        (None, None) => None,
-        (one, other) => {
-            let parts: Vec<String> = one.into_iter().chain(other).collect();
-            Some(capital(&format!("{}.", parts.join("; "))))
-        }
+    let PathSegment { from, to, packets_to_server, packets_to_client, .. } = segment;
+    let (to_server, to_client) = (segment.lost_to_server?, segment.lost_to_client?);
+    if packets_to_server + packets_to_client == 0 {
+        return None;
     }
+    let lost = |lost: u64, of: u64, sender: &str, receiver: &str| {
+        let of = of.max(lost);
+        let sent = match sender {
+            "client" | "server" => format!("that the {sender} sent"),
+            point => format!("that passed {point}"),
+        };
+        let share = 100.0 * lost as f64 / of as f64;
+        let counts = format!("{} of {}", thousands(lost), thousands(of));
+        format!("{share:.1}% of the data packets {sent} never reached {} ({counts})", noun(receiver))
+    };
+    let there = || lost(to_server, *packets_to_server, from, to);
+    let back = || lost(to_client, *packets_to_client, to, from);
+    Some(match (to_server, to_client) {
+        (0, 0) => format!("Nothing was lost between {from} and {to}."),
+        (_, 0) => format!("{}. Towards {} nothing was lost.", there(), noun(from)),
+        (0, _) => format!("{}. Towards {} nothing was lost.", back(), noun(to)),
+        _ => format!("{}, and {}.", there(), back()),
+    })
 }
 
 fn clocks(segment: &PathSegment) -> Option<String> {

@@ -57,7 +57,7 @@ impl AnalyzedCaptures {
         let names: Vec<&str> = self.captures.iter().map(|info| info.name.as_str()).collect();
         let names = names.join(", ");
         if self.interrupted {
-            return Err(AnalysisError::Interrupted(names));
+            return Err(AnalysisError::Interrupted(format!("{names}: interrupted before any SMB was read")));
         }
         let seen = match self.analysis.quality {
             Quality { packets: 0, .. } => "no packets in the capture; check its interface and its filter".to_owned(),
@@ -80,7 +80,7 @@ pub enum AnalysisError {
     #[error(transparent)]
     Keys(#[from] KeysError),
 
-    #[error("{0}: interrupted before any SMB was read")]
+    #[error("{0}")]
     Interrupted(String),
 
     #[error("cannot read {}: {error}", path.display())]

@@ -24,6 +24,7 @@ mod table;
 pub use crate::options::AnalysisOptions;
 pub use found::{AnalysisError, AnalyzedCaptures, WITHOUT_THREADS};
 pub use recorder::AggregatedExchanges;
+pub use sides::nearer_to_the_client;
 pub use smbscope_capture::reader::CaptureInput;
 pub use table::{ExchangeExport, ExchangeExportResult};
 
@@ -39,7 +40,7 @@ use smbscope_model::{prose, units};
 use smbscope_report::counted;
 use smbscope_stats::each_beside;
 use smbscope_stats::filter::Filter;
-use smbscope_stats::sides::SidesFigures;
+use smbscope_stats::sides::{PointSightings, SidesFigures};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,6 +120,11 @@ impl CaptureSetAnalysis {
     ) -> Result<CaptureSetAnalysis, AnalysisError> {
         PreparedAnalysis::new(inputs, options, observer)?.open()?.run(observer)
     }
+
+    /// Returns the exchanges for [`nearer_to_the_client`], if the options asked to keep them.
+    pub fn take_sightings(&mut self) -> Option<PointSightings> {
+        self.recorded.sightings.take()
+    }
 }
 
 impl PendingAnalysis<'_> {
@@ -126,7 +132,7 @@ impl PendingAnalysis<'_> {
     pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
         let PendingAnalysis { prepared, catalogue, how, mut pass, mut set } = self;
         let (options, following) = (&prepared.options, prepared.following(&how));
-        let (found, recorded) = loop {
+        let (found, mut recorded) = loop {
             match recorded(options, &following, pass.sharding(), &mut set, observer) {
                 Ok(analysis) => break analysis,
                 Err(failure) => {
@@ -139,6 +145,9 @@ impl PendingAnalysis<'_> {
         };
         set.refuse_cut_short()?;
         found.refuse_without_smb(options)?;
+        if let Some(sightings) = &mut recorded.sightings {
+            sightings.finish(&set.clock_steps());
+        }
         let sides = prepared.paths.as_ref().map(|paths| paths.figures.clone());
         Ok(CaptureSetAnalysis { found, recorded, catalogue, sides })
     }

@@ -8,6 +8,7 @@ use smbscope_diagnose::whatif::COMMANDS_MAX;
 use smbscope_model::{CommandGroup, ConnectionSummary, Exchange, FlowId, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};
+use smbscope_stats::sides::PointSightings;
 use smbscope_stats::{Aggregator, Census, beside};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -65,6 +66,9 @@ pub struct AggregatedExchanges {
     /// Not serialized, because a single process analyses an episode.
     #[serde(skip)]
     waterfall: Option<Waterfall>,
+    /// Not serialized, because a single process compares captures.
+    #[serde(skip)]
+    pub(super) sightings: Option<PointSightings>,
 }
 
 impl AggregatedExchanges {
@@ -81,6 +85,9 @@ impl AggregatedExchanges {
         beside(collect, || self.aggregator.merge(other.aggregator));
         if let (Some(mine), Some(theirs)) = (&mut self.waterfall, other.waterfall) {
             theirs.0.into_values().for_each(|exchange| mine.add(exchange));
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.sightings, other.sightings) {
+            mine.merge(theirs);
         }
     }
 
@@ -108,6 +115,7 @@ impl<'f> AnalysisRecorder<'f> {
                 aggregator: aggregator.sliced(&options.by, options.sort),
                 collector: (!options.no_findings).then(Collector::default),
                 waterfall: options.waterfall.then(Waterfall::default),
+                sightings: options.sightings.then(PointSightings::default),
             },
         }
     }
@@ -123,6 +131,9 @@ impl Sink for AnalysisRecorder<'_> {
     }
 
     fn exchange(&mut self, exchange: &Exchange) {
+        if let Some(sightings) = &mut self.recorded.sightings {
+            sightings.record(exchange);
+        }
         let chosen = self.chooser.chooses(exchange);
         // The time breakdown covers whole connections, filtered or not.
         self.recorded.aggregator.follow(exchange, chosen);

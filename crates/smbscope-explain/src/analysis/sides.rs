@@ -75,7 +75,7 @@ pub(super) fn measured(
             false => Ok(None),
         };
     };
-    if !is_named && segments.iter().all(|paired| paired.longest_round_trip() <= WAY_LEAST) {
+    if !is_named && segments.iter().all(|paired| paired.longest_way() <= WAY_LEAST) {
         return Ok(None);
     }
     name_by_order(&mut points);
@@ -135,6 +135,18 @@ fn paired(points: &mut Vec<Point>) -> Option<Vec<PairedPoints>> {
     points.windows(2).map(|pair| PairedPoints::find(&pair[0].sightings, &pair[1].sightings)).collect()
 }
 
+/// Returns which of two captures was taken nearer to the client: 0 or 1. `None` if they are not of the same traffic at
+/// two points.
+pub fn nearer_to_the_client(sightings: [&PointSightings; 2]) -> Option<usize> {
+    let [one, other] = sightings;
+    let (near, far, nearer) = match PairedPoints::is_nearer(one, other, PAIRS_LEAST)? {
+        true => (one, other, 0),
+        false => (other, one, 1),
+    };
+    let paired = PairedPoints::find(near, far)?;
+    (paired.longest_way() > WAY_LEAST).then_some(nearer)
+}
+
 fn name_by_order(points: &mut [Point]) {
     let last = points.len() - 1;
     for (at, point) in points.iter_mut().enumerate().filter(|(_, point)| point.name.is_empty()) {
@@ -163,10 +175,15 @@ fn seen(
         let threading = if options.reading.threads() <= 1 { Threading::Inline } else { Threading::Workers };
         let mut recorders: Vec<SightingRecorder> = (0..workers).map(|_| SightingRecorder::default()).collect();
         match following.follow(&mut set, sharding, threading, &mut recorders, observer) {
+            Ok(found) if found.interrupted => {
+                let names: Vec<String> = inputs.iter().map(CaptureInput::name).collect();
+                let names = names.join(", ");
+                return Err(AnalysisError::Interrupted(format!("{names}: interrupted before the report was begun")));
+            }
             Ok(found) => {
                 let mut sightings = PointSightings::default();
                 recorders.into_iter().for_each(|recorder| sightings.merge(recorder.0));
-                sightings.finish();
+                sightings.finish(&set.clock_steps());
                 return Ok(Point { name, inputs, sightings, connections: found.analysis.connections });
             }
             Err(failure) => {

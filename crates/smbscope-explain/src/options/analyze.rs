@@ -137,6 +137,10 @@ pub struct AnalysisOptions {
     /// Keeps the first commands that pass the filter, for the waterfall of an episode.
     #[arg(skip)]
     pub waterfall: bool,
+
+    /// Keeps times and contents of exchanges, to recognise them in a capture of another point.
+    #[arg(skip)]
+    pub sightings: bool,
 }
 
 impl CommandOptions for AnalysisOptions {}

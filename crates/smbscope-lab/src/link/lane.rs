@@ -1,7 +1,7 @@
 //! Properties of an emulated link, delay and bandwidth of one direction (time is an argument), and the relay of one
 //! connection: two sockets, and a thread that waits for bytes and for their time.
 
-use crate::LabServerSettings;
+use crate::{LabServerSettings, LinkDirection};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, PipeReader, Read, Write};
@@ -134,25 +134,36 @@ impl DelayLine {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LinkImpairments {
-    pub(crate) delay: Duration,
+    /// Delay towards the server and the client.
+    pub(crate) delay: [Duration; 2],
     pub(crate) rate: Option<Rate>,
     /// Fraction of packets lost in each direction. A proxy can't lose any.
     pub(crate) loss: f64,
+    /// Directions with loss and limited rate.
+    pub(crate) impaired: [bool; 2],
 }
 
 impl LinkImpairments {
     #[cfg(target_os = "linux")]
     pub(super) fn is_plain(&self) -> bool {
-        *self == LinkImpairments { delay: Duration::ZERO, rate: None, loss: 0.0 }
+        self.delay == [Duration::ZERO; 2] && self.rate.is_none() && self.loss == 0.0
+    }
+
+    /// Returns the rate of a direction, 0 towards the server.
+    pub(super) fn rate_of(&self, direction: usize) -> Option<Rate> {
+        self.rate.filter(|_| self.impaired[direction])
     }
 
     pub(crate) fn from_settings(settings: &LabServerSettings) -> Option<LinkImpairments> {
-        let LabServerSettings { delay, bandwidth, loss, .. } = settings;
-        let is_slow = delay.is_some() || bandwidth.is_some() || loss.is_some();
+        let LabServerSettings { delay, delay_to_client, bandwidth, loss, impaired_towards, .. } = settings;
+        let is_slow = delay.is_some() || delay_to_client.is_some() || bandwidth.is_some() || loss.is_some();
+        let to_server = delay.unwrap_or_default();
         is_slow.then(|| LinkImpairments {
-            delay: delay.unwrap_or_default(),
+            delay: [to_server, delay_to_client.unwrap_or(to_server)],
             rate: bandwidth.map(Rate::from_bits),
             loss: loss.unwrap_or_default(),
+            impaired: [LinkDirection::ToServer, LinkDirection::ToClient]
+                .map(|direction| impaired_towards.is_none_or(|only| only == direction)),
         })
     }
 }
@@ -195,14 +206,14 @@ pub(super) struct Relay {
 impl Relay {
     pub(super) fn new(
         sockets: [TcpStream; 2],
-        delay: Duration,
+        delay: [Duration; 2],
         carriers: [Option<Arc<Mutex<Carrier>>>; 2],
     ) -> io::Result<Relay> {
         for socket in &sockets {
             socket.set_nodelay(true)?;
             socket.set_nonblocking(true)?;
         }
-        let lanes = [DelayLine::new(delay), DelayLine::new(delay)];
+        let lanes = delay.map(DelayLine::new);
         Ok(Relay { sockets, lanes, carriers, closed: [false; 2], buffer: Vec::new() })
     }
 

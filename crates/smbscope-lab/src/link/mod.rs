@@ -86,7 +86,8 @@ impl Proxy {
             |error: io::Error| LabError::Unavailable(format!("cannot start the proxy of a slow link: {error}"));
         let (stop, running) = io::pipe().map_err(failed)?;
         let stop = StopPipe::new(stop);
-        let carriers = [(); 2].map(|()| link.rate.map(|rate| Arc::new(Mutex::new(lane::Carrier::new(rate)))));
+        let carrier = |direction| link.rate_of(direction).map(|rate| Arc::new(Mutex::new(lane::Carrier::new(rate))));
+        let carriers = [0, 1].map(carrier);
         for listener in listeners {
             listener.set_nonblocking(true).map_err(failed)?;
             let (stop, carriers) = (stop.clone(), carriers.clone());

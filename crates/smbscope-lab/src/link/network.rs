@@ -253,11 +253,13 @@ pub(super) struct WireDirection {
 }
 
 impl WireDirection {
-    /// Creates a direction. The seed alone determines which frames are lost.
-    pub(super) fn new(shape: &LinkImpairments, seed: u64) -> WireDirection {
-        let carrier = shape.rate.map(Carrier::new);
+    /// Creates a direction: 0 towards the server, 1 towards the client. It alone determines which frames are lost.
+    pub(super) fn new(shape: &LinkImpairments, direction: usize) -> WireDirection {
+        let carrier = shape.rate_of(direction).map(Carrier::new);
+        let loss = if shape.impaired[direction] { shape.loss } else { 0.0 };
         let (frames, bytes) = (VecDeque::new(), 0);
-        WireDirection { delay: shape.delay, carrier, loss: shape.loss, chance: Chance(seed), frames, bytes }
+        let chance = Chance(direction as u64 + 1);
+        WireDirection { delay: shape.delay[direction], carrier, loss, chance, frames, bytes }
     }
 
     pub(super) fn take(&mut self, now: Instant, frame: &[u8]) {
@@ -305,7 +307,7 @@ impl Chance {
 }
 
 pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &StopPipe) {
-    let mut directions = [WireDirection::new(shape, 1), WireDirection::new(shape, 2)];
+    let mut directions = [0, 1].map(|direction| WireDirection::new(shape, direction));
     let mut buffer = vec![0; FRAME_MAX];
     loop {
         let mut failed = false;
@@ -361,13 +363,13 @@ mod tests {
     }
 
     fn shape(delay: Duration, rate: Option<u64>, loss: f64) -> LinkImpairments {
-        LinkImpairments { delay, rate: rate.map(Rate::from_bits), loss }
+        LinkImpairments { delay: [delay; 2], rate: rate.map(Rate::from_bits), loss, impaired: [true; 2] }
     }
 
     #[test]
     fn a_frame_arrives_a_delay_after_it_entered_and_in_order() {
         let start = Instant::now();
-        let mut direction = WireDirection::new(&shape(20 * MS, None, 0.0), 1);
+        let mut direction = WireDirection::new(&shape(20 * MS, None, 0.0), 0);
         direction.take(start, &frame(60));
         direction.take(start + MS, &frame(61));
         assert_eq!((direction.next_due(), direction.arrived(start + 19 * MS)), (Some(start + 20 * MS), None));
@@ -380,7 +382,7 @@ mod tests {
     #[test]
     fn frames_leave_at_the_rate_and_a_full_queue_loses_them() {
         let start = Instant::now();
-        let mut direction = WireDirection::new(&shape(Duration::ZERO, Some(10_000_000), 0.0), 1);
+        let mut direction = WireDirection::new(&shape(Duration::ZERO, Some(10_000_000), 0.0), 0);
         (0..500).for_each(|_| direction.take(start, &frame(1_250)));
         let arrivals: Vec<Instant> =
             std::iter::from_fn(|| direction.next_due().inspect(|due| drop(direction.arrived(*due)))).collect();
@@ -392,19 +394,19 @@ mod tests {
     #[test]
     fn a_share_of_the_packets_is_lost_and_the_same_ones_every_time() {
         let start = Instant::now();
-        let run = |seed| {
-            let mut direction = WireDirection::new(&shape(Duration::ZERO, None, 0.03), seed);
+        let run = |which| {
+            let mut direction = WireDirection::new(&shape(Duration::ZERO, None, 0.03), which);
             let arrives = |_| {
                 direction.take(start, &frame(60));
                 direction.arrived(start).is_some()
             };
             (0..100_000).map(arrives).collect::<Vec<bool>>()
         };
-        let lost = run(1).iter().filter(|arrived| !**arrived).count();
+        let lost = run(0).iter().filter(|arrived| !**arrived).count();
         assert!((2_730..=3_270).contains(&lost), "{lost}");
-        assert_eq!((run(1) == run(1), run(1) == run(2)), (true, false));
+        assert_eq!((run(0) == run(0), run(0) == run(1)), (true, false));
         // ARP (0x0806) always arrives.
-        let mut all_lost = WireDirection::new(&shape(Duration::ZERO, None, 1.0), 1);
+        let mut all_lost = WireDirection::new(&shape(Duration::ZERO, None, 1.0), 0);
         let mut arp = frame(42);
         arp[12..14].copy_from_slice(&[0x08, 0x06]);
         all_lost.take(start, &frame(60));

@@ -25,7 +25,12 @@ fn echo() -> SocketAddr {
 fn proxy(server: SocketAddr, delay_ms: u64, bits: Option<u64>) -> (Proxy, TcpStream, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
-    let link = LinkImpairments { delay: Duration::from_millis(delay_ms), rate: bits.map(Rate::from_bits), loss: 0.0 };
+    let link = LinkImpairments {
+        delay: [Duration::from_millis(delay_ms); 2],
+        rate: bits.map(Rate::from_bits),
+        loss: 0.0,
+        impaired: [true; 2],
+    };
     let proxy = Proxy::start(vec![listener], server, link).expect("there are threads");
     let stream = TcpStream::connect(address).expect("the proxy listens");
     stream.set_nodelay(true).expect("the option exists");

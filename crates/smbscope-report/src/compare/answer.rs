@@ -47,6 +47,26 @@ pub(super) fn answers(comparison: &Comparison) -> Vec<Compared> {
         .collect()
 }
 
+impl Comparison {
+    /// Replaces the answer: two captures of the same traffic show no change. `near` is the column nearer to the client.
+    pub fn say_same_traffic(&mut self, near: usize) {
+        let [base, other] = self.columns.as_slice() else { return };
+        let (near, files) = (&self.columns[near].name, captured(base).zip(captured(other)));
+        let points = |(base, other)| SuggestedCommand::new("points", format!("smbscope analyze {base} {other}"));
+        let answer = Answer {
+            culprit: Culprit::Nothing,
+            headline: "These are captures of the same traffic at two points, not of two runs.".to_owned(),
+            evidence: vec![format!(
+                "{} is nearer to the client: commands take longer there by their way between the points.",
+                clean(near)
+            )],
+            next: files.map(points).into_iter().collect(),
+            ..Answer::default()
+        };
+        self.answers = vec![Compared { column: 1, answer }];
+    }
+}
+
 fn answer(comparison: &Comparison, column: usize, base: &ComparisonColumn, other: &ComparisonColumn) -> Answer {
     let causes = risen(&base.answer, &other.answer);
     let is_slower = match certain_change(comparison, column) {

@@ -417,7 +417,7 @@ fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
             format!("{name} is {direction} than {baseline}, {} times ({} to {})", ratio(times), ratio(low), ratio(high))
         }
         (_, _, Some(least)) => format!(
-            "no difference between {name} and {baseline} that this data can show (it would have shown {} times)",
+            "no difference between {name} and {baseline} that this data can show (a factor of {} or more would have shown)",
             ratio(least)
         ),
         _ => format!("{name} {times} times {baseline} (too few repetitions for an interval)"),

@@ -24,6 +24,8 @@ const COMMANDS_MAX: usize = 10;
 /// Commands listed in a brief report even if it gets longer than a screen.
 pub(crate) const COMMANDS_MIN: usize = 5;
 const EVIDENCE_MIN: usize = 3;
+/// Minimum lines of evidence for captures at several points, which are made for it.
+const EVIDENCE_OF_SIDES: usize = 7;
 const WARNINGS_MAX: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,11 +78,12 @@ fn render_on(mut page: TextPage, report: &Report, options: &ReportTextOptions) -
         commands::render(&mut commands, report, Some(most));
         commands
     };
-    let fits = |commands: &TextPage| others + commands.lines() + EVIDENCE_MIN <= LINES;
+    let least = if report.sides.is_some() { EVIDENCE_OF_SIDES } else { EVIDENCE_MIN };
+    let fits = |commands: &TextPage| others + commands.lines() + least <= LINES;
     let commands = (COMMANDS_MIN + 1..=COMMANDS_MAX).rev().map(with_commands).find(fits);
     let commands = commands.unwrap_or_else(|| with_commands(COMMANDS_MIN));
     let on_first_screen = FIRST_SCREEN.saturating_sub(page.lines() + shortest.lines());
-    let evidence = LINES.saturating_sub(others + commands.lines()).min(on_first_screen).max(EVIDENCE_MIN);
+    let evidence = LINES.saturating_sub(others + commands.lines()).min(on_first_screen).max(least);
     write_answer(&mut page, report, evidence);
     for part in [above, commands, below] {
         page.append(part);

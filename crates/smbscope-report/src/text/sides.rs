@@ -32,7 +32,14 @@ fn table<'a>() -> Table<'a, GroupPath> {
         &group.response_time
     });
     table = mean(table, "path_mean_ns", "Between", "mean time between the points, there and back", |group| &group.path);
-    table = mean(table, "beyond_mean_ns", "Beyond", "mean response time at the second point", |group| &group.beyond);
+    table = mean(table, "beyond_mean_ns", "Beyond", "mean time beyond the second point", |group| &group.beyond);
+    table = mean(
+        table,
+        "transfer_mean_ns",
+        "Transfer",
+        "mean time from first to last packet of request and response",
+        |group| &group.transfer,
+    );
     let share = ColumnHead::new("path_share", "Between", Unit::Percent, "share of the time between the points");
     table = table.column(share, |group: &GroupPath| {
         let sum = |times: &DurationStatistics| u64::try_from(times.sum_ns).unwrap_or_default();
@@ -46,6 +53,9 @@ fn clocks(segment: &PathSegment) -> String {
     let PathSegment { from, to, clock, round_trip_ns, connections, pairs, .. } = segment;
     let ahead = match clock.offset_ns.0 {
         offset if offset.abs() <= AGREES.0 => "agree".to_owned(),
+        offset if offset.abs() <= clock.uncertainty_ns.0 => {
+            format!("agree within {}", unbroken(clock.uncertainty_ns))
+        }
         offset => {
             let (which, by) = if offset > 0 { (to, offset) } else { (from, -offset) };
             let by = unbroken(Nanos(by));

@@ -7,6 +7,7 @@ use crate::bench::setup::Setup;
 use crate::capture::{self, CaptureFacts, FinishedCapture, RunningCapture, SnapLength, Sniffer};
 use crate::document::wire::Wire;
 use crate::document::{self, LoadPointCapture};
+use crate::keys;
 use crate::metrics::Metrics;
 use crate::{BenchError, one_line};
 use smbscope_client::KeyLog;
@@ -204,9 +205,7 @@ impl CapturedKeys {
     }
 
     fn ring(&self) -> Option<Arc<KeyRing>> {
-        let mut ring = KeyRing::default();
-        ring.add_keys(self.lines()?.as_bytes()).ok()?;
-        Some(Arc::new(ring))
+        keys::ring_of_lines(&self.lines()?)
     }
 }
 

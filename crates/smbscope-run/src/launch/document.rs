@@ -5,6 +5,7 @@ use crate::capture::{self, CaptureFacts, FinishedCapture};
 use crate::document::{self, LoadPointCapture};
 use crate::options::LaunchOptions;
 use crate::{BenchError, environment};
+use smbscope_crypto::key_ring::KeyRing;
 use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, LoadPointResult, PacingResult};
 use smbscope_load::engine::{FinishedJob, JobSummary};
 use smbscope_model::{CommandGroup, Exchange, Nanos, Timestamp};
@@ -12,6 +13,7 @@ use smbscope_report::Answer;
 use smbscope_report::bench::{self, BenchDocument, ServerLoad};
 use smbscope_stats::{Aggregator, Covered, Summary, SummaryPrecision, derived};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) const CAPTURE: &str = "point-01-1-users.pcap";
@@ -90,13 +92,14 @@ impl Series {
         launches: &[Launched],
         ended: LoadPointEnd,
         taken: Option<&Result<FinishedCapture, String>>,
+        keys: Option<Arc<KeyRing>>,
         load: Option<ServerLoad>,
     ) -> Result<(LoadPointResult, BenchDocument), BenchError> {
         let mut shown = LaunchTraffic::from_launches(launches);
         let port = self.server.map_or(0, |server| server.port());
         let facts = taken.map(|taken| {
             let taken = taken.as_ref().map_err(String::clone)?;
-            capture::read(taken, port, None, &mut |exchange| shown.record(exchange))
+            capture::read(taken, port, keys, &mut |exchange| shown.record(exchange))
         });
         let LaunchTraffic { jobs: list, counted, dialect, .. } = shown;
         let run = run(launches, list, counted, ended);

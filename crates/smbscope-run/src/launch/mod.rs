@@ -14,6 +14,7 @@ use crate::capture::{RunningCapture, SnapLength, Sniffer};
 use crate::directory::RunDirectory;
 use crate::environment::{now, run_commands};
 use crate::files::Sources;
+use crate::keys;
 use crate::launch::program::X11Display;
 use crate::metrics::Metrics;
 use crate::options::{LaunchOptions, LaunchTarget, Mounter};
@@ -21,9 +22,9 @@ use crate::server::{Connect, Login, Passwords, Private, ServerUnderTest, Site, p
 use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
 use place::ProgramFolder;
-use program::CompletionProbe;
-use program::LaunchedProgram;
+use program::{CompletionProbe, LaunchedProgram};
 use smbscope_client::{SessionOptions, SessionParameters};
+use smbscope_crypto::key_ring;
 use smbscope_lab::{Launcher, Workplace};
 use smbscope_load::engine::result::LoadPointEnd;
 use smbscope_model::{Dialect, Timestamp};
@@ -32,6 +33,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// Port of SMB over TCP.
 const PORT: u16 = 445;
@@ -78,7 +80,12 @@ fn files(
             return Ok(ProgramFilesLocation::Folder(folder.clone(), server));
         }
         Some(LaunchTarget::Target(target)) => ServerUnderTest::Named(target.clone()),
-        Some(LaunchTarget::Lab) => ServerUnderTest::Private(Private { launcher, ..Private::default() }),
+        Some(LaunchTarget::Lab) => {
+            let mut private = Private { launcher, ..Private::default() };
+            // The mount's program logs no keys, but the server does, into its private folder.
+            private.settings.extra.extend(options.capture.then(|| "debug encryption = yes".to_owned()));
+            ServerUnderTest::Private(private)
+        }
     };
     let mut connect = Connect::new(Login::Password, password);
     connect.options = SessionOptions {
@@ -209,9 +216,14 @@ impl Series {
             Duration::from_nanos((last.started - first).0.unsigned_abs()) + last.elapsed
         });
         let load = metrics.as_ref().and_then(|metrics| metrics.within(first, length));
-        let (run, document) = self.document(&launched, ended, taken.as_ref(), load)?;
+        let keys = taken.as_ref().and_then(|taken| taken.as_ref().ok()).and_then(|_| self.lab_keys());
+        let ring = keys.as_ref().and_then(|lines| keys::ring_of_lines(lines));
+        let (run, document) = self.document(&launched, ended, taken.as_ref(), ring, load)?;
         let kept = match self.directory.take() {
-            Some(directory) => keep(directory, &run, &document, metrics.as_ref()),
+            Some(mut directory) => {
+                let kept = keys.map_or(Ok(()), |keys| directory.keys(document::CAPTURE, &keys));
+                kept.and_then(|()| keep(directory, &run, &document, metrics.as_ref()))
+            }
             None => Ok(()),
         };
         Ok(BenchOutcome { document, kept })
@@ -265,6 +277,14 @@ impl Series {
         }
         program.stop();
         Ok(Launched { started, elapsed })
+    }
+
+    /// Returns the keys of the private server's sessions as lines of Wireshark's `smb2_seskey_list`. `None` if there is no
+    /// private server, or no session with keys.
+    fn lab_keys(&self) -> Option<Zeroizing<String>> {
+        let lab = self.site.as_ref()?.0.lab.as_ref()?;
+        let log = keys::read(&lab.record().log_file()).ok()?;
+        Some(key_ring::lines_of_samba_log(&log)).filter(|lines| !lines.is_empty())
     }
 
     fn begin_capture(&mut self) -> Option<Result<RunningCapture, String>> {

@@ -1,6 +1,8 @@
 //! Options of the commands that convert captures: `smbscope record` and `smbscope slim`.
 
-use super::{CommandOptions, MemoryOptions, ProgressOptions, ReadingOptions, TunnelOptions, has_repeated_file};
+use super::{
+    CommandOptions, DecryptionOptions, MemoryOptions, ProgressOptions, ReadingOptions, TunnelOptions, has_repeated_file,
+};
 use clap::{Args, ValueEnum};
 use smbscope_stats::filter::Filter;
 use std::net::IpAddr;
@@ -79,6 +81,9 @@ pub struct SlimCopyOptions {
     /// Keep these properties of names, separated by commas or repeated.
     #[arg(long, value_enum, value_name = "PROPERTY,...", value_delimiter = ',', requires = "anonymize")]
     pub keep: Vec<KeptOfNames>,
+
+    #[command(flatten)]
+    pub decryption: DecryptionOptions,
 
     #[command(flatten)]
     pub tunnels: TunnelOptions,

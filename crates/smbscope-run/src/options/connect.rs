@@ -279,6 +279,7 @@ impl LabServerOptions {
             delay: self.delay,
             loss: self.loss,
             extra: self.extra.clone(),
+            ..LabServerSettings::default()
         }
     }
 }

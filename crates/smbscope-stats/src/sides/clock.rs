@@ -16,22 +16,20 @@ pub(super) struct ClockBounds {
     pub(super) least: i64,
     /// The request passed the far point this much later than the near one, by their clocks: an upper bound.
     pub(super) most: i64,
+    /// Number of steps of either clock that the captures themselves show before this exchange.
+    pub(super) epoch: usize,
 }
 
-impl ClockBounds {
-    fn middle(&self) -> i64 {
-        ((i128::from(self.least) + i128::from(self.most)) / 2) as i64
-    }
-}
-
-/// Largest drift considered, in parts per billion; quartz clocks are below 100 ppm.
-const DRIFT_MAX: f64 = 500_000.0;
+/// Largest drift considered, in parts per billion. Quartz clocks are below 100 ppm, so two of them below 200.
+const DRIFT_MAX: f64 = 200_000.0;
 
 /// A drift is stated only if it widens the corridor by this factor.
 const DRIFT_PAYS: f64 = 1.02;
 
-/// A step is larger than this and than three round trips.
-const STEP_LEAST: i64 = 2_000_000;
+/// Jitter of capturing. Bounds that contradict each other by more than this are from before and after a step.
+///
+/// A step smaller than the round trip contradicts nothing: a queue that moves to the other direction looks the same.
+pub(super) const JITTER: i64 = 200_000;
 
 /// Exchanges in a window. Only its tightest bounds count.
 const WINDOW: usize = 32;
@@ -55,18 +53,26 @@ pub struct ClockDifference {
     pieces: Vec<ClockPiece>,
 }
 
+/// Line between two steps of the clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct ClockPiece {
+pub(super) struct ClockPiece {
     from: Timestamp,
+    until: Timestamp,
     offset: i64,
     /// Nanoseconds per nanosecond.
     drift: f64,
     half_width: i64,
+    uncertainty: i64,
 }
 
 impl ClockPiece {
-    fn offset_at(&self, time: Timestamp) -> i64 {
+    pub(super) fn offset_at(&self, time: Timestamp) -> i64 {
         self.offset.saturating_add(((time - self.from).0 as f64 * self.drift) as i64)
+    }
+
+    /// Returns the shortest time in either direction, by the symmetric estimate.
+    pub(super) fn shortest_way(&self) -> i64 {
+        self.half_width
     }
 }
 
@@ -80,24 +86,30 @@ impl ClockDifference {
         Some(ClockDifference {
             offset_ns: Nanos(begin.offset_at(first)),
             drift_ppm: begin.drift * 1e6,
-            uncertainty_ns: Nanos(pieces.iter().map(|piece| piece.half_width).max()?),
+            uncertainty_ns: Nanos(pieces.iter().map(|piece| piece.uncertainty).max()?),
             steps: pieces.len() as u64 - 1,
             pieces,
         })
     }
 
-    fn piece_at(&self, time: Timestamp) -> ClockPiece {
-        let after = self.pieces.partition_point(|piece| piece.from <= time);
-        self.pieces.get(after.saturating_sub(1)).copied().unwrap_or_default()
+    /// Returns the line at a time of the near clock.
+    pub(super) fn piece_at(&self, time: Timestamp) -> ClockPiece {
+        self.pieces_at(time).next().unwrap_or_default()
     }
 
-    /// Returns the difference at a time of the near clock.
-    pub(super) fn at(&self, time: Timestamp) -> Nanos {
-        Nanos(self.piece_at(time).offset_at(time))
+    /// Returns the lines that may hold at a time of the near clock: two if a step was before or after it.
+    pub(super) fn pieces_at(&self, time: Timestamp) -> impl Iterator<Item = ClockPiece> {
+        let at = self.pieces.partition_point(|piece| piece.from <= time).saturating_sub(1);
+        let last = at + usize::from(self.pieces.get(at).is_some_and(|piece| piece.until < time));
+        self.pieces.iter().skip(at).take(last + 1 - at).copied()
     }
 
-    pub(super) fn half_width_at(&self, time: Timestamp) -> Nanos {
-        Nanos(self.piece_at(time).half_width)
+    /// Converts a time of the far clock to the near clock.
+    pub(super) fn near_time(&self, far: Timestamp) -> Timestamp {
+        let has_begun = |piece: &&ClockPiece| piece.from.0.saturating_add(piece.offset) <= far.0;
+        let piece = self.pieces.iter().rev().find(has_begun).or(self.pieces.first()).copied().unwrap_or_default();
+        let roughly = Timestamp(far.0.saturating_sub(piece.offset));
+        Timestamp(far.0.saturating_sub(piece.offset_at(roughly)))
     }
 
     /// Converts a duration of the far clock to the near clock.
@@ -106,19 +118,42 @@ impl ClockDifference {
     }
 }
 
-/// Returns the tightest bounds of each window: the largest lower and the smallest upper one. A window ends early where
-/// a clock stepped.
-fn tightest(bounds: &[ClockBounds]) -> Vec<[ClockBounds; 2]> {
+/// Tightest bounds of a window: the largest lower and the smallest upper one.
+#[derive(Debug, Clone, Copy)]
+struct TightestBounds {
+    least: ClockBounds,
+    most: ClockBounds,
+    from: Timestamp,
+    until: Timestamp,
+}
+
+impl TightestBounds {
+    fn new(bound: ClockBounds) -> TightestBounds {
+        TightestBounds { least: bound, most: bound, from: bound.at, until: bound.at }
+    }
+
+    fn joined(&self, bound: ClockBounds) -> TightestBounds {
+        TightestBounds {
+            least: if bound.least > self.least.least { bound } else { self.least },
+            most: if bound.most < self.most.most { bound } else { self.most },
+            from: self.from,
+            until: bound.at,
+        }
+    }
+
+    fn width(&self) -> i64 {
+        self.most.most.saturating_sub(self.least.least)
+    }
+}
+
+/// Returns the tightest bounds of each window. A window ends early where a clock stepped.
+fn tightest(bounds: &[ClockBounds]) -> Vec<TightestBounds> {
     let size = WINDOW.min(bounds.len().div_ceil(8)).max(bounds.len().div_ceil(WINDOWS_MAX)).max(1);
-    let mut windows: Vec<[ClockBounds; 2]> = Vec::new();
+    let mut windows: Vec<TightestBounds> = Vec::new();
     let mut taken = 0;
     for bound in bounds {
-        let joined = windows.last().filter(|_| taken < size).map(|[least, most]| {
-            let least = if bound.least > least.least { *bound } else { *least };
-            let most = if bound.most < most.most { *bound } else { *most };
-            [least, most]
-        });
-        match joined.filter(|[least, most]| least.least.saturating_sub(most.most) < STEP_LEAST) {
+        let last = windows.last().filter(|last| taken < size && last.least.epoch == bound.epoch);
+        match last.map(|last| last.joined(*bound)).filter(|joined| joined.width() >= -JITTER) {
             Some(joined) => {
                 taken += 1;
                 windows.pop();
@@ -126,56 +161,80 @@ fn tightest(bounds: &[ClockBounds]) -> Vec<[ClockBounds; 2]> {
             }
             None => {
                 taken = 1;
-                windows.push([*bound, *bound]);
+                windows.push(TightestBounds::new(*bound));
             }
         }
     }
     windows
 }
 
-/// Divides the windows where a clock stepped: the bounds move together by more than the round trip explains.
-fn between_steps(windows: &[[ClockBounds; 2]]) -> Vec<&[[ClockBounds; 2]]> {
+/// Divides the windows where a clock stepped.
+fn between_steps(windows: &[TightestBounds]) -> Vec<&[TightestBounds]> {
     let mut parts = Vec::new();
-    let mut begin = 0;
-    for at in 1..windows.len() {
-        let [before, after] = [windows[at - 1], windows[at]];
-        let width = |[least, most]: [ClockBounds; 2]| (most.most.saturating_sub(least.least)).max(0);
-        let middle = |[least, most]: [ClockBounds; 2]| {
-            ClockBounds { at: least.at, least: least.least, most: most.most }.middle()
-        };
-        let moved = middle(after).saturating_sub(middle(before)).saturating_abs();
-        let gap = (after[0].at - before[0].at).0.saturating_abs();
-        let drifted = (gap as f64 * DRIFT_MAX / 1e9) as i64;
-        let wide = width(before).max(width(after)).saturating_mul(3) / 2;
-        if moved > STEP_LEAST.max(wide).saturating_add(drifted) {
-            parts.push(&windows[begin..at]);
-            begin = at;
+    for epoch in windows.chunk_by(|one, other| one.least.epoch == other.least.epoch) {
+        let mut rest = epoch;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(windows_of_a_line(rest));
+            parts.push(part);
+            rest = after;
         }
     }
-    parts.push(&windows[begin..]);
     parts
 }
 
-/// Finds the line with the largest distance from all bounds of windows without a step.
-fn fit_piece(windows: &[[ClockBounds; 2]]) -> ClockPiece {
-    let from = windows.iter().flatten().map(|bound| bound.at).min().unwrap_or_default();
-    let origin = windows.first().map_or(0, |[_, most]| most.most);
-    let corridor = |drift: f64| {
+/// Returns how many windows, from the first one, agree with one line.
+fn windows_of_a_line(windows: &[TightestBounds]) -> usize {
+    let agree = |count: usize| Corridor::widest(&windows[..count]).half_width * 2.0 >= -(JITTER as f64);
+    if agree(windows.len()) {
+        return windows.len();
+    }
+    let (mut agreeing, mut contradicting) = (1, windows.len());
+    while contradicting - agreeing > 1 {
+        let middle = usize::midpoint(agreeing, contradicting);
+        if agree(middle) { agreeing = middle } else { contradicting = middle }
+    }
+    agreeing
+}
+
+/// Room between the upper and the lower bounds around a line.
+#[derive(Debug, Clone, Copy)]
+struct Corridor {
+    drift: f64,
+    half_width: f64,
+    middle: f64,
+}
+
+impl Corridor {
+    fn new(windows: &[TightestBounds], drift: f64) -> Corridor {
+        let (from, origin) = (windows[0].from, windows[0].most.most);
         let at = |bound: &ClockBounds| (bound.at - from).0 as f64 * drift;
-        let upper = windows.iter().map(|[_, bound]| (bound.most - origin) as f64 - at(bound));
-        let lower = windows.iter().map(|[bound, _]| (bound.least - origin) as f64 - at(bound));
+        let upper = windows.iter().map(|window| (window.most.most - origin) as f64 - at(&window.most));
+        let lower = windows.iter().map(|window| (window.least.least - origin) as f64 - at(&window.least));
         let (upper, lower) = (upper.fold(f64::INFINITY, f64::min), lower.fold(f64::NEG_INFINITY, f64::max));
-        ((upper - lower) / 2.0, (upper + lower) / 2.0)
-    };
-    let drift = widest(|drift| corridor(drift).0);
-    let (plain, best) = (corridor(0.0).0, corridor(drift).0);
-    let drift = if best > plain * DRIFT_PAYS + 1_000.0 || plain < 0.0 { drift } else { 0.0 };
-    let (half_width, middle) = corridor(drift);
+        Corridor { drift, half_width: (upper - lower) / 2.0, middle: (upper + lower) / 2.0 }
+    }
+
+    /// Finds the drift with the most room. The room is a concave function of it.
+    fn widest(windows: &[TightestBounds]) -> Corridor {
+        Corridor::new(windows, widest(|drift| Corridor::new(windows, drift).half_width))
+    }
+}
+
+/// Finds the line with the largest distance from all bounds of windows without a step.
+fn fit_piece(windows: &[TightestBounds]) -> ClockPiece {
+    let (plain, best) = (Corridor::new(windows, 0.0), Corridor::widest(windows));
+    let drifts = best.half_width > plain.half_width * DRIFT_PAYS + 1_000.0 || plain.half_width < 0.0;
+    let line = if drifts { best } else { plain };
+    let half_width = line.half_width.abs().round() as i64;
+    // Room that the line lacks within the narrowest window may be due to a step that contradicts nothing.
+    let narrowest = windows.iter().map(TightestBounds::width).min().unwrap_or_default();
     ClockPiece {
-        from,
-        offset: origin.saturating_add(middle.round() as i64),
-        drift,
-        half_width: half_width.abs().round() as i64,
+        from: windows[0].from,
+        until: windows[windows.len() - 1].until,
+        offset: windows[0].most.most.saturating_add(line.middle.round() as i64),
+        drift: line.drift,
+        half_width,
+        uncertainty: half_width.max(narrowest.saturating_sub(half_width)),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Times and losses between capture points.
 
-use super::clock::ClockDifference;
+use super::clock::{ClockDifference, JITTER};
 use super::pairing::{PairedConnection, PairedPoints};
 use super::sightings::{PointSightings, SeenExchange};
 use crate::summary::{DurationStatistics, Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
-use smbscope_model::{CommandGroup, ConnectionSummary, FlowId, Nanos, PacketRef, Timestamp};
+use smbscope_model::{CommandGroup, ConnectionSummary, DirectionCounts, FlowId, Nanos, PacketRef, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 
 /// The same traffic at several points.
@@ -57,14 +57,15 @@ pub struct PathSegment {
     pub clock: ClockDifference,
     /// Shortest time there and back. Exact, whatever the clocks show.
     pub round_trip_ns: Nanos,
-    /// Time there and back beyond the shortest on the way to the server: queues and retransmissions.
+    /// Time of the last packet of each request between the points beyond the shortest in this direction: queues.
+    /// Exchanges with retransmissions don't count, unless nearly all have some.
     pub queued_to_server: DurationStatistics,
-    /// The same on the way to the client.
+    /// Time of the last packet of each response beyond the shortest on the way to the client.
     pub queued_to_client: DurationStatistics,
-    /// Segments that passed the first point towards the server and did not reach the other. Null if a device in
-    /// between ends TCP.
+    /// Data segments that passed the first point towards the server and did not reach the other, while both captured:
+    /// the first point saw them again, the other one did not. Null if a device in between ends TCP.
     pub lost_to_server: Option<u64>,
-    /// Segments that passed the second point towards the client and did not reach the first.
+    /// The same on the way to the client.
     pub lost_to_client: Option<u64>,
     /// Data packets towards the server at the first point.
     pub packets_to_server: u64,
@@ -81,29 +82,45 @@ pub struct GroupPath {
     pub group: CommandGroup,
     /// Response time at the point nearer to the client.
     pub response_time: DurationStatistics,
-    /// Response time at the point nearer to the server: what lies beyond it.
+    /// Time from the last packet of the request to the first one of the response at the point nearer to the server:
+    /// what lies beyond it.
     pub beyond: DurationStatistics,
-    /// Time between the points, there and back.
+    /// Time between the points, there and back: the last packet of the request, and the first one of the response.
     pub path: DurationStatistics,
+    /// The rest of the response time: from the first packet to the last of request and response at the point nearer to
+    /// the client.
+    pub transfer: DurationStatistics,
 }
 
 struct GroupTally {
     response_time: Summary,
     beyond: Summary,
     path: Summary,
+    transfer: Summary,
 }
 
 impl Default for GroupTally {
     fn default() -> GroupTally {
         let summary = || Summary::new(SummaryPrecision::ROW);
-        GroupTally { response_time: summary(), beyond: summary(), path: summary() }
+        GroupTally { response_time: summary(), beyond: summary(), path: summary(), transfer: summary() }
     }
 }
 
-/// Time of one exchange between two points, there and back.
+/// Returns the time of one exchange between two points, there and back, without the transfer of its data.
 pub(super) fn path(clock: &ClockDifference, near: &SeenExchange, far: &SeenExchange) -> Nanos {
-    let beyond = clock.far_duration(near.begin(), far.response_time());
-    Nanos((near.response_time() - beyond).0.max(0))
+    let beyond = clock.far_duration(near.begin(), far.service_time());
+    Nanos((near.service_time() - beyond).0.max(0))
+}
+
+/// Returns the time beyond the shortest that the end of a request and of its response passed between the points. `None`
+/// if a clock stepped in between.
+fn queued(clock: &ClockDifference, near: &SeenExchange, far: &SeenExchange) -> Option<[Nanos; 2]> {
+    let line = clock.piece_at(near.begin());
+    let (offset, shortest) = (line.offset_at(near.begin()), line.shortest_way());
+    let there = (far.request_end() - near.request_end()).0.saturating_sub(offset);
+    let back = (near.end() - far.end()).0.saturating_add(offset);
+    let beyond = [there, back].map(|way| way.saturating_sub(shortest));
+    beyond.iter().all(|time| *time >= -JITTER).then_some(beyond.map(|time| Nanos(time.max(0))))
 }
 
 impl PairedPoints {
@@ -111,9 +128,7 @@ impl PairedPoints {
     /// its connection and the first packet of its request at the near point.
     fn trips(&self) -> impl Iterator<Item = (FlowId, PacketRef, Nanos)> {
         let trip = |near: &SeenExchange, far: &SeenExchange| {
-            let service = self.clock.far_duration(near.begin(), far.service_time());
-            let between = (near.service_time() - service).0.max(0);
-            Nanos(between.saturating_add(far.round_trip.unwrap_or_default().0))
+            Nanos(path(&self.clock, near, far).0.saturating_add(far.round_trip.unwrap_or_default().0))
         };
         self.connections.iter().flat_map(move |connection| {
             connection.pairs.iter().map(move |(near, far)| (connection.near, near.packet, trip(near, far)))
@@ -134,8 +149,9 @@ impl PairedPoints {
         shortest
     }
 
-    pub fn longest_round_trip(&self) -> Nanos {
-        self.trips().map(|(_, _, trip)| trip).max().unwrap_or_default()
+    /// Returns the longest time of an exchange between the points, there and back.
+    pub fn longest_way(&self) -> Nanos {
+        self.pairs().map(|(near, far)| path(&self.clock, near, far)).max().unwrap_or_default()
     }
 
     /// Sums up the way between the points.
@@ -149,33 +165,24 @@ impl PairedPoints {
             ..PathSegment::default()
         };
         self.add_times(&mut segment);
+        [segment.queued_to_server, segment.queued_to_client] = self.queues();
+        let coverage = Coverage::new(&self.clock, near, far);
         for connection in &self.connections {
             add_connection(&mut segment, connection, near, far);
+            coverage.add_losses(&mut segment, connection);
         }
         segment
     }
 
     fn add_times(&self, segment: &mut PathSegment) {
         let mut groups: BTreeMap<CommandGroup, GroupTally> = BTreeMap::new();
-        let ways = |(near, far): &(SeenExchange, SeenExchange)| {
-            let offset = self.clock.at(near.begin());
-            ((far.begin() - near.begin()) - offset, (near.end() - far.end()).0.saturating_add(offset.0))
-        };
-        let shortest = self
-            .pairs()
-            .map(ways)
-            .fold((i64::MAX, i64::MAX), |(there, back), way| (there.min(way.0.0), back.min(way.1)));
-        let mut queued = [Summary::new(SummaryPrecision::ROW), Summary::new(SummaryPrecision::ROW)];
         for (near, far) in self.pairs() {
-            let way = ways(&(*near, *far));
-            queued[0].record(Nanos(way.0.0.saturating_sub(shortest.0)));
-            queued[1].record(Nanos(way.1.saturating_sub(shortest.1)));
             let tally = groups.entry(near.group).or_default();
             tally.response_time.record(near.response_time());
-            tally.beyond.record(self.clock.far_duration(near.begin(), far.response_time()));
+            tally.beyond.record(self.clock.far_duration(near.begin(), far.service_time()).max(Nanos(0)));
             tally.path.record(path(&self.clock, near, far));
+            tally.transfer.record((near.response_time() - near.service_time()).max(Nanos(0)));
         }
-        [segment.queued_to_server, segment.queued_to_client] = queued.map(|summary| summary.figures());
         segment.groups = groups
             .into_iter()
             .map(|(group, tally)| GroupPath {
@@ -183,12 +190,28 @@ impl PairedPoints {
                 response_time: tally.response_time.figures(),
                 beyond: tally.beyond.figures(),
                 path: tally.path.figures(),
+                transfer: tally.transfer.figures(),
             })
             .collect();
         segment.round_trip_ns = segment.groups.iter().filter_map(|group| group.path.min).min().unwrap_or_default();
         segment.groups.sort_by_key(|group| std::cmp::Reverse(group.response_time.sum_ns));
     }
+
+    /// Returns the time in queues towards the server and the client.
+    fn queues(&self) -> [DurationStatistics; 2] {
+        let unharmed = self.pairs().filter(|(near, far)| !near.is_resent && !far.is_resent).count();
+        let all_count = unharmed < self.pairs().count() / UNHARMED_SHARE;
+        let counted = self.pairs().filter(|(near, far)| all_count || !near.is_resent && !far.is_resent);
+        let mut summaries = [Summary::new(SummaryPrecision::ROW), Summary::new(SummaryPrecision::ROW)];
+        for times in counted.filter_map(|(near, far)| queued(&self.clock, near, far)) {
+            summaries.iter_mut().zip(times).for_each(|(summary, time)| summary.record(time));
+        }
+        summaries.map(|summary| summary.figures())
+    }
 }
+
+/// If fewer than one exchange in this many had no retransmission, all count for the queues.
+const UNHARMED_SHARE: usize = 10;
 
 /// Connections of a capture point.
 #[derive(Debug, Clone)]
@@ -209,8 +232,11 @@ impl<'a> PointConnections<'a> {
     }
 }
 
-/// A device in between acknowledges if acknowledgments take less than this part of the shortest way to the server.
-const TERMINATED_SHARE: i64 = 2;
+/// A device in between acknowledges if acknowledgments take less than this percentage of the shortest time between the
+/// points. It is near one of them, or at half of the way.
+const TERMINATED_PERCENT: i64 = 75;
+/// Percentage if the capture lacks the beginning of the connection, which shows if both points saw one TCP connection.
+const TERMINATED_MIDSTREAM_PERCENT: i64 = 50;
 const TERMINATED_LEAST: Nanos = Nanos(200_000);
 
 fn add_connection(
@@ -223,19 +249,74 @@ fn add_connection(
     add_unpaired(segment, connection, near, far);
     let summaries = (near.connections.get(&connection.near), far.connections.get(&connection.far));
     let (Some(one), Some(other)) = summaries else { return };
-    let trip = connection.pairs.iter().map(|(near, far)| path(&segment.clock, near, far)).min().unwrap_or_default();
-    let is_terminated = one.server_round_trip.is_some_and(|acknowledged| {
-        acknowledged.0.saturating_mul(TERMINATED_SHARE) < trip.0 && trip.0 - acknowledged.0 > TERMINATED_LEAST.0
-    });
-    segment.terminated += u64::from(is_terminated);
-    segment.packets_to_server += one.to_server.packets - one.to_server.pure_acks.min(one.to_server.packets);
-    segment.packets_to_client += other.to_client.packets - other.to_client.pure_acks.min(other.to_client.packets);
-    if !is_terminated {
-        let lost = |after: u64, before: u64| after.saturating_sub(before);
-        let to_server = lost(other.to_server.lost_before_capture, one.to_server.lost_before_capture);
-        let to_client = lost(one.to_client.lost_before_capture, other.to_client.lost_before_capture);
-        *segment.lost_to_server.get_or_insert_default() += to_server;
-        *segment.lost_to_client.get_or_insert_default() += to_client;
+    segment.terminated += u64::from(is_terminated(&segment.clock, connection, one, other));
+    // The part of the connection that both points saw has about this part of its packets.
+    let seen = near.sightings.flows.get(&connection.near).map_or(0, |flow| flow.seen.len());
+    let common = |packets: u64, all: usize| {
+        (u128::from(packets) * connection.pairs.len() as u128).div_ceil(all.max(1) as u128) as u64
+    };
+    let data = |counts: &DirectionCounts| counts.packets.saturating_sub(counts.pure_acks);
+    segment.packets_to_server += common(data(&one.to_server), seen);
+    let seen = far.sightings.flows.get(&connection.far).map_or(0, |flow| flow.seen.len());
+    segment.packets_to_client += common(data(&other.to_client), seen);
+}
+
+/// Returns true if a device in between acknowledges: the server is further away from the near point, or the client from
+/// the far one, than their acknowledgments.
+fn is_terminated(
+    clock: &ClockDifference,
+    connection: &PairedConnection,
+    near: &ConnectionSummary,
+    far: &ConnectionSummary,
+) -> bool {
+    let known = near.initial_sequences.iter().zip(&far.initial_sequences).filter_map(|(one, other)| one.zip(*other));
+    let same = known.map(|(one, other)| one == other).collect::<Vec<bool>>();
+    if same.contains(&true) {
+        return false;
+    }
+    let percent = if same.is_empty() { TERMINATED_MIDSTREAM_PERCENT } else { TERMINATED_PERCENT };
+    let trip = connection.pairs.iter().map(|(near, far)| path(clock, near, far)).min().unwrap_or_default();
+    let is_too_fast =
+        |acknowledged: Nanos| acknowledged.0 < trip.0 / 100 * percent && trip.0 - acknowledged.0 > TERMINATED_LEAST.0;
+    [near.server_round_trip, far.client_round_trip].into_iter().flatten().any(is_too_fast)
+}
+
+/// The time in which both points captured, by the near clock.
+struct Coverage<'a> {
+    clock: &'a ClockDifference,
+    near: &'a PointConnections<'a>,
+    far: &'a PointConnections<'a>,
+    from: Timestamp,
+    to: Timestamp,
+}
+
+impl<'a> Coverage<'a> {
+    fn new(clock: &'a ClockDifference, near: &'a PointConnections<'a>, far: &'a PointConnections<'a>) -> Coverage<'a> {
+        let first = |point: &PointConnections<'_>| point.connections.values().map(|flow| flow.first).min();
+        let last = |point: &PointConnections<'_>| point.connections.values().map(|flow| flow.last).max();
+        let far_time = |time: Option<Timestamp>| time.map(|time| clock.near_time(time));
+        let from = first(near).max(far_time(first(far))).unwrap_or_default();
+        let to = last(near).into_iter().chain(far_time(last(far))).min().unwrap_or_default();
+        Coverage { clock, near, far, from, to }
+    }
+
+    /// Adds the segments lost between the points. What passed the sender's point again, and the receiver's only once,
+    /// was lost on the way.
+    fn add_losses(&self, segment: &mut PathSegment, connection: &PairedConnection) {
+        let summaries = (self.near.connections.get(&connection.near), self.far.connections.get(&connection.far));
+        let (Some(near), Some(far)) = summaries else { return };
+        if is_terminated(self.clock, connection, near, far) {
+            return;
+        }
+        let is_common = |time: &Timestamp| (self.from..=self.to).contains(time);
+        let [near_to_server, near_to_client] =
+            near.resent_at.each_ref().map(|times| times.iter().filter(|time| is_common(time)).count() as u64);
+        let [far_to_server, far_to_client] = far
+            .resent_at
+            .each_ref()
+            .map(|times| times.iter().filter(|time| is_common(&self.clock.near_time(**time))).count() as u64);
+        *segment.lost_to_server.get_or_insert_default() += near_to_server.saturating_sub(far_to_server);
+        *segment.lost_to_client.get_or_insert_default() += far_to_client.saturating_sub(near_to_client);
     }
 }
 

@@ -6,15 +6,19 @@
 //! ones; such anchors contradict the clock of the others and are dropped. The rest give the difference of the clocks,
 //! and with it all exchanges find each other: at the far point, an exchange lies within its time at the near one.
 
-use super::clock::{ClockBounds, ClockDifference};
+use super::clock::{ClockBounds, ClockDifference, ClockPiece};
 use super::sightings::{FlowSightings, PointSightings, SeenExchange};
 use smbscope_model::{Endpoints, FlowId};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Anchors that make two connections with different addresses the same.
+/// Anchors that make two connections the same. In periodic traffic with losses, a single one may be a coincidence.
 const ANCHORS_LEAST: usize = 3;
+
+/// Fewer anchors may agree by chance in repeating traffic, and up to the second number if others contradict them.
+const ANCHORS_FEW: usize = 8;
+const ANCHORS_CERTAIN: usize = 32;
 
 /// Anchors that are compared with each other.
 const NEIGHBOURS: usize = 32;
@@ -59,7 +63,8 @@ impl PairedPoints {
         let anchored = connections(near, far);
         let anchors: Vec<(SeenExchange, SeenExchange)> =
             anchored.iter().flat_map(|connection| connection.pairs.iter().copied()).collect();
-        let clock = ClockDifference::fit(&bounds(&anchors))?;
+        let fit = |pairs: &[(SeenExchange, SeenExchange)]| ClockDifference::fit(&bounds_in_epochs(pairs, near, far));
+        let clock = fit(&anchors)?;
         let connections: Vec<PairedConnection> = anchored
             .into_iter()
             .map(|connection| completed(connection, near, far, &clock))
@@ -67,7 +72,7 @@ impl PairedPoints {
             .collect();
         let all: Vec<(SeenExchange, SeenExchange)> =
             connections.iter().flat_map(|connection| connection.pairs.iter().copied()).collect();
-        Some(PairedPoints { clock: ClockDifference::fit(&bounds(&all))?, connections })
+        Some(PairedPoints { clock: fit(&all)?, connections })
     }
 
     pub fn pairs(&self) -> impl Iterator<Item = &(SeenExchange, SeenExchange)> {
@@ -83,7 +88,23 @@ fn bounds(pairs: &[(SeenExchange, SeenExchange)]) -> Vec<ClockBounds> {
 }
 
 fn bounds_of((near, far): &(SeenExchange, SeenExchange)) -> ClockBounds {
-    ClockBounds { at: near.begin(), least: (far.end() - near.end()).0, most: (far.begin() - near.begin()).0 }
+    let (least, most) = ((far.end() - near.end()).0, (far.begin() - near.begin()).0);
+    ClockBounds { at: near.begin(), least, most, epoch: 0 }
+}
+
+/// Returns the bounds, divided where a capture itself shows that its clock stepped.
+fn bounds_in_epochs(
+    pairs: &[(SeenExchange, SeenExchange)],
+    near: &PointSightings,
+    far: &PointSightings,
+) -> Vec<ClockBounds> {
+    let bound = |pair: &(SeenExchange, SeenExchange)| ClockBounds {
+        epoch: near.epoch(&pair.0) + far.epoch(&pair.1),
+        ..bounds_of(pair)
+    };
+    let mut bounds: Vec<ClockBounds> = pairs.iter().map(bound).collect();
+    bounds.sort_by_key(|bound| (bound.epoch, bound.at));
+    bounds
 }
 
 /// An exchange by its place at a point: connection, and index in its list.
@@ -127,14 +148,17 @@ fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnect
         anchors.dedup();
         let same_addresses = same_addresses(&flows);
         let (one, other) = flows;
-        let is_sure = same_addresses || anchors.len() >= ANCHORS_LEAST;
-        if !is_sure || taken_here.contains(&one) || taken_there.contains(&other) {
+        let (here, there) = (&near.flows[&one].seen, &far.flows[&other].seen);
+        let shorter = here.len().min(there.len());
+        // Short connections with the same addresses may have fewer.
+        let is_sure = |anchors: usize| anchors >= ANCHORS_LEAST || same_addresses && anchors * 2 >= shorter;
+        if !is_sure(anchors.len()) || taken_here.contains(&one) || taken_there.contains(&other) {
             continue;
         }
-        let (here, there) = (&near.flows[&one].seen, &far.flows[&other].seen);
         let pairs = anchors.iter().map(|(index, place)| (here[*index], there[*place])).collect();
-        let pairs = agreeing(pairs);
-        if pairs.is_empty() || !same_addresses && pairs.len() < ANCHORS_LEAST {
+        let repeats = repeats(here);
+        let pairs = agreeing(pairs, !repeats);
+        if pairs.is_empty() || !is_sure(pairs.len()) || repeats && is_by_chance(anchors.len(), pairs.len()) {
             continue;
         }
         taken_here.insert(one);
@@ -143,6 +167,17 @@ fn connections(near: &PointSightings, far: &PointSightings) -> Vec<PairedConnect
     }
     paired.sort_by_key(|connection| connection.near);
     paired
+}
+
+/// Returns true if most exchanges have the content of another one.
+fn repeats(seen: &[SeenExchange]) -> bool {
+    let distinct: HashSet<u64> = seen.iter().map(|sighting| sighting.content).collect();
+    distinct.len() * 2 < seen.len()
+}
+
+/// Returns true if the anchors in repeating traffic may agree by chance: losses make content occur once that repeats.
+fn is_by_chance(anchors: usize, agreeing: usize) -> bool {
+    agreeing < ANCHORS_FEW || agreeing < ANCHORS_CERTAIN && agreeing * 10 < anchors * 9
 }
 
 /// Returns the exchanges whose key occurs once on these connections.
@@ -174,26 +209,41 @@ fn run(seen: &[SeenExchange], index: usize) -> Option<u64> {
 }
 
 /// Returns the anchors that most of their neighbours agree with on the difference of the clocks, after Marzullo (1984).
-/// Neighbours without a majority are all dropped.
-fn agreeing(pairs: Vec<(SeenExchange, SeenExchange)>) -> Vec<(SeenExchange, SeenExchange)> {
+/// Neighbours without a majority are all dropped, unless a clock may step, and a single step explains them.
+fn agreeing(pairs: Vec<(SeenExchange, SeenExchange)>, may_step: bool) -> Vec<(SeenExchange, SeenExchange)> {
     let mut kept = Vec::new();
     for window in pairs.chunks(NEIGHBOURS) {
-        let bounds = bounds(window);
-        let (first, last) = (bounds[0].at, bounds[bounds.len() - 1].at);
-        let slack = TOLERANCE.saturating_add(((last - first).0 as f64 * DRIFT) as i64);
-        // Either order of the points: whichever is nearer to the client has the longer time.
-        let range = |bound: &ClockBounds| {
-            let (low, high) = (bound.least.min(bound.most), bound.least.max(bound.most));
-            (low.saturating_sub(slack), high.saturating_add(slack))
-        };
-        let ranges: Vec<(i64, i64)> = window.iter().map(bounds_of).map(|bound| range(&bound)).collect();
-        let Some((least, most)) = common_range(&ranges) else { continue };
-        let agree = |(low, high): &(i64, i64)| *low <= most && *high >= least;
-        if ranges.iter().filter(|range| agree(range)).count() * 2 > ranges.len() {
-            kept.extend(window.iter().zip(&ranges).filter(|(_, range)| agree(range)).map(|(pair, _)| *pair));
+        let ranges = ranges(window);
+        let agree = agreement(&ranges);
+        let count = agree.iter().filter(|agrees| **agrees).count();
+        let all_agree = |part: &[(i64, i64)]| agreement(part).iter().all(|agrees| *agrees);
+        let stepped = || (1..ranges.len()).any(|at| all_agree(&ranges[..at]) && all_agree(&ranges[at..]));
+        if count * 2 > window.len() {
+            kept.extend(window.iter().zip(agree).filter(|(_, agrees)| *agrees).map(|(pair, _)| *pair));
+        } else if may_step && stepped() {
+            kept.extend_from_slice(window);
         }
     }
     kept
+}
+
+/// Returns the range of clock differences that each anchor allows.
+fn ranges(window: &[(SeenExchange, SeenExchange)]) -> Vec<(i64, i64)> {
+    let bounds = bounds(window);
+    let (first, last) = (bounds[0].at, bounds[bounds.len() - 1].at);
+    let slack = TOLERANCE.saturating_add(((last - first).0 as f64 * DRIFT) as i64);
+    // Either order of the points: whichever is nearer to the client has the longer time.
+    let range = |bound: ClockBounds| {
+        let (low, high) = (bound.least.min(bound.most), bound.least.max(bound.most));
+        (low.saturating_sub(slack), high.saturating_add(slack))
+    };
+    window.iter().map(|pair| range(bounds_of(pair))).collect()
+}
+
+/// Returns for each range if it has a part of the range that most ranges have in common.
+fn agreement(ranges: &[(i64, i64)]) -> Vec<bool> {
+    let Some((least, most)) = common_range(ranges) else { return vec![false; ranges.len()] };
+    ranges.iter().map(|(low, high)| *low <= most && *high >= least).collect()
 }
 
 /// Returns the range that lies within the largest number of ranges.
@@ -230,18 +280,11 @@ fn completed(
     let mut found: Vec<(SeenExchange, &SeenExchange)> = Vec::new();
     for sighting in here {
         let Some(candidates) = by_content.get(&sighting.content) else { continue };
-        let offset = clock.at(sighting.begin()).0;
-        // An exchange is on its way at least as long as the fastest anchors in either direction.
-        let shortest = clock.half_width_at(sighting.begin()).0;
-        let slack = TOLERANCE.saturating_add(shortest / 10);
-        let earliest = sighting.begin().0.saturating_add(offset).saturating_add(shortest).saturating_sub(slack);
-        let latest = sighting.end().0.saturating_add(offset).saturating_sub(shortest).saturating_add(slack);
-        let from = candidates.partition_point(|candidate| candidate.begin().0 < earliest);
-        let mut within = candidates[from..].iter().take_while(|candidate| candidate.begin().0 <= latest).filter(|it| {
-            it.end().0 <= latest && it.response_time().0 <= sighting.response_time().0.saturating_add(TOLERANCE)
-        });
-        if let (Some(only), None) = (within.next(), within.next()) {
-            *claims.entry(std::ptr::from_ref(*only)).or_default() += 1;
+        let mut within: Vec<&SeenExchange> =
+            clock.pieces_at(sighting.begin()).flat_map(|piece| contained(sighting, candidates, piece)).collect();
+        within.dedup_by_key(|candidate| std::ptr::from_ref(*candidate));
+        if let [only] = within[..] {
+            *claims.entry(std::ptr::from_ref(only)).or_default() += 1;
             found.push((*sighting, only));
         }
     }
@@ -249,4 +292,20 @@ fn completed(
     let pairs =
         found.into_iter().filter(|(_, other)| is_single(other)).map(|(sighting, other)| (sighting, *other)).collect();
     PairedConnection { pairs, ..connection }
+}
+
+/// Returns the exchanges of the far point that lie within the time of one at the near point, two of them at most.
+fn contained<'a>(near: &SeenExchange, candidates: &[&'a SeenExchange], clock: ClockPiece) -> Vec<&'a SeenExchange> {
+    let offset = clock.offset_at(near.begin());
+    // An exchange is on its way at least as long as the fastest anchors in either direction.
+    let shortest = clock.shortest_way();
+    let slack = TOLERANCE.saturating_add(shortest / 10);
+    let earliest = near.begin().0.saturating_add(offset).saturating_add(shortest).saturating_sub(slack);
+    let latest = near.end().0.saturating_add(offset).saturating_sub(shortest).saturating_add(slack);
+    let from = candidates.partition_point(|candidate| candidate.begin().0 < earliest);
+    let is_within = |candidate: &&&SeenExchange| {
+        candidate.end().0 <= latest && candidate.response_time().0 <= near.response_time().0.saturating_add(TOLERANCE)
+    };
+    let begun = candidates[from..].iter().take_while(|candidate| candidate.begin().0 <= latest);
+    begun.filter(is_within).take(2).copied().collect()
 }

@@ -1,6 +1,6 @@
 //! Exchanges as one capture point saw them.
 
-use smbscope_model::{CommandGroup, Endpoints, Exchange, FlowId, Nanos, PacketRef, Timestamp};
+use smbscope_model::{ClockStep, CommandGroup, Endpoints, Exchange, FlowId, Nanos, PacketRef, Timestamp};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -19,6 +19,8 @@ pub struct SeenExchange {
     pub(super) response: [Timestamp; 2],
     /// Round trip between this point and the server.
     pub(super) round_trip: Option<Nanos>,
+    /// True if a segment of it was retransmitted.
+    pub(super) is_resent: bool,
 }
 
 impl SeenExchange {
@@ -36,6 +38,7 @@ impl SeenExchange {
             request: [request.first?.time, request.last?.time],
             response: [response.first?.time, response.last?.time],
             round_trip: exchange.server_round_trip,
+            is_resent: exchange.retransmitted > 0,
         })
     }
 
@@ -51,8 +54,13 @@ impl SeenExchange {
         self.end() - self.begin()
     }
 
+    /// Returns the time from the last packet of the request to the first one of the response.
     pub(super) fn service_time(&self) -> Nanos {
         self.response[0] - self.request[1]
+    }
+
+    pub(super) fn request_end(&self) -> Timestamp {
+        self.request[1]
     }
 }
 
@@ -67,6 +75,8 @@ pub(super) struct FlowSightings {
 pub struct PointSightings {
     pub(super) flows: HashMap<FlowId, FlowSightings>,
     kept: usize,
+    /// First packets after steps of the clock that the captures themselves show.
+    steps: Vec<PacketRef>,
 }
 
 impl PointSightings {
@@ -94,11 +104,18 @@ impl PointSightings {
         }
     }
 
-    /// Sorts the exchanges of each connection by time.
-    pub fn finish(&mut self) {
+    /// Sorts the exchanges of each connection by time, and notes the clock steps of the captures.
+    pub fn finish(&mut self, steps: &[ClockStep]) {
+        self.steps = steps.iter().map(|step| step.after.packet).collect();
         for flow in self.flows.values_mut() {
             flow.seen.sort_by_key(|sighting| (sighting.begin(), sighting.packet, sighting.content));
         }
+    }
+
+    /// Returns the number of known clock steps before an exchange.
+    pub(super) fn epoch(&self, sighting: &SeenExchange) -> usize {
+        let packet = sighting.packet;
+        self.steps.iter().filter(|step| step.capture() == packet.capture() && **step <= packet).count()
     }
 
     pub(super) fn listed(&self) -> Vec<(FlowId, &FlowSightings)> {

@@ -1,7 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 use smbscope_model::{
-    CaptureId, Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, Half, PacketRef, Stamp, Timestamp,
+    CaptureId, Command, CommandGroup, ConnectionSummary, Endpoints, Exchange, ExchangeOutcome, FlowId, Half, Nanos,
+    PacketRef, Stamp, Timestamp,
 };
 use smbscope_wire::smb2::Smb2Command;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -55,18 +56,28 @@ fn size(n: u64) -> u64 {
 
 /// Exchanges of one connection at both points: `served` at the server, every 5 ms beyond the way.
 fn both(way: Way, count: u64, served: i64, id: impl Fn(u64) -> Option<u64>) -> (PointSightings, PointSightings) {
+    both_of_size(way, count, served, id, |n| 100 + size(n))
+}
+
+fn both_of_size(
+    way: Way,
+    count: u64,
+    served: i64,
+    id: impl Fn(u64) -> Option<u64>,
+    size: impl Fn(u64) -> u64,
+) -> (PointSightings, PointSightings) {
     let (mut near, mut far) = (PointSightings::default(), PointSightings::default());
     let mut time = 1_000 * S;
     for n in 0..count {
-        let bytes = 100 + size(n);
+        let bytes = size(n);
         let arrives = time + way.there;
         let leaves = arrives + served + (n % 3) as i64 * MS / 10;
         near.record(&exchange(1, 50_000, id(n), bytes, time, leaves + way.back));
         far.record(&exchange(9, 50_000, id(n), bytes, way.far_clock(arrives), way.far_clock(leaves)));
         time = leaves + way.back + 5 * MS;
     }
-    near.finish();
-    far.finish();
+    near.finish(&[]);
+    far.finish(&[]);
     (near, far)
 }
 
@@ -124,8 +135,8 @@ fn other_addresses_are_found_by_content_and_other_traffic_is_not() {
         far.record(&exchange(3, 61_000, Some(n), 100 + size(n), begin, begin + MS));
         foreign.record(&exchange(3, 50_000, Some(n + 1_000), 100 + size(n), begin, begin + MS));
     }
-    far.finish();
-    foreign.finish();
+    far.finish(&[]);
+    foreign.finish(&[]);
     let paired = PairedPoints::find(&near, &far).expect("the same content");
     assert!(!paired.connections[0].same_addresses);
     assert!(PairedPoints::find(&near, &foreign).is_none());
@@ -147,6 +158,92 @@ fn a_step_of_a_clock_divides_the_captures() {
     assert!(paths.iter().all(|path| (path - 2 * MS).abs() < 1_000), "{paths:?}");
 }
 
+#[test]
+fn losses_are_retransmissions_that_one_point_saw_twice_while_both_captured() {
+    let way = Way { there: 2 * MS, back: 30 * MS, offset: 37 * S, drift_ppm: 0.0 };
+    let (near, mut far) = both(way, 400, MS, Some);
+    let times = |flow: &sightings::FlowSightings| (flow.seen[0].begin(), flow.seen[flow.seen.len() - 1].end());
+    // The far point captures from the 100th exchange on.
+    far.flows.values_mut().for_each(|flow| _ = flow.seen.drain(..100));
+    let summary = |flow: FlowId, seen: &sightings::FlowSightings, resent_at: [Vec<Timestamp>; 2]| {
+        let (first, last) = times(seen);
+        let mut summary = ConnectionSummary { last, resent_at, ..ConnectionSummary::new(flow, seen.endpoints, first) };
+        (summary.to_server.packets, summary.to_client.packets) = (seen.seen.len() as u64, seen.seen.len() as u64);
+        summary
+    };
+    let (here, there) = (&near.flows[&FlowId(1)], &far.flows[&FlowId(9)]);
+    let at = |seen: &sightings::FlowSightings, places: &[usize]| -> Vec<Timestamp> {
+        places.iter().map(|place| seen.seen[*place].begin()).collect()
+    };
+    // Towards the server: two before the far point captured, three lost between the points, one lost beyond both.
+    let one = summary(FlowId(1), here, [at(here, &[10, 20, 150, 200, 250, 300]), at(here, &[350])]);
+    // Towards the client: two lost between the points, one beyond both.
+    let other = summary(FlowId(9), there, [at(there, &[200]), at(there, &[5, 50, 250])]);
+    let paired = PairedPoints::find(&near, &far).expect("common traffic");
+    let segment = paired.segment(
+        &PointConnections::new("client", &near, std::slice::from_ref(&one)),
+        &PointConnections::new("server", &far, std::slice::from_ref(&other)),
+    );
+    assert_eq!((segment.lost_to_server, segment.lost_to_client), (Some(3), Some(2)));
+    assert_eq!((segment.packets_to_server, segment.packets_to_client), (300, 300));
+}
+
+#[test]
+fn a_proxy_is_recognised_by_fast_acknowledgments_at_either_point() {
+    let way = Way { there: 8 * MS, back: 8 * MS, offset: 0, drift_ppm: 0.0 };
+    let (near, far) = both(way, 100, MS, Some);
+    let terminated = |server: i64, client: i64, initial: [u32; 2]| {
+        let summary = |flow, server, client, initial: u32| ConnectionSummary {
+            server_round_trip: Some(Nanos(server)),
+            client_round_trip: Some(Nanos(client)),
+            initial_sequences: [Some(initial), Some(initial)],
+            ..ConnectionSummary::new(FlowId(flow), ends(50_000), Timestamp(0))
+        };
+        let (one, other) = (summary(1, server, 0, initial[0]), summary(9, 0, client, initial[1]));
+        let point = |name, seen, flow| PointConnections::new(name, seen, std::slice::from_ref(flow));
+        let paired = PairedPoints::find(&near, &far).expect("common traffic");
+        paired.segment(&point("client", &near, &one), &point("server", &far, &other)).terminated
+    };
+    assert_eq!(terminated(16 * MS, 16 * MS, [1, 2]), 0);
+    // Near the client, near the server, and in the middle.
+    assert_eq!(
+        [(MS / 10, 16 * MS), (16 * MS, MS / 10), (8 * MS, 8 * MS)].map(|(s, c)| terminated(s, c, [1, 2])),
+        [1; 3]
+    );
+    // A queue delays data, not the acknowledgments before it: both points saw the same TCP connection.
+    assert_eq!(terminated(MS, MS, [1, 1]), 0);
+}
+
+#[test]
+fn transfers_and_queues_are_not_the_time_of_the_server() {
+    let (mut near, mut far) = (PointSightings::default(), PointSightings::default());
+    for n in 0..100 {
+        // 1 ms each way; the server needs 3 ms and sends for 20 ms; the end of every other response queues for 10 ms.
+        let (begin, queue) = (1_000 * S + n as i64 * 50 * MS, (n % 2) as i64 * 10 * MS);
+        let stamp = |time| Some(Stamp { time: Timestamp(time), packet: PacketRef::new(CaptureId(0), n) });
+        let sent = |point: &mut PointSightings, flow, begin, first, last| {
+            let mut seen = exchange(flow, 50_000, Some(n), 100, begin, last);
+            seen.response.first = stamp(first);
+            point.record(&seen);
+        };
+        sent(&mut far, 9, begin + MS, begin + 4 * MS, begin + 24 * MS);
+        sent(&mut near, 1, begin, begin + 5 * MS, begin + 25 * MS + queue);
+    }
+    near.finish(&[]);
+    far.finish(&[]);
+    let point = |name, sightings| PointConnections::new(name, sightings, &[]);
+    let paired = PairedPoints::find(&near, &far).expect("common traffic");
+    let segment = paired.segment(&point("client", &near), &point("server", &far));
+    let mean = |figures: &crate::DurationStatistics| figures.mean;
+    let [group] = &segment.groups[..] else { panic!("{:?}", segment.groups) };
+    assert_eq!(
+        [&group.response_time, &group.path, &group.beyond, &group.transfer].map(mean),
+        [30, 2, 3, 25].map(|ms| Some(Nanos(ms * MS)))
+    );
+    assert_eq!(mean(&segment.queued_to_server), Some(Nanos(0)));
+    assert_eq!(mean(&segment.queued_to_client), Some(Nanos(5 * MS)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -158,22 +255,46 @@ proptest! {
     ) {
         let way = Way { there, back, offset, drift_ppm: drift };
         let (mut near, mut far) = both(way, 400, served, |n| Some(n % reuse));
-        let number = |seen: &[SeenExchange]| -> std::collections::HashMap<PacketRef, usize> {
-            seen.iter().enumerate().map(|(n, sighting)| (sighting.packet, n)).collect()
-        };
-        let flows = (FlowId(1), FlowId(9));
-        let (here, there) = (number(&near.flows[&flows.0].seen), number(&far.flows[&flows.1].seen));
-        let mut dice = kept.iter();
-        near.flows.values_mut().for_each(|flow| flow.seen.retain(|_| dice.next().is_some_and(|(one, _)| *one > 0)));
-        let mut dice = kept.iter();
-        far.flows.values_mut().for_each(|flow| {
-            flow.seen.retain(|_| dice.next().is_some_and(|(_, other)| *other > 0));
-            flow.seen.drain(..late.min(flow.seen.len()));
-        });
+        let numbers = harm(&mut near, &mut far, &kept, late);
         if let Some(paired) = PairedPoints::find(&near, &far) {
             for (one, other) in paired.pairs() {
-                prop_assert_eq!(here[&one.packet], there[&other.packet]);
+                prop_assert_eq!(numbers.0[&one.packet], numbers.1[&other.packet]);
             }
         }
     }
+
+    /// Periodic traffic, in which only losses distinguish one period from another: certain, or not paired.
+    #[test]
+    fn periodic_traffic_is_not_paired_by_chance(
+        there in 0..20 * MS, back in 0..20 * MS, served in 0..10 * MS, reuse in 2..40_u64,
+        kept in prop::collection::vec((0..60_u8, 0..60_u8), 400), late in 0..100_usize,
+    ) {
+        let way = Way { there, back, offset: -3 * S, drift_ppm: 20.0 };
+        let (mut near, mut far) = both_of_size(way, 400, served, |n| Some(n % (3 * reuse)), |_| 100);
+        let numbers = harm(&mut near, &mut far, &kept, late);
+        if let Some(paired) = PairedPoints::find(&near, &far) {
+            for (one, other) in paired.pairs() {
+                prop_assert_eq!(numbers.0[&one.packet], numbers.1[&other.packet]);
+            }
+        }
+    }
+}
+
+/// Numbers of exchanges by packet.
+type Numbers = std::collections::HashMap<PacketRef, usize>;
+
+/// Loses exchanges at either point, and the first ones at the far one. Returns their numbers before that.
+fn harm(near: &mut PointSightings, far: &mut PointSightings, kept: &[(u8, u8)], late: usize) -> (Numbers, Numbers) {
+    let number = |seen: &[SeenExchange]| -> Numbers {
+        seen.iter().enumerate().map(|(n, sighting)| (sighting.packet, n)).collect()
+    };
+    let numbers = (number(&near.flows[&FlowId(1)].seen), number(&far.flows[&FlowId(9)].seen));
+    let mut dice = kept.iter();
+    near.flows.values_mut().for_each(|flow| flow.seen.retain(|_| dice.next().is_some_and(|(one, _)| *one > 0)));
+    let mut dice = kept.iter();
+    far.flows.values_mut().for_each(|flow| {
+        flow.seen.retain(|_| dice.next().is_some_and(|(_, other)| *other > 0));
+        flow.seen.drain(..late.min(flow.seen.len()));
+    });
+    numbers
 }

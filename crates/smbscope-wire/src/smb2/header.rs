@@ -169,6 +169,19 @@ impl TransformHeader {
     }
 }
 
+/// Signature of messages in a slim copy that were encrypted on the wire. [`TransformHeader::LENGTH`] bytes of padding after
+/// the message keep the frame's length. If the capture cuts the header before its signature, the mark follows the last
+/// captured byte. In a TRANSFORM_HEADER, it marks a message that the key of its session does not decrypt.
+pub const DECRYPTED_MARK: [u8; 16] = *b"\xfdSMB, decrypted\0";
+
+/// Returns the captured part of a message with a [`DECRYPTED_MARK`]. `None` for other messages.
+pub fn decrypted_part(message: &[u8]) -> Option<&[u8]> {
+    if message.get(Smb2Header::SIGNATURE).is_some_and(|signature| signature == DECRYPTED_MARK) {
+        return Some(message);
+    }
+    message.strip_suffix(&DECRYPTED_MARK).filter(|part| part.len() < Smb2Header::LENGTH)
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -214,6 +227,20 @@ pub(crate) mod tests {
         let header = cut(Smb2Header::LEAST).unwrap();
         assert_eq!((header.message_id, header.id_mask), (0x0708, 0xffff));
         assert_eq!(cut(Smb2Header::LEAST - 1), None);
+    }
+
+    #[test]
+    fn the_mark_of_a_decrypted_message_is_in_its_signature_or_behind_its_last_byte() {
+        let mut bytes = header(5, 0);
+        assert_eq!(decrypted_part(&bytes), None);
+        bytes[Smb2Header::SIGNATURE].copy_from_slice(&DECRYPTED_MARK);
+        assert_eq!(decrypted_part(&bytes), Some(&bytes[..]));
+        for cut in [Smb2Header::LEAST, 47, 63] {
+            let message = [&bytes[..cut], &DECRYPTED_MARK].concat();
+            assert_eq!(decrypted_part(&message), Some(&bytes[..cut]));
+        }
+        let data = [&header(5, 0)[..], &[0; 8], &DECRYPTED_MARK].concat();
+        assert_eq!(decrypted_part(&data), None, "at the end of data");
     }
 
     #[test]

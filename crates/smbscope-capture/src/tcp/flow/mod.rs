@@ -487,7 +487,7 @@ impl<S> TcpFlow<S> {
         let trips = self.trips(FlowDirection::Forward);
         let whole =
             Nanos(trips.sender.map_or(0, |trip| trip.0).saturating_add(trips.receiver.map_or(0, |trip| trip.0)));
-        self.streams.iter_mut().for_each(|stream| stream.finish(whole));
+        let resent = self.streams.each_mut().map(|stream| stream.finish(whole));
         let end = FlowEnd {
             last: self.last,
             finished: self.streams.iter().all(|stream| stream.finished),
@@ -496,6 +496,7 @@ impl<S> TcpFlow<S> {
             outages: self.outages.map_or_else(Vec::new, |outages| outages.finish(self.last.time)),
             counts: [self.streams[0].counts, self.streams[1].counts],
             initial: [self.streams[0].initial, self.streams[1].initial],
+            resent,
             quality,
         };
         sink.closed(self.state, &self.view, end);
