@@ -89,7 +89,8 @@ impl PageSession {
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).map_err(|error| error.to_string())?;
         let anonymize = Some(Anonymize { key: PseudonymKey::of_bytes(&key), depth: false, extensions: false });
-        let options = SlimOptions { limits: reading.memory.budget(), tunnels: reading.tunnels.ports(), anonymize };
+        let (limits, tunnels) = (reading.memory.budget(), reading.tunnels.ports());
+        let options = SlimOptions { limits, tunnels, anonymize, keys: None };
         let written = compressed(&mut set, &options, out, &mut |set| show(set, progress));
         written.map_err(|error| error.to_string())
     }
