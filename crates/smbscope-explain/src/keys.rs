@@ -42,7 +42,7 @@ pub fn ring(options: &DecryptionOptions) -> Result<Option<Arc<KeyRing>>, KeysErr
     Ok((!ring.is_empty()).then(|| Arc::new(ring)))
 }
 
-/// Returns the keys in lines of Wireshark's `smb2_seskey_list`. `None` if there are none.
+/// Returns the keys in lines of Wireshark's `smb2_seskey_list`. `None` without any.
 pub fn ring_of_lines(lines: &str) -> Option<Arc<KeyRing>> {
     let mut ring = KeyRing::default();
     ring.add_keys(lines.as_bytes()).ok()?;

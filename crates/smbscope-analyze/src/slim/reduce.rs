@@ -45,15 +45,15 @@ pub(super) fn payload(head: &[u8], length: u32, names: &mut NameAnonymizer) -> V
 /// Slims a message in a TRANSFORM_HEADER that was decrypted to `plain`, or not at all. `sealed` is the captured part of
 /// its frame's payload of `length` bytes.
 ///
-/// The message takes the place of its TRANSFORM_HEADER, and zeros after it fill the frame. So sequence numbers, lengths
-/// and the packets in which a message begins and ends stay those of the wire.
+/// The message takes the place of its TRANSFORM_HEADER, and zeros after it fill the frame. So sequence numbers and
+/// lengths are as on the wire, and so are the packets in which a message begins and ends.
 pub(super) fn decrypted(plain: &[u8], sealed: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     let signature = smb2::TransformHeader::SIGNATURE;
     if plain.is_empty() {
         let mut slim = sealed[..sealed.len().min(smb2::TransformHeader::LENGTH)].to_vec();
         match slim.get_mut(signature.clone()) {
             Some(place) => place.copy_from_slice(&smb2::DECRYPTED_MARK),
-            // Too short for a mark: a message of which only the protocol is known.
+            // Too short for a mark: only the protocol of the message is known.
             None => slim = smb2::PROTOCOL_ID.to_vec(),
         }
         return slim;

@@ -166,7 +166,7 @@ impl PairedPoints {
         };
         self.add_times(&mut segment);
         [segment.queued_to_server, segment.queued_to_client] = self.queues();
-        let coverage = Coverage::new(&self.clock, near, far);
+        let coverage = CommonTime::new(&self.clock, near, far);
         for connection in &self.connections {
             add_connection(&mut segment, connection, near, far);
             coverage.add_losses(&mut segment, connection);
@@ -282,7 +282,7 @@ fn is_terminated(
 }
 
 /// The time in which both points captured, by the near clock.
-struct Coverage<'a> {
+struct CommonTime<'a> {
     clock: &'a ClockDifference,
     near: &'a PointConnections<'a>,
     far: &'a PointConnections<'a>,
@@ -290,14 +290,18 @@ struct Coverage<'a> {
     to: Timestamp,
 }
 
-impl<'a> Coverage<'a> {
-    fn new(clock: &'a ClockDifference, near: &'a PointConnections<'a>, far: &'a PointConnections<'a>) -> Coverage<'a> {
+impl<'a> CommonTime<'a> {
+    fn new(
+        clock: &'a ClockDifference,
+        near: &'a PointConnections<'a>,
+        far: &'a PointConnections<'a>,
+    ) -> CommonTime<'a> {
         let first = |point: &PointConnections<'_>| point.connections.values().map(|flow| flow.first).min();
         let last = |point: &PointConnections<'_>| point.connections.values().map(|flow| flow.last).max();
         let far_time = |time: Option<Timestamp>| time.map(|time| clock.near_time(time));
         let from = first(near).max(far_time(first(far))).unwrap_or_default();
         let to = last(near).into_iter().chain(far_time(last(far))).min().unwrap_or_default();
-        Coverage { clock, near, far, from, to }
+        CommonTime { clock, near, far, from, to }
     }
 
     /// Adds the segments lost between the points. What passed the sender's point again, and the receiver's only once,
