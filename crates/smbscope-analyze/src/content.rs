@@ -243,10 +243,7 @@ pub(crate) fn read_plain(head: &[u8], length: u64, last_try: bool, details: bool
         None if length < 4 => FrameParseResult::Done(FrameContent::Raw),
         None => FrameParseResult::Needs(4),
         Some(id) if id == smb1::PROTOCOL_ID => read_smb1(head, length, last_try, details),
-        Some(id) if id == smb2::PROTOCOL_ID => match smb2::decrypted_part(head) {
-            None => read_smb2(head, length, last_try, details),
-            Some(message) => read_marked(message, length, last_try, details),
-        },
+        Some(id) if id == smb2::PROTOCOL_ID => read_smb2_frame(head, length, last_try, details),
         Some(id) if id == smb2::TRANSFORM_ID => read_encrypted(head),
         Some(id) if id == smb2::COMPRESSION_ID => FrameParseResult::Needs(length.min(MAX_HEAD)),
         Some(_) => FrameParseResult::Done(FrameContent::Raw),
@@ -265,16 +262,10 @@ fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent
         Some(id) if id == smb1::PROTOCOL_ID => {
             smb1_message(head, length, details).map_or(FrameContent::Cut, FrameContent::Smb1)
         }
-        Some(id) if id == smb2::PROTOCOL_ID => {
-            let reading = match smb2::decrypted_part(head) {
-                None => read_smb2(head, length, true, details),
-                Some(message) => read_marked(message, length, true, details),
-            };
-            match reading {
-                FrameParseResult::Done(content) => content,
-                FrameParseResult::Needs(_) => FrameContent::Cut,
-            }
-        }
+        Some(id) if id == smb2::PROTOCOL_ID => match read_smb2_frame(head, length, true, details) {
+            FrameParseResult::Done(content) => content,
+            FrameParseResult::Needs(_) => FrameContent::Cut,
+        },
         Some(id) if id == smb2::TRANSFORM_ID => FrameContent::Encrypted { session_id: None, nonce: None },
         Some(id) if id == smb2::COMPRESSION_ID => decompressed(head, details),
         Some(_) => FrameContent::Raw,
@@ -282,8 +273,9 @@ fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent
     }
 }
 
-/// Reads a message that a slim copy holds decrypted.
-fn read_marked(message: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
+/// Reads the message of a frame, which a slim copy may hold decrypted.
+fn read_smb2_frame(head: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
+    let Some(message) = smb2::decrypted_part(head) else { return read_smb2(head, length, last_try, details) };
     match read_smb2(message, length.saturating_sub(smb2::TransformHeader::LENGTH), last_try, details) {
         FrameParseResult::Done(content) => FrameParseResult::Done(decrypted(content)),
         needs => needs,
@@ -291,7 +283,7 @@ fn read_marked(message: &[u8], length: usize, last_try: bool, details: bool) -> 
 }
 
 fn read_encrypted(head: &[u8]) -> FrameParseResult {
-    if head.get(smb2::TransformHeader::SIGNATURE).is_some_and(|signature| signature == smb2::DECRYPTED_MARK) {
+    if smb2::is_marked(head, smb2::TransformHeader::SIGNATURE) {
         return FrameParseResult::Done(FrameContent::Cut);
     }
     match smb2::TransformHeader::parse(head) {

@@ -151,7 +151,7 @@ fn an_anonymous_decrypted_slim_copy_has_neither_names_nor_secrets() {
         assert!(!plain.windows(bytes.len()).any(|window| window == bytes), "{key}");
     }
     let said = smbscope(&directory, &["slim", "--password-file", "password", "-o", "password", "smb.pcap"]);
-    assert_eq!(said.status, Some(1), "a file with secrets is no output");
+    assert_eq!(said.status, Some(1), "a file with secrets was overwritten");
 }
 
 #[test]

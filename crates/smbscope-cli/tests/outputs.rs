@@ -64,7 +64,7 @@ fn no_output_is_an_input_under_whatever_name() {
 
 /// Options that name an input file or directory. Inputs of `bench`, `launch` and `study` are refused if they are in the
 /// directory of `-o`; the next test covers the others.
-const READ: [&str; 17] = [
+const READ: [&str; 19] = [
     "analyze --keys",
     "analyze --password-file",
     "analyze --thresholds",
@@ -82,6 +82,8 @@ const READ: [&str; 17] = [
     "record --keys",
     "record --password-file",
     "slim --key-file",
+    "slim --keys",
+    "slim --password-file",
 ];
 /// Options that name an output of smbscope or of the program that it starts.
 const WRITTEN: [&str; 15] = [
@@ -107,12 +109,15 @@ fn no_output_is_a_file_that_another_option_reads() {
     let directory = prepared("outputs_side_inputs");
     write(&directory, "key", [7; 32]);
     write(&directory, "t.toml", "[conflicts]\nwait = \"2s\"\n");
-    write(&directory, "k.toml", "0100000000000000,000102030405060708090a0b0c0d0e0f\n");
+    for name in ["k.toml", "k.pcap"] {
+        write(&directory, name, "0100000000000000,000102030405060708090a0b0c0d0e0f\n");
+    }
     for (line, side) in [
         ("analyze smb.pcap --thresholds t.toml --format text -o t.toml", "t.toml"),
         ("analyze smb.pcap --thresholds t.toml --format csv -o ./t.toml", "t.toml"),
         ("analyze smb.pcap --thresholds t.toml --fail-if 'READ.p95 > 1s' --junit t.toml", "t.toml"),
         ("slim smb.pcap --anonymize --key-file key -o key", "key"),
+        ("slim smb.pcap --keys k.pcap -o k.pcap", "k.pcap"),
         ("analyze smb.pcap --keys k.toml --format text -o k.toml", "k.toml"),
         ("analyze smb.pcap --password-file k.toml --format csv -o k.toml", "k.toml"),
         ("compare smb.pcap smb.pcap --keys k.toml --format text -o k.toml", "k.toml"),

@@ -6,6 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 pub(crate) const FOLDERS: [&str; 7] = ["private", "lock", "state", "cache", "pid", "log", "ncalrpc"];
+/// Samba's log, in the server's folder.
+pub(crate) const LOG_FILE: &str = "log/log.smbd";
 
 #[derive(Debug)]
 pub(crate) struct SambaShareConfig<'a> {
@@ -38,7 +40,7 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
         line(format_args!("    {option} = {at}/{name}"));
     }
     line(format_args!("    ncalrpc dir = {at}/ncalrpc"));
-    line(format_args!("    log file = {at}/log/log.smbd"));
+    line(format_args!("    log file = {at}/{LOG_FILE}"));
     line(format_args!("    passdb backend = tdbsam:{at}/private/passdb.tdb"));
     line(format_args!("    username map = {at}/username.map"));
     line(format_args!("    usershare path ="));

@@ -1,5 +1,6 @@
 //! State folder: contains the servers' folders with their records (`state.json`, without passwords), and cleans up.
 
+use crate::config::LOG_FILE;
 use crate::process::{self, LabProcessRole, Process};
 use crate::settings::{ENCRYPTED_SHARE, SHARE};
 use crate::users::{LabUser, PASSWORD_FILE};
@@ -235,9 +236,8 @@ impl ServerRecord {
         SocketAddr::from((address, self.port))
     }
 
-    /// Samba's log, which `smb.conf` names.
     pub fn log_file(&self) -> PathBuf {
-        self.folder.join("log/log.smbd")
+        self.folder.join(LOG_FILE)
     }
 
     pub fn interface(&self) -> &str {

@@ -134,10 +134,8 @@ pub struct ConnectionSummary {
     pub to_server: DirectionCounts,
     pub to_client: DirectionCounts,
     /// Initial sequence numbers towards the server and the client, where the SYN was captured.
-    #[serde(skip)]
     pub initial_sequences: [Option<u32>; 2],
     /// Times of retransmitted data segments towards the server and the client, the first ones in the capture.
-    #[serde(skip)]
     pub resent_at: [Vec<Timestamp>; 2],
 }
 

@@ -86,7 +86,7 @@ fn the_way_is_exact_whatever_the_clocks_show() {
         assert_eq!(segment.clock.steps, u64::from(step != 0), "{:?}", segment.clock);
         let queued = [&segment.queued_to_server, &segment.queued_to_client].map(|queue| queue.max.unwrap_or_default());
         let allowed = ((there + back) / 20).max(100_000);
-        assert!(queued.iter().all(|time| time.0 < allowed), "there is no queue: {queued:?}");
+        assert!(queued.iter().all(|time| time.0 < allowed), "unexpected queue: {queued:?}");
         assert_eq!(report.aggregate.total.timed, complete, "all figures come from the capture at the client");
         let evidence = &report.explanation.answer.evidence;
         assert!(evidence.iter().any(|said| said.contains("pass between client and server")), "{evidence:?}");

@@ -103,9 +103,10 @@ export function chain({ points, segments }: SidesFigures): HTMLElement {
     time(beyond),
     line(),
     h("span", { class: "what" }, "beyond ", h("span", { class: "name" }, last?.to ?? ""), share(beyond)),
-    transfer > 0 && h("span", { class: "what" }, `transfer of data: ${duration(transfer)}${share(transfer)}`),
   );
-  return h("ol", { class: "chain" }, ...steps, end);
+  const rest =
+    transfer > 0 && h("p", { class: "table-note" }, `Transfer of data: ${duration(transfer)}${share(transfer)}`);
+  return h("div", {}, h("ol", { class: "chain" }, ...steps, end), rest);
 }
 
 /** Describes devices in between in a few words. Null if none was found. */

@@ -20,7 +20,7 @@ export function sides({ sides: found, filter }: SmbscopeReportDocument): Section
     "Between the capture points",
     [
       lead(
-        "Mean time per command, there and back. It is exact: the difference of two response times, each by one clock. ",
+        "Mean time per command, there and back. It is exact: the difference of two service times, each by one clock. ",
         `All other figures on this page are from the capture at ${first?.name ?? "the first point"}.`,
         filter !== null && " The filter does not apply to this section.",
       ),

@@ -88,8 +88,8 @@ pub fn slim(
             NameAnonymizer::Replaced(Box::new(disguise))
         }
     };
-    let said = [(DECRYPTED, options.keys.is_some()), (HIDDEN, options.anonymize.is_some())];
-    let comment: String = [(COMMENT, true)].into_iter().chain(said).filter(|said| said.1).map(|said| said.0).collect();
+    let (decrypted, hidden) = (options.keys.as_ref().map(|_| DECRYPTED), options.anonymize.as_ref().map(|_| HIDDEN));
+    let comment: String = [Some(COMMENT), decrypted, hidden].into_iter().flatten().collect();
     let numbering = match (set.captures().len(), set.quality().packets_reordered_by_time) {
         (1, 0) => Numbering::AsTheyCome,
         (1, _) => Numbering::Restored,

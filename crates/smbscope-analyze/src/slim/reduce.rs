@@ -33,7 +33,7 @@ pub(super) fn payload(head: &[u8], length: u32, names: &mut NameAnonymizer) -> V
         Some(id) if id == smb2::TRANSFORM_ID => {
             slim.copy_from_slice(read);
             let signature = smb2::TransformHeader::SIGNATURE;
-            if read.get(signature.clone()).is_none_or(|signature| signature != smb2::DECRYPTED_MARK) {
+            if !smb2::is_marked(read, signature.clone()) {
                 slim[signature.start.min(read.len())..signature.end.min(read.len())].fill(0);
             }
         }
@@ -107,7 +107,7 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymiz
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
         let fields = member.len().min(smb2::Smb2Header::SIGNATURE.start);
         slim[offset..offset + fields].copy_from_slice(&member[..fields]);
-        if offset == 0 && read.get(smb2::Smb2Header::SIGNATURE).is_some_and(|mark| mark == smb2::DECRYPTED_MARK) {
+        if offset == 0 && smb2::is_marked(read, smb2::Smb2Header::SIGNATURE) {
             slim[smb2::Smb2Header::SIGNATURE].copy_from_slice(&smb2::DECRYPTED_MARK);
         }
         enter(&smb2::kept(&header, bytes), bytes, &mut slim[offset..offset + bytes.len()], names);

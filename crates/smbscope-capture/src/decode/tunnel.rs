@@ -356,22 +356,17 @@ fn ip_holds_tcp(data: &[u8], at: usize, length: usize) -> bool {
     let Some(rest) = data.get(at..) else { return false };
     let on_wire = length.saturating_sub(at);
     let field = |place: usize| be16(rest, place).map_or(0, usize::from);
+    // Hardware that segments a packet may leave its length zero.
+    let total = |stated: usize, before: usize| if stated == 0 { on_wire } else { before + stated };
     let (header, total, is_fragment, is_tcp) = match rest.first() {
         Some(first @ 0x45..=0x4f) => {
             let header = usize::from(first & 0x0f) * 4;
             let is_tcp = rest.get(9) == Some(&ip::TCP) && checksum_fits(rest.get(..header));
-            // Hardware that segments a packet may leave its length zero.
-            (header, Some(field(2)).filter(|total| *total > 0), field(6) & 0x3fff != 0, is_tcp)
+            (header, total(field(2), 0), field(6) & 0x3fff != 0, is_tcp)
         }
-        Some(0x60..=0x6f) => (
-            40,
-            Some(field(4)).filter(|total| *total > 0).map(|total| total + 40),
-            false,
-            rest.get(6) == Some(&ip::TCP),
-        ),
+        Some(0x60..=0x6f) => (40, total(field(4), 40), false, rest.get(6) == Some(&ip::TCP)),
         _ => return false,
     };
-    let total = total.unwrap_or(on_wire);
     let fits = header <= total && total <= on_wire && on_wire - total < MAX_PADDING;
     let begins_tcp = || {
         let words = rest.get(header..header + tcp::NEEDED).map_or(0, |segment| usize::from(segment[12] >> 4));

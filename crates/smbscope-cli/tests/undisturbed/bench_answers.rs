@@ -189,7 +189,7 @@ fn a_server_without_processor_time_is_starved() {
     let measure = || scene.answer(&["--users", "4", "--duration", "5s"]);
     soon("the server is starved", measure, |answer| {
         answer.says("server", " Server: its processes waited for a processor ")
-            && answer.headline.contains("got 5% of one")
+            && ["4%", "5%", "6%"].iter().any(|share| answer.headline.contains(&format!("got {share} of one")))
     });
     drop(scene);
     drop(group);

@@ -75,7 +75,7 @@ pub(super) fn measured(
             false => Ok(None),
         };
     };
-    if !is_named && segments.iter().all(|paired| paired.longest_way() <= WAY_LEAST) {
+    if !is_named && !segments.iter().any(are_apart) {
         return Ok(None);
     }
     name_by_order(&mut points);
@@ -144,7 +144,11 @@ pub fn nearer_to_the_client(sightings: [&PointSightings; 2]) -> Option<usize> {
         false => (other, one, 1),
     };
     let paired = PairedPoints::find(near, far)?;
-    (paired.longest_way() > WAY_LEAST).then_some(nearer)
+    are_apart(&paired).then_some(nearer)
+}
+
+fn are_apart(points: &PairedPoints) -> bool {
+    points.longest_way() > WAY_LEAST
 }
 
 fn name_by_order(points: &mut [Point]) {

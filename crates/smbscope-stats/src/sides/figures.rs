@@ -82,8 +82,7 @@ pub struct GroupPath {
     pub group: CommandGroup,
     /// Response time at the point nearer to the client.
     pub response_time: DurationStatistics,
-    /// Time from the last packet of the request to the first one of the response at the point nearer to the server:
-    /// what lies beyond it.
+    /// Time from the last packet of the request to the first one of the response at the point nearer to the server.
     pub beyond: DurationStatistics,
     /// Time between the points, there and back: the last packet of the request, and the first one of the response.
     pub path: DurationStatistics,
@@ -166,10 +165,17 @@ impl PairedPoints {
         };
         self.add_times(&mut segment);
         [segment.queued_to_server, segment.queued_to_client] = self.queues();
-        let coverage = CommonTime::new(&self.clock, near, far);
+        let common = CommonTime::new(&self.clock, near, far);
         for connection in &self.connections {
-            add_connection(&mut segment, connection, near, far);
-            coverage.add_losses(&mut segment, connection);
+            segment.rewritten += u64::from(!connection.same_addresses);
+            add_unpaired(&mut segment, connection, near, far);
+            let summaries = (near.connections.get(&connection.near), far.connections.get(&connection.far));
+            let (Some(one), Some(other)) = summaries else { continue };
+            add_packets(&mut segment, connection, (near, one), (far, other));
+            match is_terminated(&self.clock, connection, one, other) {
+                true => segment.terminated += 1,
+                false => common.add_losses(&mut segment, one, other),
+            }
         }
         segment
     }
@@ -239,26 +245,21 @@ const TERMINATED_PERCENT: i64 = 75;
 const TERMINATED_MIDSTREAM_PERCENT: i64 = 50;
 const TERMINATED_LEAST: Nanos = Nanos(200_000);
 
-fn add_connection(
+/// Adds the data packets of a connection, each direction at the point of its sender.
+fn add_packets(
     segment: &mut PathSegment,
     connection: &PairedConnection,
-    near: &PointConnections<'_>,
-    far: &PointConnections<'_>,
+    (near, one): (&PointConnections<'_>, &ConnectionSummary),
+    (far, other): (&PointConnections<'_>, &ConnectionSummary),
 ) {
-    segment.rewritten += u64::from(!connection.same_addresses);
-    add_unpaired(segment, connection, near, far);
-    let summaries = (near.connections.get(&connection.near), far.connections.get(&connection.far));
-    let (Some(one), Some(other)) = summaries else { return };
-    segment.terminated += u64::from(is_terminated(&segment.clock, connection, one, other));
     // The part of the connection that both points saw has about this part of its packets.
-    let seen = near.sightings.flows.get(&connection.near).map_or(0, |flow| flow.seen.len());
-    let common = |packets: u64, all: usize| {
+    let common = |counts: &DirectionCounts, point: &PointConnections<'_>, flow: FlowId| {
+        let packets = counts.packets.saturating_sub(counts.pure_acks);
+        let all = point.sightings.flows.get(&flow).map_or(0, |flow| flow.seen.len());
         (u128::from(packets) * connection.pairs.len() as u128).div_ceil(all.max(1) as u128) as u64
     };
-    let data = |counts: &DirectionCounts| counts.packets.saturating_sub(counts.pure_acks);
-    segment.packets_to_server += common(data(&one.to_server), seen);
-    let seen = far.sightings.flows.get(&connection.far).map_or(0, |flow| flow.seen.len());
-    segment.packets_to_client += common(data(&other.to_client), seen);
+    segment.packets_to_server += common(&one.to_server, near, connection.near);
+    segment.packets_to_client += common(&other.to_client, far, connection.far);
 }
 
 /// Returns true if a device in between acknowledges: the server is further away from the near point, or the client from
@@ -284,34 +285,23 @@ fn is_terminated(
 /// The time in which both points captured, by the near clock.
 struct CommonTime<'a> {
     clock: &'a ClockDifference,
-    near: &'a PointConnections<'a>,
-    far: &'a PointConnections<'a>,
     from: Timestamp,
     to: Timestamp,
 }
 
 impl<'a> CommonTime<'a> {
-    fn new(
-        clock: &'a ClockDifference,
-        near: &'a PointConnections<'a>,
-        far: &'a PointConnections<'a>,
-    ) -> CommonTime<'a> {
+    fn new(clock: &'a ClockDifference, near: &PointConnections<'_>, far: &PointConnections<'_>) -> CommonTime<'a> {
         let first = |point: &PointConnections<'_>| point.connections.values().map(|flow| flow.first).min();
         let last = |point: &PointConnections<'_>| point.connections.values().map(|flow| flow.last).max();
         let far_time = |time: Option<Timestamp>| time.map(|time| clock.near_time(time));
         let from = first(near).max(far_time(first(far))).unwrap_or_default();
         let to = last(near).into_iter().chain(far_time(last(far))).min().unwrap_or_default();
-        CommonTime { clock, near, far, from, to }
+        CommonTime { clock, from, to }
     }
 
     /// Adds the segments lost between the points. What passed the sender's point again, and the receiver's only once,
     /// was lost on the way.
-    fn add_losses(&self, segment: &mut PathSegment, connection: &PairedConnection) {
-        let summaries = (self.near.connections.get(&connection.near), self.far.connections.get(&connection.far));
-        let (Some(near), Some(far)) = summaries else { return };
-        if is_terminated(self.clock, connection, near, far) {
-            return;
-        }
+    fn add_losses(&self, segment: &mut PathSegment, near: &ConnectionSummary, far: &ConnectionSummary) {
         let is_common = |time: &Timestamp| (self.from..=self.to).contains(time);
         let [near_to_server, near_to_client] =
             near.resent_at.each_ref().map(|times| times.iter().filter(|time| is_common(time)).count() as u64);

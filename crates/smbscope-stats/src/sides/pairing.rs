@@ -80,19 +80,13 @@ impl PairedPoints {
     }
 }
 
-/// Returns the bounds that exchanges put on the difference of the clocks, sorted by time.
-fn bounds(pairs: &[(SeenExchange, SeenExchange)]) -> Vec<ClockBounds> {
-    let mut bounds: Vec<ClockBounds> = pairs.iter().map(bounds_of).collect();
-    bounds.sort_by_key(|bound| bound.at);
-    bounds
-}
-
+/// Returns the bounds that an exchange puts on the difference of the clocks.
 fn bounds_of((near, far): &(SeenExchange, SeenExchange)) -> ClockBounds {
     let (least, most) = ((far.end() - near.end()).0, (far.begin() - near.begin()).0);
     ClockBounds { at: near.begin(), least, most, epoch: 0 }
 }
 
-/// Returns the bounds, divided where a capture itself shows that its clock stepped.
+/// Returns the bounds of exchanges by time, divided where a capture itself shows that its clock stepped.
 fn bounds_in_epochs(
     pairs: &[(SeenExchange, SeenExchange)],
     near: &PointSightings,
@@ -227,10 +221,9 @@ fn agreeing(pairs: Vec<(SeenExchange, SeenExchange)>, may_step: bool) -> Vec<(Se
     kept
 }
 
-/// Returns the range of clock differences that each anchor allows.
+/// Returns the range of clock differences that each anchor allows. The anchors are in the order of the near point.
 fn ranges(window: &[(SeenExchange, SeenExchange)]) -> Vec<(i64, i64)> {
-    let bounds = bounds(window);
-    let (first, last) = (bounds[0].at, bounds[bounds.len() - 1].at);
+    let (first, last) = (window[0].0.begin(), window[window.len() - 1].0.begin());
     let slack = TOLERANCE.saturating_add(((last - first).0 as f64 * DRIFT) as i64);
     // Either order of the points: whichever is nearer to the client has the longer time.
     let range = |bound: ClockBounds| {

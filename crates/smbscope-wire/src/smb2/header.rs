@@ -3,6 +3,7 @@
 use super::{PROTOCOL_ID, Smb2Command, TRANSFORM_ID};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::status::NtStatus;
+use std::ops::Range;
 
 pub mod flags {
     pub const SERVER_TO_REDIR: u32 = 0x0000_0001;
@@ -43,7 +44,7 @@ impl Smb2Header {
     pub const LEAST: usize = 26;
 
     pub const NEXT_COMMAND: usize = 20;
-    pub const SIGNATURE: std::ops::Range<usize> = 48..64;
+    pub const SIGNATURE: Range<usize> = 48..64;
     /// Offset of the reserved field, which Windows uses for a process id. Absent in asynchronous messages.
     pub const RESERVED: usize = 32;
 
@@ -157,8 +158,8 @@ pub struct Nonce {
 
 impl TransformHeader {
     pub const LENGTH: usize = 52;
-    pub const SIGNATURE: std::ops::Range<usize> = 4..20;
-    pub const NONCE: std::ops::Range<usize> = 20..36;
+    pub const SIGNATURE: Range<usize> = 4..20;
+    pub const NONCE: Range<usize> = 20..36;
 
     pub fn parse(message: &[u8]) -> Option<TransformHeader> {
         message.starts_with(&TRANSFORM_ID).then(|| TransformHeader {
@@ -174,9 +175,14 @@ impl TransformHeader {
 /// captured byte. In a TRANSFORM_HEADER, it marks a message that the key of its session does not decrypt.
 pub const DECRYPTED_MARK: [u8; 16] = *b"\xfdSMB, decrypted\0";
 
+/// Returns true if a header has a [`DECRYPTED_MARK`] in place of its signature.
+pub fn is_marked(message: &[u8], signature: Range<usize>) -> bool {
+    message.get(signature).is_some_and(|signature| signature == DECRYPTED_MARK)
+}
+
 /// Returns the captured part of a message with a [`DECRYPTED_MARK`]. `None` for other messages.
 pub fn decrypted_part(message: &[u8]) -> Option<&[u8]> {
-    if message.get(Smb2Header::SIGNATURE).is_some_and(|signature| signature == DECRYPTED_MARK) {
+    if is_marked(message, Smb2Header::SIGNATURE) {
         return Some(message);
     }
     message.strip_suffix(&DECRYPTED_MARK).filter(|part| part.len() < Smb2Header::LENGTH)

@@ -11,7 +11,7 @@ mod view;
 
 pub use command::Smb2Command;
 pub use dispatch::{detail, detail_needed, kept};
-pub use header::{DECRYPTED_MARK, Nonce, Smb2Header, TransformHeader, decrypted_part, flags};
+pub use header::{DECRYPTED_MARK, Nonce, Smb2Header, TransformHeader, decrypted_part, flags, is_marked};
 pub use view::{
     Created, FileReference, GrantedLease, LockElement, NetworkInterfaceInfo, Smb2AlgorithmIds, Smb2ClientOffer,
     Smb2Request, Smb2Response, Smb2ServerOffer,
