@@ -3,7 +3,8 @@
 //! The scanner knows one signature, the EICAR test file, so nothing has to be downloaded. A scan then costs the round
 //! trip to the scanner and reading the file; a full set of signatures costs more.
 
-use crate::process::{self, LabProcessRole, command_for};
+use crate::command_for;
+use crate::process::{self, LabProcessRole};
 use crate::settings::{Antivirus, LabServerSettings};
 use crate::{LabError, tools};
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! Generates smb.conf(5).
 
 use crate::link::EmulatedNetwork;
-use crate::settings::{ENCRYPTED_SHARE, ExtraLine, LabServerSettings, SHARE};
+use crate::settings::{ENCRYPTED_SHARE, ExtraLine, LabServerSettings, SHARE, ServerSigningPolicy};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -119,6 +119,16 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
 pub(crate) fn complaint(said: &str) -> Option<&str> {
     let matters = ["Unknown parameter", "Ignoring unknown parameter", "Ignoring invalid value", "ERROR:"];
     said.lines().map(str::trim).find(|line| matters.iter().any(|start| line.contains(start)))
+}
+
+impl ServerSigningPolicy {
+    fn samba_name(self) -> &'static str {
+        match self {
+            ServerSigningPolicy::Off => "disabled",
+            ServerSigningPolicy::On => "auto",
+            ServerSigningPolicy::Required => "mandatory",
+        }
+    }
 }
 
 #[cfg(test)]

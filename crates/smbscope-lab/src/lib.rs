@@ -3,6 +3,8 @@
 //! A [`LabServer`] runs as an ordinary process with its own folder, listens on a free port of the loopback interface,
 //! and leaves neither processes nor files. The host's Samba is neither read nor changed. Start reading in `running`.
 //!
+//! Servers need Linux. On other systems `elsewhere` has the same operations, which fail with one line.
+//!
 //! ```no_run
 //! use smbscope_lab::{LabServer, LabServerSettings};
 //!
@@ -13,36 +15,76 @@
 
 #![forbid(unsafe_code)]
 
-mod antivirus;
-mod busy;
-mod config;
 mod error;
-mod keeper;
-mod link;
-mod mounts;
-mod process;
-mod running;
-mod server;
 mod settings;
+mod statistics;
+
+#[cfg(target_os = "linux")]
+mod antivirus;
+#[cfg(target_os = "linux")]
+mod busy;
+#[cfg(target_os = "linux")]
+mod config;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
+mod link;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
+mod running;
+#[cfg(target_os = "linux")]
+mod server;
+#[cfg(target_os = "linux")]
 mod state_folder;
+#[cfg(target_os = "linux")]
 mod storage;
+#[cfg(target_os = "linux")]
 mod tools;
+#[cfg(target_os = "linux")]
 mod trust;
+#[cfg(target_os = "linux")]
 mod users;
+#[cfg(target_os = "linux")]
 mod workplace;
 
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{LabServer, Launcher, SambaStatus, ServerRecord, StateFolder, Workplace, available, version};
 pub use error::LabError;
+#[cfg(target_os = "linux")]
 pub use keeper::keep;
-pub use link::LinkEmulation;
+#[cfg(target_os = "linux")]
 pub use mounts::unmount;
-pub use process::{PASSWORD_VARIABLE, Process, command_for, is_abandoned, own_name};
+#[cfg(target_os = "linux")]
+pub use process::{Process, is_abandoned, own_name};
+#[cfg(target_os = "linux")]
 pub use server::{LabServer, Launcher, available};
 pub use settings::{
-    Antivirus, LabDialect, LabServerSettings, LinkDirection, ServerSigningPolicy, Storage, parse_bandwidth,
-    parse_delay, parse_iops, parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
+    Antivirus, LabDialect, LabServerSettings, LinkDirection, LinkEmulation, ServerSigningPolicy, Storage,
+    parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
 };
+#[cfg(target_os = "linux")]
 pub use state_folder::{ServerRecord, StateFolder};
-pub use storage::StorageFigures;
-pub use tools::{SambaClients, SambaCount, SambaOperation, SambaStatus, SmbstatusReading, version};
+pub use statistics::{SambaClients, SambaCount, SambaOperation, SmbstatusReading, StorageFigures};
+#[cfg(target_os = "linux")]
+pub use tools::{SambaStatus, version};
+#[cfg(target_os = "linux")]
 pub use users::LabUser;
+#[cfg(target_os = "linux")]
 pub use workplace::Workplace;
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+pub const PASSWORD_VARIABLE: &str = "SMBSCOPE_PASSWORD";
+
+/// Returns a command that does not inherit the user's password, which the child would pass on to its own children.
+pub fn command_for(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_remove(PASSWORD_VARIABLE);
+    command
+}

@@ -3,7 +3,7 @@
 //! Reads the kernel's list of mounts instead of the folders: a folder whose file system has died can't be inspected.
 
 use crate::LabError;
-use crate::process::command_for;
+use crate::command_for;
 use std::ffi::OsString;
 use std::fs;
 use std::io;

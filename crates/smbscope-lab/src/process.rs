@@ -7,7 +7,6 @@
 
 use rustix::process::{Pid, Signal, geteuid};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -77,15 +76,6 @@ impl Process {
     pub fn lives(&self) -> bool {
         Process::find(self.pid).is_some_and(|found| found == *self)
     }
-}
-
-pub const PASSWORD_VARIABLE: &str = "SMBSCOPE_PASSWORD";
-
-/// Returns a command that does not inherit the user's password, which the child would pass on to its own children.
-pub fn command_for(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(program);
-    command.env_remove(PASSWORD_VARIABLE);
-    command
 }
 
 /// Characters of the boot id: enough to distinguish the machines that use one share.

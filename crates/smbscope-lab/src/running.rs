@@ -2,9 +2,10 @@
 //! negotiation (MS-SMB2 2.2.3, MS-CIFS 2.2.4.52).
 
 use crate::busy::CpuStressor;
+use crate::command_for;
 use crate::config::{self, SambaShareConfig};
 use crate::link::{EmulatedNetwork, LinkImpairments, Proxy};
-use crate::process::{self, LabProcessRole, Process, command_for};
+use crate::process::{self, LabProcessRole, Process};
 use crate::state_folder::{SHARE_FOLDER, ServerRecord, clean};
 use crate::storage::{self, SlowDisk};
 use crate::tools::{self, Tools};

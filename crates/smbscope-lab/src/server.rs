@@ -1,7 +1,7 @@
 //! Public interface: starting, using and stopping a server.
 
+use crate::command_for;
 use crate::keeper::KeeperProcess;
-use crate::process::command_for;
 use crate::running::Running;
 use crate::state_folder::ServerRecord;
 use crate::tools::Tools;

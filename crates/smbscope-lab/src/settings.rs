@@ -4,6 +4,7 @@ use crate::LabError;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{named, units};
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -141,6 +142,31 @@ pub enum LinkDirection {
     ToClient,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkEmulation {
+    /// Network that delays or drops packets: a capture attributes the delay to the network.
+    Network {
+        /// Interface of this machine, where a client's packets can be captured.
+        interface: String,
+        client: Ipv4Addr,
+        server: Ipv4Addr,
+    },
+    /// Proxy that terminates TCP: a capture at the client attributes the delay to the server.
+    Proxy { why: String },
+}
+
+impl LinkEmulation {
+    pub fn caveat(&self) -> Option<String> {
+        match self {
+            LinkEmulation::Network { .. } => None,
+            LinkEmulation::Proxy { why } => Some(format!(
+                "the lab's delay and bandwidth come from a proxy that ends TCP ({why}): a capture at the client shows them as the server's time, not as the network's"
+            )),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Storage {
     pub latency: Option<Duration>,
@@ -212,16 +238,6 @@ named! {
         #[default]
         On = "on",
         Required = "required",
-    }
-}
-
-impl ServerSigningPolicy {
-    pub(crate) fn samba_name(self) -> &'static str {
-        match self {
-            ServerSigningPolicy::Off => "disabled",
-            ServerSigningPolicy::On => "auto",
-            ServerSigningPolicy::Required => "mandatory",
-        }
     }
 }
 

@@ -1,15 +1,13 @@
 //! Programs that a server needs, and Samba's own statistics: profile and clients, read with smbstatus(1).
 //!
-//! The profile counts operations and sums up their time inside smbd from request to response, including waits for the
-//! disk (`smbd profiling level = on`, smb.conf(5)). Times are in microseconds.
+//! Times in smbd's profile are in microseconds.
 
-use crate::LabError;
+use crate::command_for;
 use crate::process::Stat;
-use crate::process::command_for;
+use crate::{LabError, SambaClients, SambaCount, SambaOperation, SmbstatusReading};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use smbscope_model::named;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -92,22 +90,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum size of its output; an open file takes 1 KB.
 const STATUS_BYTES_MAX: u64 = 64 << 20;
 
-named! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum SambaOperation {
-        Create = "create",
-        Close = "close",
-        Read = "read",
-        Write = "write",
-        Flush = "flush",
-        QueryInfo = "query_info",
-        SetInfo = "set_info",
-        QueryDirectory = "query_directory",
-        Lock = "lock",
-        Ioctl = "ioctl",
-    }
-}
-
 impl SambaOperation {
     fn counters(self) -> &'static [&'static str] {
         match self {
@@ -127,25 +109,6 @@ impl SambaOperation {
             SambaOperation::Ioctl => &["smb2_ioctl", "NT_transact_ioctl"],
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SambaCount {
-    pub count: u64,
-    pub time: Duration,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SambaClients {
-    pub sessions: u64,
-    pub open_files: u64,
-    pub locks: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SmbstatusReading<T> {
-    pub value: T,
-    pub cpu: Duration,
 }
 
 impl<T> SmbstatusReading<T> {

@@ -6,7 +6,7 @@
 //! or, if that is root, with the rights of the users' accounts.
 
 use crate::LabError;
-use crate::process::command_for;
+use crate::command_for;
 use crate::tools::{self, Tools};
 use serde::{Deserialize, Serialize};
 use std::fmt;

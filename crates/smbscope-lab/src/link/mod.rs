@@ -6,69 +6,19 @@
 //! The TCP handshake takes no extra time, and no window has to fill first.
 
 mod lane;
-#[cfg(target_os = "linux")]
 mod network;
 
 use crate::LabError;
 use lane::Relay;
 pub(crate) use lane::{LinkImpairments, StopPipe};
-#[cfg(target_os = "linux")]
 pub(crate) use network::{EmulatedNetwork, remove};
 
-use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 const STACK: usize = 128 << 10;
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LinkEmulation {
-    /// Network that delays or drops packets: a capture attributes the delay to the network.
-    Network {
-        /// Interface of this machine, where a client's packets can be captured.
-        interface: String,
-        client: Ipv4Addr,
-        server: Ipv4Addr,
-    },
-    /// Proxy that terminates TCP: a capture at the client attributes the delay to the server.
-    Proxy { why: String },
-}
-
-impl LinkEmulation {
-    pub fn caveat(&self) -> Option<String> {
-        match self {
-            LinkEmulation::Network { .. } => None,
-            LinkEmulation::Proxy { why } => Some(format!(
-                "the lab's delay and bandwidth come from a proxy that ends TCP ({why}): a capture at the client shows them as the server's time, not as the network's"
-            )),
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-#[derive(Debug)]
-pub(crate) struct EmulatedNetwork {
-    pub(crate) interface: String,
-    pub(crate) client: Ipv4Addr,
-    pub(crate) server: Ipv4Addr,
-}
-
-#[cfg(not(target_os = "linux"))]
-impl EmulatedNetwork {
-    pub(crate) fn make(_folder: &std::path::Path, _shape: LinkImpairments) -> Result<EmulatedNetwork, String> {
-        Err("a network that delays packets needs Linux".to_owned())
-    }
-
-    pub(crate) fn at_server<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-        Ok(work())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn remove(_interface: &str) {}
 
 #[derive(Debug)]
 pub(crate) struct Proxy {

@@ -11,7 +11,8 @@
 //! RFC 6890), a pair per server, and the server only answers the other end of its pair.
 
 use super::lane::{Carrier, LinkImpairments, StopPipe};
-use crate::process::{self, LabProcessRole, command_for};
+use crate::command_for;
+use crate::process::{self, LabProcessRole};
 use crate::tools;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrLike, bind, socket};

@@ -4,8 +4,8 @@
 //! the queue. The latency is added afterwards, so that requests overlap in it as in a disk with many channels. A hard
 //! disk with a single arm has an IOPS limit that matches its latency: 8 ms and 120 IOPS.
 
+use crate::StorageFigures;
 use crate::settings::Storage;
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,19 +22,6 @@ impl DiskRequest {
             DiskRequest::Flush => 0,
         }
     }
-}
-
-/// Counted since the server's start, like Linux does (Documentation/admin-guide/iostats.rst).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StorageFigures {
-    pub reads: u64,
-    pub writes: u64,
-    pub flushes: u64,
-    pub bytes_read: u64,
-    pub bytes_written: u64,
-    pub outstanding: u64,
-    pub busy: Duration,
-    pub weighted: Duration,
 }
 
 #[derive(Debug)]

@@ -6,19 +6,14 @@
 //! both end together. If it is killed, an empty mount remains, which [`mounts`](crate::mounts) removes.
 
 mod device;
-#[cfg(target_os = "linux")]
 mod folder;
-#[cfg(target_os = "linux")]
 mod mount;
-#[cfg(target_os = "linux")]
 mod queue;
-#[cfg(target_os = "linux")]
 mod serve;
 
-pub use device::StorageFigures;
-#[cfg(target_os = "linux")]
 pub(crate) use mount::SlowDisk;
 
+use crate::StorageFigures;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -37,22 +32,4 @@ pub(crate) fn figures(folder: &Path) -> Option<StorageFigures> {
     let mut said = Vec::new();
     stream.take(FIGURES_BYTES_MAX).read_to_end(&mut said).ok()?;
     serde_json::from_slice(&said).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-#[derive(Debug)]
-pub(crate) struct SlowDisk;
-
-#[cfg(not(target_os = "linux"))]
-impl SlowDisk {
-    pub(crate) fn mount(
-        _storage: crate::Storage,
-        _below: &Path,
-        _at: &Path,
-        _folder: &Path,
-    ) -> Result<SlowDisk, crate::LabError> {
-        Err(crate::LabError::Unavailable("slow storage needs Linux".to_owned()))
-    }
-
-    pub(crate) fn release(&self) {}
 }

@@ -1,6 +1,7 @@
 //! Queue of the disk: a thread completes each request at its due time.
 
-use super::device::{Device, DiskRequest, StorageFigures};
+use super::device::{Device, DiskRequest};
+use crate::StorageFigures;
 use crate::settings::Storage;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
