@@ -115,7 +115,7 @@ impl Authenticator {
 }
 
 fn workstation() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    gethostname::gethostname().to_string_lossy().into_owned()
 }
 
 /// A mechanism that SPNEGO negotiates, with its state. Both have the same interface (RFC 2743 2.2).

@@ -1,6 +1,7 @@
 //! Calls on open files of a local folder: open, close, read, write, flush, lock, query and set; and operations on paths,
 //! each made of an open, the operation and a close, as in an SMB2 client.
 
+use super::system::{self, DirEntry, OpenOptions, Root};
 use super::{LocalSession, TRANSFER_MAX};
 use crate::file::{
     ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, ListingEntry, OpenParameters, OpenResult,
@@ -9,15 +10,12 @@ use crate::file::{
 use crate::limits::Listing;
 use crate::local::{LocalCallDetails, LocalRefusal};
 use crate::{ClientError, limits};
-use cap_std::fs::{Dir, DirEntry, OpenOptions, OpenOptionsExt};
-use rustix::fs::{FallocateFlags, OFlags};
 use smbscope_model::{FileId, Subcommand};
 use smbscope_wire::fscc::Data;
 use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::status::NtStatus;
 use std::fs::{File, FileTimes};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_NORMAL and FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
@@ -128,7 +126,8 @@ impl LocalSession {
                 written: length,
                 ..LocalCallDetails::file(handle)
             };
-            self.call(Smb2Command::WRITE, about, |session| session.file(handle)?.write_all_at(part, at)).await?;
+            self.call(Smb2Command::WRITE, about, |session| system::write_all_at(session.file(handle)?, part, at))
+                .await?;
             at = at.saturating_add(length.into());
         }
         Ok(())
@@ -159,7 +158,7 @@ impl LocalSession {
     pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let about = LocalCallDetails { subcommand: Some(Subcommand::Info(info)), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::QUERY_INFO, about, |session| match info {
-            Info::FileSystem(_) => Ok(rustix::fs::fstatvfs(session.file(handle)?).map(drop)?),
+            Info::FileSystem(_) => system::query_file_system(session.file(handle)?),
             _ => session.file(handle)?.metadata().map(drop),
         })
         .await?;
@@ -178,10 +177,7 @@ impl LocalSession {
                 session.file(handle)?.set_times(times)
             }
             SetInfo::EndOfFile(size) => session.file(handle)?.set_len(size),
-            SetInfo::Allocation(size) => {
-                let file = session.file(handle)?;
-                Ok(rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, size.max(1))?)
-            }
+            SetInfo::Allocation(size) => system::allocate(session.file(handle)?, size),
             SetInfo::Delete(delete_on_close) => session.set_delete_on_close(handle, delete_on_close),
             SetInfo::Rename { path, replace } => session.rename_open(handle, &local(path), replace),
         })
@@ -235,43 +231,16 @@ impl LocalSession {
             length: u32::try_from(length).ok(),
             ..LocalCallDetails::file(handle)
         };
-        self.call(Smb2Command::LOCK, about, |session| kind.set(session.file(handle)?, offset, length)).await
+        self.call(Smb2Command::LOCK, about, |session| system::set_lock(session.file(handle)?, kind, offset, length))
+            .await
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Lock {
+pub(super) enum Lock {
     Shared,
     Exclusive,
     None,
-}
-
-impl Lock {
-    /// Locks the open file description, so that users of one process block each other too (fcntl(2)).
-    #[cfg(target_os = "linux")]
-    fn set(self, file: &File, offset: u64, length: u64) -> io::Result<()> {
-        use nix::fcntl::{FcntlArg, fcntl};
-        use nix::libc::{F_RDLCK, F_UNLCK, F_WRLCK, SEEK_SET, flock};
-        let kind = match self {
-            Lock::Shared => F_RDLCK,
-            Lock::Exclusive => F_WRLCK,
-            Lock::None => F_UNLCK,
-        };
-        let signed = |value: u64| i64::try_from(value).map_err(|_| io::Error::from(ErrorKind::Unsupported));
-        let lock = flock {
-            l_type: kind as i16,
-            l_whence: SEEK_SET as i16,
-            l_start: signed(offset)?,
-            l_len: signed(length)?,
-            l_pid: 0,
-        };
-        Ok(fcntl(file, FcntlArg::F_OFD_SETLK(&lock)).map(drop)?)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn set(self, _file: &File, _offset: u64, _length: u64) -> io::Result<()> {
-        Err(ErrorKind::Unsupported.into())
-    }
 }
 
 fn local(path: &str) -> String {
@@ -285,25 +254,22 @@ fn number(handle: FileHandle) -> u64 {
     }
 }
 
-fn open_in(root: &Dir, path: &str, open: &OpenParameters<'_>) -> io::Result<(File, u32)> {
+fn open_in(root: &Root, path: &str, open: &OpenParameters<'_>) -> io::Result<(File, u32)> {
     if open.options & options::DIRECTORY != 0 {
         let action = match open.disposition {
             CreateDisposition::Open => OPENED,
             CreateDisposition::OpenIf if root.is_dir(path) => OPENED,
             _ => root.create_dir(path).map(|()| CREATED)?,
         };
-        return Ok((root.open(path)?.into_std(), action));
+        return Ok((system::open_directory(root, path)?, action));
     }
     const WRITES: u32 = access::WRITE_DATA | access::APPEND_DATA | access::GENERIC_WRITE;
     const READS: u32 = access::READ_DATA | access::GENERIC_READ | access::MAXIMUM_ALLOWED;
     let makes = !matches!(open.disposition, CreateDisposition::Open);
     let writes = open.access & WRITES != 0 || makes;
-    let mut how = OpenOptions::new();
-    // NONBLOCK keeps a pipe in place of a file from blocking the open.
-    let through = if open.options & options::WRITE_THROUGH != 0 { OFlags::DSYNC } else { OFlags::empty() };
-    how.custom_flags((OFlags::NONBLOCK | through).bits() as i32);
+    let mut how = system::how(open);
     how.read(open.access & READS != 0 || !writes).write(writes);
-    let with = |how: &OpenOptions| root.open_with(path, how).map(cap_std::fs::File::into_std);
+    let with = |how: &OpenOptions| system::open(root, path, how);
     let existing = |how: &mut OpenOptions, truncate: bool| with(how.truncate(truncate));
     let (overwrites, creates) = match open.disposition {
         CreateDisposition::Open => (false, false),
@@ -323,7 +289,7 @@ fn open_in(root: &Dir, path: &str, open: &OpenParameters<'_>) -> io::Result<(Fil
 fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
-        match file.read_at(&mut buffer[filled..], offset.saturating_add(filled as u64)) {
+        match system::read_at(file, &mut buffer[filled..], offset.saturating_add(filled as u64)) {
             Ok(0) => break,
             Ok(read) => filled += read,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

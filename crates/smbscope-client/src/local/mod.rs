@@ -2,17 +2,19 @@
 //!
 //! Each operation makes the file system calls that correspond to an SMB2 client's commands, and each call has a sample
 //! under that command's name. Calls block their thread, so users who should work in parallel need a worker each. Names
-//! can't reach anything outside the folder, and links that lead outside are not followed (`cap_std`). There are no
+//! can't reach anything outside the folder, and on Unix links that lead outside are not followed. There are no
 //! share modes, leases or oplocks; of the caching flags only write-through has an effect.
 
 mod files;
 #[cfg(test)]
 mod tests;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
 use crate::sample::Samples;
 use crate::{ClientError, FileHandle, FsctlProfile, Sample, SessionOptions, SessionParameters, TreeConnectTarget};
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
 use files::LocalOpenFile;
 use smbscope_model::{Command, Dialect, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::smb2;
@@ -22,13 +24,18 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use system::Root;
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 /// Bytes per call on a local folder. SMB 3 servers allow this size per command.
 const TRANSFER_MAX: u32 = 8 << 20;
 
 #[derive(Debug)]
 pub struct LocalSession {
-    root: Dir,
+    root: Root,
     open: HashMap<u64, LocalOpenFile>,
     next: u64,
     calls: u64,
@@ -40,8 +47,7 @@ pub struct LocalSession {
 
 impl LocalSession {
     pub(super) fn open_folder(folder: &Path, options: &SessionOptions) -> Result<LocalSession, ClientError> {
-        let root = Dir::open_ambient_dir(folder, ambient_authority())
-            .map_err(|error| ClientError::Folder { folder: folder.to_owned(), error })?;
+        let root = system::root(folder).map_err(|error| ClientError::Folder { folder: folder.to_owned(), error })?;
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Ok(LocalSession {
             root,
