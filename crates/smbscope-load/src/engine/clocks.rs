@@ -2,9 +2,10 @@
 //!
 //! Precise wake-ups for users. The runtime's timers have a resolution of 1 ms, many times the response time of a fast
 //! server, and such a delay would look like waiting for the server. Linux timers have the resolution of the clock
-//! (timerfd_create(2)): each worker has one, set to the earliest moment that a user waits for.
+//! (timerfd_create(2)): each worker has one, set to the earliest moment that a user waits for. Elsewhere a thread sleeps
+//! until then.
 
-use rustix::time::{ClockId, clock_gettime};
+pub(crate) use processor::thread_time;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use std::cell::RefCell;
@@ -171,24 +172,80 @@ mod timer {
     }
 }
 
+/// A thread that sleeps in small pieces: the system's sleep is precise, while waits that end early are not.
 #[cfg(not(target_os = "linux"))]
 mod timer {
     use std::io;
-    use std::time::Instant;
+    use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+    use std::thread;
+    use std::time::{Duration, Instant};
+    use tokio::sync::Notify;
 
-    pub(super) enum SystemTimer {}
+    /// An earlier moment that is set during a piece is late by this time at most.
+    const PIECE: Duration = Duration::from_micros(500);
+
+    pub(super) struct SystemTimer(Arc<Shared>);
+
+    #[derive(Default)]
+    struct Shared {
+        state: Mutex<State>,
+        changed: Condvar,
+        expired: Notify,
+    }
+
+    #[derive(Default)]
+    struct State {
+        at: Option<Instant>,
+        ended: bool,
+    }
 
     impl SystemTimer {
         pub(super) fn new() -> io::Result<SystemTimer> {
-            Err(io::ErrorKind::Unsupported.into())
+            let shared = Arc::<Shared>::default();
+            let own = Arc::clone(&shared);
+            thread::Builder::new().name("timer".to_owned()).spawn(move || own.follow())?;
+            Ok(SystemTimer(shared))
         }
 
-        pub(super) fn set(&self, _at: Instant) {
-            match *self {}
+        pub(super) fn set(&self, at: Instant) {
+            self.0.state().at = Some(at);
+            self.0.changed.notify_one();
         }
 
         pub(super) async fn expired(&self) {
-            match *self {}
+            self.0.expired.notified().await;
+        }
+    }
+
+    impl Drop for SystemTimer {
+        fn drop(&mut self) {
+            self.0.state().ended = true;
+            self.0.changed.notify_one();
+        }
+    }
+
+    impl Shared {
+        fn state(&self) -> MutexGuard<'_, State> {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        fn follow(&self) {
+            let mut state = self.state();
+            while !state.ended {
+                let Some(at) = state.at else {
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                };
+                let left = at.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    state.at = None;
+                    self.expired.notify_one();
+                    continue;
+                }
+                drop(state);
+                thread::sleep(left.min(PIECE));
+                state = self.state();
+            }
         }
     }
 }
@@ -207,7 +264,7 @@ pub(crate) struct ProcessTime {
 
 impl ProcessTime {
     pub(crate) fn now() -> ProcessTime {
-        let whole = read(ClockId::ProcessCPUTime);
+        let whole = processor::process_time();
         let system = whole.mul_f64(system_share().unwrap_or(0.0));
         ProcessTime { user: whole - system, system }
     }
@@ -221,13 +278,38 @@ impl ProcessTime {
     }
 }
 
-pub(crate) fn thread_time() -> Duration {
-    read(ClockId::ThreadCPUTime)
+#[cfg(unix)]
+mod processor {
+    use rustix::time::{ClockId, clock_gettime};
+    use std::time::Duration;
+
+    pub(super) fn process_time() -> Duration {
+        read(ClockId::ProcessCPUTime)
+    }
+
+    pub(crate) fn thread_time() -> Duration {
+        read(ClockId::ThreadCPUTime)
+    }
+
+    fn read(clock: ClockId) -> Duration {
+        let time = clock_gettime(clock);
+        Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.clamp(0, 999_999_999) as u32)
+    }
 }
 
-fn read(clock: ClockId) -> Duration {
-    let time = clock_gettime(clock);
-    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.clamp(0, 999_999_999) as u32)
+/// Windows counts processor time in ticks of its clock, 15.6 ms.
+#[cfg(windows)]
+mod processor {
+    use cpu_time::{ProcessTime, ThreadTime};
+    use std::time::Duration;
+
+    pub(super) fn process_time() -> Duration {
+        ProcessTime::now().as_duration()
+    }
+
+    pub(crate) fn thread_time() -> Duration {
+        ThreadTime::now().as_duration()
+    }
 }
 
 /// Returns the share of processor time spent in the kernel, from fields utime and stime of proc(5), or `None` if the
@@ -279,7 +361,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn users_wake_in_the_order_of_their_moments_and_never_before() {
         let runtime = Time::Real.runtime().unwrap();
         let woken = RefCell::new(Vec::new());
