@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What is said instead of starting a server.
+/// Error of every attempt to start a server.
 const WHY: &str = if cfg!(windows) {
     "a private server needs Linux: run smbscope in WSL (wsl --install)"
 } else {

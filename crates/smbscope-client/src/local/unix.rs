@@ -4,7 +4,7 @@ use super::files::Lock;
 use crate::file::{OpenParameters, options};
 use cap_std::ambient_authority;
 use cap_std::fs::OpenOptionsExt;
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -45,8 +45,15 @@ pub(super) fn query_file_system(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fstatvfs(file).map(drop)?)
 }
 
+/// Reserves space without changing the size of the file.
+#[cfg(target_os = "linux")]
 pub(super) fn allocate(file: &File, size: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, size.max(1))?)
+    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, size.max(1))?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn allocate(_file: &File, _size: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Locks the open file description, so that users of one process block each other too (fcntl(2)).
