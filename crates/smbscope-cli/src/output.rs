@@ -2,14 +2,14 @@
 
 use crate::BadArguments;
 use crate::interrupt;
+use crate::system;
 use crate::terminal::SanitizingWriter;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use smbscope_run::files::{self, Destination, Replacement, Sources};
 use smbscope_run::options::ColorChoice;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Width of text that does not go to a terminal.
@@ -31,16 +31,11 @@ impl Output {
     /// Opens a file or standard output. Refuses to overwrite an input.
     pub(crate) fn open(path: Option<&Path>, sources: &Sources) -> anyhow::Result<Output> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
-            let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            if let Ok(found) = stdout.and_then(|stdout| stdout.metadata()) {
-                refuse_source("standard output", sources, &found)?;
-            }
+            refuse_source("standard output", sources.name_of_stdout())?;
             return Ok(Output::stream(io::stdout(), "standard output".to_owned()));
         };
         let name = path.display().to_string();
-        if let Ok(found) = fs::metadata(path) {
-            refuse_source(&name, sources, &found)?;
-        }
+        refuse_source(&name, sources.name_at(path))?;
         interrupt::removes_unfinished_files();
         let opened = Destination::open(path).and_then(|place| {
             Ok(match place {
@@ -85,7 +80,7 @@ impl Output {
         match choice {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => self.is_terminal && std::env::var_os("NO_COLOR").is_none(),
+            ColorChoice::Auto => self.is_terminal && std::env::var_os("NO_COLOR").is_none() && system::takes_styles(),
         }
     }
 
@@ -134,6 +129,7 @@ pub(crate) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
 pub(crate) fn refuse_ending<F: ValueEnum>(is_format_given: bool, output: Option<&Path>) -> Result<(), BadArguments> {
     let Some(path) = output.filter(|path| !is_format_given && path.as_os_str() != "-") else { return Ok(()) };
     let is_stream = ["/dev", "/proc"].iter().any(|directory| path.starts_with(directory))
+        || files::names_device(path)
         || fs::metadata(path).is_ok_and(|found| !found.is_file());
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     if is_stream || ending.as_ref().is_some_and(|ending| F::from_str(ending, false).is_ok()) {
@@ -191,8 +187,8 @@ pub(crate) fn refuse_file_name(directory: Option<&Path>) -> Result<(), BadArgume
     )))
 }
 
-fn refuse_source(output: &str, sources: &Sources, found: &fs::Metadata) -> anyhow::Result<()> {
-    if let Some(input) = sources.name_of(found) {
+fn refuse_source(output: &str, input: Option<&str>) -> anyhow::Result<()> {
+    if let Some(input) = input {
         bail!("cannot write {output}: it is the input {input}; choose another name for the output");
     }
     Ok(())

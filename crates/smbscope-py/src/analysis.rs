@@ -13,7 +13,6 @@ use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalyzeOptions, CommandOptions, GivenOptions};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -210,8 +209,7 @@ fn save(this: &Bound<'_, PyAnalysis>, path: &Path) -> PyResult<()> {
 
 /// Fails if the path is one of the captures.
 fn refuse_input(path: &Path, inputs: &[CaptureInput]) -> PyResult<()> {
-    let Ok(found) = fs::metadata(path) else { return Ok(()) };
-    match Sources::of_inputs(inputs).name_of(&found) {
+    match Sources::of_inputs(inputs).name_at(path) {
         Some(input) => {
             let same = std::io::Error::other(format!("it is the input {input}; choose another name for the output"));
             Err(of_writing(path, &same))

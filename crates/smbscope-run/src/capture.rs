@@ -1,9 +1,8 @@
 //! Captures the packets of a load point or launch with tcpdump or dumpcap, and reads the capture.
 
-use crate::environment::{UNTIL_END_OF_INPUT, on_path};
+use crate::environment::{self, UNTIL_END_OF_INPUT, groups, on_path};
 use crate::files::create_private;
 use crate::one_line;
-use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
@@ -13,7 +12,6 @@ use smbscope_model::{ConnectionSummary, Exchange, Settled};
 use smbscope_report::Report;
 use smbscope_stats::Aggregator;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -98,6 +96,7 @@ pub(crate) struct Sniffer {
 impl Sniffer {
     /// Finds a working capture program. The error says why there is none and what to do.
     pub(crate) fn find(server: SocketAddr, bytes: SnapLength) -> Result<Sniffer, String> {
+        environment::captures()?;
         let interface = interface_to(server);
         let filter = format!("tcp port {} and host {}", server.port(), server.ip());
         let mut reasons = Vec::new();
@@ -121,14 +120,13 @@ impl Sniffer {
         log.push(".log");
         let log = PathBuf::from(log);
         let said = create_private(&log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
-        let child = self
-            .program
-            .command(&self.path, &self.interface, self.bytes, &self.filter, file)
+        let mut command = self.program.command(&self.path, &self.interface, self.bytes, &self.filter, file);
+        // Keeps Ctrl-C away from the program: responses still in flight must be captured.
+        groups::begin(&mut command);
+        let child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(said)
-            // Keeps Ctrl-C away from the program: responses still in flight must be captured.
-            .process_group(0)
             .spawn()
             .map_err(|error| format!("cannot start {name}: {error}"))?;
         let mut capture = RunningCapture { child: Some(child), file: file.to_owned(), log };
@@ -193,9 +191,7 @@ impl RunningCapture {
             }
             sleep(Duration::from_millis(5));
         }
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        groups::kill(&mut child);
         let _ = child.wait();
     }
 }

@@ -79,8 +79,7 @@ impl RunDirectory {
         }
         let earlier: Vec<PathBuf> = entries.iter().filter(|entry| is_ours(&name(entry))).cloned().collect();
         for file in &earlier {
-            let source = fs::metadata(file).ok().and_then(|found| sources.name_of(&found).map(str::to_owned));
-            if let Some(source) = source {
+            if let Some(source) = sources.name_at(file) {
                 let text =
                     format!("cannot write {}: it is the input {source}; choose another directory", file.display());
                 return Err(BenchError::Unavailable(text));

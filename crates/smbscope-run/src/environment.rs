@@ -1,10 +1,9 @@
 //! This machine: its operating system, processors and memory, from `/proc` and `/etc/os-release`, its clock, and other
 //! programs on it, such as shell commands of a variant.
 
-use procfs::process::{MountInfo, Process};
 use smbscope_lab::command_for;
 use smbscope_model::{Nanos, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,22 +19,6 @@ pub(crate) fn of_client() -> BTreeMap<String, String> {
     facts.push(("governor", Some(governor).filter(|governor| !governor.is_empty())));
     facts.push(("cores", thread::available_parallelism().ok().map(|cores| cores.to_string())));
     facts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
-}
-
-/// Returns the file system of a folder with its mount options: `ext4 on /dev/sda1 (rw, relatime)`.
-pub(crate) fn storage(folder: &Path) -> Option<String> {
-    let folder = folder.canonicalize().ok()?;
-    let mounts = Process::myself().ok()?.mountinfo().ok()?;
-    let deepest = |mount: &MountInfo| mount.mount_point.components().count();
-    let mount = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point)).max_by_key(deepest)?;
-    let options: BTreeSet<String> = mount.mount_options.into_iter().map(written).collect();
-    let options: Vec<String> = options.into_iter().collect();
-    let from = mount.mount_source.map_or_else(String::new, |source| format!(" on {source}"));
-    Some(format!("{}{from} ({})", mount.fs_type, options.join(", ")))
-}
-
-fn written((name, value): (String, Option<String>)) -> String {
-    value.map_or(name.clone(), |value| format!("{name}={value}"))
 }
 
 fn facts(release: &str, processors: &str, memory: &str) -> Vec<(&'static str, Option<String>)> {
@@ -61,8 +44,8 @@ pub(crate) fn now() -> Timestamp {
 
 pub(crate) fn run_commands(when: &str, commands: &[String], environment: &[(&str, String)]) -> Result<(), String> {
     for command in commands {
-        let mut shell = command_for("/bin/sh");
-        shell.args(["-c", command]).envs(environment.iter().map(|(name, value)| (name, value)));
+        let mut shell = command_for(SHELL[0]);
+        shell.args([SHELL[1], command]).envs(environment.iter().map(|(name, value)| (name, value)));
         let output = shell.stdin(Stdio::null()).output();
         let output = output.map_err(|error| format!("the command {when} the run cannot be run: {command}: {error}"))?;
         if !output.status.success() {
@@ -90,6 +73,85 @@ pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+const SHELL: [&str; 2] = if cfg!(windows) { ["cmd", "/C"] } else { ["/bin/sh", "-c"] };
+
+/// Checks that packets can be captured while a load runs. The error is one line and says what to do.
+pub(crate) fn captures() -> Result<(), String> {
+    if cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    Err("packets are only captured on Linux; capture with Wireshark at the same time, and analyze that file".to_owned())
+}
+
+pub(crate) use mounted::storage;
+
+#[cfg(target_os = "linux")]
+mod mounted {
+    use procfs::process::{MountInfo, Process};
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// Returns the file system of a folder with its mount options: `ext4 on /dev/sda1 (rw, relatime)`.
+    pub(crate) fn storage(folder: &Path) -> Option<String> {
+        let folder = folder.canonicalize().ok()?;
+        let mounts = Process::myself().ok()?.mountinfo().ok()?;
+        let deepest = |mount: &MountInfo| mount.mount_point.components().count();
+        let mount = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point)).max_by_key(deepest)?;
+        let options: BTreeSet<String> = mount.mount_options.into_iter().map(written).collect();
+        let options: Vec<String> = options.into_iter().collect();
+        let from = mount.mount_source.map_or_else(String::new, |source| format!(" on {source}"));
+        Some(format!("{}{from} ({})", mount.fs_type, options.join(", ")))
+    }
+
+    fn written((name, value): (String, Option<String>)) -> String {
+        value.map_or(name.clone(), |value| format!("{name}={value}"))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod mounted {
+    use std::path::Path;
+
+    /// Returns nothing: mounts are read on Linux only.
+    pub(crate) fn storage(_folder: &Path) -> Option<String> {
+        None
+    }
+}
+
+/// Programs with their children.
+#[cfg(unix)]
+pub(crate) mod groups {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
+    pub(crate) fn begin(command: &mut Command) {
+        command.process_group(0);
+    }
+
+    pub(crate) fn kill(child: &mut Child) {
+        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(windows)]
+pub(crate) mod groups {
+    use std::os::windows::process::CommandExt;
+    use std::process::{Child, Command};
+
+    const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+
+    pub(crate) fn begin(command: &mut Command) {
+        command.creation_flags(CREATE_NEW_PROCESS_GROUP);
+    }
+
+    pub(crate) fn kill(child: &mut Child) {
+        let _ = child.kill();
+    }
 }
 
 #[cfg(test)]

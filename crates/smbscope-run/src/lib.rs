@@ -30,6 +30,10 @@ mod document;
 mod environment;
 mod error;
 pub mod files;
+#[cfg(target_os = "linux")]
+pub mod launch;
+#[cfg(not(target_os = "linux"))]
+#[path = "launch/elsewhere.rs"]
 pub mod launch;
 mod metrics;
 pub mod options;

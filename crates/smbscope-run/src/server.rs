@@ -31,13 +31,23 @@ impl FromStr for TargetUrl {
         let Some(folder) = text.strip_prefix("file:") else { return text.parse().map(TargetUrl::Share) };
         // file:///srv/data is the browsers' spelling of file:/srv/data.
         let folder = folder.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(folder);
+        let folder = if cfg!(windows) { without_slash_before_drive(folder) } else { folder };
         match folder {
             "" => Err("no folder; expected file:DIR, such as file:/srv/data".to_owned()),
-            _ if folder.starts_with("//") => {
+            // Windows reaches it by its own client.
+            _ if folder.starts_with("//") && !cfg!(windows) => {
                 Err(format!("{text} names another machine; expected file:DIR, such as file:/srv/data"))
             }
             _ => Ok(TargetUrl::Folder(PathBuf::from(folder))),
         }
+    }
+}
+
+/// Turns the path of `file:///C:/data` into one of Windows.
+fn without_slash_before_drive(folder: &str) -> &str {
+    match folder.as_bytes() {
+        [b'/', letter, b':', ..] if letter.is_ascii_alphabetic() => &folder[1..],
+        _ => folder,
     }
 }
 
@@ -435,6 +445,14 @@ mod tests {
         assert_eq!("file:///srv/a".parse(), Ok(TargetUrl::Folder("/srv/a".into())));
         assert!(folder("file:").unwrap_err().contains("no folder"));
         assert!(folder("file://host/srv").unwrap_err().contains("another machine"));
+    }
+
+    #[test]
+    fn a_drive_of_windows_may_follow_a_slash() {
+        assert_eq!(without_slash_before_drive("/C:/data"), "C:/data");
+        for other in [r"C:\data", r"\\server\share", "/srv/a:b", "/", "//server/C:/x"] {
+            assert_eq!(without_slash_before_drive(other), other);
+        }
     }
 
     #[test]

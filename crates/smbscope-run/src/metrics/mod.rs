@@ -2,6 +2,8 @@
 
 mod counters;
 mod exporter;
+#[cfg(target_os = "linux")]
+mod machine;
 
 pub use exporter::Exporter;
 
@@ -50,7 +52,7 @@ impl Metrics {
         let is_here = lab.is_some() || address.ip().is_loopback();
         let source = match exporter {
             Some(exporter) => Some(exporter.to_string()),
-            None => is_here.then(|| "this machine".to_owned()),
+            None => (is_here && machine::HAS_COUNTERS).then(|| "this machine".to_owned()),
         };
         let seen = Arc::<Mutex<CollectedMetrics>>::default();
         let thread = source.as_ref().and_then(|_| {
@@ -164,13 +166,13 @@ impl MetricSources {
     fn look(&self) -> Result<Counters, String> {
         let mut counters = match &self.exporter {
             Some(exporter) => exporter.counters()?,
-            None => counters::of_this_machine()?,
+            None => machine::counters()?,
         };
         if let Some(lab) = &self.lab {
             counters.samba_cpu = Some(lab.cpu_time().as_secs_f64());
-            counters.samba_cpu_wait = counters::cpu_wait(&lab.pids());
+            counters.samba_cpu_wait = machine::cpu_wait(&lab.pids());
             if let (Some(LinkEmulation::Network { interface, .. }), Some(bits)) = (&lab.link, lab.settings.bandwidth) {
-                counters.links = counters::link(interface, bits as f64 / 8.0).into_iter().collect();
+                counters.links = machine::link(interface, bits as f64 / 8.0).into_iter().collect();
             }
             counters.scanner_cpu = lab.scanner_cpu_time().map(|time| time.as_secs_f64());
             // The share is on this emulated disk; the machine's disks would count the same transfers again.
@@ -284,6 +286,26 @@ fn since<'a>(
         Some([Some(rate), (count > 0.0).then_some(mean)].into_iter().flatten())
     };
     now.iter().filter_map(values).flatten()
+}
+
+/// Counters of this machine are read on Linux only.
+#[cfg(not(target_os = "linux"))]
+mod machine {
+    use super::counters::{Counters, LinkBytes};
+
+    pub(super) const HAS_COUNTERS: bool = false;
+
+    pub(super) fn counters() -> Result<Counters, String> {
+        Err("this machine's counters are read on Linux only".to_owned())
+    }
+
+    pub(super) fn link(_name: &str, _speed: f64) -> Option<(String, LinkBytes)> {
+        None
+    }
+
+    pub(super) fn cpu_wait(_pids: &[u32]) -> Option<f64> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -37,8 +37,7 @@ impl Memory {
     ) -> Result<Memory, BenchError> {
         let file = directory.join(STUDY);
         for file in [STUDY, PAGE].map(|name| directory.join(name)) {
-            if let Some(source) = fs::metadata(&file).ok().and_then(|found| sources.name_of(&found).map(str::to_owned))
-            {
+            if let Some(source) = sources.name_at(&file) {
                 let shown = file.display();
                 let text = format!("cannot write {shown}: it is the input {source}; choose another directory");
                 return Err(BenchError::Unavailable(text));

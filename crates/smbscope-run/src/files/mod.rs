@@ -4,16 +4,23 @@
 //! All output files of smbscope are written through this module. Private files and directories can only be read by
 //! their owner: run results contain user and file names; captures contain logins and content.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
 pub use smbscope_capture::private::create_private;
 use smbscope_capture::reader::CaptureInput;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Seek, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 const UNFINISHED: &str = ".partial";
 
@@ -48,8 +55,11 @@ impl Destination {
     fn open_for(path: &Path, readers: Readers) -> io::Result<Destination> {
         let path = match followed(path)? {
             Followed::Path(path) => path,
-            Followed::Descriptor(path) => return descriptor(&path).map(Destination::Stream),
+            Followed::Descriptor(path) => return system::descriptor(&path).map(Destination::Stream),
         };
+        if names_device(&path) {
+            return OpenOptions::new().write(true).open(&path).map(Destination::Stream);
+        }
         match fs::metadata(&path) {
             Ok(found) if found.is_file() || found.is_dir() => {
                 // Refuses a directory or a read-only file now rather than at the end.
@@ -94,7 +104,7 @@ impl Replacement {
         drop(begun);
         let replacement = Replacement { new, path, place, old, over, readers };
         if let Some(old) = &replacement.old {
-            take_after(&replacement.new, &old.metadata()?, readers)?;
+            system::take_after(&replacement.new, old, readers)?;
         }
         Ok(replacement)
     }
@@ -158,7 +168,7 @@ impl Replacement {
         }
         let Some(old) = &mut self.old else { return Ok(()) };
         if self.readers == Readers::Owner {
-            make_private(old)?;
+            system::make_private(old)?;
         }
         let mut new = File::open(&self.path)?;
         old.rewind()?;
@@ -184,13 +194,12 @@ fn directory(place: &Path) -> &Path {
 }
 
 fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File, PathBuf)> {
-    let mode = if readers == Readers::Owner { PRIVATE_FILE_MODE } else { 0o666 };
     loop {
         let mut unfinished = OsStr::new(".").to_owned();
         unfinished.push(name);
         unfinished.push(format!(".{:08x}{UNFINISHED}", RandomState::new().hash_one(std::process::id()) as u32));
         let path = directory.join(unfinished);
-        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
+        match system::create_new(&path, readers) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|file| (file, path)),
         }
@@ -228,20 +237,6 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | ResourceBusy | CrossesDevices)
 }
 
-/// Copies owner and mode from the replaced file, as overwriting would have kept them. A private file keeps its own
-/// mode.
-fn take_after(new: &File, old: &Metadata, readers: Readers) -> io::Result<()> {
-    let own = new.metadata()?;
-    if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
-        // Only root can change the owner; others can still set one of their own groups.
-        let _ = fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
-    }
-    match readers {
-        Readers::Usual => new.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777)),
-        Readers::Owner => Ok(()),
-    }
-}
-
 /// Syncs the file, and ignores file systems that don't support it.
 fn on_disk(file: &File) -> io::Result<()> {
     match file.sync_all() {
@@ -259,7 +254,7 @@ enum Followed {
 fn followed(path: &Path) -> io::Result<Followed> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
-        if is_descriptor(&path) {
+        if system::is_descriptor(&path) {
             return Ok(Followed::Descriptor(path));
         }
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
@@ -271,38 +266,13 @@ fn followed(path: &Path) -> io::Result<Followed> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// Returns true if the path names a descriptor of a process. The target of such a link is only informative: opening it
-/// is not the same as writing to the descriptor.
-fn is_descriptor(path: &Path) -> bool {
-    let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
-    parent.is_some_and(|parent| parent.starts_with("/proc") && parent.ends_with("fd"))
-}
-
-fn descriptor(path: &Path) -> io::Result<File> {
-    let found = fs::metadata(path)?;
-    // A duplicated descriptor shares the file position with other writers.
-    let is = |own: &File| own.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()));
-    let streams = [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
-    if let Some(own) = streams.into_iter().flatten().map(File::from).find(is) {
-        return Ok(own);
-    }
-    let seekable = found.is_file() || found.file_type().is_block_device();
-    OpenOptions::new().write(true).append(seekable).open(path)
-}
-
-const PRIVATE_FILE_MODE: u32 = 0o600;
-const PRIVATE_DIRECTORY_MODE: u32 = 0o700;
-
-/// Sets the mode to 0600. Ignored on file systems without modes.
-fn make_private(file: &File) -> io::Result<()> {
-    match file.set_permissions(Permissions::from_mode(PRIVATE_FILE_MODE)) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) => Ok(()),
-        made => made,
-    }
+/// Returns true if the name is a device's in every folder, as some are on Windows.
+pub fn names_device(path: &Path) -> bool {
+    system::names_device(path)
 }
 
 pub fn new_private_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(PRIVATE_DIRECTORY_MODE).create(path)
+    system::new_private_directory(path)
 }
 
 /// Creates a private directory, with ordinary parents. An existing directory keeps its mode.
@@ -322,8 +292,7 @@ pub struct Sources(Vec<SourceIdentity>);
 #[derive(Debug)]
 struct SourceIdentity {
     name: String,
-    device: u64,
-    inode: u64,
+    identity: system::Identity,
 }
 
 impl Sources {
@@ -343,42 +312,44 @@ impl Sources {
     /// Adds a file, or a directory with the files in it. Ignores paths that can't be read; reading them later reports
     /// the error.
     pub fn add(&mut self, path: &Path) {
-        let Ok(found) = fs::metadata(path) else { return };
-        if !found.is_dir() {
-            return self.note(path.display().to_string(), &found);
+        if !path.is_dir() {
+            return self.note(path.display().to_string(), system::identity_at(path));
         }
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
             let file = entry.path();
-            if let Ok(found) = fs::metadata(&file) {
-                self.note(file.display().to_string(), &found);
-            }
+            self.note(file.display().to_string(), system::identity_at(&file));
         }
     }
 
     fn add_stdin(&mut self) {
-        let found = io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata());
-        if let Ok(found) = found {
-            self.note("standard input".to_owned(), &found);
-        }
+        self.note("standard input".to_owned(), system::identity_of_stdin());
     }
 
-    fn note(&mut self, name: String, found: &Metadata) {
-        // Writing to devices and pipes destroys no input.
-        if found.is_file() {
-            self.0.push(SourceIdentity { name, device: found.dev(), inode: found.ino() });
-        }
+    fn note(&mut self, name: String, identity: Option<system::Identity>) {
+        self.0.extend(identity.map(|identity| SourceIdentity { name, identity }));
     }
 
-    pub fn name_of(&self, found: &Metadata) -> Option<&str> {
-        let is_it = |source: &&SourceIdentity| (source.device, source.inode) == (found.dev(), found.ino());
-        self.0.iter().find(is_it).map(|source| source.name.as_str())
+    /// Returns the input that this path leads to.
+    pub fn name_at(&self, path: &Path) -> Option<&str> {
+        self.name_of(system::identity_at(path))
+    }
+
+    /// Returns the input that standard output would overwrite.
+    pub fn name_of_stdout(&self) -> Option<&str> {
+        self.name_of(system::identity_of_stdout())
+    }
+
+    fn name_of(&self, found: Option<system::Identity>) -> Option<&str> {
+        let found = found?;
+        self.0.iter().find(|source| source.identity == found).map(|source| source.name.as_str())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
