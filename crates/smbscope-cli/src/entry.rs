@@ -3,7 +3,7 @@
 //! through Ray.
 
 use crate::{
-    Arguments, BadArguments, CommandEnded, InterruptedError, LimitExceeded, exit, logging, one_line, run, say,
+    Arguments, BadArguments, CommandEnded, InterruptedError, LimitExceeded, exit, logging, one_line, run, say, system,
 };
 use smbscope_load::engine::{Host, OnLostHost};
 use smbscope_run::Cluster;
@@ -24,7 +24,10 @@ pub fn main(
         set_source(hosts);
     }
     set_program(program);
-    let words: Vec<OsString> = arguments.into_iter().collect();
+    system::in_window(arguments.into_iter().collect(), run_line)
+}
+
+fn run_line(words: Vec<OsString>) -> u8 {
     let line = std::iter::once(OsString::from("smbscope")).chain(words.iter().cloned());
     let arguments = Arguments::parse_line(line).unwrap_or_else(|error| exit(&error));
     if let Err(conflict) = arguments.check() {

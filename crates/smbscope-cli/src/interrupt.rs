@@ -1,9 +1,7 @@
 //! Signal handling: the first signal ends the work in progress and keeps the results, another one ends the process.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use signal_hook::iterator::Signals;
+use crate::system::{self, SIGHUP, SIGINT, SIGTERM};
 use smbscope_run::files;
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -77,13 +75,8 @@ pub(crate) fn calls_before_the_end(last: fn()) {
     let _ = BEFORE_THE_END.set(last);
 }
 
-/// Makes this process ignore Ctrl-C, and leaves the reaction to another one on the same terminal.
-pub(crate) fn is_left_to_others() {
-    let _ = signal_hook::flag::register(SIGINT, Arc::default());
-}
-
 pub(crate) fn as_by_ctrl_c() {
-    let _ = signal_hook::low_level::raise(SIGINT);
+    system::raise_ctrl_c();
 }
 
 fn set_by(by: &'static [i32], flag: &Arc<AtomicBool>) {
@@ -95,34 +88,27 @@ fn set_by(by: &'static [i32], flag: &Arc<AtomicBool>) {
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        let ignored = fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(SIGHUP, &status));
-        let wanted: &[i32] = if ignored { &[SIGINT, SIGTERM] } else { &[SIGINT, SIGTERM, SIGHUP] };
-        // Exceeding a file size limit (setrlimit(2)) is then a write error, like a full disk.
-        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-        let Ok(signals) = Signals::new(wanted) else { return };
-        let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(move || follow(signals));
+        let mut first = None;
+        system::follow(move |signal| obey(signal, &mut first));
     });
 }
 
-fn follow(mut signals: Signals) {
-    let mut first = None;
-    for signal in signals.forever() {
-        let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-        let flag = current.as_ref().filter(|current| current.by.contains(&signal)).map(|current| &current.flag);
-        let ends = match flag {
-            Some(flag) => {
-                let was_set = flag.swap(true, Ordering::Relaxed);
-                ends_the_process(signal, was_set, first.get_or_insert_with(Instant::now).elapsed())
-            }
-            None => true,
-        };
-        if ends {
-            if let Some(last) = BEFORE_THE_END.get() {
-                last();
-            }
-            files::abandon_all();
-            std::process::exit(128 + signal);
+fn obey(signal: i32, first: &mut Option<Instant>) {
+    let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let flag = current.as_ref().filter(|current| current.by.contains(&signal)).map(|current| &current.flag);
+    let ends = match flag {
+        Some(flag) => {
+            let was_set = flag.swap(true, Ordering::Relaxed);
+            ends_the_process(signal, was_set, first.get_or_insert_with(Instant::now).elapsed())
         }
+        None => true,
+    };
+    if ends {
+        if let Some(last) = BEFORE_THE_END.get() {
+            last();
+        }
+        files::abandon_all();
+        std::process::exit(128 + signal);
     }
 }
 
@@ -132,26 +118,9 @@ fn ends_the_process(signal: i32, was_set: bool, since_the_first: Duration) -> bo
     was_set && since_the_first >= TOGETHER && signal != SIGHUP
 }
 
-/// Returns true if a process ignores a signal, according to its `status` file (proc(5)): signal 1 is the lowest bit
-/// of the mask.
-fn is_ignored(signal: i32, status: &str) -> bool {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_nohup_ignores_is_seen() {
-        // Masks under nohup on Linux, and of a process whose parent ignores SIGINT and SIGQUIT.
-        assert!(is_ignored(SIGHUP, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000001\n"));
-        let background = "SigIgn:\t0000000000000006\n";
-        assert!(!is_ignored(SIGHUP, background) && is_ignored(SIGINT, background));
-        assert!(!is_ignored(SIGHUP, ""));
-    }
 
     #[test]
     fn only_a_second_wish_ends_the_process() {

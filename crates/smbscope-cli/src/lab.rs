@@ -4,7 +4,7 @@ use crate::arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, StateArguments, StatusArguments, UpArguments,
 };
 use crate::output::Output;
-use crate::{CommandEnded, entry, interrupt};
+use crate::{CommandEnded, entry, system};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use smbscope_lab::{LabServer, Launcher, LinkEmulation, ServerRecord, StateFolder};
@@ -215,7 +215,7 @@ fn run_with_server(arguments: &RunArguments) -> anyhow::Result<()> {
         crate::terminal::say(&format!("note: {caveat}"));
     }
     // The command also gets Ctrl-C from the terminal and decides how to react.
-    interrupt::is_left_to_others();
+    system::leave_ctrl_c_to_others();
     let mut command = Command::new(program);
     command.args(rest);
     tell(&mut command, &server);

@@ -1,7 +1,8 @@
 //! Commands of `smbscope`. [`run`] is the binary without its process, so that tests call the same code. Each command
 //! has a module; `arguments` defines the command line.
 
-#![forbid(unsafe_code)]
+// A console of Windows can't be asked otherwise.
+#![cfg_attr(not(windows), forbid(unsafe_code))]
 // All terminal output goes through `terminal`, which sanitizes it.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
@@ -10,11 +11,17 @@ mod arguments;
 mod bench;
 mod compare;
 mod entry;
+#[cfg(any(windows, test))]
+mod explorer;
 mod fail_if;
 mod help;
 mod interrupt;
 #[cfg(test)]
 mod keywords;
+#[cfg(target_os = "linux")]
+mod lab;
+#[cfg(not(target_os = "linux"))]
+#[path = "lab_elsewhere.rs"]
 mod lab;
 mod launch;
 mod logging;
@@ -24,6 +31,9 @@ mod output;
 mod record;
 mod slim;
 mod study;
+#[cfg_attr(unix, path = "system/unix.rs")]
+#[cfg_attr(windows, path = "system/windows.rs")]
+mod system;
 mod terminal;
 
 pub use arguments::{Arguments, CompletionsArguments, HelpArguments, ManArguments, Verb};
@@ -55,9 +65,7 @@ pub struct CommandEnded(std::process::ExitStatus);
 impl CommandEnded {
     /// Returns the exit code, or 128 plus the number of the signal, as shells do.
     pub fn status(&self) -> u8 {
-        use std::os::unix::process::ExitStatusExt;
-        let code = self.0.code().or(self.0.signal().map(|signal| 128 + signal));
-        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+        system::code(self.0).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
     }
 }
 

@@ -6,13 +6,11 @@
 mod state;
 mod view;
 
-use crate::{interrupt, terminal};
+use crate::{interrupt, system, terminal};
 use crossterm::cursor::Show;
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use crossterm::execute;
 use ratatui::DefaultTerminal;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use smbscope_load::engine::EnginePhase;
 use smbscope_load::prepare;
 use smbscope_report::{bench, counted, or_dash, rate};
@@ -203,7 +201,7 @@ impl Screen {
 
     /// Waits briefly for an event. Returns true for Ctrl-C or q; raw mode delivers Ctrl-C as a key.
     fn asks_to_stop(&mut self, longest: Duration, state: &DashboardState) -> io::Result<bool> {
-        wait_for_input(longest.min(LOOK))?;
+        system::wait_for_input(longest.min(LOOK))?;
         if !event::poll(Duration::ZERO)? {
             return Ok(false);
         }
@@ -226,21 +224,6 @@ impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
     }
-}
-
-/// Waits for input, up to this time. Fails if the terminal is gone, because crossterm would then read forever.
-fn wait_for_input(longest: Duration) -> io::Result<()> {
-    let stdin = io::stdin();
-    let mut waited = [PollFd::new(&stdin, PollFlags::IN)];
-    let longest = Timespec::try_from(longest).map_err(io::Error::other)?;
-    match poll(&mut waited, Some(&longest)) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(error) => return Err(error.into()),
-    }
-    if waited[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-        return Err(io::Error::other("the terminal is gone"));
-    }
-    Ok(())
 }
 
 fn give_back() {
