@@ -54,7 +54,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-web windows test-windows bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -279,6 +279,12 @@ test-web: setup-web setup-servers build ## the report in Chromium, and the page 
 	@if [ ! -e $(TARGET)/page.html ]; then echo 'no page into which captures are dropped (make page)' >$(SKIPPED)/$@; \
 	    echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; fi
 	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' SMBSCOPE_PAGE='$(abspath $(TARGET))/page.html' npm run --silent test-e2e
+
+windows: ## the program for Windows and a zip of it, in target/windows-x64 (MinGW; see scripts/windows.sh)
+	scripts/windows.sh $(TARGET)/windows-x64
+
+test-windows: build windows ## the program for Windows under Wine: the same outputs as on Linux; bench on a Samba and a folder
+	scripts/check_windows.py --exe $(TARGET)/windows-x64/smbscope.exe --smbscope $(SMBSCOPE) --scratch $(TARGET)/wine
 
 test-answers: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check whom the answer names (root; else skipped)
 	$(PYTHON) scripts/answers.py --smbscope $(SMBSCOPE) --skip-note $(SKIPPED)/$@

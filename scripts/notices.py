@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes the licence texts of everything compiled into the smbscope binary, for the packages (gzip).
 
-    scripts/notices.py OUTPUT
+    scripts/notices.py OUTPUT [TARGET]
 
-The crates are those that Cargo.lock resolves for this machine's target, without build and test dependencies. A text
-shared by several crates is written once.
+The crates are those that Cargo.lock resolves for the target, or else this machine's, without build and test
+dependencies. A text shared by several crates is written once.
 """
 
 import gzip
@@ -52,12 +52,13 @@ def tidy(text: str) -> str:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print("usage: notices.py OUTPUT", file=sys.stderr)
+    if len(sys.argv) not in (2, 3):
+        print("usage: notices.py OUTPUT [TARGET]", file=sys.stderr)
         return 2
     host = next(line.split()[1] for line in run("rustc", "-vV").splitlines() if line.startswith("host:"))
+    target = (sys.argv[2:] or [host])[0]
     packages = compiled_in(
-        json.loads(run("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", host))
+        json.loads(run("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target))
     )
     by_text: dict[str, list[str]] = defaultdict(list)
     lines = ["The smbscope binary contains these libraries, under these licences:", ""]

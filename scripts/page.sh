@@ -40,18 +40,16 @@ archiver=$(versioned llvm-ar) || missing 'no llvm-ar'
 export CC_wasm32_unknown_unknown=$compiler AR_wasm32_unknown_unknown=$archiver
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='--cfg getrandom_backend="custom" -Ctarget-feature=+simd128'
 
-build=(cargo build --release --locked --target $triple -p smbscope-page --lib)
-if ! [ -e "$(rustc --print sysroot)/lib/rustlib/$triple" ]; then
-    debian=/usr/bin/rustc
-    [ -x $debian ] && [ -e "$($debian --print sysroot)/lib/rustlib/src/rust/library/std/Cargo.toml" ] ||
-        missing "no standard library for $triple, and no source of it"
+# shellcheck source=scripts/std.sh
+. scripts/std.sh
+build_for $triple || missing "no standard library for $triple, and no source of it"
+if $build_std; then
     linker=$(versioned wasm-ld) || missing 'no wasm-ld'
-    export RUSTC=$debian RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$linker
-    build+=(-Zbuild-std=std,panic_abort)
+    export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$linker
 fi
 # Other compiler, other flags: a folder of its own keeps the other builds.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/page
-"${build[@]}"
+"${build[@]}" --release -p smbscope-page --lib
 # wasm-opt -O3 was measured: no faster, 2% smaller.
 module=$(realpath "$CARGO_TARGET_DIR/$triple/release/smbscope_page.wasm")
 cd web && node scripts/page.mjs "$module" "$page"
