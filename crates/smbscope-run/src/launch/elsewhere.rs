@@ -12,6 +12,7 @@ use std::time::Duration;
 /// Never made.
 #[derive(Debug)]
 pub struct SeriesOptions {
+    pub launch: LaunchOptions,
     pub files: ProgramFilesLocation,
     pub sources: Sources,
     pub invocation: Option<String>,
