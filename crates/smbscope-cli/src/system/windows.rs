@@ -5,10 +5,11 @@
 
 use crate::explorer::ExplorerStart;
 use crate::terminal;
+use smbscope_lab::command_for;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::signal::windows;
 use tokio::sync::Notify;
@@ -102,5 +103,5 @@ fn has_own_window() -> bool {
 
 /// Opens a page as a double click does.
 fn open(page: &Path) -> io::Result<()> {
-    Command::new("explorer").arg(page).spawn().map(drop)
+    command_for("explorer").arg(page).spawn().map(drop)
 }
