@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod child;
 mod error;
 mod settings;
 mod statistics;
@@ -52,6 +53,7 @@ mod users;
 #[cfg(target_os = "linux")]
 mod workplace;
 
+pub use child::{PASSWORD_VARIABLE, command_for};
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{LabServer, Launcher, SambaStatus, ServerRecord, StateFolder, Workplace, available, version};
 pub use error::LabError;
@@ -76,15 +78,3 @@ pub use tools::{SambaStatus, version};
 pub use users::LabUser;
 #[cfg(target_os = "linux")]
 pub use workplace::Workplace;
-
-use std::ffi::OsStr;
-use std::process::Command;
-
-pub const PASSWORD_VARIABLE: &str = "SMBSCOPE_PASSWORD";
-
-/// Returns a command that does not inherit the user's password, which the child would pass on to its own children.
-pub fn command_for(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(program);
-    command.env_remove(PASSWORD_VARIABLE);
-    command
-}

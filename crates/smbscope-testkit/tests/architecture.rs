@@ -405,7 +405,7 @@ fn read(path: &Path) -> String {
 #[test]
 fn every_child_is_started_without_the_password() {
     // `lab run` gives its command the password of its own server.
-    let allowed = ["smbscope-lab/src/process.rs", "smbscope-cli/src/lab.rs"];
+    let allowed = ["smbscope-lab/src/child.rs", "smbscope-cli/src/lab.rs"];
     for name in ["smbscope-run", "smbscope-cli", "smbscope-lab", "smbscope-load", "smbscope-py"] {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
         for path in rust_files(&sources) {
