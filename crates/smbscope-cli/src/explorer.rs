@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What a start from the Explorer asks for.
+/// Request of a start from the Explorer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ExplorerStart {
     Explain,

@@ -10,7 +10,7 @@ use std::path::Path;
 const PRIVATE_FILE_MODE: u32 = 0o600;
 const PRIVATE_DIRECTORY_MODE: u32 = 0o700;
 
-/// What a file is, whatever its name: device and inode. `None` for devices and pipes, which no output destroys.
+/// Identity of a file under any name: device and inode. `None` for devices and pipes, which no output destroys.
 pub(super) type Identity = (u64, u64);
 
 fn identity(found: &Metadata) -> Option<Identity> {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use winapi_util::{AsHandleRef, HandleRef, file};
 
-/// What a file is, whatever its name: the volume's serial number and the file's index. `None` for devices and pipes,
+/// Identity of a file under any name: the volume's serial number and the file's index. `None` for devices and pipes,
 /// which no output destroys.
 pub(super) type Identity = (u64, u64);
 
