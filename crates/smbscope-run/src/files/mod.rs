@@ -35,7 +35,7 @@ static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Readers {
-    /// As the umask, or the replaced file, allows.
+    /// Everyone whom the umask, or the replaced file, admits.
     Usual,
     Owner,
 }
