@@ -39,7 +39,11 @@ function showStart(problem?: string): void {
         "label",
         { class: "zone", for: "files" },
         h("strong", {}, "Drop captures of SMB here"),
-        h("span", {}, "or choose files: pcap, pcapng and others, also compressed; several form one capture"),
+        h(
+          "span",
+          {},
+          "or choose files: pcap, pcapng and others, also compressed. Several form one capture; files with keys decrypt it.",
+        ),
         input,
       ),
       h(

@@ -126,6 +126,15 @@ test("several files are one capture, and a truncated one says where it ends", as
   expect(String(json)).toContain("the file ends in the middle of a record");
 });
 
+test("keys that are dropped with a capture decrypt it", async ({ openFile }) => {
+  const [capture, keys] = ["samba_ciphers.pcap.zst", "samba_ciphers.log"].map((name) => join(data, "encrypted", name));
+  const page = await openFile(DROP_PAGE);
+  await drop(page, [keys ?? "", capture ?? ""]);
+  const json = await exported(page, "json");
+  expect(difference(json, commandLine([capture ?? ""], "--format", "json", "--keys", basename(keys ?? "")))).toBeNull();
+  expect(difference(json, commandLine([capture ?? ""], "--format", "json"))).not.toBeNull();
+});
+
 test("an unknown file is refused with the words of the command line", async ({ openFile }) => {
   const file = join(directory, "<img src=x onerror=alert(1)>.txt");
   writeFileSync(file, "hello, hello, hello");
