@@ -96,7 +96,7 @@ uninstall: ## take away what `make install` put into PREFIX
 packages: setup-packages build ## a .deb and an .rpm of what `make install` installs, in target/packages
 	rm -rf $(STAGE) $(PACKAGES)
 	$(MAKE) --no-print-directory install DESTDIR=$(STAGE) PREFIX=/usr
-	scripts/notices.py $(STAGE)/usr/share/doc/smbscope/third-party-licences.gz
+	scripts/notices.py smbscope-cli host $(STAGE)/usr/share/doc/smbscope/third-party-licences.gz
 	gzip -9n $(STAGE)/usr/share/man/man1/*
 	install -d $(PACKAGES)
 	packaging/build.sh $(STAGE) $(PACKAGES)

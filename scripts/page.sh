@@ -54,4 +54,7 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/page
 "${build[@]}"
 # wasm-opt -O3 was measured: no faster, 2% smaller.
 module=$(realpath "$CARGO_TARGET_DIR/$triple/release/smbscope_page.wasm")
-cd web && node scripts/page.mjs "$module" "$page"
+notices=$CARGO_TARGET_DIR/notices.gz
+scripts/notices.py smbscope-page $triple "$notices"
+notices=$(realpath "$notices")
+cd web && node scripts/page.mjs "$module" "$notices" "$page"

@@ -158,6 +158,15 @@ test("an analysis is cancelled", async ({ openFile }) => {
   await expect(page.locator(".zone")).toBeVisible();
 });
 
+test("the page has the licences of its crates and its other libraries", async ({ openFile }) => {
+  const page = await openFile(DROP_PAGE);
+  await page.getByText("Third-party licences").click();
+  const notices = await page.locator("footer pre").innerText();
+  expect(notices).toMatch(/^d3-scale [\d.]+ \(ISC\)$/m);
+  expect(notices).toMatch(/^ {2}zstd-sys [^ ]+: BSD-3-Clause$/m);
+  expect(notices).toContain("Redistributions in binary form must reproduce the above copyright");
+});
+
 test("the policy of the page forbids every connection", async ({ openFile }) => {
   const page = await openFile(DROP_PAGE, { mayComplain: /Content Security Policy|Connecting to|Fetch API/ });
   const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
