@@ -39,7 +39,7 @@ function showStart(problem?: string): void {
       h(
         "label",
         { class: "zone", for: "files" },
-        h("strong", {}, "Drop captures of SMB here"),
+        h("strong", {}, "Drop SMB captures here"),
         h(
           "span",
           {},

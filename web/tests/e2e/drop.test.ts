@@ -135,6 +135,19 @@ test("keys that are dropped with a capture decrypt it", async ({ openFile }) => 
   expect(difference(json, commandLine([capture ?? ""], "--format", "json"))).not.toBeNull();
 });
 
+test("markup in names of files and captures is shown as text", async ({ openFile }) => {
+  const [name, markup] = ["review-11.pptx", "<b onclick=1>x"].map((text) => Buffer.from(text, "utf16le"));
+  const bytes = execFileSync("zstd", ["-qdc", demo], { maxBuffer: 1 << 30 });
+  for (let at = bytes.indexOf(name ?? ""); at >= 0; at = bytes.indexOf(name ?? "", at)) markup?.copy(bytes, at);
+  const file = join(directory, "<img src=x onerror=alert(1)>.pcap");
+  writeFileSync(file, bytes);
+  const page = await openFile(DROP_PAGE);
+  await drop(page, [file]);
+  await expect(page.getByText("slides\\<b onclick=1>x").first()).toBeAttached();
+  await expect(page.getByText(basename(file)).first()).toBeAttached();
+  await expect(page.locator("img, [onclick]")).toHaveCount(0);
+});
+
 test("an unknown file is refused with the words of the command line", async ({ openFile }) => {
   const file = join(directory, "<img src=x onerror=alert(1)>.txt");
   writeFileSync(file, "hello, hello, hello");
