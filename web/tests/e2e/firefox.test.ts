@@ -26,7 +26,7 @@ function needsFirefox(): void {
   if (FIREFOX !== undefined) return;
   const { SMBSCOPE_MISSING, SMBSCOPE_SKIPPED } = process.env;
   if (SMBSCOPE_MISSING === "fail") throw new Error("SMBSCOPE_MISSING=fail, and this is missing: Firefox");
-  const note = "skipped: the page into which captures are dropped, in Firefox: there is none (Debian: firefox-esr)\n";
+  const note = "skipped: the page into which captures are dropped: firefox-esr is not installed\n";
   if (SMBSCOPE_SKIPPED) appendFileSync(SMBSCOPE_SKIPPED, note);
   test.skip(true, note);
 }
