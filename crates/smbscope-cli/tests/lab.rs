@@ -263,6 +263,7 @@ fn what_can_not_be_is_one_line() {
             "the oldest dialect, 3.0, is newer than the newest one, 2.1",
         ),
         (&["--encryption", "required", "--max-dialect", "2.1"], 2, "encryption needs 3.0 or newer"),
+        (&["--delay", "1ms", "--impaired-towards", "client"], 2, "impairing one direction needs packet loss or"),
         (&["--accounts", "60000"], 2, "60000 users need 60000 accounts"),
         (&["--share-folder", "/no/such/folder"], 1, "cannot share /no/such/folder: "),
         (&["--name", "a/b"], 2, "\"a/b\" is not a valid server name"),
@@ -273,6 +274,8 @@ fn what_can_not_be_is_one_line() {
     for arguments in [
         &["--max-dialect", "4"][..],
         &["--delay", "5"],
+        &["--delay-to-client", "5"],
+        &["--loss", "1%", "--impaired-towards", "away"],
         &["--cpu-load", "101"],
         &["--disk", "1"],
         &["--storage-iops", "0"],
