@@ -33,7 +33,7 @@ fn context(error: &Error, kind: ContextKind) -> Option<String> {
 fn tip(error: &Error, words: &[&str]) -> Option<String> {
     let argument = || context(error, ContextKind::InvalidArg);
     match (error.kind(), words) {
-        (ErrorKind::ValueValidation, ["bench", rest @ ..])
+        (ErrorKind::ArgumentConflict | ErrorKind::ValueValidation, ["bench", rest @ ..])
             if rest.windows(2).any(|pair| pair == ["--capture", "both"]) =>
         {
             Some("the value follows =: --capture=both".to_owned())
