@@ -13,13 +13,16 @@ use crate::LabError;
 use lane::Relay;
 pub(crate) use lane::{LinkImpairments, StopPipe};
 #[cfg(target_os = "linux")]
-pub(crate) use network::{EmulatedNetwork, remove};
+pub(crate) use network::{EmulatedNetwork, in_network_of, remove};
 
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+/// Interface at the server's end of a network, in a namespace of its own.
+pub(crate) const SERVER_INTERFACE: &str = "eth0";
 
 const STACK: usize = 128 << 10;
 
@@ -65,6 +68,11 @@ impl EmulatedNetwork {
     pub(crate) fn at_server<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         Ok(work())
     }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn in_network_of<T: Send>(_pid: u32, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    Ok(work())
 }
 
 #[cfg(not(target_os = "linux"))]
