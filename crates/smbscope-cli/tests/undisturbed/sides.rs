@@ -7,13 +7,52 @@ use smbscope_lab::{LabServer, LabServerSettings, LinkDirection, LinkEmulation, a
 use smbscope_testkit::skip;
 use std::collections::HashMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
+
+/// A capture that begins before the connections do, unlike those of `bench`: their handshakes show who ends TCP.
+struct Sniffed {
+    child: Child,
+    file: PathBuf,
+}
+
+impl Sniffed {
+    /// Returns `None` if tcpdump can't capture here.
+    fn begin(namespace: Option<u32>, interface: &str, file: PathBuf) -> Option<Sniffed> {
+        let mut command = match namespace {
+            Some(pid) => {
+                let mut inside = Command::new("nsenter");
+                inside.arg(format!("--net=/proc/{pid}/ns/net")).arg("tcpdump");
+                inside
+            }
+            None => Command::new("tcpdump"),
+        };
+        command.args(["-i", interface, "-s", "256", "-B", "16384", "-U", "-Z", "root", "-w"]).arg(&file).arg("tcp");
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().ok()?;
+        let mut said = BufReader::new(child.stderr.take()?).lines();
+        if said.by_ref().map_while(Result::ok).any(|line| line.contains("listening on")) {
+            thread::spawn(move || said.map_while(Result::ok).for_each(drop));
+            return Some(Sniffed { child, file });
+        }
+        let _ = child.wait();
+        None
+    }
+
+    fn end(mut self) -> PathBuf {
+        // tcpdump delivers packets a second late at most.
+        thread::sleep(1_200 * MS);
+        let done = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(done.is_ok_and(|status| status.success()));
+        self.child.wait().expect("tcpdump ends");
+        self.file.clone()
+    }
+}
 
 /// A TCP segment with data, as a point saw it.
 #[derive(Debug, Clone, Copy)]
@@ -96,8 +135,8 @@ enum Before {
     Proxy,
 }
 
-/// Loads a server at the end of a link with `bench --capture=both`, and compares the captures. Skips the test and returns
-/// `None` if that is not possible here.
+/// Loads a server at the end of a link, captures at both ends, and compares. Skips the test and returns `None` if that is
+/// not possible here.
 fn both_ends(settings: &LabServerSettings, workload: &str, before: Before) -> Option<BothEnds> {
     if let Err(why) = available() {
         skip::missing(why);
@@ -119,17 +158,15 @@ fn both_ends(settings: &LabServerSettings, workload: &str, before: Before) -> Op
     let proxied = (before == Before::Proxy).then(|| proxy_to(server.address()));
     let address = proxied.unwrap_or(server.address());
     let directory = tempfile::tempdir().expect("a directory");
-    load(&server, address, workload, directory.path());
-    let run = fs::read(directory.path().join("run.json")).expect("a run");
-    let run: Value = serde_json::from_slice(&run).expect("it is JSON");
-    let capture = &run["runs"][0]["capture"];
-    let files = [&capture["file"], &capture["server"]["file"]].map(|name| name.as_str().expect("a file"));
-    assert_eq!(files, ["point-01-2-users-client.pcap", "point-01-2-users-server.pcap"]);
-    let lost = [&capture["dropped_packets"], &capture["server"]["dropped_packets"]];
-    assert_eq!(lost, [0, 0], "{capture}");
-    let files = files.map(|name| directory.path().join(name));
-    let next = format!("smbscope analyze {} {}", files[0].display(), files[1].display());
-    assert!(run["answer"]["next"].to_string().contains(&next), "{}", run["answer"]["next"]);
+    let files = match proxied {
+        Some(_) => {
+            let here = Sniffed::begin(None, "lo", directory.path().join("client.pcap"))?;
+            let there = Sniffed::begin(Some(server.pids()[0]), "eth0", directory.path().join("server.pcap"))?;
+            load(&server, address, workload, &[]);
+            [here.end(), there.end()]
+        }
+        None => captured_by_bench(&server, workload, directory.path()),
+    };
     let ports = [address.port(), server.port()];
     let [client, far] = [0, 1].map(|at| segments(&files[at], ports[at]));
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
@@ -142,20 +179,36 @@ fn both_ends(settings: &LabServerSettings, workload: &str, before: Before) -> Op
     let evidence = document["answer"]["evidence"].to_string().replace('\u{a0}', " ");
     println!("{evidence}");
     assert_eq!((&segment["from"], &segment["to"]), (&"client".into(), &"server".into()));
-    // Both files have all commands of the load point. The session setup is not measured.
-    let paired = segment["pairs"].as_u64().expect("a count");
-    assert!(paired >= capture["client_commands"].as_u64().expect("a count"), "{paired} of {capture}");
     let to_server = DirectionTruth::new(&client, &far, true);
     Some(BothEnds { segment, evidence, to_server, to_client: DirectionTruth::new(&far, &client, false) })
 }
 
-/// The load finds the server of a proxy by its folder, as in `lab run`.
-fn load(server: &LabServer, address: SocketAddr, workload: &str, directory: &Path) {
+/// Returns the captures that `bench --capture=both` takes of a load point, each with all its commands.
+fn captured_by_bench(server: &LabServer, workload: &str, directory: &Path) -> [PathBuf; 2] {
+    let place = directory.to_str().expect("a name in UTF-8");
+    load(server, server.address(), workload, &["--capture=both", "-o", place]);
+    let run = fs::read(directory.join("run.json")).expect("a run");
+    let run: Value = serde_json::from_slice(&run).expect("it is JSON");
+    let capture = &run["runs"][0]["capture"];
+    let files = [&capture["file"], &capture["server"]["file"]].map(|name| name.as_str().expect("a file"));
+    assert_eq!(files, ["point-01-8-users-client.pcap", "point-01-8-users-server.pcap"]);
+    assert_eq!([&capture["dropped_packets"], &capture["server"]["dropped_packets"]], [0, 0], "{capture}");
+    let files = files.map(|name| directory.join(name));
+    let next = format!("smbscope analyze {} {}", files[0].display(), files[1].display());
+    assert!(run["answer"]["next"].to_string().contains(&next), "{}", run["answer"]["next"]);
+    let commands = capture["client_commands"].as_u64().expect("a count");
+    for file in &files {
+        let requests = segments(file, server.port()).iter().filter(|segment| segment.to_server).count() as u64;
+        assert!(requests >= commands, "{requests} segments with requests, {commands} commands");
+    }
+    files
+}
+
+fn load(server: &LabServer, address: SocketAddr, workload: &str, more: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
-    command.args(["bench", "--quiet", "--warmup", "0s", "--duration", "2s", "--users", "2", "--workload", workload]);
-    command.args(["--capture=both", "-o"]).arg(directory);
-    command.arg(format!("smb://{}@{address}/{}", server.user(), server.share()));
-    command.env("SMBSCOPE_PASSWORD", server.password()).env("SMBSCOPE_LAB_FOLDER", server.folder());
+    command.args(["bench", "--quiet", "--warmup", "0s", "--duration", "2s", "--users", "8", "--workload", workload]);
+    command.args(more).arg(format!("smb://{}@{address}/{}", server.user(), server.share()));
+    command.env("SMBSCOPE_PASSWORD", server.password());
     let said = common::finish(command);
     assert_eq!(said.status, Some(0), "{}", said.err);
 }

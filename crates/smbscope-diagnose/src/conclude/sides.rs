@@ -188,6 +188,8 @@ mod tests {
         let behind = PathSegment { from: point("firewall"), ..segment.clone() };
         assert_eq!(said(&behind, Culprit::Client), "Nothing was lost between firewall and server.");
         let lossy = PathSegment { lost_to_client: Some(2), ..segment };
-        assert!(said(&lossy, Culprit::Client).starts_with("20.0% of the data packets that the server sent never reached"));
+        assert!(
+            said(&lossy, Culprit::Client).starts_with("20.0% of the data packets that the server sent never reached")
+        );
     }
 }
