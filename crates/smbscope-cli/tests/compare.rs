@@ -210,7 +210,7 @@ fn negotiated_limits_and_capabilities_that_differ_stand_next_to_the_headline() {
     assert!(!same.starts_with("Negotiated"), "{same}");
 }
 
-/// The same work takes more commands and round trips with SMB1: the figures are those of the reports, divided.
+/// The same work by SMB1 and SMB 3.1.1. The expected figures are quotients of figures in the reports.
 #[test]
 fn what_the_work_takes_per_megabyte_file_and_client_stands_side_by_side() {
     let directory = directory("compare_effort");

@@ -344,7 +344,7 @@ function shortened(name: string): string {
   return name.length > 22 ? `${name.slice(0, 21)}…` : name;
 }
 
-/** What the work takes, whatever its length. */
+/** Figures that don't depend on the length of the captures. */
 const perUnit = [
   ["Commands per MB", "commands_per_megabyte"],
   ["Round trips per file", "round_trips_per_file"],

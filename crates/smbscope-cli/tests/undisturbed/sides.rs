@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A capture that begins before the connections do, unlike those of `bench`: their handshakes show who ends TCP.
+/// A capture that begins before the connections, because handshakes show who ends TCP. `bench` begins later.
 struct Sniffed {
     child: Child,
     file: PathBuf,
@@ -191,7 +191,7 @@ fn captured_by_bench(server: &LabServer, workload: &str, directory: &Path) -> [P
     let run: Value = serde_json::from_slice(&run).expect("it is JSON");
     let capture = &run["runs"][0]["capture"];
     let files = [&capture["file"], &capture["server"]["file"]].map(|name| name.as_str().expect("a file"));
-    assert_eq!(files, ["point-01-8-users-client.pcap", "point-01-8-users-server.pcap"]);
+    assert_eq!(files, ["point-01-4-users-client.pcap", "point-01-4-users-server.pcap"]);
     assert_eq!([&capture["dropped_packets"], &capture["server"]["dropped_packets"]], [0, 0], "{capture}");
     let files = files.map(|name| directory.join(name));
     let next = format!("smbscope analyze {} {}", files[0].display(), files[1].display());
@@ -206,7 +206,7 @@ fn captured_by_bench(server: &LabServer, workload: &str, directory: &Path) -> [P
 
 fn load(server: &LabServer, address: SocketAddr, workload: &str, more: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
-    command.args(["bench", "--quiet", "--warmup", "0s", "--duration", "2s", "--users", "8", "--workload", workload]);
+    command.args(["bench", "--quiet", "--warmup", "0s", "--duration", "2s", "--users", "4", "--workload", workload]);
     command.args(more).arg(format!("smb://{}@{address}/{}", server.user(), server.share()));
     command.env("SMBSCOPE_PASSWORD", server.password());
     let said = common::finish(command);
@@ -291,7 +291,7 @@ fn losses_are_counted_in_their_direction() {
         let truth = [both.to_server.lost, both.to_client.lost].map(|lost| lost as f64);
         println!("{direction:?}: {lost:?} lost, in truth {truth:?}");
         let harmed = usize::from(direction == LinkDirection::ToClient);
-        assert!(truth[harmed] >= 10.0 && truth[1 - harmed] == 0.0, "{truth:?}");
+        assert!(truth[harmed] >= 5.0 && truth[1 - harmed] == 0.0, "{truth:?}");
         assert!((lost[harmed] - truth[harmed]).abs() <= (truth[harmed] * 0.05).max(1.0), "{lost:?}, {truth:?}");
         assert_eq!(lost[1 - harmed], 0.0);
         let receiver = ["never reached the server", "never reached the client"][harmed];

@@ -26,7 +26,7 @@ pub(super) struct BetweenPoints {
 }
 
 impl BetweenPoints {
-    /// `culprit` is that of the answer.
+    /// `culprit` belongs to the whole answer.
     pub(super) fn new(sides: &SidesFigures, culprit: Culprit) -> BetweenPoints {
         let mut told = BetweenPoints::default();
         for segment in &sides.segments {

@@ -195,7 +195,7 @@ impl OverviewRatios {
         }
     }
 
-    /// What the work takes, whatever its length.
+    /// Figures that don't depend on the length of the captures.
     fn per_unit_mut(&mut self) -> [&mut Option<Ratio>; 3] {
         [&mut self.commands_per_megabyte, &mut self.round_trips_per_file, &mut self.connections_per_client]
     }
