@@ -244,7 +244,7 @@ test-readme: setup-python setup-servers build
 test-accuracy: setup-python build
 	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
 
-test-damage: DAMAGE_SECONDS = 60
+test-damage: DAMAGE_SECONDS = 40
 # The other captures there are damaged already, or have pairs that nothing tells: there is no truth to judge by.
 test-damage: WHOLE_ENCRYPTED = tests/data/encrypted/smbclient_SMB3_11_encrypt.pcap.zst
 test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SECONDS, from DAMAGE_SEED on: no false match
