@@ -54,7 +54,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-web windows test-windows bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-page setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-page test-web windows test-windows bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -63,7 +63,7 @@ setup: ## install what is missing for building and testing (safe to repeat)
 	@scripts/setup.sh
 
 # The parts of it, each for the targets that use it.
-setup-build setup-python setup-web setup-servers setup-packages setup-kerberos:
+setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-page:
 	@scripts/setup.sh --only $(@:setup-%=%)
 
 setup-all: ## the same, and tshark for `make accuracy` and `make bench`
@@ -96,7 +96,7 @@ uninstall: ## take away what `make install` put into PREFIX
 packages: setup-packages build ## a .deb and an .rpm of what `make install` installs, in target/packages
 	rm -rf $(STAGE) $(PACKAGES)
 	$(MAKE) --no-print-directory install DESTDIR=$(STAGE) PREFIX=/usr
-	scripts/notices.py $(STAGE)/usr/share/doc/smbscope/third-party-licences.gz
+	scripts/notices.py smbscope-cli host $(STAGE)/usr/share/doc/smbscope/third-party-licences.gz
 	gzip -9n $(STAGE)/usr/share/man/man1/*
 	install -d $(PACKAGES)
 	packaging/build.sh $(STAGE) $(PACKAGES)
@@ -132,7 +132,7 @@ check: setup-build ## while you work: formatting, clippy and the unit tests, in 
 test: setup-build setup-kerberos ## everything that CI checks
 	@MAKE='$(MAKE)' scripts/lanes.sh --log $(TARGET)/lanes \
 	    lint-web lint-rust test-rust test-scripts test-install test-damage test-readme test-python test-web \
-	    --background lint-words build lint-python docs test-packages test-table test-accuracy licences advisories \
+	    --background lint-words build test-page lint-python docs test-packages test-table test-accuracy licences advisories \
 	    --alone test-undisturbed test-answers
 	@# What was skipped must not drown in what passed, least of all in CI.
 	@for note in $(SKIPPED)/*; do if [ -e "$$note" ]; then \
@@ -244,7 +244,7 @@ test-readme: setup-python setup-servers build
 test-accuracy: setup-python build
 	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
 
-test-damage: DAMAGE_SECONDS = 60
+test-damage: DAMAGE_SECONDS = 40
 # The other captures there are damaged already, or have pairs that nothing tells: there is no truth to judge by.
 test-damage: WHOLE_ENCRYPTED = tests/data/encrypted/smbclient_SMB3_11_encrypt.pcap.zst
 test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SECONDS, from DAMAGE_SEED on: no false match
@@ -271,14 +271,18 @@ schemas: setup-build ## write the published schemas in schema/, from the types o
 web: setup-web ## build the page of the HTML report and the types of its documents
 	cd web && npm run --silent build
 
-page: setup-web ## the page into which captures are dropped, in one file: target/page.html (WebAssembly; see scripts/page.sh)
+page: setup-web setup-page ## the page into which captures are dropped, in one file: target/page.html (WebAssembly; see scripts/page.sh)
 	scripts/page.sh $(TARGET)/page.html
 
-test-web: setup-web setup-servers build ## the report in Chromium, and the page into which captures are dropped if there is one
+# The same for tests, which do without it where its tools can't be installed.
+test-page: setup-web setup-page
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
-	@if [ ! -e $(TARGET)/page.html ]; then echo 'no page into which captures are dropped (make page)' >$(SKIPPED)/$@; \
-	    echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; fi
-	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' SMBSCOPE_PAGE='$(abspath $(TARGET))/page.html' npm run --silent test-e2e
+	scripts/page.sh $(TARGET)/page.html $(SKIPPED)/$@
+
+test-web: setup-web setup-servers build test-page ## the report in Chromium, and the page into which captures are dropped in Chromium and Firefox
+	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
+	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' SMBSCOPE_PAGE='$(abspath $(TARGET))/page.html' \
+	    SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' npm run --silent test-e2e
 
 windows: ## the program for Windows and a zip of it, in target/windows-x64 (MinGW; see scripts/windows.sh)
 	scripts/windows.sh $(TARGET)/windows-x64

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the licence texts of everything compiled into the smbscope binary, for the packages (gzip).
+"""Writes the licence texts of everything compiled into a crate (gzip): into the binary in the packages, or into the
+analysis in the page into which captures are dropped.
 
-    scripts/notices.py OUTPUT [TARGET]
+    scripts/notices.py CRATE TARGET OUTPUT
 
-The crates are those that Cargo.lock resolves for the target, or else this machine's, without build and test
-dependencies. A text shared by several crates is written once.
+The crates are those that Cargo.lock resolves for the target, such as wasm32-unknown-unknown or `host`, without build
+and test dependencies. A text shared by several crates is written once.
 """
 
 import gzip
@@ -24,11 +25,11 @@ def run(*command: str) -> str:
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-def compiled_in(metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the packages in the binary, other than those of this workspace."""
+def compiled_in(crate: str, metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the packages in a crate of this workspace, other than the workspace's own."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     packages = {package["id"]: package for package in metadata["packages"]}
-    todo = [id_ for id_ in metadata["workspace_members"] if packages[id_]["name"] == "smbscope-cli"]
+    todo = [id_ for id_ in metadata["workspace_members"] if packages[id_]["name"] == crate]
     seen = set(todo)
     while todo:
         for dependency in nodes[todo.pop()]["deps"]:
@@ -52,25 +53,26 @@ def tidy(text: str) -> str:
 
 
 def main() -> int:
-    if len(sys.argv) not in (2, 3):
-        print("usage: notices.py OUTPUT [TARGET]", file=sys.stderr)
+    if len(sys.argv) != 4:
+        print("usage: notices.py CRATE TARGET OUTPUT", file=sys.stderr)
         return 2
-    host = next(line.split()[1] for line in run("rustc", "-vV").splitlines() if line.startswith("host:"))
-    target = (sys.argv[2:] or [host])[0]
-    packages = compiled_in(
-        json.loads(run("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target))
-    )
+    crate, target, output = sys.argv[1:]
+    if target == "host":
+        target = next(line.split()[1] for line in run("rustc", "-vV").splitlines() if line.startswith("host:"))
+    metadata = run("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target)
+    packages = compiled_in(crate, json.loads(metadata))
     by_text: dict[str, list[str]] = defaultdict(list)
-    lines = ["The smbscope binary contains these libraries, under these licences:", ""]
+    lines = ["smbscope contains these libraries, under these licences:", ""]
     for package in packages:
         name = f"{package['name']} {package['version']}"
         lines.append(f"  {name}: {package['license'] or 'see its licence below'}")
         for text in texts(package):
             by_text[text].append(name)
+    lines.append("  The standard library of Rust: MIT OR Apache-2.0")
     for text, names in sorted(by_text.items(), key=lambda item: item[1]):
         lines += ["", "-" * 80, ", ".join(names), "", text]
     # No timestamp, so that the same sources give the same file.
-    Path(sys.argv[1]).write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), mtime=0))
+    Path(output).write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), mtime=0))
     return 0
 
 

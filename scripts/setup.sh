@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh                  tools for `make demo` and `make test`
 #   scripts/setup.sh --only PART ...  only these parts: build (C compiler, checks Rust), python, web, servers, packages,
-#                                     or kerberos (for FEATURES=kerberos and its tests)
+#                                     page (to compile to WebAssembly, and Firefox), or kerberos (for FEATURES=kerberos
+#                                     and its tests)
 #   scripts/setup.sh --with-tshark    also tshark, for the comparisons of `make accuracy` and `make bench`
 #
 # Installs system packages with apt-get, but only as root or with password-less sudo; otherwise prints the commands to
@@ -77,7 +78,7 @@ install_laboratory() {
 if [ "${1:-}" = --source-only ]; then return 0; fi
 
 cd "$(dirname "$0")/.."
-parts=(build python web servers packages)
+parts=(build python web servers packages page)
 if [ "${1:-}" = --only ]; then
     shift
     parts=("$@")
@@ -108,6 +109,7 @@ chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-brows
 if wants web && [ -z "$chromium" ]; then packages+=(chromium fonts-liberation); fi
 # Some tests use kill(1).
 if wants servers && [ ! -x /bin/kill ]; then packages+=(procps); fi
+if wants page; then [ -n "$python" ] || packages+=(python3); fi
 # For building the .deb and .rpm packages and the container image, and for testing them in a minimal Debian.
 if wants packages; then
     [ -n "$python" ] || packages+=(python3)
@@ -129,7 +131,33 @@ fi
 if [ ${#packages[@]} -gt 0 ]; then install_packages "${packages[@]}"; fi
 if wants servers; then install_laboratory; fi
 
+# Installs the compilers for `make page`, and Firefox for its tests. The rustup target spares Debian's half a gigabyte and
+# the compilation of the standard library. Each package by itself, as Ubuntu lacks some.
+install_page_tools() {
+    local std=lib/rustlib/wasm32-unknown-unknown source=lib/rustlib/src/rust/library/std/Cargo.toml
+    has_std() { command -v rustc >/dev/null && [ -e "$(rustc --print sysroot)/$std" ]; }
+    has_source() { [ -e "$(/usr/bin/rustc --print sysroot 2>/dev/null)/$source" ]; }
+    if ! has_std && ! has_source && command -v rustup >/dev/null; then
+        rustup target add wasm32-unknown-unknown </dev/null || true
+    fi
+    if ! has_std && ! has_source; then
+        # rustc-web would replace Debian's own rustc and rustup.
+        if dpkg-query -W -f '${db:Status-Abbrev}' rustc rustup 2>/dev/null | grep -q '^ii'; then
+            problems+=("WebAssembly can't be compiled: rustup target add wasm32-unknown-unknown")
+        else
+            install_packages rustc-web rust-web-src
+        fi
+    fi
+    # The same names as in scripts/page.sh.
+    has_tool() { compgen -c "$1" | grep -xE "$1(-[0-9]+)?" >/dev/null; }
+    has_std || has_tool wasm-ld || install_packages lld
+    has_tool clang || install_packages clang
+    has_tool llvm-ar || install_packages llvm
+    command -v firefox-esr >/dev/null || command -v firefox >/dev/null || install_packages firefox-esr
+}
+
 problems=()
+if wants page; then install_page_tools; fi
 if [ ${#wanting[@]} -gt 0 ]; then
     problems+=("these packages are missing: sudo apt-get install ${wanting[*]}")
 fi

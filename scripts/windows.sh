@@ -33,7 +33,7 @@ mkdir "$content"
 install -m 755 "$program" "$content/smbscope.exe"
 install -m 644 LICENSE-* "$content"
 sed 's/$/\r/' packaging/windows/README.txt >"$content/README.txt"
-scripts/notices.py "$scratch/notices.gz" $triple
+scripts/notices.py smbscope-cli $triple "$scratch/notices.gz"
 gzip -dc "$scratch/notices.gz" >"$content/third-party-licences.txt"
 mkdir -p "$folder"
 install -m 755 "$program" "$folder/smbscope.exe"

@@ -152,7 +152,7 @@ def bench(
     cluster: str | None = None,
     slots: int | None = None,
     on_lost_host: str | None = None,
-    capture: bool = False,
+    capture: bool | str = False,
     keep_keys: bool = False,
     server_metrics: str | None = None,
     storage_latency: str | None = None,

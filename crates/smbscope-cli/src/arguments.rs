@@ -7,8 +7,8 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 use clap_complete::Shell;
 use smbscope_run::TargetUrl;
 use smbscope_run::options::{
-    AnalyzeOptions, BenchOptions, CommandOptions, CompareOptions, ConnectOptions, GivenOptions, LabServerOptions,
-    LaunchOptions, RecordOptions, SlimCopyOptions, StudyOptions,
+    AnalyzeOptions, BenchOptions, CapturePoints, CommandOptions, CompareOptions, ConnectOptions, GivenOptions,
+    LabServerOptions, LaunchOptions, RecordOptions, SlimCopyOptions, StudyOptions,
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -279,6 +279,7 @@ Examples:
 Examples:
   smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
   smbscope lab run --max-dialect 3.0 --encryption required -- ./my-test.sh
+  smbscope lab run --delay 2ms --capture=both -o captures -- ./my-test.sh
 
 Exit status: the command's; 128 plus the number of the signal that ended it; 1 if there was no server.")]
     Run(RunArguments),
@@ -344,6 +345,17 @@ pub struct RunArguments {
 
     #[command(flatten)]
     pub state: StateArguments,
+
+    /// Capture the server's packets while the command runs, into the directory of --output.
+    ///
+    /// Requires tcpdump or dumpcap, and permission to capture. `--capture=both` also captures at the server's end of the
+    /// link, for `analyze CLIENT SERVER`; it needs root and a link, such as --delay 2ms.
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, default_missing_value = "client", requires = "output", help_heading = "Results")]
+    pub capture: Option<CapturePoints>,
+
+    /// Keep the captures in this directory, which is created: client.pcap, server.pcap and, for SMB 3, session.keys.
+    #[arg(short, long, value_name = "DIR", requires = "capture", help_heading = "Results")]
+    pub output: Option<PathBuf>,
 
     /// Run this command with these arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]

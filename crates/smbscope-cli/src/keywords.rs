@@ -96,6 +96,9 @@ fn kind(option: &Arg) -> (String, Option<&'static str>) {
     if matches!(option.get_action(), ArgAction::SetTrue) {
         return ("bool".to_owned(), Some(" = False"));
     }
+    if option.get_num_args().is_some_and(|count| count.min_values() == 0) {
+        return ("bool | str".to_owned(), Some(" = False"));
+    }
     let value = option.get_value_parser().type_id();
     let is = |types: &[TypeId]| types.iter().any(|kind| value == *kind);
     let name = option.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());

@@ -8,10 +8,11 @@ use crate::{CommandEnded, entry, system};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use smbscope_lab::{LabServer, Launcher, LinkEmulation, ServerRecord, StateFolder};
-use smbscope_report::{clean, json, listed};
-use smbscope_run::PASSWORD_VARIABLE;
+use smbscope_report::{clean, json, listed, quoted};
+use smbscope_run::{LabCapture, PASSWORD_VARIABLE, one_line};
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -210,12 +211,18 @@ fn document(server: &ServerRecord) -> Value {
 
 fn run_with_server(arguments: &RunArguments) -> anyhow::Result<()> {
     let Some((program, rest)) = arguments.command.split_first() else { bail!("there is no command to run") };
-    let mut server = launcher(&arguments.state)?.start(&arguments.server.settings())?;
+    let mut settings = arguments.server.settings();
+    // The command may log no keys, but the server does, into its private folder.
+    settings.extra.extend(arguments.capture.map(|_| "debug encryption = yes".to_owned()));
+    let mut server = launcher(&arguments.state)?.start(&settings)?;
     if let Some(caveat) = server.record().link.as_ref().and_then(smbscope_lab::LinkEmulation::caveat) {
         crate::terminal::say(&format!("note: {caveat}"));
     }
     // The command also gets Ctrl-C from the terminal and decides how to react.
     system::leave_ctrl_c_to_others();
+    let capture = arguments.capture.zip(arguments.output.as_deref());
+    let capture = capture.map(|(points, directory)| LabCapture::begin(server.record(), points, directory));
+    let capture = capture.transpose()?;
     let mut command = Command::new(program);
     command.args(rest);
     tell(&mut command, &server);
@@ -223,8 +230,22 @@ fn run_with_server(arguments: &RunArguments) -> anyhow::Result<()> {
     // Without the server the command is useless.
     server.takes_along(child.id())?;
     let status = child.wait().with_context(|| format!("cannot wait for {}", program.display()))?;
+    let captured = capture.map_or(Ok(()), |capture| capture.end().map(|files| introduce(files, settings.encrypt)));
     server.stop()?;
+    match captured {
+        // The command's own failure is the more important one.
+        Err(error) if !status.success() => crate::terminal::say(&format!("warning: {}", one_line(&error))),
+        captured => captured?,
+    }
     if status.success() { Ok(()) } else { Err(CommandEnded(status).into()) }
+}
+
+/// Names the captures and the command that reads them.
+fn introduce((files, keys): (Vec<PathBuf>, Option<PathBuf>), is_encrypted: bool) {
+    let name = |path: &PathBuf| quoted(&path.display().to_string());
+    let keys = keys.filter(|_| is_encrypted).map(|file| format!("--keys {} ", name(&file))).unwrap_or_default();
+    let files: Vec<String> = files.iter().map(name).collect();
+    crate::terminal::say(&format!("captured; to read it: smbscope analyze {keys}{}", files.join(" ")));
 }
 
 fn tell(command: &mut Command, server: &LabServer) {

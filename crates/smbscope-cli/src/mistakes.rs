@@ -33,6 +33,11 @@ fn context(error: &Error, kind: ContextKind) -> Option<String> {
 fn tip(error: &Error, words: &[&str]) -> Option<String> {
     let argument = || context(error, ContextKind::InvalidArg);
     match (error.kind(), words) {
+        (ErrorKind::ArgumentConflict | ErrorKind::ValueValidation, ["bench", rest @ ..])
+            if rest.windows(2).any(|pair| pair == ["--capture", "both"]) =>
+        {
+            Some("the value follows =: --capture=both".to_owned())
+        }
         (ErrorKind::InvalidSubcommand, [first, ..]) => {
             Path::new(first).exists().then(|| format!("to read a capture: smbscope analyze {first}"))
         }
@@ -77,6 +82,7 @@ mod tests {
             (&["bench", "claen", "smb://files/x"], "tip: did you mean clean?"),
             (&["bench", "claen"], "tip: did you mean clean?"),
             (&["launch", "true"], "tip: the command follows --: -- true"),
+            (&["bench", "--capture", "both", "smb://files/x"], "tip: the value follows =: --capture=both"),
             (&["lab", "run", "--delay", "1ms", "true"], "tip: the command follows --: -- true"),
             (&["analyse", "x.pcap"], "tip: a similar subcommand exists: 'analyze'"),
             (&["analyze", "--fromat", "json", "x.pcap"], "tip: a similar argument exists: '--format'"),

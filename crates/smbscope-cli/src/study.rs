@@ -173,7 +173,7 @@ fn load(
     directory: &Path,
     ClusterOptions { address, slots }: &ClusterOptions,
 ) -> anyhow::Result<RunOptions> {
-    let over_hosts = options.capture || !options.by.is_empty();
+    let over_hosts = options.capture.is_some() || !options.by.is_empty();
     let options = BenchOptions { output: Some(directory.to_owned()), title: Some(variant.name.clone()), ..options };
     let mut options = bench::run_options(options, Some(variant.command()))?;
     if let Some(address) = address {

@@ -210,6 +210,39 @@ fn negotiated_limits_and_capabilities_that_differ_stand_next_to_the_headline() {
     assert!(!same.starts_with("Negotiated"), "{same}");
 }
 
+/// The same work by SMB1 and SMB 3.1.1. The expected figures are quotients of figures in the reports.
+#[test]
+fn what_the_work_takes_per_megabyte_file_and_client_stands_side_by_side() {
+    let directory = directory("compare_effort");
+    let captures = ["NT1", "SMB3_11"].map(|name| path(&format!("own/smbclient_{name}.pcap.zst")));
+    let found = document(&compare(&directory, &[&captures[0], &captures[1], "--format", "json"]));
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let mut per_unit = Vec::new();
+    for (capture, column) in captures.iter().zip(found["columns"].as_array().expect("columns")) {
+        let report = document(&analyze(&directory, &[capture, "--format", "json"]));
+        let bytes =
+            number(&report["totals"]["load"]["bytes_read"]) + number(&report["totals"]["load"]["bytes_written"]);
+        let length = |list: &str| report[list].as_array().expect("a list").len() as f64;
+        let overview = &column["overview"];
+        let expected = [
+            number(&report["totals"]["commands"]) * 1e6 / bytes,
+            number(&report["time_split"]["round_trips"]) / length("files"),
+            length("connections") / length("clients"),
+        ];
+        let shown = ["commands_per_megabyte", "round_trips_per_file", "connections_per_client"]
+            .map(|figure| number(&overview[figure]));
+        shown.iter().zip(expected).for_each(|(shown, expected)| assert!((shown - expected).abs() < 1e-9));
+        per_unit.push(shown);
+    }
+    let ratios = &found["columns"][1]["overview"]["ratios"];
+    let ratio = number(&ratios["round_trips_per_file"]["value"]);
+    assert!((ratio - per_unit[1][1] / per_unit[0][1]).abs() < 1e-9, "{ratio}: {per_unit:?}");
+    let said = compare(&directory, &[&captures[0], &captures[1]]);
+    for line in ["Commands per MB", "Round trips per file", "Connections per client"] {
+        assert!(said.output().contains(line), "{}", said.out);
+    }
+}
+
 #[test]
 fn slices_stand_side_by_side_whether_saved_or_not() {
     let directory = directory("compare_slices");

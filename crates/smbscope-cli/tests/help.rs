@@ -96,6 +96,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("DIALECT", ""),
     ("DIR", ""),
     ("DURATION", ""),
+    ("END", ""),
     ("EXPR", ""),
     ("FIELD,...", ""),
     ("FIGURE", ""),
@@ -130,11 +131,12 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("URL", ""),
     ("USERS", "users"),
     ("WHEN", ""),
+    ("WHERE", ""),
 ];
 
-/// Options whose values differ between commands: a file or a directory is written, only a study names targets, and only
-/// a launched program chooses its address.
-const SEVERAL_PLACEHOLDERS: &[&str] = &["output", "target", "listen-port"];
+/// Options whose values differ between commands: a file or a directory is written, only a study names targets, only a
+/// launched program chooses its address, and packets of a launch are captured at the client only.
+const SEVERAL_PLACEHOLDERS: &[&str] = &["output", "target", "listen-port", "capture"];
 
 /// Visible commands with their names, such as `lab up`.
 fn commands() -> Vec<(String, Command)> {

@@ -263,6 +263,7 @@ fn what_can_not_be_is_one_line() {
             "the oldest dialect, 3.0, is newer than the newest one, 2.1",
         ),
         (&["--encryption", "required", "--max-dialect", "2.1"], 2, "encryption needs 3.0 or newer"),
+        (&["--delay", "1ms", "--impaired-towards", "client"], 2, "impairing one direction needs packet loss or"),
         (&["--accounts", "60000"], 2, "60000 users need 60000 accounts"),
         (&["--share-folder", "/no/such/folder"], 1, "cannot share /no/such/folder: "),
         (&["--name", "a/b"], 2, "\"a/b\" is not a valid server name"),
@@ -273,6 +274,8 @@ fn what_can_not_be_is_one_line() {
     for arguments in [
         &["--max-dialect", "4"][..],
         &["--delay", "5"],
+        &["--delay-to-client", "5"],
+        &["--loss", "1%", "--impaired-towards", "away"],
         &["--cpu-load", "101"],
         &["--disk", "1"],
         &["--storage-iops", "0"],
@@ -341,6 +344,106 @@ fn lab_with_network() -> Option<Lab> {
 
 fn split(report: &Value, part: &str) -> f64 {
     report["time_split"][format!("{part}_ns")].as_f64().unwrap_or_else(|| panic!("no {part}")) / 1e6
+}
+
+/// Returns the commands (SMB2 command code and message id, [MS-SMB2] 2.2.1) of the requests in a capture, found by their
+/// protocol id in any packet.
+fn requests_in(file: &Path) -> std::collections::BTreeSet<(u16, u64)> {
+    let bytes = std::fs::read(file).expect("a capture");
+    let headers = bytes.windows(64).filter(|header| header.starts_with(b"\xfeSMB\x40\0") && header[16] & 1 == 0);
+    headers
+        .map(|header| {
+            let command = u16::from_le_bytes([header[12], header[13]]);
+            (command, u64::from_le_bytes(header[24..32].try_into().expect("eight bytes")))
+        })
+        .collect()
+}
+
+#[test]
+fn a_command_is_captured_at_both_ends_even_if_it_fails() {
+    let Some(lab) = lab_with_network() else { return };
+    if ["smbclient", "tcpdump"].into_iter().any(|tool| Command::new(tool).arg("--version").output().is_err()) {
+        skip::missing("smbclient or tcpdump is not installed");
+        return;
+    }
+    let directory = lab.0.path().join("it's kept");
+    let kept = directory.to_str().expect("UTF-8");
+    let script = r#"PASSWD=$SMBSCOPE_PASSWORD smbclient "//$SMBSCOPE_LAB_HOST/share" -p "$SMBSCOPE_LAB_PORT" \
+        -U "$SMBSCOPE_LAB_USER" -s "$SMBSCOPE_LAB_CONF" -c "ls;ls;ls" >/dev/null 2>&1 || exit 8; exit 5"#;
+    let options = ["run", "--delay", "1ms", "--delay-to-client", "4ms", "--capture=both", "-o", kept];
+    let said = lab.say(&[&options[..], &["--", "sh", "-c", script]].concat());
+    let line = said.error(5);
+    let files = ["client.pcap", "server.pcap"].map(|name| directory.join(name));
+    let quoted = kept.replace('\'', r"'\''");
+    let command = format!("captured; to read it: smbscope analyze '{quoted}/client.pcap' '{quoted}/server.pcap'");
+    assert_eq!(line, command);
+    let [client, server] = [0, 1].map(|at| requests_in(&files[at]));
+    assert!(client.len() > 5 && client == server, "{client:?}, {server:?}");
+    let keys = std::fs::read_to_string(directory.join("session.keys")).expect("keys");
+    assert_eq!(keys.lines().count(), 1, "one session");
+    let mut names: Vec<_> =
+        std::fs::read_dir(&directory).expect("it is there").map(|it| it.expect("it").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["client.pcap", "server.pcap", "session.keys"]);
+    assert_eq!(lab.folders(), 1, "only the captures stay");
+
+    let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    analyze.args(["analyze", "-q", "--format", "json"]).args(&files).stdin(Stdio::null());
+    let report: Value = serde_json::from_str(finish(analyze).output()).expect("the report is JSON");
+    let between = &report["sides"]["segments"][0];
+    // The shortest way there and back takes 5 ms, and more on a busy machine.
+    let round_trip = between["round_trip_ns"].as_f64().expect("a time") / 1e6;
+    assert!((4.9..20.0).contains(&round_trip), "{between}");
+    assert_eq!((&between["only_from"], &between["only_to"]), (&0.into(), &0.into()), "{between}");
+}
+
+#[test]
+fn a_capture_at_the_server_that_is_not_possible_is_refused_at_once() {
+    let Some(lab) = Lab::new() else { return };
+    let kept = lab.0.path().join("kept");
+    let kept = kept.to_str().expect("UTF-8");
+    let touched = lab.0.path().join("touched");
+    let touch = ["-o", kept, "--", "touch", touched.to_str().expect("UTF-8")];
+    let no_link = lab.say(&[&["run", "--capture", "both"], &touch[..]].concat());
+    assert!(
+        no_link.error(1).starts_with("--capture=both: it needs a link between client and server"),
+        "{}",
+        no_link.err
+    );
+    let no_directory = lab.say(&["run", "--capture=both", "--", "true"]);
+    assert_eq!(no_directory.status, Some(2), "{}", no_directory.err);
+    assert!(no_directory.err.contains("--output <DIR>"), "{}", no_directory.err);
+
+    let bench = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+        command.args(["bench", "-q", "--users", "1", "--capture=both"]).args(arguments).stdin(Stdio::null());
+        command.env_remove("SMBSCOPE_LAB_FOLDER").env("SMBSCOPE_PASSWORD", "x");
+        finish(command)
+    };
+    assert!(bench(&[]).error(2).starts_with("--capture=both keeps the captures of both ends"), "no directory");
+    let private = bench(&["-o", kept]);
+    assert!(
+        private.error(1).starts_with("--capture=both: it needs a link between client and server"),
+        "{}",
+        private.err
+    );
+    let folder = bench(&["-o", kept, "file:/tmp"]);
+    assert!(folder.error(1).contains("--capture needs packets"), "{}", folder.err);
+    let cluster = bench(&["-o", kept, "--cluster", "local", "smb://127.0.0.1/x"]);
+    assert_eq!(cluster.status, Some(2), "{}", cluster.err);
+    assert!(cluster.err.contains("--capture sees no packets of other hosts"), "{}", cluster.err);
+    // A server of another lab folder is not known to be one.
+    let (mut child, server) = lab.spawn(&["run", "--guests", "--", "sleep", "1000"]);
+    let url = format!("smb://127.0.0.1:{}/share", server["port"]);
+    let unknown = bench(&["-o", kept, &url]);
+    assert!(
+        unknown.error(1).starts_with("--capture=both: it needs a lab server at the other end of a link"),
+        "{}",
+        unknown.err
+    );
+    signal(&child, "TERM");
+    child.wait().expect("it ends");
+    assert!(!touched.exists());
 }
 
 /// 20 ms each way make a round trip of 40 ms for every command. Samba runs on this machine, under load from other

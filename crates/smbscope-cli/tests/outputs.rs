@@ -86,13 +86,14 @@ const READ: [&str; 19] = [
     "slim --password-file",
 ];
 /// Options that name an output of smbscope or of the program that it starts.
-const WRITTEN: [&str; 15] = [
+const WRITTEN: [&str; 16] = [
     "analyze --junit",
     "analyze --output",
     "bench --output",
     "compare --junit",
     "compare --output",
     "lab down --state",
+    "lab run --output",
     "lab run --state",
     "lab status --state",
     "lab up --state",

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Bytes of a file with keys, which is read as a whole: logs of Samba are large.
-const KEY_FILE_MAX: u64 = 256 << 20;
+pub const KEY_FILE_MAX: u64 = 256 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
@@ -28,8 +28,11 @@ pub enum KeysError {
     },
 }
 
-/// Reads the files of the options. Returns `None` if the options name no file.
+/// Reads the files of the options. Returns `None` if the options name no file and have no keys.
 pub fn ring(options: &DecryptionOptions) -> Result<Option<Arc<KeyRing>>, KeysError> {
+    if let Some(ring) = &options.ring {
+        return Ok(Some(Arc::clone(ring)));
+    }
     let mut ring = KeyRing::default();
     for path in &options.keys {
         let content = read(path)?;

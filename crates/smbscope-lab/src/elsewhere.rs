@@ -83,6 +83,14 @@ impl ServerRecord {
         match self.never {}
     }
 
+    pub fn server_interface(&self) -> &str {
+        match self.never {}
+    }
+
+    pub fn at_server<T: Send>(&self, _work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
+        match self.never {}
+    }
+
     pub fn pids(&self) -> Vec<u32> {
         match self.never {}
     }

@@ -221,7 +221,8 @@ impl Running {
         self.record.smbd = Process::find(child.id());
 
         // Allows for two round trips and lost packets.
-        let far = self.record.settings.delay.unwrap_or_default() * 8;
+        let LabServerSettings { delay, delay_to_client, .. } = self.record.settings;
+        let far = delay.max(delay_to_client).unwrap_or_default() * 8;
         let patience = Instant::now() + PATIENCE + far;
         loop {
             if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {

@@ -90,6 +90,10 @@ impl LabServerSettings {
         if self.loss.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return Err(LabError::Settings("packet loss must be from 0 to 1".to_owned()));
         }
+        if self.impaired_towards.is_some() && self.loss.is_none() && self.bandwidth.is_none() {
+            let text = "impairing one direction needs packet loss or a bandwidth limit: add --loss or --bandwidth";
+            return Err(LabError::Settings(text.to_owned()));
+        }
         if self.cpu_load.is_some_and(|percent| percent > 100) {
             return Err(LabError::Settings("processor load must be 0 to 100 percent of every core".to_owned()));
         }

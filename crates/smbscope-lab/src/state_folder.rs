@@ -247,6 +247,24 @@ impl ServerRecord {
         }
     }
 
+    /// Returns the interface at the server's end, for use with [`at_server`](ServerRecord::at_server).
+    pub fn server_interface(&self) -> &str {
+        match &self.link {
+            Some(LinkEmulation::Network { .. }) => link::SERVER_INTERFACE,
+            Some(LinkEmulation::Proxy { .. }) | None => "lo",
+        }
+    }
+
+    /// Runs a closure in the server's network, on a separate thread. Child processes stay there. Requires root if that
+    /// is not this machine's network.
+    pub fn at_server<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        match (&self.link, self.smbd) {
+            (Some(LinkEmulation::Network { .. }), Some(smbd)) if smbd.lives() => link::in_network_of(smbd.pid, work),
+            (Some(LinkEmulation::Network { .. }), _) => Err(io::Error::other("its Samba has ended")),
+            (Some(LinkEmulation::Proxy { .. }) | None, _) => Ok(work()),
+        }
+    }
+
     pub fn user(&self) -> &str {
         self.users.first().map_or("", |user| &user.name)
     }

@@ -84,6 +84,38 @@ fn files_in_slices_give_the_document_of_the_same_files_by_path() {
     }
 }
 
+/// Adds files with these names, and analyses them.
+fn analysed(names: &[&str]) -> Result<String, String> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/encrypted");
+    let mut session = PageSession::default();
+    for name in names {
+        let bytes = std::fs::read(data.join(name)).expect("a file");
+        session.add(HeldFile { name: (*name).to_owned(), bytes });
+    }
+    session.analyze(&mut |_, _| {})?;
+    exported(&session, ExportFormat::Csv).map(|rows| String::from_utf8(rows).expect("CSV"))
+}
+
+#[test]
+fn keys_dropped_in_any_order_decrypt_the_capture() {
+    for [capture, keys] in
+        [["samba_ciphers.pcap.zst", "samba_ciphers.log"], ["kerberos_tickets.pcap.zst", "kerberos_tickets.keytab"]]
+    {
+        let encrypted = |names: &[&str]| analysed(names).expect("a table").matches(",ENCRYPTED,").count();
+        assert!(encrypted(&[capture]) > 100, "{capture}");
+        assert_eq!([encrypted(&[capture, keys]), encrypted(&[keys, capture])], [0, 0], "{capture}");
+    }
+    let alone = analysed(&["samba_ciphers.log"]);
+    assert_eq!(alone, Err("these are keys: drop them together with the capture".to_owned()));
+}
+
+#[test]
+fn a_damaged_file_with_keys_is_named() {
+    let mut session = PageSession::default();
+    session.add(HeldFile { name: "bad.keytab".to_owned(), bytes: vec![5, 2, 0, 0, 0, 99, 1] });
+    assert_eq!(session.analyze(&mut |_, _| {}), Err("bad.keytab: the keytab is damaged".to_owned()));
+}
+
 #[test]
 fn an_anonymised_copy_keeps_the_commands_and_no_address() {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/demo-slow-server.pcap.zst");

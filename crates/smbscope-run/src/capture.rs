@@ -1,16 +1,20 @@
 //! Captures the packets of a load point or launch with tcpdump or dumpcap, and reads the capture.
 
 use crate::environment::{self, UNTIL_END_OF_INPUT, groups, on_path};
-use crate::files::create_private;
-use crate::one_line;
+use crate::files::{create_private, create_private_directory};
+use crate::options::CapturePoints;
+use crate::{BenchError, keys, one_line};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
-use smbscope_crypto::key_ring::KeyRing;
-use smbscope_lab::{Workplace, command_for};
+use smbscope_crypto::key_ring::{self, KeyRing};
+use smbscope_lab::{LinkEmulation, ServerRecord, Workplace, command_for};
 use smbscope_model::{ConnectionSummary, Exchange, Settled};
 use smbscope_report::Report;
+use smbscope_report::bench::ServerCapture;
 use smbscope_stats::Aggregator;
+use std::fs;
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -42,6 +46,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum delay between the network and the capture file: the kernel delivers packets in blocks, at the latest after
 /// the one-second timeout that tcpdump sets.
 const SETTLE: Duration = Duration::from_millis(1_200);
+/// Length of a pcap file without packets.
+const FILE_HEADER: u64 = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CaptureProgram {
@@ -91,19 +97,35 @@ pub(crate) struct Sniffer {
     interface: String,
     bytes: SnapLength,
     filter: String,
+    /// The server at whose end of the link to capture. `None` captures on this machine's interface.
+    lab: Option<ServerRecord>,
 }
 
 impl Sniffer {
     /// Finds a working capture program. The error says why there is none and what to do.
     pub(crate) fn find(server: SocketAddr, bytes: SnapLength) -> Result<Sniffer, String> {
+        Sniffer::on(interface_to(server), server, bytes, None)
+    }
+
+    /// Finds a working capture program for the server's end of a link.
+    fn at_server(lab: &ServerRecord, bytes: SnapLength) -> Result<Sniffer, String> {
+        Sniffer::on(lab.server_interface().to_owned(), lab.address(), bytes, Some(lab))
+    }
+
+    fn on(
+        interface: String,
+        server: SocketAddr,
+        bytes: SnapLength,
+        lab: Option<&ServerRecord>,
+    ) -> Result<Sniffer, String> {
         environment::captures()?;
-        let interface = interface_to(server);
         let filter = format!("tcp port {} and host {}", server.port(), server.ip());
         let mut reasons = Vec::new();
         for program in CaptureProgram::ALL {
             let Some(path) = on_path(program.name()) else { continue };
-            let sniffer = Sniffer { program, path, interface: interface.clone(), bytes, filter: filter.clone() };
-            match sniffer.try_out() {
+            let (interface, filter, lab) = (interface.clone(), filter.clone(), lab.cloned());
+            let sniffer = Sniffer { program, path, interface, bytes, filter, lab };
+            match sniffer.trial(|| ()).map(drop) {
                 Ok(()) => return Ok(sniffer),
                 Err(why) => reasons.push(why),
             }
@@ -121,14 +143,14 @@ impl Sniffer {
         let log = PathBuf::from(log);
         let said = create_private(&log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         let mut command = self.program.command(&self.path, &self.interface, self.bytes, &self.filter, file);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(said);
         // Keeps Ctrl-C away from the program: responses still in flight must be captured.
         groups::begin(&mut command);
-        let child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(said)
-            .spawn()
-            .map_err(|error| format!("cannot start {name}: {error}"))?;
+        let child = match &self.lab {
+            Some(lab) => lab.at_server(|| command.spawn()).and_then(|spawned| spawned),
+            None => command.spawn(),
+        }
+        .map_err(|error| format!("cannot start {name}: {error}"))?;
         let mut capture = RunningCapture { child: Some(child), file: file.to_owned(), log };
         let begun = Instant::now();
         loop {
@@ -144,9 +166,157 @@ impl Sniffer {
         }
     }
 
-    fn try_out(&self) -> Result<(), String> {
+    /// Captures the work. Returns its result, and whether there were packets.
+    fn trial<T>(&self, work: impl FnOnce() -> T) -> Result<(T, bool), String> {
         let folder = Workplace::open().map_err(|error| error.to_string())?;
-        self.begin(&folder.path().join("trial.pcap"))?.end().map(drop)
+        let capture = self.begin(&folder.path().join("trial.pcap"))?;
+        let done = work();
+        let taken = capture.end()?;
+        let length = fs::metadata(&taken.file).map_err(|error| error.to_string())?.len();
+        Ok((done, length > FILE_HEADER))
+    }
+}
+
+/// Returns the lab server at whose end a second capture can be taken. The error is one line and says what to do.
+fn far_end(lab: Option<&ServerRecord>) -> Result<&ServerRecord, String> {
+    let Some(record) = lab else {
+        return Err("it needs a lab server at the other end of a link: start one with `smbscope lab up --delay 2ms`, \
+                    and name it as the target"
+            .to_owned());
+    };
+    match &record.link {
+        Some(LinkEmulation::Network { .. }) => Ok(record),
+        Some(LinkEmulation::Proxy { why }) => Err(format!(
+            "it needs a network of the server's own, and a proxy stands in for it ({why}): start the lab server as root"
+        )),
+        None => Err("it needs a link between client and server: start the lab server with one, such as --delay 2ms, \
+                     and name it as the target"
+            .to_owned()),
+    }
+}
+
+/// Captures the same traffic at the client and, if wanted, at the server.
+#[derive(Debug)]
+pub(crate) struct Sniffers {
+    client: Sniffer,
+    server: Option<Sniffer>,
+}
+
+impl Sniffers {
+    /// `server` is the client's target. For both ends, `lab` is the server at the other end of the link.
+    pub(crate) fn find(
+        points: CapturePoints,
+        server: SocketAddr,
+        lab: Option<&ServerRecord>,
+        bytes: SnapLength,
+    ) -> Result<Sniffers, String> {
+        let at_server = || Sniffer::at_server(far_end(lab)?, bytes).map(Some);
+        let both = if points == CapturePoints::Both { at_server()? } else { None };
+        Ok(Sniffers { client: Sniffer::find(server, bytes)?, server: both })
+    }
+
+    /// Does work that exchanges packets with the server. Fails if the capture at the server has none of them.
+    pub(crate) fn check<T>(&self, work: impl FnOnce() -> T) -> Result<T, String> {
+        let Some(server) = &self.server else { return Ok(work()) };
+        let (done, is_seen) = server.trial(work)?;
+        is_seen.then_some(done).ok_or_else(|| "the target's packets do not reach the lab server".to_owned())
+    }
+
+    pub(crate) fn is_pair(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Begins the captures, with these names at the client and, if wanted, at the server.
+    pub(crate) fn begin(
+        &self,
+        [at_client, at_server]: [&str; 2],
+        mut file: impl FnMut(&str) -> Result<PathBuf, String>,
+    ) -> Result<RunningCaptures, String> {
+        let server = match &self.server {
+            Some(sniffer) => Some(sniffer.begin(&file(at_server)?)?),
+            None => None,
+        };
+        let client = self.client.begin(&file(at_client)?)?;
+        Ok(RunningCaptures { client, server })
+    }
+}
+
+/// Returns the name of a load point's capture at the client.
+pub(crate) fn client_file(base: &str, is_pair: bool) -> String {
+    if is_pair { format!("{base}-client.pcap") } else { format!("{base}.pcap") }
+}
+
+pub(crate) fn server_file(base: &str) -> String {
+    format!("{base}-server.pcap")
+}
+
+#[derive(Debug)]
+pub(crate) struct RunningCaptures {
+    client: RunningCapture,
+    server: Option<RunningCapture>,
+}
+
+#[derive(Debug)]
+pub(crate) struct FinishedCaptures {
+    pub(crate) client: FinishedCapture,
+    pub(crate) server: Option<FinishedCapture>,
+}
+
+impl RunningCaptures {
+    pub(crate) fn end(self) -> Result<FinishedCaptures, String> {
+        sleep(SETTLE);
+        let server = self.server.map(RunningCapture::finish).transpose()?;
+        Ok(FinishedCaptures { client: self.client.finish()?, server })
+    }
+}
+
+/// Captures of the traffic with a lab server, in a directory: `client.pcap` and, of both ends, `server.pcap`.
+#[derive(Debug)]
+pub struct LabCapture {
+    captures: RunningCaptures,
+    log: PathBuf,
+    keys: PathBuf,
+}
+
+impl LabCapture {
+    /// Begins to capture. The directory is created if necessary.
+    pub fn begin(record: &ServerRecord, points: CapturePoints, directory: &Path) -> Result<LabCapture, BenchError> {
+        let sniffers = Sniffers::find(points, record.address(), Some(record), SnapLength::All);
+        let sniffers = sniffers.map_err(|why| points.refused(&why))?;
+        create_private_directory(directory).map_err(BenchError::file("make the directory", directory))?;
+        let keys = directory.join("session.keys");
+        // An earlier capture may have left its keys.
+        let _ = fs::remove_file(&keys);
+        let captures = sniffers.begin(["client.pcap", "server.pcap"], |name| {
+            let file = directory.join(name);
+            create_private(&file).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+            Ok(file)
+        });
+        let captures = captures.map_err(|why| points.refused(&why))?;
+        Ok(LabCapture { captures, log: record.log_file(), keys })
+    }
+
+    /// Ends the captures, while the server still runs. Returns the files of the client and the server, and the file of the
+    /// session keys, if the server logged any.
+    pub fn end(self) -> Result<(Vec<PathBuf>, Option<PathBuf>), BenchError> {
+        let taken = self.captures.end().map_err(BenchError::Unavailable)?;
+        let log = keys::read(&self.log).unwrap_or_default();
+        let lines = key_ring::lines_of_samba_log(&log);
+        let keys = (!lines.is_empty()).then_some(self.keys);
+        if let Some(file) = &keys {
+            let written = create_private(file).and_then(|mut file| file.write_all(lines.as_bytes()));
+            written.map_err(BenchError::file("write", file))?;
+        }
+        Ok((std::iter::once(taken.client).chain(taken.server).map(|taken| taken.file).collect(), keys))
+    }
+}
+
+impl CapturePoints {
+    pub(crate) fn refused(self, why: &str) -> BenchError {
+        match self {
+            CapturePoints::Client => BenchError::Unavailable(format!("--capture: {why}")),
+            CapturePoints::Both => BenchError::Unavailable(format!("--capture=both: {why}")),
+        }
     }
 }
 
@@ -165,8 +335,13 @@ pub(crate) struct FinishedCapture {
 }
 
 impl RunningCapture {
-    pub(crate) fn end(mut self) -> Result<FinishedCapture, String> {
+    pub(crate) fn end(self) -> Result<FinishedCapture, String> {
         sleep(SETTLE);
+        self.finish()
+    }
+
+    /// Ends a capture of packets that have settled.
+    fn finish(mut self) -> Result<FinishedCapture, String> {
         self.stop();
         let said = self.said();
         if !self.file.is_file() {
@@ -253,6 +428,7 @@ pub(crate) struct CaptureFacts {
     pub(crate) quality: String,
     pub(crate) packets: u64,
     pub(crate) dropped_packets: u64,
+    pub(crate) server: Option<ServerCapture>,
 }
 
 struct ForwardingAggregator<'e> {
@@ -307,6 +483,7 @@ pub(crate) fn read(
         quality: report.quality_sentence(),
         packets,
         dropped_packets: taken.dropped.unwrap_or_default(),
+        server: None,
     })
 }
 

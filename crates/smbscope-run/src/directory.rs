@@ -272,9 +272,11 @@ fn is_ours(name: &str) -> bool {
     FILES.contains(&name) || is_capture(name)
 }
 
-/// Returns true for `point-02-8-users.pcap`, its keys, and the capturing program's log that exists during the capture.
+/// Returns true for `point-02-8-users.pcap`, a capture of one end, such as `point-02-8-users-server.pcap`, the keys, and
+/// the capturing program's log that exists during the capture.
 fn is_capture(name: &str) -> bool {
-    let name = [".pcap", ".keys", ".log"].into_iter().find_map(|ending| name.strip_suffix(ending));
+    const ENDINGS: [&str; 5] = ["-client.pcap", "-server.pcap", ".pcap", ".keys", ".log"];
+    let name = ENDINGS.into_iter().find_map(|ending| name.strip_suffix(ending));
     let number = name.and_then(|name| name.strip_prefix("point-")?.strip_suffix("-users"));
     number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit() || c == b'-'))
 }

@@ -45,6 +45,7 @@ pub use bench::prepare::clean;
 pub use bench::progress;
 pub use bench::setup::{Cluster, Hosts, RunOptions};
 pub use bench::{Bench, BenchOutcome};
+pub use capture::LabCapture;
 pub use directory::RUN;
 pub use error::{BenchError, one_line};
 pub use metrics::Exporter;

@@ -284,13 +284,14 @@ impl Site {
         if let Some(server) = &self.lab {
             return Some(server.record().clone());
         }
-        // A server of `lab run` may have its state outside the default folder. A folder that `StateFolder` rejects is
-        // ignored.
-        let own = std::env::var_os("SMBSCOPE_LAB_FOLDER").map(PathBuf::from);
-        let own = own.as_deref().and_then(Path::parent).and_then(|place| StateFolder::new(place).ok());
-        let mut servers =
-            own.into_iter().chain([StateFolder::default()]).filter_map(|place| place.servers().ok()).flatten();
-        servers.find(|server| server.address() == self.options.address)
+        lab_servers().find(|server| server.address() == self.options.address)
+    }
+
+    /// Returns the record of the lab server that the target leads to: the target itself or, if that is the address of a
+    /// proxy, the server of the surrounding `lab run`.
+    pub(crate) fn far_lab_record(&self) -> Option<ServerRecord> {
+        let surrounding = || lab_servers().find(|server| Some(&server.folder) == lab_folder().as_ref());
+        self.lab_record().or_else(surrounding)
     }
 
     fn private(wanted: &Private, connect: &Connect) -> Result<Site, BenchError> {
@@ -335,6 +336,18 @@ impl Site {
         };
         Ok(Site { options, directory: prepare::DEFAULT_DIRECTORY.to_owned(), target: None, lab: Some(server) })
     }
+}
+
+/// Returns the folder of the server of the surrounding `lab run`.
+fn lab_folder() -> Option<PathBuf> {
+    std::env::var_os("SMBSCOPE_LAB_FOLDER").map(PathBuf::from)
+}
+
+/// Returns the servers in the default state folder, after those in the folder of the surrounding `lab run`, which may be
+/// elsewhere. A folder that `StateFolder` rejects is ignored.
+fn lab_servers() -> impl Iterator<Item = ServerRecord> {
+    let own = lab_folder().as_deref().and_then(Path::parent).and_then(|place| StateFolder::new(place).ok());
+    own.into_iter().chain([StateFolder::default()]).filter_map(|place| place.servers().ok()).flatten()
 }
 
 fn credentials(target: &ShareUrl, connect: &Connect) -> Result<Credentials, BenchError> {

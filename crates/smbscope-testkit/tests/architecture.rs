@@ -68,7 +68,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-explain",
         ],
     ),
-    ("smbscope-page", &["smbscope-capture", "smbscope-analyze", "smbscope-report", "smbscope-explain"]),
+    (
+        "smbscope-page",
+        &["smbscope-crypto", "smbscope-capture", "smbscope-analyze", "smbscope-report", "smbscope-explain"],
+    ),
     ("smbscope-cli", LIBRARIES),
     ("smbscope-py", PACKAGE),
     ("smbscope-testkit", &["smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-capture"]),

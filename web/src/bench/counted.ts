@@ -123,8 +123,8 @@ function split({ counted: { groups } }: Shown): HTMLElement[] {
   };
   const elapsed_ns = Object.values(parts).reduce((a, b) => a + b, 0);
   if (elapsed_ns === 0) return [];
-  const none = { connections: 0, busy_ns: 0, outstanding_ns: 0, server_ns: 0, network_ns: 0, unknown_ns: 0 };
-  const whole = { ...none, ...parts, elapsed_ns, waiting_ns: 0, idle_ns: 0, filtered_out_ns: 0 };
+  const none = { connections: 0, busy_ns: 0, outstanding_ns: 0, round_trips: 0, server_ns: 0, network_ns: 0 };
+  const whole = { ...none, ...parts, unknown_ns: 0, elapsed_ns, waiting_ns: 0, idle_ns: 0, filtered_out_ns: 0 };
   const commands = timed.reduce((total, group) => total + group.count, 0);
   return [
     lead(`Total time of ${count(commands, "command")} as measured by the client: ${span(elapsed_ns)}.`),

@@ -344,6 +344,13 @@ function shortened(name: string): string {
   return name.length > 22 ? `${name.slice(0, 21)}…` : name;
 }
 
+/** Figures that don't depend on the length of the captures. */
+const perUnit = [
+  ["Commands per MB", "commands_per_megabyte"],
+  ["Round trips per file", "round_trips_per_file"],
+  ["Connections per client", "connections_per_client"],
+] as const;
+
 function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
   type Overview = (typeof columns)[number]["overview"];
   const withRatio = (text: string, value: number | undefined) =>
@@ -383,6 +390,17 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
           ? ABSENT
           : withRatio(thousands(Math.round(of.commands_per_second)), of.ratios?.commands_per_second?.value),
     ],
+    ...perUnit
+      .filter(([, figure]) => columns.some(({ overview }) => overview[figure] !== null))
+      .map(([name, figure]): (typeof rows)[number] => [
+        name,
+        (of) => {
+          const value = of[figure];
+          return value === null
+            ? ABSENT
+            : withRatio(value < 99.95 ? value.toFixed(1) : thousands(Math.round(value)), of.ratios?.[figure]?.value);
+        },
+      ]),
     ...(columns.some((column) => column.overview.job_elapsed_ns !== null)
       ? ([["Job", (of) => withRatio(duration(of.job_elapsed_ns), of.ratios?.job_elapsed?.value)]] as typeof rows)
       : []),

@@ -4,12 +4,12 @@ import AnalysisWorker from "./worker?worker&inline";
 
 export type Progress = (done: number, total: number) => void;
 
-/** Unpacks and compiles the embedded module. */
-async function compiled(): Promise<WebAssembly.Module> {
-  const text = document.getElementById("smbscope-module")?.textContent ?? "";
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return WebAssembly.compile(await new Response(unpacked).arrayBuffer());
+/** Unpacks what `make page` has embedded in an element. */
+export function embedded(id: string): Response {
+  const packed = Uint8Array.from(atob(document.getElementById(id)?.textContent ?? ""), (letter) =>
+    letter.charCodeAt(0),
+  );
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
 }
 
 /** Files under analysis. One request at a time. */
@@ -20,7 +20,8 @@ export class Analysis {
 
   /** Analyses the files. Fails with the reason if there is no report. */
   async begin(files: File[]): Promise<void> {
-    await this.ask({ module: await compiled(), files });
+    const module = await WebAssembly.compile(await embedded("smbscope-module").arrayBuffer());
+    await this.ask({ module, files });
   }
 
   async exported(format: ExportFormat): Promise<Blob> {

@@ -2,10 +2,11 @@
 import { save } from "../lib/clipboard";
 import { h } from "../lib/dom";
 import { bytes } from "../lib/format";
+import { licences } from "../lib/page";
 import { followAddress } from "../lib/selection";
 import "../styles/drop.css";
 import { shown } from "../view";
-import { Analysis } from "./analysis";
+import { Analysis, embedded } from "./analysis";
 import type { ExportFormat } from "./messages";
 
 /** Exports that the user can save: label, explanation, ending and type of the file. */
@@ -38,8 +39,12 @@ function showStart(problem?: string): void {
       h(
         "label",
         { class: "zone", for: "files" },
-        h("strong", {}, "Drop captures of SMB here"),
-        h("span", {}, "or choose files: pcap, pcapng and others, also compressed; several form one capture"),
+        h("strong", {}, "Drop SMB captures here"),
+        h(
+          "span",
+          {},
+          "or choose files: pcap, pcapng and others, also compressed. Several form one capture; files with keys decrypt it.",
+        ),
         input,
       ),
       h(
@@ -48,6 +53,7 @@ function showStart(problem?: string): void {
         "The analysis runs in this page. It sends nothing: its security policy forbids every connection, and it works offline.",
       ),
     ),
+    h("footer", {}, licences()),
   );
 }
 
@@ -56,7 +62,7 @@ function showProgress(files: File[], cancel: () => void): (done: number, total: 
   const names = files.length === 1 ? (files[0]?.name ?? "") : `${files.length} captures`;
   const bar = h("progress", { "aria-label": "Progress", max: 1 });
   const said = h("p", { class: "muted", "aria-live": "off" }, "Starting");
-  const button = h("button", { type: "button", click: cancel }, "Cancel");
+  const button = h("button", { type: "button", class: "quiet", click: cancel }, "Cancel");
   place.replaceChildren(
     h("main", { class: "drop", id: "main" }, h("h1", {}, `Analysing ${names}`), bar, said, h("p", {}, button)),
   );
@@ -123,4 +129,10 @@ addEventListener("drop", (event) => {
   event.preventDefault();
   if (place.querySelector(".zone")) void analyse([...(event.dataTransfer?.files ?? [])]);
 });
-showStart();
+
+/** Adds the licences of crates to the page's other licences, and shows the start. */
+async function start(): Promise<void> {
+  document.getElementById("smbscope-notices")?.append("\n\n----\n\n", await embedded("smbscope-crates").text());
+  showStart();
+}
+void start();

@@ -225,16 +225,19 @@ function themeSwitch(): HTMLElement {
   return button;
 }
 
-function footer(version: string): HTMLElement {
-  const notices = document.getElementById("smbscope-notices")?.textContent?.trim() ?? "";
+/** Creates the licences of the libraries in the file, closed at first. */
+export function licences(): HTMLElement {
   const text = h("pre", { tabindex: 0 });
   // Trusted text: keeps its line breaks.
-  text.textContent = notices;
-  const summary = h("summary", {}, "Third-party licences");
+  text.textContent = document.getElementById("smbscope-notices")?.textContent?.trim() ?? "";
+  return h("details", { class: "no-print" }, h("summary", {}, "Third-party licences"), text);
+}
+
+function footer(version: string): HTMLElement {
   return h(
     "footer",
     {},
     h("p", {}, `Created by smbscope ${version}. This file is self-contained and loads nothing from the network.`),
-    h("details", { class: "no-print" }, summary, text),
+    licences(),
   );
 }

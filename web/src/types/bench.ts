@@ -125,6 +125,10 @@ export type RunCapture =
        * Commands matched one by one between client and capture. Null if not tried.
        */
       matched: number | null;
+      /**
+       * Capture of the same commands at the server. Null if packets were captured at the client only.
+       */
+      server: ServerCapture | null;
     };
 /**
  * Operation group of a command. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
@@ -897,6 +901,19 @@ export interface ClientCpuEntry {
    * Longest wake-up delay: a second or more if the client itself was stopped.
    */
   late_max_ns: number | null;
+}
+/**
+ * Capture at the server's end of the link.
+ */
+export interface ServerCapture {
+  /**
+   * File name, in the run directory.
+   */
+  file: string;
+  /**
+   * Packets dropped, as reported by the capturing program.
+   */
+  dropped_packets: number;
 }
 /**
  * Commands of a load point, in the form of a capture report.

@@ -446,6 +446,18 @@ export interface Overview {
    */
   job_elapsed_ns: number | null;
   /**
+   * Commands of all groups per 1,000,000 bytes read and written. Null without data.
+   */
+  commands_per_megabyte: number | null;
+  /**
+   * Round trips that clients waited for one after the other (`time_split.round_trips` of a report), per file or folder that they named. Null if names are unknown or not all listed.
+   */
+  round_trips_per_file: number | null;
+  /**
+   * Connections that carried SMB, per client address. Null if unknown.
+   */
+  connections_per_client: number | null;
+  /**
    * Connections by dialect, most frequent first; unknown dialects last.
    */
   dialects: DialectCount[];
@@ -483,6 +495,18 @@ export interface OverviewRatios {
    * Ratio of `job_elapsed_ns`.
    */
   job_elapsed: Ratio | null;
+  /**
+   * Ratio of `commands_per_megabyte`.
+   */
+  commands_per_megabyte: Ratio | null;
+  /**
+   * Ratio of `round_trips_per_file`.
+   */
+  round_trips_per_file: Ratio | null;
+  /**
+   * Ratio of `connections_per_client`.
+   */
+  connections_per_client: Ratio | null;
 }
 /**
  * A value divided by the baseline's. Null if a value is missing or the baseline's is 0.

@@ -1108,6 +1108,10 @@ export interface TimeSplit {
    * Outstanding time, summed over commands. Divided by `busy_ns`, it is the mean concurrency.
    */
   outstanding_ns: number;
+  /**
+   * Round trips that the client waited for one after the other: the largest number of commands of a connection that did not overlap, without expected waits, summed over connections. A compound counts once.
+   */
+  round_trips: number;
 }
 /**
  * Offers of both sides on some connections.

@@ -144,7 +144,8 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
   const rates = (of: SmbscopeReportDocument) => {
     const seconds = (of.totals.elapsed_ns ?? 1e9) / 1e9;
     const { request_bytes, response_bytes, count } = of.totals.headline;
-    return { bytes: (request_bytes + response_bytes) / seconds, commands: count / seconds };
+    const bytes = request_bytes + response_bytes;
+    return { bytes: bytes / seconds, commands: count / seconds, perMegabyte: (count * 1e6) / bytes };
   };
   const own = rates(report);
   return {
@@ -171,6 +172,9 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
       bytes_per_second: own.bytes,
       commands_per_second: own.commands,
       job_elapsed_ns: null,
+      commands_per_megabyte: own.perMegabyte,
+      round_trips_per_file: null,
+      connections_per_client: report.connections.length / report.clients.length,
       dialects: [
         { dialect: "SMB 3.1.1", connections: 10 },
         { dialect: null, connections: 2 },
@@ -180,6 +184,9 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
             bytes_per_second: ratio(own.bytes, rates(base).bytes),
             commands_per_second: ratio(own.commands, rates(base).commands),
             job_elapsed: null,
+            commands_per_megabyte: ratio(own.perMegabyte, rates(base).perMegabyte),
+            round_trips_per_file: null,
+            connections_per_client: null,
           }
         : null,
     },

@@ -224,6 +224,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
               client_commands: operations,
               wire_commands: operations,
               matched: operations,
+              server: null,
             },
       intervals: Array.from({ length: 30 }, (_, second) => {
         // The last run has a server that stands still for two seconds.

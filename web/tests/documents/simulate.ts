@@ -607,6 +607,7 @@ function split(own: Exchange[], elapsed: number, next: () => number): TimeSplit 
     think_ns: elapsed - server_ns - sum(Object.values(named)),
     busy_ns: Math.floor(busy),
     outstanding_ns: outstanding,
+    round_trips: own.length,
   };
 }
 

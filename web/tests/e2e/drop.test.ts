@@ -126,6 +126,28 @@ test("several files are one capture, and a truncated one says where it ends", as
   expect(String(json)).toContain("the file ends in the middle of a record");
 });
 
+test("keys that are dropped with a capture decrypt it", async ({ openFile }) => {
+  const [capture, keys] = ["samba_ciphers.pcap.zst", "samba_ciphers.log"].map((name) => join(data, "encrypted", name));
+  const page = await openFile(DROP_PAGE);
+  await drop(page, [keys ?? "", capture ?? ""]);
+  const json = await exported(page, "json");
+  expect(difference(json, commandLine([capture ?? ""], "--format", "json", "--keys", basename(keys ?? "")))).toBeNull();
+  expect(difference(json, commandLine([capture ?? ""], "--format", "json"))).not.toBeNull();
+});
+
+test("markup in names of files and captures is shown as text", async ({ openFile }) => {
+  const [name, markup] = ["review-11.pptx", "<b onclick=1>x"].map((text) => Buffer.from(text, "utf16le"));
+  const bytes = execFileSync("zstd", ["-qdc", demo], { maxBuffer: 1 << 30 });
+  for (let at = bytes.indexOf(name ?? ""); at >= 0; at = bytes.indexOf(name ?? "", at)) markup?.copy(bytes, at);
+  const file = join(directory, "<img src=x onerror=alert(1)>.pcap");
+  writeFileSync(file, bytes);
+  const page = await openFile(DROP_PAGE);
+  await drop(page, [file]);
+  await expect(page.getByText("slides\\<b onclick=1>x").first()).toBeAttached();
+  await expect(page.getByText(basename(file)).first()).toBeAttached();
+  await expect(page.locator("img, [onclick]")).toHaveCount(0);
+});
+
 test("an unknown file is refused with the words of the command line", async ({ openFile }) => {
   const file = join(directory, "<img src=x onerror=alert(1)>.txt");
   writeFileSync(file, "hello, hello, hello");
@@ -147,6 +169,15 @@ test("an analysis is cancelled", async ({ openFile }) => {
   await page.locator("#files").setInputFiles(file);
   await page.getByRole("button", { name: "Cancel" }).click();
   await expect(page.locator(".zone")).toBeVisible();
+});
+
+test("the page has the licences of its crates and its other libraries", async ({ openFile }) => {
+  const page = await openFile(DROP_PAGE);
+  await page.getByText("Third-party licences").click();
+  const notices = await page.locator("footer pre").innerText();
+  expect(notices).toMatch(/^d3-scale [\d.]+ \(ISC\)$/m);
+  expect(notices).toMatch(/^ {2}zstd-sys [^ ]+: BSD-3-Clause$/m);
+  expect(notices).toContain("Redistributions in binary form must reproduce the above copyright");
 });
 
 test("the policy of the page forbids every connection", async ({ openFile }) => {

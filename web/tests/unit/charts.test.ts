@@ -256,6 +256,7 @@ describe("the time split", () => {
     filtered_out_ns: 0,
     busy_ns: 0,
     outstanding_ns: 0,
+    round_trips: 0,
   };
 
   it("is divided into parts that begin where the one before ends", () => {

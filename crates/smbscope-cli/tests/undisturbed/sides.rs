@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A capture of one interface, possibly in another network namespace.
+/// A capture that begins before the connections, because handshakes show who ends TCP. `bench` begins later.
 struct Sniffed {
     child: Child,
     file: PathBuf,
@@ -135,8 +135,8 @@ enum Before {
     Proxy,
 }
 
-/// Loads a server at the end of a link, captures at both ends, and compares. Skips the test and returns `None` if that is not
-/// possible here.
+/// Loads a server at the end of a link, captures at both ends, and compares. Skips the test and returns `None` if that is
+/// not possible here.
 fn both_ends(settings: &LabServerSettings, workload: &str, before: Before) -> Option<BothEnds> {
     if let Err(why) = available() {
         skip::missing(why);
@@ -150,22 +150,23 @@ fn both_ends(settings: &LabServerSettings, workload: &str, before: Before) -> Op
             return None;
         }
     };
-    let Some(LinkEmulation::Network { interface, .. }) = server.record().link.clone() else {
-        skip::unable("captures at both ends need a network namespace of root");
+    let can_capture = Command::new("tcpdump").arg("--version").output().is_ok();
+    if !can_capture || !matches!(server.record().link, Some(LinkEmulation::Network { .. })) {
+        skip::unable("captures at both ends need tcpdump, and a network namespace of root");
         return None;
-    };
+    }
     let proxied = (before == Before::Proxy).then(|| proxy_to(server.address()));
     let address = proxied.unwrap_or(server.address());
     let directory = tempfile::tempdir().expect("a directory");
-    let near = if proxied.is_some() { "lo" } else { interface.as_str() };
-    let here = Sniffed::begin(None, near, directory.path().join("client.pcap"));
-    let there = Sniffed::begin(Some(server.pids()[0]), "eth0", directory.path().join("server.pcap"));
-    let (Some(here), Some(there)) = (here, there) else {
-        skip::unable("tcpdump can't capture at both ends");
-        return None;
+    let files = match proxied {
+        Some(_) => {
+            let here = Sniffed::begin(None, "lo", directory.path().join("client.pcap"))?;
+            let there = Sniffed::begin(Some(server.pids()[0]), "eth0", directory.path().join("server.pcap"))?;
+            load(&server, address, workload, &[]);
+            [here.end(), there.end()]
+        }
+        None => captured_by_bench(&server, workload, directory.path()),
     };
-    load(&server, address, workload);
-    let files = [here.end(), there.end()];
     let ports = [address.port(), server.port()];
     let [client, far] = [0, 1].map(|at| segments(&files[at], ports[at]));
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
@@ -182,10 +183,31 @@ fn both_ends(settings: &LabServerSettings, workload: &str, before: Before) -> Op
     Some(BothEnds { segment, evidence, to_server, to_client: DirectionTruth::new(&far, &client, false) })
 }
 
-fn load(server: &LabServer, address: SocketAddr, workload: &str) {
+/// Returns the captures that `bench --capture=both` takes of a load point, each with all its commands.
+fn captured_by_bench(server: &LabServer, workload: &str, directory: &Path) -> [PathBuf; 2] {
+    let place = directory.to_str().expect("a name in UTF-8");
+    load(server, server.address(), workload, &["--capture=both", "-o", place]);
+    let run = fs::read(directory.join("run.json")).expect("a run");
+    let run: Value = serde_json::from_slice(&run).expect("it is JSON");
+    let capture = &run["runs"][0]["capture"];
+    let files = [&capture["file"], &capture["server"]["file"]].map(|name| name.as_str().expect("a file"));
+    assert_eq!(files, ["point-01-4-users-client.pcap", "point-01-4-users-server.pcap"]);
+    assert_eq!([&capture["dropped_packets"], &capture["server"]["dropped_packets"]], [0, 0], "{capture}");
+    let files = files.map(|name| directory.join(name));
+    let next = format!("smbscope analyze {} {}", files[0].display(), files[1].display());
+    assert!(run["answer"]["next"].to_string().contains(&next), "{}", run["answer"]["next"]);
+    let commands = capture["client_commands"].as_u64().expect("a count");
+    for file in &files {
+        let requests = segments(file, server.port()).iter().filter(|segment| segment.to_server).count() as u64;
+        assert!(requests >= commands, "{requests} segments with requests, {commands} commands");
+    }
+    files
+}
+
+fn load(server: &LabServer, address: SocketAddr, workload: &str, more: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
-    command.args(["bench", "--quiet", "--warmup", "0s", "--duration", "2s", "--users", "2", "--workload", workload]);
-    command.arg(format!("smb://{}@{address}/{}", server.user(), server.share()));
+    command.args(["bench", "--quiet", "--warmup", "0s", "--duration", "2s", "--users", "4", "--workload", workload]);
+    command.args(more).arg(format!("smb://{}@{address}/{}", server.user(), server.share()));
     command.env("SMBSCOPE_PASSWORD", server.password());
     let said = common::finish(command);
     assert_eq!(said.status, Some(0), "{}", said.err);
@@ -269,7 +291,7 @@ fn losses_are_counted_in_their_direction() {
         let truth = [both.to_server.lost, both.to_client.lost].map(|lost| lost as f64);
         println!("{direction:?}: {lost:?} lost, in truth {truth:?}");
         let harmed = usize::from(direction == LinkDirection::ToClient);
-        assert!(truth[harmed] >= 10.0 && truth[1 - harmed] == 0.0, "{truth:?}");
+        assert!(truth[harmed] >= 5.0 && truth[1 - harmed] == 0.0, "{truth:?}");
         assert!((lost[harmed] - truth[harmed]).abs() <= (truth[harmed] * 0.05).max(1.0), "{lost:?}, {truth:?}");
         assert_eq!(lost[1 - harmed], 0.0);
         let receiver = ["never reached the server", "never reached the client"][harmed];

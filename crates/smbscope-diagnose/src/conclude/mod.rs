@@ -39,7 +39,7 @@ pub fn answer(collector: &Collector, context: &DiagnosisContext<'_>) -> Answer {
         // A small timed fraction of the commands proves nothing about the rest.
         causes.clear();
     }
-    let between_points = context.sides.map(BetweenPoints::new).unwrap_or_default();
+    let between_points = context.sides.map(|sides| BetweenPoints::new(sides, verdict.culprit)).unwrap_or_default();
     Answer {
         culprit: verdict.culprit,
         evidence: between_points.evidence.into_iter().chain(evidence(&facts, &verdict, &causes)).collect(),

@@ -1,5 +1,6 @@
 //! Evidence from captures at several points: where the time passes, and where packets are lost.
 
+use crate::Culprit;
 use smbscope_model::prose::{counted, thousands, unbroken};
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::DurationStatistics;
@@ -25,13 +26,14 @@ pub(super) struct BetweenPoints {
 }
 
 impl BetweenPoints {
-    pub(super) fn new(sides: &SidesFigures) -> BetweenPoints {
+    /// `culprit` belongs to the whole answer.
+    pub(super) fn new(sides: &SidesFigures, culprit: Culprit) -> BetweenPoints {
         let mut told = BetweenPoints::default();
         for segment in &sides.segments {
             let mut groups = times(segment).into_iter();
             told.evidence.extend(groups.next());
             told.evidence.extend(devices(segment));
-            told.evidence.extend(losses(segment));
+            told.evidence.extend(losses(segment, culprit));
             told.evidence.extend(queues(segment));
             told.evidence.extend(groups);
             told.caveats.extend(clocks(segment));
@@ -112,7 +114,7 @@ fn devices(segment: &PathSegment) -> Option<String> {
     }
 }
 
-fn losses(segment: &PathSegment) -> Option<String> {
+fn losses(segment: &PathSegment, culprit: Culprit) -> Option<String> {
     let PathSegment { from, to, packets_to_server, packets_to_client, .. } = segment;
     let (to_server, to_client) = (segment.lost_to_server?, segment.lost_to_client?);
     if packets_to_server + packets_to_client == 0 {
@@ -131,6 +133,9 @@ fn losses(segment: &PathSegment) -> Option<String> {
     let there = || lost(to_server, *packets_to_server, from, to);
     let back = || lost(to_client, *packets_to_client, to, from);
     Some(match (to_server, to_client) {
+        (0, 0) if matches!(culprit, Culprit::Client) && from == "client" => {
+            format!("Nothing was lost between {from} and {to}: the delay arises in the client itself.")
+        }
         (0, 0) => format!("Nothing was lost between {from} and {to}."),
         (_, 0) => format!("{}. Towards {} nothing was lost.", there(), noun(from)),
         (0, _) => format!("{}. Towards {} nothing was lost.", back(), noun(to)),
@@ -157,4 +162,34 @@ fn unpaired(segment: &PathSegment) -> Option<String> {
             counted(*only_from, "command", "commands")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nothing_was_lost_a_slow_client_delays_by_itself() {
+        let point = |name: &str| name.to_owned();
+        let segment = PathSegment {
+            from: point("client"),
+            to: point("server"),
+            packets_to_server: 10,
+            packets_to_client: 10,
+            lost_to_server: Some(0),
+            lost_to_client: Some(0),
+            ..PathSegment::default()
+        };
+        let said = |segment: &PathSegment, culprit| losses(segment, culprit).expect("packets were compared");
+        let alone = "Nothing was lost between client and server: the delay arises in the client itself.";
+        assert_eq!(said(&segment, Culprit::Client), alone);
+        assert_eq!(said(&segment, Culprit::Server), "Nothing was lost between client and server.");
+        // Another point than the client has a way in front of it.
+        let behind = PathSegment { from: point("firewall"), ..segment.clone() };
+        assert_eq!(said(&behind, Culprit::Client), "Nothing was lost between firewall and server.");
+        let lossy = PathSegment { lost_to_client: Some(2), ..segment };
+        assert!(
+            said(&lossy, Culprit::Client).starts_with("20.0% of the data packets that the server sent never reached")
+        );
+    }
 }

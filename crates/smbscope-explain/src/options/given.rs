@@ -1,7 +1,7 @@
 //! Options given by name: in a study file, by Python, or for a task of a cluster.
 
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Args, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -119,7 +119,7 @@ impl GivenOptions {
         let command = Command::default().name("smbscope").no_binary_name(true).disable_help_flag(true);
         let mut command = O::augment_args(command);
         command.build();
-        let switches = command.get_arguments().filter(|argument| matches!(argument.get_action(), ArgAction::SetTrue));
+        let switches = command.get_arguments().filter(|argument| is_switch(argument));
         let switches: Vec<&str> = switches.filter_map(|switch| switch.get_long()).collect();
         let places: Vec<&str> = command.get_positionals().map(|place| place.get_id().as_str()).collect();
         let named = self.iter().filter(|(name, _)| !places.contains(name));
@@ -130,6 +130,12 @@ impl GivenOptions {
         let words: Vec<OsString> = named.chain([OsString::from("--")]).chain(placed).collect();
         O::from_arg_matches(&command.try_get_matches_from(words)?)
     }
+}
+
+/// Returns true for an option that can be given without a value.
+fn is_switch(option: &Arg) -> bool {
+    let has_optional_value = option.get_num_args().is_some_and(|count| count.min_values() == 0);
+    matches!(option.get_action(), ArgAction::SetTrue) || (option.get_action().takes_values() && has_optional_value)
 }
 
 /// Formats a value for the command line. A switch that is on is a name only; one that is off is left out.

@@ -9,10 +9,12 @@ pub use given::{CommandOptions, GivenOptions, GivenValue, word};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use smbscope_crypto::key_ring::KeyRing;
 use smbscope_model::{MemoryBudget, TunnelPort, TunnelPorts};
 use smbscope_stats::Dimension;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 // How captures are read. (Doc comments of flattened structures would replace the description of the command.)
 #[derive(Debug, Clone, Args)]
@@ -53,6 +55,10 @@ pub struct DecryptionOptions {
     /// Instead of a password, it may have lines `username = …`, `password = …` and `domain = …`, as for smbclient.
     #[arg(long = "password-file", value_name = "FILE")]
     pub password_files: Vec<PathBuf>,
+
+    /// Keys that were read already, in place of the files.
+    #[arg(skip)]
+    pub ring: Option<Arc<KeyRing>>,
 }
 
 impl DecryptionOptions {

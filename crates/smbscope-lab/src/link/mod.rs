@@ -11,12 +11,15 @@ mod network;
 use crate::LabError;
 use lane::Relay;
 pub(crate) use lane::{LinkImpairments, StopPipe};
-pub(crate) use network::{EmulatedNetwork, remove};
+pub(crate) use network::{EmulatedNetwork, in_network_of, remove};
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+/// Interface at the server's end of a network, in a namespace of its own.
+pub(crate) const SERVER_INTERFACE: &str = "eth0";
 
 const STACK: usize = 128 << 10;
 

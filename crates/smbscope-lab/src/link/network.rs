@@ -10,6 +10,7 @@
 //! route or address other than the new interface's changes. Addresses come from the range for benchmarks (RFC 2544,
 //! RFC 6890), a pair per server, and the server only answers the other end of its pair.
 
+use super::SERVER_INTERFACE;
 use super::lane::{Carrier, LinkImpairments, StopPipe};
 use crate::command_for;
 use crate::process::{self, LabProcessRole};
@@ -84,7 +85,8 @@ impl EmulatedNetwork {
         plain(ethtool, own)?;
         ip(&format!("link set {own} up"))?;
         self.between.run(|| {
-            ip(&format!("link add ps type veth peer name eth0 netns {}", self.servers.holder.id()))?;
+            let servers = self.servers.holder.id();
+            ip(&format!("link add ps type veth peer name {SERVER_INTERFACE} netns {servers}"))?;
             for port in ["pc", "ps"] {
                 ip(&format!("link set {port} addrgenmode none"))?;
                 plain(ethtool, port)?;
@@ -94,10 +96,10 @@ impl EmulatedNetwork {
         })?;
         self.servers.run(|| {
             ip("link set lo up")?;
-            ip("link set eth0 addrgenmode none")?;
-            ip(&format!("addr add {}/30 dev eth0", self.server))?;
-            plain(ethtool, "eth0")?;
-            ip("link set eth0 up")
+            ip(&format!("link set {SERVER_INTERFACE} addrgenmode none"))?;
+            ip(&format!("addr add {}/30 dev {SERVER_INTERFACE}", self.server))?;
+            plain(ethtool, SERVER_INTERFACE)?;
+            ip(&format!("link set {SERVER_INTERFACE} up"))
         })
     }
 
@@ -164,19 +166,28 @@ impl Namespace {
     }
 
     fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-        let enter = || {
-            move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
-            Ok(work())
-        };
-        thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, enter)?.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
+        inside(&self.file, work)
     }
 
     fn run<T: Send>(&self, work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
         self.inside(work).map_err(|error| format!("a network namespace can't be entered here ({error})"))?
     }
+}
+
+/// Runs a closure in the network namespace of a process, on a separate thread. Child processes stay there.
+pub(crate) fn in_network_of<T: Send>(pid: u32, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    inside(&File::open(format!("/proc/{pid}/ns/net"))?, work)
+}
+
+fn inside<T: Send>(namespace: &File, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let enter = || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(work())
+    };
+    thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, enter)?.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 impl Drop for Namespace {

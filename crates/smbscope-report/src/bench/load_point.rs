@@ -318,6 +318,18 @@ pub struct Captured {
     pub wire_commands: u64,
     /// Commands matched one by one between client and capture. Null if not tried.
     pub matched: Option<u64>,
+    /// Capture of the same commands at the server. Null if packets were captured at the client only.
+    pub server: Option<ServerCapture>,
+}
+
+/// Capture at the server's end of the link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerCapture {
+    /// File name, in the run directory.
+    pub file: String,
+    /// Packets dropped, as reported by the capturing program.
+    pub dropped_packets: u64,
 }
 
 impl BenchRun {

@@ -29,7 +29,7 @@ pub(crate) use document::{BenchEnvelope, load_name};
 pub use load_point::{
     BenchRun, BenchRunOutcome, Captured, ClientCpuEntry, ClientWireTimes, IntervalEntry, JobEntry, JobStatistics,
     LoadHostEntry, LoadPointBreakdown, LostHost, MeasuredCommand, MeasuredGroup, OperationEntry, OverloadEntry,
-    QueueDepthEntry, RunCapture, ScheduleAdherence, StallEntry,
+    QueueDepthEntry, RunCapture, ScheduleAdherence, ServerCapture, StallEntry,
 };
 pub use measure::{InsideSamba, overall_response_time};
 pub(crate) use next::{again, capture as capture_of};

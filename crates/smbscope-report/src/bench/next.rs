@@ -64,10 +64,19 @@ fn doubling(last: u32) -> String {
 fn packets_or_files(document: &BenchDocument) -> Option<SuggestedCommand> {
     let run = document.shown()?;
     match &run.capture {
-        Some(RunCapture::Made(_)) => {
+        Some(RunCapture::Made(made)) => {
             let kept = document.invocation.as_ref()?.directory.as_deref()?;
             let file = next::file(&capture(kept, run)?)?;
-            Some(SuggestedCommand::new("packets", format!("smbscope analyze --by file {file}")))
+            let command = match &made.server {
+                Some(server) => {
+                    let keys = document.target.cipher.as_ref().and_then(|_| server.file.strip_suffix("-server.pcap"));
+                    let keys = keys.and_then(|base| next::file(&within(kept, &format!("{base}.keys"))));
+                    let keys = keys.map_or_else(String::new, |file| format!("--keys {file} "));
+                    format!("smbscope analyze {keys}{file} {}", next::file(&within(kept, &server.file))?)
+                }
+                None => format!("smbscope analyze --by file {file}"),
+            };
+            Some(SuggestedCommand::new("packets", command))
         }
         None if document.target.is_local() || !run.hosts.is_empty() => None,
         None => {
@@ -84,9 +93,13 @@ fn packets_or_files(document: &BenchDocument) -> Option<SuggestedCommand> {
 
 pub(crate) fn capture(directory: &str, run: &BenchRun) -> Option<String> {
     match &run.capture {
-        Some(RunCapture::Made(made)) => Some(format!("{}/{}", directory.trim_end_matches('/'), made.file.as_ref()?)),
+        Some(RunCapture::Made(made)) => Some(within(directory, made.file.as_ref()?)),
         _ => None,
     }
+}
+
+fn within(directory: &str, file: &str) -> String {
+    format!("{}/{file}", directory.trim_end_matches('/'))
 }
 
 fn step(document: &BenchDocument, label: &str, options: &str) -> Option<SuggestedCommand> {

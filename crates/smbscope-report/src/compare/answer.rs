@@ -1,7 +1,8 @@
 //! Conclusions of a comparison: for each column but the baseline, change, cost, certainty and suggested commands.
 
 use super::{
-    ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio, significance,
+    ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Overview, Ratio,
+    significance,
 };
 use crate::format::{at_least_1, clean, counted, rate as per_second, unbroken};
 use crate::{Answer, Cause, Culprit};
@@ -15,6 +16,8 @@ use smbscope_stats::replication::Scope;
 const CHANGE: f64 = 1.05;
 /// Smallest uncertain ratio that is not called "no difference".
 const DOUBTFUL: f64 = 1.25;
+/// Smallest ratio of a figure per file, megabyte or client that is reported.
+const EFFORT: f64 = 1.5;
 /// Changes of two figures that differ by less than this factor are alike.
 const SIMILAR: f64 = 1.2;
 const NAMED_MAX: usize = 3;
@@ -80,6 +83,7 @@ fn answer(comparison: &Comparison, column: usize, base: &ComparisonColumn, other
         None => Culprit::Capture,
     };
     let mut evidence: Vec<String> = other.negotiated.difference(&base.negotiated).into_iter().collect();
+    evidence.extend(effort(&other.overview, &base.overview));
     evidence.extend(causes.first().map(|cause| difference(cause, &base.answer, &base.name)));
     evidence
         .extend(risen(&other.answer, &base.answer).first().map(|cause| difference(cause, &other.answer, &other.name)));
@@ -109,6 +113,28 @@ fn risen<'a>(from: &Answer, to: &'a Answer) -> Vec<&'a Cause> {
 
 fn same<'a>(cause: &Cause, answer: &'a Answer) -> Option<&'a Cause> {
     answer.causes.iter().find(|other| other.id == cause.id && other.culprit == cause.culprit)
+}
+
+/// Formats `Work: commands per MB 928 → 305; round trips per file 7.0 → 23.2.` Returns None if nothing differs much.
+fn effort(overview: &Overview, base: &Overview) -> Option<String> {
+    let ratios = overview.ratios.as_ref()?;
+    let figures = [
+        ("commands per MB", overview.commands_per_megabyte, base.commands_per_megabyte, ratios.commands_per_megabyte),
+        ("round trips per file", overview.round_trips_per_file, base.round_trips_per_file, ratios.round_trips_per_file),
+        (
+            "connections per client",
+            overview.connections_per_client,
+            base.connections_per_client,
+            ratios.connections_per_client,
+        ),
+    ];
+    let changed = figures.into_iter().filter_map(|(name, new, old, ratio)| {
+        let is_large = |ratio: &Ratio| ratio.value >= EFFORT || ratio.value <= 1.0 / EFFORT;
+        ratio.filter(|ratio| is_large(ratio) && is_changed(ratio))?;
+        Some(format!("{name} {} → {}", per_second(old?), per_second(new?)))
+    });
+    let changed: Vec<String> = changed.collect();
+    (!changed.is_empty()).then(|| format!("Work: {}.", changed.join("; ")))
 }
 
 /// Formats `Not in before: Server: 10.0.0.9 took 57.3 ms to open a file for 10.0.0.7. …`

@@ -141,6 +141,13 @@ pub struct Overview {
     pub commands_per_second: Option<f64>,
     /// Mean duration of a job, a complete pass of a workload that has an end. Null without jobs.
     pub job_elapsed_ns: Option<Nanos>,
+    /// Commands of all groups per 1,000,000 bytes read and written. Null without data.
+    pub commands_per_megabyte: Option<f64>,
+    /// Round trips that clients waited for one after the other (`time_split.round_trips` of a report), per file or
+    /// folder that they named. Null if names are unknown or not all listed.
+    pub round_trips_per_file: Option<f64>,
+    /// Connections that carried SMB, per client address. Null if unknown.
+    pub connections_per_client: Option<f64>,
     /// Connections by dialect, most frequent first; unknown dialects last.
     pub dialects: Vec<DialectCount>,
     /// Ratios to the baseline. Null in the baseline.
@@ -167,6 +174,31 @@ pub struct OverviewRatios {
     pub commands_per_second: Option<Ratio>,
     /// Ratio of `job_elapsed_ns`.
     pub job_elapsed: Option<Ratio>,
+    /// Ratio of `commands_per_megabyte`.
+    pub commands_per_megabyte: Option<Ratio>,
+    /// Ratio of `round_trips_per_file`.
+    pub round_trips_per_file: Option<Ratio>,
+    /// Ratio of `connections_per_client`.
+    pub connections_per_client: Option<Ratio>,
+}
+
+impl OverviewRatios {
+    /// `ratio` compares one figure with the baseline's.
+    fn new(ratio: impl Fn(fn(&Overview) -> Option<f64>) -> Option<Ratio>) -> OverviewRatios {
+        OverviewRatios {
+            bytes_per_second: ratio(|overview| overview.bytes_per_second),
+            commands_per_second: ratio(|overview| overview.commands_per_second),
+            job_elapsed: ratio(Overview::job_elapsed),
+            commands_per_megabyte: ratio(|overview| overview.commands_per_megabyte),
+            round_trips_per_file: ratio(|overview| overview.round_trips_per_file),
+            connections_per_client: ratio(|overview| overview.connections_per_client),
+        }
+    }
+
+    /// Figures that don't depend on the length of the captures.
+    fn per_unit_mut(&mut self) -> [&mut Option<Ratio>; 3] {
+        [&mut self.commands_per_megabyte, &mut self.round_trips_per_file, &mut self.connections_per_client]
+    }
 }
 
 /// Total of the headline groups.
@@ -288,11 +320,7 @@ impl Overview {
     }
 
     fn compare(&mut self, base: &Overview) {
-        self.ratios = Some(OverviewRatios {
-            bytes_per_second: Ratio::new(self.bytes_per_second, base.bytes_per_second),
-            commands_per_second: Ratio::new(self.commands_per_second, base.commands_per_second),
-            job_elapsed: Ratio::new(self.job_elapsed(), base.job_elapsed()),
-        });
+        self.ratios = Some(OverviewRatios::new(|figure| Ratio::new(figure(self), figure(base))));
     }
 }
 

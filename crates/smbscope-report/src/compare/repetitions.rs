@@ -182,11 +182,7 @@ impl ColumnRuns {
             let rate = |of: fn(&Overview) -> Option<f64>| typical_of(runs, &|run| of(overview(run)));
             let ratio = |of: fn(&Overview) -> Option<f64>| self.ratio(at, &|run| of(overview(run)));
             let elapsed = |run: usize| overview(run).elapsed_ns.map(|elapsed| elapsed.0 as f64);
-            let ratios = (at > 0).then(|| OverviewRatios {
-                bytes_per_second: ratio(|overview| overview.bytes_per_second),
-                commands_per_second: ratio(|overview| overview.commands_per_second),
-                job_elapsed: ratio(Overview::job_elapsed),
-            });
+            let ratios = (at > 0).then(|| OverviewRatios::new(ratio));
             ComparisonColumn {
                 runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
                 overview: Overview {
@@ -201,6 +197,9 @@ impl ColumnRuns {
                     bytes_per_second: rate(|overview| overview.bytes_per_second),
                     commands_per_second: rate(|overview| overview.commands_per_second),
                     job_elapsed_ns: rate(Overview::job_elapsed).map(|nanos| Nanos(nanos.round() as i64)),
+                    commands_per_megabyte: rate(|overview| overview.commands_per_megabyte),
+                    round_trips_per_file: rate(|overview| overview.round_trips_per_file),
+                    connections_per_client: rate(|overview| overview.connections_per_client),
                     dialects: overview(*run).dialects.clone(),
                     ratios,
                 },

@@ -54,6 +54,8 @@ impl ComparableReport {
         for connection in report.connections {
             *dialects.entry(connection.dialect).or_default() += 1;
         }
+        let per = |count: u64, of: Option<usize>| Some(count as f64 / of.filter(|of| *of > 0)? as f64);
+        let connections = report.time_split.connections;
         let overview = Overview {
             elapsed_ns: totals.elapsed_ns,
             commands: totals.commands,
@@ -63,6 +65,8 @@ impl ComparableReport {
             // Every command has one client, so the clients add up to the total.
             bytes_read: super::sum(report.clients.iter().map(|client| client.figures.bytes_read)),
             bytes_written: super::sum(report.clients.iter().map(|client| client.figures.bytes_written)),
+            round_trips_per_file: per(report.time_split.round_trips, EntityEntry::number(&report.files)),
+            connections_per_client: per(connections, EntityEntry::number(&report.clients)),
             ..Overview::default()
         };
         ComparableReport {
@@ -100,6 +104,7 @@ impl Overview {
         dialects.sort_by_key(|found| (std::cmp::Reverse(found.connections), found.dialect.is_none()));
         Overview {
             connections: super::sum(dialects.iter().map(|found| found.connections)),
+            commands_per_megabyte: (bytes > 0).then(|| self.commands as f64 * 1e6 / bytes as f64),
             bytes_per_second: seconds.map(|seconds| bytes as f64 / seconds),
             commands_per_second: seconds.map(|seconds| self.commands as f64 / seconds),
             dialects,

@@ -245,12 +245,14 @@ pub(super) fn adjust(comparison: &mut Comparison) {
         let headline = ratios_of(comparison.headline.cells.get_mut(column));
         // The headline shows the mean only if it has neither median nor p95, but it always counts as a comparison.
         let overview = comparison.columns[column].overview.ratios.as_mut().map(|ratios| {
-            let OverviewRatios { bytes_per_second, commands_per_second, job_elapsed } = ratios;
+            let OverviewRatios { bytes_per_second, commands_per_second, job_elapsed, .. } = ratios;
             [bytes_per_second, commands_per_second, job_elapsed].into_iter().flatten()
         });
         let times = headline.into_iter().flat_map(|ratios| [&mut ratios.p50, &mut ratios.p95, &mut ratios.mean]);
         mark(times.flatten().chain(overview.into_iter().flatten()).collect(), holm);
 
+        let per_unit = comparison.columns[column].overview.ratios.as_mut().map(OverviewRatios::per_unit_mut);
+        mark(per_unit.into_iter().flatten().flatten().collect(), benjamini_hochberg);
         let groups = comparison.groups.iter_mut().map(|group| &mut group.cells);
         mark_table(groups, column);
         mark_table(comparison.commands.iter_mut().map(|command| &mut command.cells), column);

@@ -2,7 +2,7 @@
 
 use super::{
     Compared, ComparedCommand, ComparedGroup, Comparison, ComparisonCell, ComparisonColumn, ComparisonNote,
-    DialectCount, NoteKind, PointCell, Ratio, Ratios, ResponseTime,
+    DialectCount, NoteKind, OverviewRatios, PointCell, Ratio, Ratios, ResponseTime,
 };
 use crate::bench::{MeanAndMaximum, server_table};
 use crate::format::{bytes, clean, counted, rate, shorten, span, thousands, unbroken};
@@ -14,7 +14,7 @@ use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-const LABEL: usize = 14;
+const LABEL: usize = 22;
 const FACT_MAX: usize = 26;
 const NAME_MAX: usize = 18;
 /// Characters of a column name left in the narrowest table.
@@ -83,9 +83,14 @@ fn labels(columns: &[ComparisonColumn]) -> Vec<String> {
 
 fn overview(page: &mut TextPage, comparison: &Comparison) {
     let repeated = is_repeated(comparison);
-    let job = comparison.columns.iter().any(|column| column.overview.job_elapsed_ns.is_some());
-    let facts: Vec<Vec<(&str, String)>> =
-        comparison.columns.iter().map(|column| facts(column, repeated, job)).collect();
+    let mut facts: Vec<Vec<(&str, String)>> = comparison.columns.iter().map(|column| facts(column, repeated)).collect();
+    // Lines without a figure in any column, and the interval below them.
+    let is_known = |at: usize| facts.iter().any(|facts| !matches!(facts[at].1.as_str(), "-" | ""));
+    let known: Vec<bool> = (0..facts.first().map_or(0, Vec::len)).map(is_known).collect();
+    for facts in &mut facts {
+        let mut known = known.iter();
+        facts.retain(|_| known.next().is_some_and(|known| *known));
+    }
 
     let names = labels(&comparison.columns);
     let cells = facts.iter().flatten().map(|(_, value)| value.chars().count());
@@ -110,14 +115,13 @@ fn is_repeated(comparison: &Comparison) -> bool {
 const RUNS: &str = " Times and rates of several runs are geometric means, counts are means. 95% = interval of the ratio to \
                     its left, of 3 or 4 runs its range; in parentheses where no difference is shown.";
 
-fn facts(column: &ComparisonColumn, repeated: bool, job: bool) -> Vec<(&'static str, String)> {
+fn facts(column: &ComparisonColumn, repeated: bool) -> Vec<(&'static str, String)> {
     let overview = &column.overview;
-    let ratios = overview.ratios.as_ref();
-    let with_ratio = |value: Option<f64>, ratio: Option<Ratio>, shown: fn(f64) -> String| {
-        let value = value.map_or_else(|| "-".to_owned(), shown);
-        ratio.map_or(value.clone(), |ratio| format!("{value}  {TIMES} {ratio}"))
+    let mut facts = match repeated {
+        true => vec![("Runs", thousands(column.runs.into()))],
+        false => Vec::new(),
     };
-    let mut facts = vec![
+    facts.extend([
         ("Elapsed", overview.elapsed_ns.map_or_else(|| "-".to_owned(), span)),
         ("Connections", thousands(overview.connections)),
         ("Dialects", dialects(&overview.dialects)),
@@ -125,32 +129,25 @@ fn facts(column: &ComparisonColumn, repeated: bool, job: bool) -> Vec<(&'static 
         ("  timed", thousands(overview.timed)),
         ("  not timed", thousands(overview.untimed)),
         ("Errors", thousands(overview.errors)),
-        ("Commands/s", {
-            let ratio = ratios.and_then(|ratios| ratios.commands_per_second);
-            with_ratio(overview.commands_per_second, ratio, rate)
-        }),
         ("Read", short_bytes(overview.bytes_read as f64)),
         ("Written", short_bytes(overview.bytes_written as f64)),
-        ("Bytes/s", {
-            let ratio = ratios.and_then(|ratios| ratios.bytes_per_second);
-            with_ratio(overview.bytes_per_second, ratio, short_bytes)
-        }),
-    ];
-    if job {
-        let ratio = ratios.and_then(|ratios| ratios.job_elapsed);
-        let elapsed = overview.job_elapsed_ns.map(|elapsed| elapsed.0 as f64);
-        facts.push(("Job", with_ratio(elapsed, ratio, |elapsed| Nanos(elapsed as i64).to_string())));
-        if repeated {
-            facts.push(("  interval", interval(ratio)));
-        }
-    }
-    if repeated {
-        let of_commands = interval(ratios.and_then(|ratios| ratios.commands_per_second));
-        let of_bytes = interval(ratios.and_then(|ratios| ratios.bytes_per_second));
-        facts.insert(11, ("  interval", of_bytes));
-        facts.insert(8, ("  interval", of_commands));
-        facts.insert(0, ("Runs", thousands(column.runs.into())));
-    }
+    ]);
+    let ratios = overview.ratios.as_ref();
+    let mut compared =
+        |label, value: Option<f64>, ratio: fn(&OverviewRatios) -> Option<Ratio>, shown: fn(f64) -> String| {
+            let value = value.map_or_else(|| "-".to_owned(), shown);
+            let ratio = ratios.and_then(ratio);
+            facts.push((label, ratio.map_or(value.clone(), |ratio| format!("{value}  {TIMES} {ratio}"))));
+            if repeated {
+                facts.push(("  interval", interval(ratio)));
+            }
+        };
+    compared("Commands/s", overview.commands_per_second, |ratios| ratios.commands_per_second, rate);
+    compared("Bytes/s", overview.bytes_per_second, |ratios| ratios.bytes_per_second, short_bytes);
+    compared("Commands per MB", overview.commands_per_megabyte, |ratios| ratios.commands_per_megabyte, rate);
+    compared("Round trips per file", overview.round_trips_per_file, |ratios| ratios.round_trips_per_file, rate);
+    compared("Connections per client", overview.connections_per_client, |ratios| ratios.connections_per_client, rate);
+    compared("Job", overview.job_elapsed(), |ratios| ratios.job_elapsed, |elapsed| Nanos(elapsed as i64).to_string());
     facts
 }
 

@@ -268,6 +268,11 @@ impl<N> EntityEntry<N> {
         let kept = entities.entries.iter().take(listed).map(|(key, figures)| entry(name(key), false, figures));
         kept.chain(entities.other.iter().map(|figures| entry(other(), true, figures))).collect()
     }
+
+    /// Returns the number of names. None if not all are listed.
+    pub(crate) fn number(entries: &[EntityEntry<N>]) -> Option<usize> {
+        entries.iter().all(|entry| !entry.is_other).then_some(entries.len())
+    }
 }
 
 #[derive(Default, Serialize)]

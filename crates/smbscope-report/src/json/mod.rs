@@ -77,8 +77,7 @@ pub(crate) struct ReportDocument<'a> {
     #[serde(skip_deserializing)]
     what_if: &'a [Prediction],
     /// Time by phase, summed over all connections.
-    #[serde(skip_deserializing)]
-    time_split: TimeSplit,
+    pub(crate) time_split: TimeSplit,
     /// Ways between the capture points, if there are several, such as client and server. All other figures then come
     /// from the point nearest to the client. Absent for captures of one point.
     #[serde(skip_serializing_if = "Option::is_none")]

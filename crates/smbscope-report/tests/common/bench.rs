@@ -147,6 +147,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Benc
                 client_commands: operations,
                 wire_commands: operations,
                 matched: Some(operations),
+                server: None,
             })
         }),
     }

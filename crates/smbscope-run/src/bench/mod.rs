@@ -13,10 +13,11 @@ use crate::bench::progress::{BenchObserver, Heading};
 use crate::bench::ramp::{CapturedKeys, Captures};
 use crate::bench::results::RunResultWriter;
 use crate::bench::setup::{RunOptions, Setup};
-use crate::capture::SnapLength;
+use crate::capture::{SnapLength, Sniffers};
 use crate::directory::RunDirectory;
 use crate::environment::now;
 use crate::metrics::Metrics;
+use crate::options::CapturePoints;
 use crate::server::{Site, probe};
 use smbscope_client::KeyLog;
 use smbscope_load::engine::{Fleet, RampPlan};
@@ -32,6 +33,8 @@ pub struct Bench {
     setup: Setup,
     directory: Option<RunDirectory>,
     fleet: Option<Fleet>,
+    /// `None` if no captures were asked for.
+    sniffers: Option<Result<Sniffers, String>>,
 }
 
 #[derive(Debug)]
@@ -49,16 +52,17 @@ impl Bench {
         let open = |path| RunDirectory::open(path, &options.sources);
         let directory = options.bench.output.as_deref().map(open).transpose()?;
         let is_here = options.cluster.is_none();
-        options.connect.options.key_log = (options.bench.capture && is_here).then(KeyLog::default);
+        options.connect.options.key_log = (options.bench.capture.is_some() && is_here).then(KeyLog::default);
         let site = Site::open(&options.server, &options.connect)?;
         if site.options.folder.is_some() {
             adapt_to_folder(&mut options)?;
         }
         let facts = probe(&site.options)?;
+        let sniffers = sniffers(&options, &site)?;
         let cluster = options.cluster.take();
         let mut setup = Setup { options, started, site, hosts: Vec::new(), facts };
         let fleet = cluster.map(|cluster| setup.fleet(cluster)).transpose()?;
-        Ok(Bench { setup, directory, fleet })
+        Ok(Bench { setup, directory, fleet, sniffers })
     }
 
     pub fn heading(&self) -> Heading {
@@ -69,14 +73,13 @@ impl Bench {
     /// Creates the workload's files, runs all load points and stores the results. Ends early with the measurements so
     /// far if `stop` is set or the observer asks for it.
     pub fn run(self, progress: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
-        let Bench { setup, directory, fleet } = self;
+        let Bench { setup, directory, fleet, sniffers } = self;
         if let Some(within) = setup.options.bench.prepare_within() {
             prepare::create_files(&setup, within, progress, stop)?;
         }
-        let bytes = if setup.options.workload.has_queues() { SnapLength::All } else { SnapLength::First512 };
         let keep = setup.options.bench.keep_keys || setup.site.lab_record().is_some();
         let keys = CapturedKeys { log: setup.site.options.key_log.clone(), keep };
-        let captures = Captures::new(setup.site.options.address, setup.options.bench.capture.then_some(bytes), keys);
+        let captures = Captures::new(setup.site.options.address, sniffers, keys);
         if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
         }
@@ -91,10 +94,25 @@ impl Bench {
     }
 }
 
+/// Prepares the captures. A capture at the client that is not possible is reported with the load points; both ends are
+/// captured or the run doesn't begin.
+fn sniffers(options: &RunOptions, site: &Site) -> Result<Option<Result<Sniffers, String>>, BenchError> {
+    let Some(points) = options.bench.capture else { return Ok(None) };
+    let bytes = if options.workload.has_queues() { SnapLength::All } else { SnapLength::First512 };
+    let lab = (points == CapturePoints::Both).then(|| site.far_lab_record()).flatten();
+    let found = Sniffers::find(points, site.options.address, lab.as_ref(), bytes);
+    if points == CapturePoints::Client {
+        return Ok(Some(found));
+    }
+    let found = found.map_err(|why| points.refused(&why))?;
+    found.check(|| probe(&site.options)).map_err(|why| points.refused(&why))??;
+    Ok(Some(Ok(found)))
+}
+
 /// Gives each user of a local folder a thread, because file system calls block. Refuses options that need SMB.
 fn adapt_to_folder(options: &mut RunOptions) -> Result<(), BenchError> {
     let RampPlan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
-    let of_smb = match (options.bench.capture, *connections_per_session) {
+    let of_smb = match (options.bench.capture.is_some(), *connections_per_session) {
         (true, _) => Some("--capture needs packets"),
         (_, 2..) => Some("several connections a session are of SMB 3"),
         _ => None,

@@ -4,7 +4,7 @@
 use crate::bench::progress::{BenchObserver, CpuMeter, RampPosition, RampSnapshot, Wish};
 use crate::bench::results::{RampResults, RunResultWriter};
 use crate::bench::setup::Setup;
-use crate::capture::{self, CaptureFacts, FinishedCapture, RunningCapture, SnapLength, Sniffer};
+use crate::capture::{self, CaptureFacts, FinishedCaptures, RunningCaptures, Sniffers};
 use crate::document::wire::Wire;
 use crate::document::{self, LoadPointCapture};
 use crate::keys;
@@ -14,7 +14,7 @@ use smbscope_client::KeyLog;
 use smbscope_crypto::key_ring::KeyRing;
 use smbscope_load::engine::result::LoadPointResult;
 use smbscope_load::engine::{self, EnginePhase, EngineRun, ExchangeLog, Fleet, Hooks, LiveFigures, StopFlag};
-use smbscope_report::bench;
+use smbscope_report::bench::{self, ServerCapture};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,8 +103,9 @@ impl RampFollower<'_, '_> {
         let _ = self.events.send(event);
     }
 
-    fn capture_name(&self, users: u32) -> String {
-        format!("point-{:02}-{users}-users.pcap", self.measured.runs.len() + 1)
+    /// Returns the start of the names of a load point's captures.
+    fn capture_base(&self, users: u32) -> String {
+        format!("point-{:02}-{users}-users", self.measured.runs.len() + 1)
     }
 }
 
@@ -114,8 +115,8 @@ impl Hooks for RampFollower<'_, '_> {
     }
 
     fn work_begins(&mut self, users: u32) {
-        let name = self.capture_name(users);
-        self.captures.begin(|| self.keeper.capture(&name));
+        let base = self.capture_base(users);
+        self.captures.begin(&base, |name| self.keeper.capture(name));
     }
 
     fn measuring_ends(&mut self) {
@@ -123,11 +124,11 @@ impl Hooks for RampFollower<'_, '_> {
     }
 
     fn point_ends(&mut self, run: &LoadPointResult, exchanges: Option<ExchangeLog>) {
-        let name = self.capture_name(run.users);
-        if let Some(Err(error)) = self.captures.kept_keys().map(|keys| self.keeper.keys(&name, &keys)) {
+        let base = self.capture_base(run.users);
+        if let Some(Err(error)) = self.captures.kept_keys().map(|keys| self.keeper.keys(&base, &keys)) {
             self.measured.losses.push(crate::one_line(&error));
         }
-        let mut shown = self.captures.finish_point(run, exchanges.as_ref(), name);
+        let mut shown = self.captures.finish_point(run, exchanges.as_ref(), &base);
         shown.server = self.metrics.within(run.started, run.duration);
         self.tell(LoadPointEvent::Done(Box::new(shown.clone())));
         self.measured.runs.push(shown);
@@ -211,45 +212,45 @@ impl CapturedKeys {
 
 /// Captures each load point. A failure is reported with the load point and doesn't end the run.
 pub(crate) struct Captures {
-    sniffer: Option<Result<Sniffer, String>>,
+    sniffers: Option<Result<Sniffers, String>>,
     server: SocketAddr,
     keys: CapturedKeys,
-    under_way: Option<Result<RunningCapture, String>>,
-    taken: Option<Result<FinishedCapture, String>>,
+    under_way: Option<Result<RunningCaptures, String>>,
+    taken: Option<Result<FinishedCaptures, String>>,
 }
 
 impl Captures {
-    /// Captures the traffic with `server` if a snap length is given.
-    pub(crate) fn new(server: SocketAddr, asked_for: Option<SnapLength>, keys: CapturedKeys) -> Captures {
-        let sniffer = asked_for.map(|bytes| Sniffer::find(server, bytes));
-        Captures { sniffer, server, keys, under_way: None, taken: None }
+    /// Captures the traffic with `server`. No sniffers: captures were not asked for.
+    pub(crate) fn new(server: SocketAddr, sniffers: Option<Result<Sniffers, String>>, keys: CapturedKeys) -> Captures {
+        Captures { sniffers, server, keys, under_way: None, taken: None }
     }
 
     /// Returns the session keys to store next to the captures.
     fn kept_keys(&self) -> Option<Zeroizing<String>> {
-        self.keys.lines().filter(|_| self.keys.keep && self.sniffer.as_ref().is_some_and(Result::is_ok))
+        self.keys.lines().filter(|_| self.keys.keep && self.sniffers.as_ref().is_some_and(Result::is_ok))
     }
 
     pub(crate) fn why_not(&self) -> Option<&str> {
-        self.sniffer.as_ref()?.as_ref().err().map(String::as_str)
+        self.sniffers.as_ref()?.as_ref().err().map(String::as_str)
     }
 
-    pub(crate) fn begin(&mut self, file: impl FnOnce() -> Result<PathBuf, BenchError>) {
-        self.under_way = self.sniffer.as_ref().map(|sniffer| {
-            let sniffer = sniffer.as_ref().map_err(String::clone)?;
-            file().map_err(|error| one_line(&error)).and_then(|file| sniffer.begin(&file))
+    pub(crate) fn begin(&mut self, base: &str, mut file: impl FnMut(&str) -> Result<PathBuf, BenchError>) {
+        self.under_way = self.sniffers.as_ref().map(|sniffers| {
+            let sniffers = sniffers.as_ref().map_err(String::clone)?;
+            let names = [capture::client_file(base, sniffers.is_pair()), capture::server_file(base)];
+            sniffers.begin(names.each_ref().map(String::as_str), |name| file(name).map_err(|error| one_line(&error)))
         });
     }
 
     pub(crate) fn end(&mut self) {
-        self.taken = self.under_way.take().map(|capture| capture.and_then(RunningCapture::end));
+        self.taken = self.under_way.take().map(|captures| captures.and_then(RunningCaptures::end));
     }
 
     pub(crate) fn finish_point(
         &mut self,
         run: &LoadPointResult,
         exchanges: Option<&ExchangeLog>,
-        name: String,
+        base: &str,
     ) -> bench::BenchRun {
         if self.taken.is_none() {
             self.end();
@@ -262,9 +263,14 @@ impl Captures {
         // An incomplete list of commands is still matched one by one.
         let ring = self.keys.ring();
         let mut wire = Wire::of_capture(run, exchanges.map(|exchanges| exchanges.list.as_slice()), ring.is_some());
-        match capture::read(&taken, self.server.port(), ring, &mut |exchange| wire.record(exchange)) {
+        let server = taken.server.as_ref().map(|taken| ServerCapture {
+            file: capture::server_file(base),
+            dropped_packets: taken.dropped.unwrap_or_default(),
+        });
+        match capture::read(&taken.client, self.server.port(), ring, &mut |exchange| wire.record(exchange)) {
             Ok(facts) => {
-                document::load_point(run, LoadPointCapture::Made(&wire, CaptureFacts { file: Some(name), ..facts }))
+                let file = Some(capture::client_file(base, server.is_some()));
+                document::load_point(run, LoadPointCapture::Made(&wire, CaptureFacts { file, server, ..facts }))
             }
             Err(why) => document::load_point(run, LoadPointCapture::Skipped(why)),
         }

@@ -135,7 +135,7 @@ impl Setup {
             passes: self.options.plan.limits.passes,
             connects_per_second: Some(connects.rate),
             max_errors_percent: Some(self.options.bench.max_errors),
-            capture: self.options.bench.capture,
+            capture: self.options.bench.capture.is_some(),
         }
     }
 }

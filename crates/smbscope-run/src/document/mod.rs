@@ -285,6 +285,7 @@ fn capture(seen: LoadPointCapture<'_>, answered: u64) -> Option<RunCapture> {
             client_commands: answered,
             wire_commands: wire.count(),
             matched: wire.matched(),
+            server: facts.server,
         })),
     }
 }

@@ -123,6 +123,7 @@ impl Series {
                     client_commands: run.answered(),
                     wire_commands: run.answered(),
                     matched: None,
+                    server: None,
                 }));
                 if run.answered() == 0 && !launches.is_empty() {
                     warnings.push(

@@ -187,9 +187,10 @@ pub struct BenchOptions {
 
     /// Capture packets at each load point, and compare the client's response times with those on the wire.
     ///
-    /// Requires tcpdump or dumpcap, and permission to capture.
-    #[arg(long, help_heading = "Results")]
-    pub capture: bool,
+    /// Requires tcpdump or dumpcap, and permission to capture. `--capture=both` also captures at the server's end of a
+    /// lab server's link, for `analyze CLIENT SERVER`; it needs root and --output.
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "client", help_heading = "Results")]
+    pub capture: Option<CapturePoints>,
 
     /// Keep the session keys of each capture next to it (`.keys`), to decrypt it with `analyze --keys` or Wireshark.
     ///
@@ -254,7 +255,7 @@ impl CommandOptions for BenchOptions {
             Some("--users has more than 1000 load points; give the range a step: 10..5000:10")
         } else if self.connections_per_session > 1 && self.connect.dialect < SMB3 {
             Some("--connections-per-session needs SMB 3; choose --dialect 3.0 or later")
-        } else if self.cluster.address.is_some() && self.capture {
+        } else if self.cluster.address.is_some() && self.capture.is_some() {
             Some("--capture sees no packets of other hosts: omit --capture or --cluster")
         } else if self.cluster.address.is_some() && !self.by.is_empty() {
             Some("--by depends on the order of all commands, which is unknown across hosts: omit --by or --cluster")
@@ -370,6 +371,10 @@ impl BenchOptions {
                 return Err(OptionsError::Conflict(what.to_owned()));
             }
         }
+        if self.capture == Some(CapturePoints::Both) && self.output.is_none() {
+            let what = "--capture=both keeps the captures of both ends: name a directory for them with --output";
+            return Err(OptionsError::Conflict(what.to_owned()));
+        }
         workload.check_dialect(self.connect.dialect).map_err(|error| OptionsError::Conflict(error.to_string()))?;
         if self.passes.is_some() && !workload.has_end() {
             let name = workload.name();
@@ -420,7 +425,7 @@ impl BenchOptions {
                 ..LoadPointLimits::default()
             },
             busy_poll: self.busy_poll,
-            exchanges: self.capture || self.output.is_some(),
+            exchanges: self.capture.is_some() || self.output.is_some(),
             by: self.by.clone(),
             ..RampPlan::default()
         }
@@ -520,6 +525,15 @@ pub enum BenchFormat {
     Html,
     /// One object, `smbscope.bench/1`; times in nanoseconds.
     Json,
+}
+
+/// Points of the network at which packets are captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CapturePoints {
+    /// At the client's interface.
+    Client,
+    /// At the client's interface and at the server's, at the other end of a lab server's link.
+    Both,
 }
 
 /// Parses operations per second: 500/s, 30/min, or 500.

@@ -5,7 +5,8 @@ use crate::server::{Connect, Login, Passwords};
 use clap::{ArgAction, Args, ValueEnum};
 use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
 use smbscope_lab::{
-    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, parse_bandwidth, parse_delay, parse_loss, parse_size,
+    Antivirus, LabDialect, LabServerSettings, LinkDirection, ServerSigningPolicy, parse_bandwidth, parse_delay,
+    parse_loss, parse_size,
 };
 use smbscope_model::{Dialect, units};
 use std::path::PathBuf;
@@ -227,6 +228,10 @@ pub struct LabServerOptions {
     #[arg(long, value_name = "DURATION", value_parser = parse_delay, help_heading = "Impairments")]
     pub delay: Option<Duration>,
 
+    /// Add this latency towards the client instead of --delay: 30ms. [default: as --delay]
+    #[arg(long, value_name = "DURATION", value_parser = parse_delay, help_heading = "Impairments")]
+    pub delay_to_client: Option<Duration>,
+
     /// Limit the bandwidth in each direction: 100mbit, 1gbit. [default: unlimited]
     #[arg(long, value_name = "BANDWIDTH", value_parser = parse_bandwidth, help_heading = "Impairments")]
     pub bandwidth: Option<u64>,
@@ -234,6 +239,10 @@ pub struct LabServerOptions {
     /// Drop this percentage of the packets in each direction: 0.5%. Requires root. [default: 0%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_loss, help_heading = "Impairments")]
     pub loss: Option<f64>,
+
+    /// Apply --loss and --bandwidth only to packets towards the client, or the server. [default: both]
+    #[arg(long, value_name = "END", value_parser = one_of(LINK_DIRECTIONS), help_heading = "Impairments")]
+    pub impaired_towards: Option<LinkDirection>,
 
     /// Scan files for viruses when they are opened and after they were written.
     #[arg(long, value_enum, value_name = "PROGRAM", help_heading = "Impairments")]
@@ -277,12 +286,16 @@ impl LabServerOptions {
             cpu_load: self.cpu_load,
             bandwidth: self.bandwidth,
             delay: self.delay,
+            delay_to_client: self.delay_to_client,
             loss: self.loss,
+            impaired_towards: self.impaired_towards,
             extra: self.extra.clone(),
-            ..LabServerSettings::default()
         }
     }
 }
+
+const LINK_DIRECTIONS: &PossibleValueTable<LinkDirection> =
+    &[("client", "Responses", LinkDirection::ToClient), ("server", "Requests", LinkDirection::ToServer)];
 
 const SERVER_SIGNING: &PossibleValueTable<ServerSigningPolicy> = &[
     ("off", "Never, unless an SMB2 or later client requires it", ServerSigningPolicy::Off),

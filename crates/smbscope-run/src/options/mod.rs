@@ -10,7 +10,7 @@ mod study;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{BenchFormat, BenchOptions, OptionsError, Think};
+pub use bench::{BenchFormat, BenchOptions, CapturePoints, OptionsError, Think};
 pub use captures::{KeptOfNames, RecordOptions, SlimCopyOptions};
 pub use compare::{CompareFormat, CompareOptions};
 pub use connect::LabServerOptions;

@@ -103,6 +103,9 @@ pub struct TimeSplit {
     pub busy_ns: Nanos,
     /// Outstanding time, summed over commands. Divided by `busy_ns`, it is the mean concurrency.
     pub outstanding_ns: Nanos,
+    /// Round trips that the client waited for one after the other: the largest number of commands of a connection that
+    /// did not overlap, without expected waits, summed over connections. A compound counts once.
+    pub round_trips: u64,
 }
 
 impl TimeSplit {
@@ -158,6 +161,7 @@ impl TimeSplit {
 
     pub fn add(&mut self, other: &TimeSplit) {
         self.connections += other.connections;
+        self.round_trips += other.round_trips;
         self.busy_ns = Nanos(self.busy_ns.0.saturating_add(other.busy_ns.0));
         self.outstanding_ns = Nanos(self.outstanding_ns.0.saturating_add(other.outstanding_ns.0));
         for part in TimePart::ALL {

@@ -156,6 +156,9 @@ pub(super) struct Sweeper {
     shares: Shares,
     busy: i64,
     outstanding: i64,
+    round_trips: u64,
+    /// End of the last command that counts as a round trip.
+    returned: Option<Timestamp>,
     pub(super) has_counted: bool,
     pub(super) has_filtered_out: bool,
     edges: Vec<(i64, i32, usize)>,
@@ -184,6 +187,11 @@ impl Sweeper {
         };
         if chosen {
             self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
+            // Commands come in the order of their ends, so taking each one that does not overlap the last finds most.
+            if exchange.response.last.is_some() && self.returned.is_none_or(|returned| stretch.start >= returned) {
+                self.round_trips += 1;
+                self.returned = Some(stretch.end);
+            }
         }
         if exchange.outcome == ExchangeOutcome::Unanswered {
             let part = match (exchange.acknowledged, exchange.server_round_trip) {
@@ -245,6 +253,7 @@ impl Sweeper {
             connections: 1,
             busy_ns: Nanos(self.busy),
             outstanding_ns: Nanos(self.outstanding),
+            round_trips: self.round_trips,
             ..TimeSplit::default()
         };
         self.shares.finish(&mut split);

@@ -97,6 +97,29 @@ fn what_overlaps_is_divided_equally() {
 }
 
 #[test]
+fn round_trips_are_the_commands_that_do_not_overlap() {
+    // In order of their ends: 0 to 10; a compound, both from 10 to 20; 12 to 30 overlaps it; 20 to 40; 35 to 50 overlaps
+    // that; a wait from 50 to 90; no response at 60; 95 to 99.
+    let exchanges = [
+        command(0, 0, 10, 10, None),
+        command(10, 10, 20, 20, None),
+        command(10, 10, 20, 20, None),
+        command(12, 12, 30, 30, None),
+        command(20, 20, 40, 40, None),
+        command(35, 35, 50, 50, None),
+        lock(50, 90),
+        without_response(60, ExchangeOutcome::NoResponseByDesign),
+        command(95, 95, 99, 99, None),
+    ];
+    assert_eq!(split(&connection(0, 100, None), &exchanges).round_trips, 4);
+    // Commands that a filter leaves out are not counted, and do not overlap.
+    let mut sweeper = Sweeper::default();
+    let chosen = [true, false, false, true, false, true, true, true, true];
+    exchanges.iter().zip(chosen).for_each(|(exchange, chosen)| sweeper.follow(exchange, chosen, &mut |_, _| {}));
+    assert_eq!(sweeper.finish(&connection(0, 100, None), &mut |_, _| {}).round_trips, 4);
+}
+
+#[test]
 fn a_response_that_comes_in_takes_the_whole_moment() {
     // While the first response is incoming, from 10 to 90, the second can't arrive.
     let exchanges = [command(0, 0, 10, 90, Some(0)), command(0, 0, 95, 100, Some(0))];
