@@ -1,16 +1,11 @@
 #!/usr/bin/env bash
-# Builds the page into which captures are dropped: scripts/page.sh PAGE.html [NOTE]
-#
-# Fails if a tool is missing. With NOTE, it writes there what is missing, and fails only if SMBSCOPE_MISSING=fail.
+# Builds the page into which captures are dropped: scripts/page.sh PAGE.html
 #
 # The analysis is compiled to WebAssembly with the rustup target wasm32-unknown-unknown if it is installed. Otherwise,
 # Debian's rustc-web compiles the standard library from rust-web-src first.
 set -euo pipefail
 
-page=$(realpath -m "$1") note=${2:+$(realpath -m "$2")}
-# `make test` wants the page in both of its lanes.
-exec 9<"$0"
-flock 9
+page=$(realpath -m "$1")
 cd "$(dirname "$0")/.."
 triple=wasm32-unknown-unknown
 
@@ -34,13 +29,6 @@ versioned() {
 }
 
 missing() {
-    # Tests must not take the page of an earlier build for this one.
-    rm -f "$page"
-    if [ -n "$note" ] && [ "${SMBSCOPE_MISSING:-}" != fail ]; then
-        echo "the page into which captures are dropped: $1 (make page says what to install)" >"$note"
-        echo "SKIPPED: $(cat "$note")"
-        exit 0
-    fi
     echo "page: $1" >&2
     echo "page: install either the rustup target ('rustup target add $triple') and clang, or on Debian:" >&2
     echo "page:   apt-get install --no-install-recommends rustc-web rust-web-src clang lld llvm" >&2
@@ -61,9 +49,9 @@ if $build_std; then
 fi
 # Other compiler, other flags: a folder of its own keeps the other builds.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/page
-"${build[@]}" --profile page -p smbscope-page --lib
+"${build[@]}" --release -p smbscope-page --lib
 # wasm-opt -O3 was measured: no faster, 2% smaller.
-module=$(realpath "$CARGO_TARGET_DIR/$triple/page/smbscope_page.wasm")
+module=$(realpath "$CARGO_TARGET_DIR/$triple/release/smbscope_page.wasm")
 notices=$CARGO_TARGET_DIR/notices.gz
 scripts/notices.py smbscope-page $triple "$notices"
 notices=$(realpath "$notices")

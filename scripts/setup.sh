@@ -78,7 +78,7 @@ install_laboratory() {
 if [ "${1:-}" = --source-only ]; then return 0; fi
 
 cd "$(dirname "$0")/.."
-parts=(build python web servers packages page)
+parts=(build python web servers packages)
 if [ "${1:-}" = --only ]; then
     shift
     parts=("$@")

@@ -33,7 +33,7 @@ export function copyButton(label: string, text: () => string, attributes: Record
   return button;
 }
 
-/** Offers the text as a file. */
+/** Offers the content as a file. */
 export function save(name: string, type: string, content: BlobPart): void {
   const address = URL.createObjectURL(new Blob([content], { type }));
   const link = h("a", { href: address, download: name });

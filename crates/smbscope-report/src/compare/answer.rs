@@ -117,21 +117,12 @@ fn same<'a>(cause: &Cause, answer: &'a Answer) -> Option<&'a Cause> {
 
 /// Formats `Work: commands per MB 928 → 305; round trips per file 7.0 → 23.2.` Returns None if nothing differs much.
 fn effort(overview: &Overview, base: &Overview) -> Option<String> {
-    let ratios = overview.ratios.as_ref()?;
-    let figures = [
-        ("commands per MB", overview.commands_per_megabyte, base.commands_per_megabyte, ratios.commands_per_megabyte),
-        ("round trips per file", overview.round_trips_per_file, base.round_trips_per_file, ratios.round_trips_per_file),
-        (
-            "connections per client",
-            overview.connections_per_client,
-            base.connections_per_client,
-            ratios.connections_per_client,
-        ),
-    ];
-    let changed = figures.into_iter().filter_map(|(name, new, old, ratio)| {
-        let is_large = |ratio: &Ratio| ratio.value >= EFFORT || ratio.value <= 1.0 / EFFORT;
+    let is_large = |ratio: &Ratio| ratio.value >= EFFORT || ratio.value <= 1.0 / EFFORT;
+    let figures = overview.per_unit().into_iter().zip(base.per_unit());
+    let changed = figures.filter_map(|((label, new, ratio), (_, old, _))| {
         ratio.filter(|ratio| is_large(ratio) && is_changed(ratio))?;
-        Some(format!("{name} {} → {}", per_second(old?), per_second(new?)))
+        let (initial, rest) = label.split_at(1);
+        Some(format!("{}{rest} {} → {}", initial.to_lowercase(), per_second(old?), per_second(new?)))
     });
     let changed: Vec<String> = changed.collect();
     (!changed.is_empty()).then(|| format!("Work: {}.", changed.join("; ")))

@@ -195,7 +195,7 @@ impl OverviewRatios {
         }
     }
 
-    /// Figures that don't depend on the length of the captures.
+    /// The ratios of [`Overview::per_unit`].
     fn per_unit_mut(&mut self) -> [&mut Option<Ratio>; 3] {
         [&mut self.commands_per_megabyte, &mut self.round_trips_per_file, &mut self.connections_per_client]
     }
@@ -317,6 +317,16 @@ impl ComparisonColumn {
 impl Overview {
     fn job_elapsed(&self) -> Option<f64> {
         self.job_elapsed_ns.map(|elapsed| elapsed.0 as f64)
+    }
+
+    /// Returns the figures that don't depend on the length of the captures: labels, values and ratios to the baseline.
+    fn per_unit(&self) -> [(&'static str, Option<f64>, Option<Ratio>); 3] {
+        let ratio = |of: fn(&OverviewRatios) -> Option<Ratio>| self.ratios.as_ref().and_then(of);
+        [
+            ("Commands per MB", self.commands_per_megabyte, ratio(|ratios| ratios.commands_per_megabyte)),
+            ("Round trips per file", self.round_trips_per_file, ratio(|ratios| ratios.round_trips_per_file)),
+            ("Connections per client", self.connections_per_client, ratio(|ratios| ratios.connections_per_client)),
+        ]
     }
 
     fn compare(&mut self, base: &Overview) {

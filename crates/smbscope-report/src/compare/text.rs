@@ -132,22 +132,19 @@ fn facts(column: &ComparisonColumn, repeated: bool) -> Vec<(&'static str, String
         ("Read", short_bytes(overview.bytes_read as f64)),
         ("Written", short_bytes(overview.bytes_written as f64)),
     ]);
-    let ratios = overview.ratios.as_ref();
-    let mut compared =
-        |label, value: Option<f64>, ratio: fn(&OverviewRatios) -> Option<Ratio>, shown: fn(f64) -> String| {
-            let value = value.map_or_else(|| "-".to_owned(), shown);
-            let ratio = ratios.and_then(ratio);
-            facts.push((label, ratio.map_or(value.clone(), |ratio| format!("{value}  {TIMES} {ratio}"))));
-            if repeated {
-                facts.push(("  interval", interval(ratio)));
-            }
-        };
-    compared("Commands/s", overview.commands_per_second, |ratios| ratios.commands_per_second, rate);
-    compared("Bytes/s", overview.bytes_per_second, |ratios| ratios.bytes_per_second, short_bytes);
-    compared("Commands per MB", overview.commands_per_megabyte, |ratios| ratios.commands_per_megabyte, rate);
-    compared("Round trips per file", overview.round_trips_per_file, |ratios| ratios.round_trips_per_file, rate);
-    compared("Connections per client", overview.connections_per_client, |ratios| ratios.connections_per_client, rate);
-    compared("Job", overview.job_elapsed(), |ratios| ratios.job_elapsed, |elapsed| Nanos(elapsed as i64).to_string());
+    let ratio = |of: fn(&OverviewRatios) -> Option<Ratio>| overview.ratios.as_ref().and_then(of);
+    let mut compared = |label, value: Option<f64>, ratio: Option<Ratio>, shown: fn(f64) -> String| {
+        let value = value.map_or_else(|| "-".to_owned(), shown);
+        facts.push((label, ratio.map_or(value.clone(), |ratio| format!("{value}  {TIMES} {ratio}"))));
+        if repeated {
+            facts.push(("  interval", interval(ratio)));
+        }
+    };
+    compared("Commands/s", overview.commands_per_second, ratio(|ratios| ratios.commands_per_second), rate);
+    compared("Bytes/s", overview.bytes_per_second, ratio(|ratios| ratios.bytes_per_second), short_bytes);
+    overview.per_unit().into_iter().for_each(|(label, value, ratio)| compared(label, value, ratio, rate));
+    let elapsed = |elapsed| Nanos(elapsed as i64).to_string();
+    compared("Job", overview.job_elapsed(), ratio(|ratios| ratios.job_elapsed), elapsed);
     facts
 }
 

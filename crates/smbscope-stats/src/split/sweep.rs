@@ -187,7 +187,7 @@ impl Sweeper {
         };
         if chosen {
             self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
-            // Commands come in the order of their ends, so taking each one that does not overlap the last finds most.
+            // Commands come in the order of their ends, so counting each one that begins after the last gives the maximum.
             if exchange.response.last.is_some() && self.returned.is_none_or(|returned| stretch.start >= returned) {
                 self.round_trips += 1;
                 self.returned = Some(stretch.end);

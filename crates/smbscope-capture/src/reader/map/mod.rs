@@ -78,7 +78,7 @@ mod tests {
         // The page with the new end exists, zero-filled; the next one does not.
         assert_eq!((map[4_999], map[40_000], map[65_535]), (7, 0, 0));
         assert!(map.cut_short().load(Ordering::Relaxed));
-        assert!(!other.cut_short().load(Ordering::Relaxed), "only what was touched is noted");
+        assert!(!other.cut_short().load(Ordering::Relaxed), "the untouched map is not marked as cut short");
         drop(map);
         assert_eq!(other[50_000], 0);
         assert!(other.cut_short().load(Ordering::Relaxed));
