@@ -9,7 +9,7 @@ use smbscope_load::engine::{Host, OnLostHost};
 use smbscope_run::Cluster;
 use smbscope_stats::filter::did_you_mean;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// Runs the command line and returns the exit status. `program` is the command and initial arguments that start it
@@ -115,19 +115,12 @@ pub(crate) fn hosts(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cl
 }
 
 /// Command that starts this program, if it is not an executable of its own.
-static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+pub(crate) static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Registers the command that starts this program. An empty one stands for the running executable.
 fn set_program(program: Vec<OsString>) {
     if !program.is_empty() {
         let _ = PROGRAM.set(program);
-    }
-}
-
-pub(crate) fn program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
-    match PROGRAM.get().map(Vec::as_slice) {
-        Some([program, first @ ..]) => Ok((program.into(), first.to_vec())),
-        _ => Ok((std::env::current_exe()?, Vec::new())),
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, StateArguments, StatusArguments, UpArguments,
 };
+use crate::entry::PROGRAM;
 use crate::output::Output;
-use crate::{CommandEnded, entry, system};
+use crate::{CommandEnded, system};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use smbscope_lab::{LabServer, Launcher, LinkEmulation, ServerRecord, StateFolder};
@@ -31,8 +32,16 @@ pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
 
 /// Returns a launcher with a keeper process and the default state folder.
 pub(crate) fn kept() -> anyhow::Result<Launcher> {
-    let (program, first) = entry::program().context("cannot find this program to take care of the server")?;
+    let (program, first) = program().context("cannot find this program to take care of the server")?;
     Ok(Launcher::new().kept_by(program, first.into_iter().chain(KEEP.map(OsString::from))))
+}
+
+/// Returns the command that starts this program, and its initial arguments.
+fn program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
+    match PROGRAM.get().map(Vec::as_slice) {
+        Some([program, first @ ..]) => Ok((program.into(), first.to_vec())),
+        _ => Ok((std::env::current_exe()?, Vec::new())),
+    }
 }
 
 fn launcher(state: &StateArguments) -> anyhow::Result<Launcher> {

@@ -60,11 +60,18 @@ impl SeriesOptions {
         Ok(SeriesOptions {
             until: Until::from_options(&launch),
             files: files(&launch, launcher, password)?,
-            sources: launch.sources(),
+            sources: sources(&launch),
             invocation: None,
             launch,
         })
     }
+}
+
+/// Returns the input files of the launches.
+fn sources(options: &LaunchOptions) -> Sources {
+    let mut sources = Sources::default();
+    options.password_file.iter().chain(&options.content).for_each(|file| sources.add(file));
+    sources
 }
 
 /// Returns the location of the program's files. Fails if the server's name has no address.

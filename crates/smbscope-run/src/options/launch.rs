@@ -1,7 +1,6 @@
 //! Options of `smbscope launch`.
 
 use super::{BenchFormat, CommandOptions, DIALECTS, PossibleValueTable, SIGNING, TerminalOptions, one_of};
-use crate::files::Sources;
 use crate::server::TargetUrl;
 use clap::Args;
 use smbscope_client::{ClientSigningPolicy, Encryption};
@@ -145,15 +144,6 @@ impl CommandOptions for LaunchOptions {
         } else {
             None
         }
-    }
-}
-
-impl LaunchOptions {
-    /// Returns the input files of the launches.
-    pub(crate) fn sources(&self) -> Sources {
-        let mut sources = Sources::default();
-        self.password_file.iter().chain(&self.content).for_each(|file| sources.add(file));
-        sources
     }
 }
 
