@@ -23,14 +23,17 @@ use windows_sys::Win32::System::IO::OVERLAPPED;
 
 pub(super) use std::fs::{DirEntry, OpenOptions};
 
-/// A folder, as the system writes its path: with `\\?\`, which admits long paths and names of devices.
+/// A folder, as the system writes its path: with `\\?\`, which admits long paths and names of devices. Some redirectors
+/// and RAM disks know no such path; the given one is used there.
 #[derive(Debug)]
 pub(super) struct Root(PathBuf);
 
 pub(super) fn root(folder: &Path) -> io::Result<Root> {
-    match folder.canonicalize()? {
-        found if found.is_dir() => Ok(Root(found)),
-        _ => Err(io::ErrorKind::NotADirectory.into()),
+    match folder.canonicalize() {
+        Ok(found) if found.is_dir() => Ok(Root(found)),
+        Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
+        Err(_) if folder.is_dir() => std::path::absolute(folder).map(Root),
+        Err(error) => Err(error),
     }
 }
 
