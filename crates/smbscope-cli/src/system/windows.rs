@@ -101,7 +101,9 @@ fn has_own_window() -> bool {
     unsafe { GetConsoleProcessList(processes.as_mut_ptr(), processes.len() as u32) == 1 }
 }
 
-/// Opens a page as a double click does.
+/// Opens a page as a double click does. The Explorer's whole path is given: a program of its name in the folder of this
+/// one, which may be a folder of downloads, would be found first.
 fn open(page: &Path) -> io::Result<()> {
-    command_for("explorer").arg(page).spawn().map(drop)
+    let windows = std::env::var_os("SystemRoot").unwrap_or_else(|| "C:\\Windows".into());
+    command_for(Path::new(&windows).join("explorer.exe")).arg(page).spawn().map(drop)
 }
