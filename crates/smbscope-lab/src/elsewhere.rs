@@ -83,6 +83,10 @@ impl ServerRecord {
         match self.never {}
     }
 
+    pub fn log_file(&self) -> PathBuf {
+        match self.never {}
+    }
+
     pub fn server_interface(&self) -> &str {
         match self.never {}
     }
