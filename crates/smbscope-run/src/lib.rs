@@ -29,6 +29,7 @@ mod directory;
 mod document;
 mod environment;
 mod error;
+pub mod exposition;
 pub mod files;
 pub mod launch;
 mod metrics;
