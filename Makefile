@@ -89,11 +89,14 @@ install: ## the binary, manual pages, completions, documents, workloads, studies
 	install -m 644 studies/*.toml $(INSTALLED)/share/smbscope/studies
 	install -m 644 packaging/prometheus/* $(INSTALLED)/share/smbscope/prometheus
 	install -m 644 packaging/grafana/* $(INSTALLED)/share/smbscope/grafana
+	install -D -m 644 packaging/systemd/smbscope-watch.service $(INSTALLED)/lib/systemd/system/smbscope-watch.service
+	sed -i "s#/usr/#$(PREFIX)/#" $(INSTALLED)/lib/systemd/system/smbscope-watch.service
 
 uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1
 	rm -f $(addprefix $(INSTALLED)/share/,$(COMPLETIONS))
 	rm -rf $(INSTALLED)/share/doc/smbscope $(INSTALLED)/share/smbscope
+	rm -f $(INSTALLED)/lib/systemd/system/smbscope-watch.service
 
 packages: setup-packages build ## a .deb and an .rpm of what `make install` installs, in target/packages
 	rm -rf $(STAGE) $(PACKAGES)
