@@ -72,11 +72,11 @@ setup-all: ## the same, and tshark for `make accuracy` and `make bench`
 build: setup-build ## the release binary, with Rust and a C compiler only; FEATURES=kerberos for `bench --login kerberos`
 	$(CARGO) build --release --locked -p smbscope-cli $(if $(FEATURES),--features '$(FEATURES)')
 
-install: ## the binary, manual pages, completions, documents, workloads, studies and demo captures into PREFIX (/usr/local)
+install: ## the binary, manual pages, completions, documents, workloads, studies, alerts, a dashboard and demo captures into PREFIX (/usr/local)
 	@test -x $(SMBSCOPE) || $(MAKE) build
 	install -D -m 755 $(SMBSCOPE) $(INSTALLED)/bin/smbscope
 	$(SMBSCOPE) man --output $(INSTALLED)/share/man/man1
-	install -d $(addprefix $(INSTALLED)/share/,$(dir $(COMPLETIONS)) doc/smbscope/docs/studies smbscope/captures smbscope/workloads/recorded smbscope/studies)
+	install -d $(addprefix $(INSTALLED)/share/,$(dir $(COMPLETIONS)) doc/smbscope/docs/studies smbscope/captures smbscope/workloads/recorded smbscope/studies smbscope/prometheus smbscope/grafana)
 	$(SMBSCOPE) completions bash >$(INSTALLED)/share/$(word 1,$(COMPLETIONS))
 	$(SMBSCOPE) completions zsh >$(INSTALLED)/share/$(word 2,$(COMPLETIONS))
 	$(SMBSCOPE) completions fish >$(INSTALLED)/share/$(word 3,$(COMPLETIONS))
@@ -87,11 +87,16 @@ install: ## the binary, manual pages, completions, documents, workloads, studies
 	install -m 644 workloads/*.toml $(INSTALLED)/share/smbscope/workloads
 	install -m 644 workloads/recorded/*.toml $(INSTALLED)/share/smbscope/workloads/recorded
 	install -m 644 studies/*.toml $(INSTALLED)/share/smbscope/studies
+	install -m 644 packaging/prometheus/* $(INSTALLED)/share/smbscope/prometheus
+	install -m 644 packaging/grafana/* $(INSTALLED)/share/smbscope/grafana
+	install -D -m 644 packaging/systemd/smbscope-watch.service $(INSTALLED)/lib/systemd/system/smbscope-watch.service
+	sed -i "s#/usr/#$(PREFIX)/#" $(INSTALLED)/lib/systemd/system/smbscope-watch.service
 
 uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1
 	rm -f $(addprefix $(INSTALLED)/share/,$(COMPLETIONS))
 	rm -rf $(INSTALLED)/share/doc/smbscope $(INSTALLED)/share/smbscope
+	rm -f $(INSTALLED)/lib/systemd/system/smbscope-watch.service
 
 packages: setup-packages build ## a .deb and an .rpm of what `make install` installs, in target/packages
 	rm -rf $(STAGE) $(PACKAGES)

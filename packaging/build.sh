@@ -83,6 +83,7 @@ cp -a $root/. %{buildroot}
 /usr/share/bash-completion/completions/$NAME
 /usr/share/zsh/site-functions/_$NAME
 /usr/share/fish/vendor_completions.d/$NAME.fish
+/usr/lib/systemd/system/$NAME-watch.service
 EOF
     local options=("_topdir $scratch/rpm" "_rpmdir $packages" "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm")
     # Files are packed as they are: nothing is stripped, compressed or linked.

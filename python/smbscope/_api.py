@@ -155,6 +155,7 @@ def bench(
     capture: bool | str = False,
     keep_keys: bool = False,
     server_metrics: str | None = None,
+    metrics: str | None = None,
     storage_latency: str | None = None,
     storage_iops: int | None = None,
     storage_bandwidth: str | None = None,

@@ -29,6 +29,7 @@ mod directory;
 mod document;
 mod environment;
 mod error;
+pub mod exposition;
 pub mod files;
 #[cfg(target_os = "linux")]
 pub mod launch;

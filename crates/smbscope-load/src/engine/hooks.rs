@@ -9,10 +9,11 @@ use super::result::LoadPointResult;
 use super::schedule::MeasurementWindow;
 use super::session::Performed;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{CommandGroup, Nanos};
+use smbscope_model::{CommandGroup, Exchange, Nanos};
 use smbscope_stats::{DurationStatistics, Summary, SummaryPrecision};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -67,6 +68,14 @@ impl StopFlag {
     }
 }
 
+/// Receives the measured commands of one worker, on the worker's thread, which waits for it.
+pub trait ExchangeObserver: fmt::Debug + Send {
+    fn exchange(&mut self, exchange: &Exchange);
+
+    /// Called four times a second, and after the last command of a load point.
+    fn publish(&mut self);
+}
+
 pub(crate) const PUBLISH: Duration = Duration::from_millis(250);
 
 /// Error statuses per look at a run.
@@ -78,6 +87,16 @@ pub struct LiveFigures {
     users: AtomicU32,
     looked: Mutex<Option<Instant>>,
     parts: Mutex<LivePart>,
+    observers: Option<ObserverSource>,
+}
+
+/// Creates the observer of a worker.
+struct ObserverSource(Box<dyn Fn() -> Box<dyn ExchangeObserver> + Send + Sync>);
+
+impl fmt::Debug for ObserverSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObserverSource").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -129,6 +148,15 @@ pub struct LiveGroup {
 }
 
 impl LiveFigures {
+    /// Creates figures of a ramp that also gives its measured commands to observers, one per worker and load point.
+    pub fn observed(observer: impl Fn() -> Box<dyn ExchangeObserver> + Send + Sync + 'static) -> LiveFigures {
+        LiveFigures { observers: Some(ObserverSource(Box::new(observer))), ..LiveFigures::default() }
+    }
+
+    pub(crate) fn observer(&self) -> Option<Box<dyn ExchangeObserver>> {
+        self.observers.as_ref().map(|source| (source.0)())
+    }
+
     pub fn look(&self) -> EngineSnapshot {
         let now = Instant::now();
         let before = self.looked.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).replace(now);

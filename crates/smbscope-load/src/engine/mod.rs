@@ -32,7 +32,7 @@ pub use capacity::{CapacityResult, Knee, KneeRange, LoadTrial, Search};
 pub use clocks::{LATE_ABOVE, LIMITED_ABOVE};
 pub use criterion::{Criterion, CriterionError, CriterionResult};
 pub use exchanges::{EXCHANGES_MAX, ExchangeLog};
-pub use hooks::{EnginePhase, EngineSnapshot, Hooks, LiveFigures, LiveGroup, StopFlag};
+pub use hooks::{EnginePhase, EngineSnapshot, ExchangeObserver, Hooks, LiveFigures, LiveGroup, StopFlag};
 pub use hosts::{Fleet, Host, LoadHost, LoadWork, OnLostHost};
 pub use plan::{Connects, EngineError, ErrorLimit, LoadPointLimits, OnFailure, RampPlan};
 pub use plan::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};

@@ -159,7 +159,7 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
         let window = MeasurementWindow { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
         let exchanges = plan.exchanges.then(|| ExchangeLog::new(EXCHANGES_MAX / self.workers as usize));
         let recorder = LoadPointRecorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
-        recorder.sliced(&plan.by).limited(plan.overload)
+        recorder.sliced(&plan.by).limited(plan.overload).observed(self.live.observer())
     }
 
     /// Ends the users above `wanted`, and connects those without a session while the others rest.

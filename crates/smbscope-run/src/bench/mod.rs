@@ -16,6 +16,7 @@ use crate::bench::setup::{RunOptions, Setup};
 use crate::capture::{SnapLength, Sniffers};
 use crate::directory::RunDirectory;
 use crate::environment::now;
+use crate::exposition::{MetricsEndpoint, MetricsRegistry};
 use crate::metrics::Metrics;
 use crate::options::CapturePoints;
 use crate::server::{Site, probe};
@@ -35,6 +36,8 @@ pub struct Bench {
     fleet: Option<Fleet>,
     /// `None` if no captures were asked for.
     sniffers: Option<Result<Sniffers, String>>,
+    /// Figures for Prometheus, with the server that exposes them if one was asked for.
+    exposed: (MetricsRegistry, Option<MetricsEndpoint>),
 }
 
 #[derive(Debug)]
@@ -49,6 +52,8 @@ impl Bench {
     /// it fails.
     pub fn open(mut options: RunOptions) -> Result<Bench, BenchError> {
         let started = now();
+        let registry = MetricsRegistry::new();
+        let endpoint = MetricsEndpoint::open(&options.bench.metrics, &registry)?;
         let open = |path| RunDirectory::open(path, &options.sources);
         let directory = options.bench.output.as_deref().map(open).transpose()?;
         let is_here = options.cluster.is_none();
@@ -62,7 +67,7 @@ impl Bench {
         let cluster = options.cluster.take();
         let mut setup = Setup { options, started, site, hosts: Vec::new(), facts };
         let fleet = cluster.map(|cluster| setup.fleet(cluster)).transpose()?;
-        Ok(Bench { setup, directory, fleet, sniffers })
+        Ok(Bench { setup, directory, fleet, sniffers, exposed: (registry, endpoint) })
     }
 
     pub fn heading(&self) -> Heading {
@@ -73,7 +78,7 @@ impl Bench {
     /// Creates the workload's files, runs all load points and stores the results. Ends early with the measurements so
     /// far if `stop` is set or the observer asks for it.
     pub fn run(self, progress: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
-        let Bench { setup, directory, fleet, sniffers } = self;
+        let Bench { setup, directory, fleet, sniffers, exposed: (registry, endpoint) } = self;
         if let Some(within) = setup.options.bench.prepare_within() {
             prepare::create_files(&setup, within, progress, stop)?;
         }
@@ -87,7 +92,8 @@ impl Bench {
         tracing::info!(server = %address, private = lab.is_some(), "the load begins");
         let metrics = Metrics::new(address, lab, setup.options.bench.server_metrics.as_ref());
         let mut keeper = RunResultWriter::new(&setup, directory, &metrics)?;
-        let measured = ramp::run(&setup, fleet, captures, &mut keeper, progress, stop)?;
+        let exposed = endpoint.is_some().then_some(&registry);
+        let measured = ramp::run(&setup, fleet, (captures, exposed), &mut keeper, progress, stop)?;
         let document = setup.document(measured);
         let kept = keeper.finish(&document);
         Ok(BenchOutcome { document, kept })

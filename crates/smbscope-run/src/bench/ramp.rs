@@ -7,6 +7,7 @@ use crate::bench::setup::Setup;
 use crate::capture::{self, CaptureFacts, FinishedCaptures, RunningCaptures, Sniffers};
 use crate::document::wire::Wire;
 use crate::document::{self, LoadPointCapture};
+use crate::exposition::MetricsRegistry;
 use crate::keys;
 use crate::metrics::Metrics;
 use crate::{BenchError, one_line};
@@ -30,22 +31,26 @@ const REFRESH: Duration = Duration::from_secs(1);
 pub(crate) fn run(
     setup: &Setup,
     fleet: Option<Fleet>,
-    captures: Captures,
+    (captures, exposed): (Captures, Option<&MetricsRegistry>),
     keeper: &mut RunResultWriter<'_>,
     progress: &mut dyn BenchObserver,
     stop: &AtomicBool,
 ) -> Result<RampResults, BenchError> {
     let metrics = keeper.metrics;
-    let (live, ends) = (LiveFigures::default(), StopFlag::new());
+    let live = exposed
+        .cloned()
+        .map_or_else(LiveFigures::default, |registry| LiveFigures::observed(move || Box::new(registry.recorder())));
+    let ends = StopFlag::new();
     let (sender, events) = channel();
-    let mut follower = RampFollower { captures, keeper, metrics, measured: RampResults::default(), events: sender };
+    let mut follower =
+        RampFollower { captures, exposed, keeper, metrics, measured: RampResults::default(), events: sender };
     let capacity = thread::scope(|scope| {
         let (follower, shared, ends) = (&mut follower, &live, &ends);
         let engine = thread::Builder::new()
             .name("engine".to_owned())
             .spawn_scoped(scope, move || load(setup, fleet, follower, shared, ends))
             .map_err(BenchError::system("thread for the load generator"))?;
-        let mut watch = RampMonitor::new(setup, &live, events);
+        let mut watch = RampMonitor::new(setup, &live, exposed, events);
         while !engine.is_finished() {
             watch.tell(progress);
             let wish = progress.wait(Instant::now() + REFRESH);
@@ -92,6 +97,7 @@ enum LoadPointEvent {
 /// them.
 struct RampFollower<'a, 'k> {
     captures: Captures,
+    exposed: Option<&'a MetricsRegistry>,
     keeper: &'a mut RunResultWriter<'k>,
     metrics: &'a Metrics,
     measured: RampResults,
@@ -129,6 +135,9 @@ impl Hooks for RampFollower<'_, '_> {
             self.measured.losses.push(crate::one_line(&error));
         }
         let mut shown = self.captures.finish_point(run, exchanges.as_ref(), &base);
+        if let (Some(exposed), Some(answer)) = (self.exposed, &shown.answer) {
+            exposed.add_answer(answer);
+        }
         shown.server = self.metrics.within(run.started, run.duration);
         self.tell(LoadPointEvent::Done(Box::new(shown.clone())));
         self.measured.runs.push(shown);
@@ -141,6 +150,7 @@ impl Hooks for RampFollower<'_, '_> {
 struct RampMonitor<'a> {
     setup: &'a Setup,
     live: &'a LiveFigures,
+    exposed: Option<&'a MetricsRegistry>,
     events: Receiver<LoadPointEvent>,
     point: RampPosition,
     since: Option<(EnginePhase, Instant)>,
@@ -148,13 +158,19 @@ struct RampMonitor<'a> {
 }
 
 impl<'a> RampMonitor<'a> {
-    fn new(setup: &'a Setup, live: &'a LiveFigures, events: Receiver<LoadPointEvent>) -> RampMonitor<'a> {
+    fn new(
+        setup: &'a Setup,
+        live: &'a LiveFigures,
+        exposed: Option<&'a MetricsRegistry>,
+        events: Receiver<LoadPointEvent>,
+    ) -> RampMonitor<'a> {
         let plan = &setup.options.plan;
         let points = plan.users.points().len().max(plan.rates.len()) as u32;
         let of = setup.options.capacity.is_none().then_some(points);
         RampMonitor {
             setup,
             live,
+            exposed,
             events,
             point: RampPosition { of, ..RampPosition::default() },
             since: None,
@@ -179,6 +195,10 @@ impl<'a> RampMonitor<'a> {
         };
         self.since = Some((live.phase, since));
         let plan = &self.setup.options.plan;
+        if let Some(exposed) = self.exposed {
+            let connections = u64::from(live.sessions) * u64::from(plan.connections_per_session);
+            exposed.update(|figures| figures.connections = Some(connections));
+        }
         let length = match live.phase {
             EnginePhase::Warmup => Some(plan.warmup),
             EnginePhase::Measuring => Some(plan.duration),

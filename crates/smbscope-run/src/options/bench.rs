@@ -2,8 +2,8 @@
 
 use super::connect::{ConnectOptions, RequestOptions, SMB3};
 use super::{
-    ClusterOptions, CommandOptions, GivenOptions, PossibleValueTable, StorageOptions, TerminalOptions, dimension,
-    one_of,
+    ClusterOptions, CommandOptions, GivenOptions, MetricsOptions, PossibleValueTable, StorageOptions, TerminalOptions,
+    dimension, one_of,
 };
 use crate::files::Sources;
 use crate::metrics::Exporter;
@@ -206,6 +206,9 @@ pub struct BenchOptions {
     pub server_metrics: Option<Exporter>,
 
     #[command(flatten)]
+    pub metrics: MetricsOptions,
+
+    #[command(flatten)]
     pub storage: StorageOptions,
 
     /// Group the commands of each load point by these fields, as `analyze` does.
@@ -257,6 +260,8 @@ impl CommandOptions for BenchOptions {
             Some("--connections-per-session needs SMB 3; choose --dialect 3.0 or later")
         } else if self.cluster.address.is_some() && self.capture.is_some() {
             Some("--capture sees no packets of other hosts: omit --capture or --cluster")
+        } else if self.cluster.address.is_some() && self.metrics.metrics.is_some() {
+            Some("--metrics counts commands of this machine only: omit --metrics or --cluster")
         } else if self.cluster.address.is_some() && !self.by.is_empty() {
             Some("--by depends on the order of all commands, which is unknown across hosts: omit --by or --cluster")
         } else {

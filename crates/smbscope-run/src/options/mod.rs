@@ -6,6 +6,7 @@ mod captures;
 mod compare;
 mod connect;
 mod launch;
+mod metrics;
 mod study;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ pub use compare::{CompareFormat, CompareOptions};
 pub use connect::LabServerOptions;
 pub use connect::{ConnectOptions, RequestOptions};
 pub use launch::{LaunchOptions, LaunchTarget, Mounter};
+pub use metrics::MetricsOptions;
 pub use smbscope_explain::options::{
     AnalysisOptions, AnalyzeFormat, AnalyzeOptions, ColorChoice, CommandOptions, DecryptionOptions, GivenOptions,
     MemoryOptions, NamedSide, PossibleValueTable, ProgressOptions, ReadingOptions, TerminalOptions, TunnelOptions,

@@ -10,7 +10,7 @@
 
 use super::clocks::Clock;
 use super::exchanges::{ActionBatch, CommandSource, ExchangeLog, Maker};
-use super::hooks::{LiveFigures, LivePart};
+use super::hooks::{ExchangeObserver, LiveFigures, LivePart};
 use super::result::{IntervalResult, JobSummary, OperationResult};
 use super::schedule::{MeasurementWindow, OverloadLimits, OverloadTally};
 use super::session::{CommandQueueDepth, Performed};
@@ -41,6 +41,7 @@ pub(crate) struct LoadPointRecorder {
     by: Vec<Dimension>,
     counted: MergeableFigures,
     silences: Silences,
+    observer: Option<Box<dyn ExchangeObserver>>,
     pub(crate) live: LivePart,
 }
 
@@ -88,6 +89,7 @@ impl LoadPointRecorder {
                 exchanges,
             },
             silences: Silences::new(window.start),
+            observer: None,
             live: LivePart::default(),
         }
     }
@@ -100,6 +102,10 @@ impl LoadPointRecorder {
     pub(crate) fn limited(mut self, limits: Option<OverloadLimits>) -> LoadPointRecorder {
         self.counted.overload = limits.map(OverloadTally::new);
         self
+    }
+
+    pub(crate) fn observed(self, observer: Option<Box<dyn ExchangeObserver>>) -> LoadPointRecorder {
+        LoadPointRecorder { observer, ..self }
     }
 
     pub(crate) fn empty(&self) -> LoadPointRecorder {
@@ -167,6 +173,9 @@ impl LoadPointRecorder {
                 let exchange = self.maker.exchange(sample);
                 if self.window.contains(sample.request_first) {
                     self.counted.aggregator.record(exchange);
+                    if let Some(observer) = &mut self.observer {
+                        observer.exchange(exchange);
+                    }
                     if let Some(exchanges) = &mut self.counted.exchanges {
                         exchanges.add(exchange);
                     }
@@ -267,6 +276,9 @@ impl LoadPointRecorder {
 
     pub(crate) fn publish(&mut self, live: &LiveFigures) {
         self.count_waiting();
+        if let Some(observer) = &mut self.observer {
+            observer.publish();
+        }
         live.publish(&mut self.live);
     }
 

@@ -1,0 +1,38 @@
+//! Option of the commands that serve metrics.
+
+use clap::Args;
+use std::net::{Ipv4Addr, SocketAddr};
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct MetricsOptions {
+    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics while the command runs: 9445 (on 127.0.0.1) or
+    /// 192.0.2.7:9445.
+    ///
+    /// docs/metrics.md lists them. Anyone who can reach the address can read them, with names of servers and shares.
+    #[arg(hide_short_help = true, long, value_name = "[ADDRESS:]PORT", value_parser = listen_address, help_heading = "Results")]
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Parses a port, with or without colon, on 127.0.0.1, or an address with a port.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    match port.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => {
+            text.parse().map_err(|_| "expected a port or an address with a port: 9445, 192.0.2.7:9445".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_not_reachable_from_other_machines() {
+        let loopback = Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, 9_445)));
+        assert_eq!([listen_address("9445"), listen_address(":9445")], [loopback.clone(), loopback]);
+        assert_eq!(listen_address("[::]:9445"), Ok("[::]:9445".parse().unwrap()));
+        assert!(["", "65536", "host", "192.0.2.7", "*:9445"].into_iter().all(|text| listen_address(text).is_err()));
+    }
+}

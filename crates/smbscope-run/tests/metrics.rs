@@ -1,0 +1,168 @@
+//! `--metrics`, scraped by a real Prometheus (skipped without it or without Samba), and the alerts and the dashboard for
+//! it.
+
+use serde_json::Value;
+use smbscope_lab::Launcher;
+use smbscope_run::options::{BenchOptions, MetricsOptions};
+use smbscope_run::{Bench, RunOptions};
+use smbscope_testkit::skip;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const PACKAGING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+
+/// A Prometheus that scrapes one port of this machine.
+struct Prometheus {
+    process: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Prometheus {
+    fn start(scraped: u16) -> Prometheus {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let config = folder.path().join("prometheus.yml");
+        let jobs =
+            format!("scrape_configs: [{{job_name: smbscope, static_configs: [{{targets: ['127.0.0.1:{scraped}']}}]}}]");
+        std::fs::write(&config, format!("global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}\n{jobs}\n"))
+            .unwrap();
+        let port = free_port();
+        let mut command = Command::new("prometheus");
+        command.arg(format!("--config.file={}", config.display()));
+        command.arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()));
+        command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let prometheus = Prometheus { process: command.spawn().expect("prometheus starts"), port, _folder: folder };
+        let begun = Instant::now();
+        while !prometheus.get("/-/ready").is_some_and(|answer| answer.contains("200 OK")) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "Prometheus did not start");
+            sleep(Duration::from_millis(100));
+        }
+        prometheus
+    }
+
+    /// Returns the response to a GET request, with its header.
+    fn get(&self, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
+        stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    }
+
+    /// Evaluates a query without spaces at a time in seconds since 1970. Returns the values by this label.
+    fn query(&self, query: &str, time: f64, label: &str) -> BTreeMap<String, f64> {
+        let answer = self.get(&format!("/api/v1/query?query={query}&time={time:.3}")).expect("an answer");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a header and a body");
+        let answer: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"));
+        let results = answer["data"]["result"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        let results = results.iter().map(|result| {
+            let value = result["value"][1].as_str().and_then(|value| value.parse().ok()).expect("a value");
+            (result["metric"][label].as_str().unwrap_or_default().to_owned(), value)
+        });
+        results.filter(|(_, value)| *value != 0.0).collect()
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr()).expect("a free port").port()
+}
+
+/// Metrics do not change during a warm-up, so a query in the warm-up of the second load point has the counts of the
+/// first one.
+#[test]
+fn prometheus_has_the_counts_of_the_report() {
+    if let Err(why) = smbscope_lab::available() {
+        return skip::missing(why);
+    }
+    if !skip::has("prometheus") {
+        return;
+    }
+    let port = free_port();
+    let prometheus = Prometheus::start(port);
+    let bench = BenchOptions {
+        users: Some("2,2".parse().expect("load points")),
+        operations: Some(400),
+        duration: Some(Duration::from_secs(20)),
+        warmup: Some(Duration::from_secs(3)),
+        metrics: MetricsOptions { metrics: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port))) },
+        ..BenchOptions::default()
+    };
+    let password = |user: &str| Err(format!("a private server tells the password of {user} itself").into());
+    let options =
+        RunOptions::new(bench, Launcher::default(), Box::new(password)).expect("options that fit the workload");
+    let bench = Bench::open(options).expect("a server that answers");
+    let document = bench.run(&mut (), &AtomicBool::new(false)).expect("a run").document;
+    let [first, second] = &document.runs[..] else { panic!("{document:?}") };
+    let time = second.started_ns.0 as f64 / 1e9 - 0.3;
+    assert!((first.started_ns.0 + first.duration_ns.0) as f64 / 1e9 + 1.0 < time, "{first:?} {second:?}");
+
+    let groups = first.groups.iter().filter(|group| group.group != "Other" && group.operations > 0);
+    let expected: BTreeMap<String, f64> = groups.map(|group| (group.group.clone(), group.operations as f64)).collect();
+    assert!(expected.len() > 2, "{expected:?}");
+    for metric in ["smbscope_response_seconds_count", "smbscope_commands_total"] {
+        assert_eq!(prometheus.query(&format!("sum+by(group)({metric})"), time, "group"), expected, "{metric}");
+    }
+    let errors: BTreeMap<String, f64> =
+        first.errors.iter().map(|(status, count)| (status.clone(), *count as f64)).collect();
+    assert_eq!(prometheus.query("sum+by(status)(smbscope_errors_total)", time, "status"), errors);
+    let sum = |metric: &str| prometheus.query(metric, time, "server").into_values().sum::<f64>();
+    assert_eq!(sum("smbscope_read_bytes_total"), first.bytes_read as f64);
+    assert_eq!(sum("smbscope_written_bytes_total"), first.bytes_written as f64);
+    assert_eq!(sum("smbscope_connections"), 2.0);
+}
+
+fn promtool(arguments: &[&str]) -> String {
+    let said = Command::new("promtool").args(arguments).output().expect("promtool runs");
+    let text = format!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+    assert!(said.status.success(), "promtool {arguments:?}: {text}");
+    text
+}
+
+#[test]
+fn alerts_pass_their_tests() {
+    if !skip::has("promtool") {
+        return;
+    }
+    let rules = format!("{PACKAGING}/prometheus/smbscope.rules.yml");
+    let checked = promtool(&["check", "rules", &rules]);
+    assert!(checked.contains("9 rules found"), "{checked}");
+    promtool(&["test", "rules", &format!("{PACKAGING}/prometheus/smbscope.test.yml")]);
+}
+
+/// promtool parses the queries as rules, with Grafana's variables replaced as Grafana does.
+#[test]
+fn queries_of_the_dashboard_are_valid() {
+    if !skip::has("promtool") {
+        return;
+    }
+    let text = std::fs::read_to_string(Path::new(PACKAGING).join("grafana/smbscope.json")).expect("a dashboard");
+    let dashboard: Value = serde_json::from_str(&text).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().expect("targets"));
+    let queries: Vec<&str> = targets.map(|target| target["expr"].as_str().expect("a query")).collect();
+    assert!(queries.len() > 15, "{queries:?}");
+    let mut rules = String::from("groups:\n- name: dashboard\n  rules:\n");
+    for (number, query) in queries.iter().enumerate() {
+        let query = query.replace("$__rate_interval", "1m").replace("$instance", ".*").replace("$server", ".*");
+        let query = query.replace("$share", ".*");
+        assert!(!query.contains('$'), "{query}");
+        rules += &format!("  - record: panel:{number}\n    expr: {}\n", serde_json::to_string(&query).unwrap());
+    }
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), rules).unwrap();
+    promtool(&["check", "rules", file.path().to_str().unwrap()]);
+}
