@@ -32,6 +32,14 @@ pub struct PacketBlock<'a> {
     pub wire_length: u32,
 }
 
+/// Destination of packets.
+pub trait PacketWriter {
+    fn packet(&mut self, record: &PacketBlock<'_>) -> io::Result<()>;
+
+    /// Skips one packet number, so that later packets keep theirs.
+    fn skip_number(&mut self) -> io::Result<()>;
+}
+
 pub struct PcapngWriter<W: Write> {
     out: W,
     interfaces: Vec<CaptureInterface>,
@@ -49,29 +57,12 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    pub fn packet(&mut self, record: &PacketBlock<'_>) -> io::Result<()> {
-        let time = u64::try_from(record.time.0).unwrap_or(0);
-        let mut interface = record.interface;
-        if interface.resolution_ns == 0 || !time.is_multiple_of(interface.resolution_ns) {
-            interface.resolution_ns = 1;
-        }
-        let id = self.interface(interface)?;
-        let ticks = time / interface.resolution_ns;
-        let captured: usize = record.parts.iter().map(|part| part.len()).sum();
-        let captured = u32::try_from(captured).map_err(|_| io::Error::other("a packet of more than 4 GiB"))?;
-        for field in [id, (ticks >> 32) as u32, ticks as u32, captured, record.wire_length] {
-            self.block.extend(field.to_le_bytes());
-        }
-        record.parts.iter().for_each(|part| self.block.extend_from_slice(part));
-        pad(&mut self.block);
-        self.put(ENHANCED_PACKET)
+    pub fn get_ref(&self) -> &W {
+        &self.out
     }
 
-    /// Skips one packet number, so that later packets keep theirs.
-    pub fn skip_number(&mut self) -> io::Result<()> {
-        // Private Enterprise Number reserved for documentation (RFC 5612).
-        self.block.extend(32_473u32.to_le_bytes());
-        self.put(CUSTOM_NOT_COPIED)
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
     }
 
     pub fn finish(mut self) -> io::Result<W> {
@@ -104,6 +95,32 @@ impl<W: Write> PcapngWriter<W> {
         self.out.write_all(&self.block)?;
         self.block.clear();
         self.out.write_all(&length)
+    }
+}
+
+impl<W: Write> PacketWriter for PcapngWriter<W> {
+    fn packet(&mut self, record: &PacketBlock<'_>) -> io::Result<()> {
+        let time = u64::try_from(record.time.0).unwrap_or(0);
+        let mut interface = record.interface;
+        if interface.resolution_ns == 0 || !time.is_multiple_of(interface.resolution_ns) {
+            interface.resolution_ns = 1;
+        }
+        let id = self.interface(interface)?;
+        let ticks = time / interface.resolution_ns;
+        let captured: usize = record.parts.iter().map(|part| part.len()).sum();
+        let captured = u32::try_from(captured).map_err(|_| io::Error::other("a packet of more than 4 GiB"))?;
+        for field in [id, (ticks >> 32) as u32, ticks as u32, captured, record.wire_length] {
+            self.block.extend(field.to_le_bytes());
+        }
+        record.parts.iter().for_each(|part| self.block.extend_from_slice(part));
+        pad(&mut self.block);
+        self.put(ENHANCED_PACKET)
+    }
+
+    fn skip_number(&mut self) -> io::Result<()> {
+        // Private Enterprise Number reserved for documentation (RFC 5612).
+        self.block.extend(32_473u32.to_le_bytes());
+        self.put(CUSTOM_NOT_COPIED)
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 
 pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
     output::refuse_ending::<AnalyzeFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
-    let given = arguments.inputs();
+    let given = arguments.inputs()?;
     let mut watcher = Watcher::new(arguments.terminal.progress.quiet);
     let sources = sources(arguments, &given);
     // Captures of several points, and of an episode, are read twice: an unwritable output fails before that.
@@ -78,13 +78,13 @@ pub(crate) struct AnalysisOutcome {
     pub(crate) sightings: Option<PointSightings>,
 }
 
-/// Returns the report on a capture for further processing.
+/// Returns the report on captures for further processing.
 pub(crate) fn report_on(
-    input: CaptureInput,
+    inputs: &[CaptureInput],
     options: &AnalysisOptions,
     quiet: bool,
 ) -> anyhow::Result<AnalysisOutcome> {
-    let analysis = CaptureSetAnalysis::run(&[input], options, &mut Watcher::new(quiet)).map_err(error)?;
+    let analysis = CaptureSetAnalysis::run(inputs, options, &mut Watcher::new(quiet)).map_err(error)?;
     done(analysis, options, AnalyzeFormat::Text)
 }
 

@@ -164,10 +164,14 @@ impl ComparisonReader<'_> {
 
     fn read(&mut self, file: &Path) -> anyhow::Result<ComparableDocument> {
         let name = file.display().to_string();
-        if file.is_dir() {
-            let run = file.join(RUN);
+        let run = file.join(RUN);
+        let captures = match file.is_dir() && !run.exists() {
+            true => CaptureInput::from_arguments([file]),
+            false => Ok(vec![CaptureInput::from_argument(file)]),
+        };
+        if file.is_dir() && (run.exists() || captures.is_err()) {
             let text = saved(&run).with_context(|| format!("cannot read {}", run.display()))?;
-            let text = text.with_context(|| format!("{name}: a directory without a {RUN} that bench wrote"))?;
+            let text = text.with_context(|| format!("{name}: a directory without captures or a {RUN} of bench"))?;
             let ramp = BenchDocument::parse(&text).with_context(|| format!("{}: no ramp", run.display()))?;
             return Ok(ComparableDocument::Ramp(Box::new(ramp)));
         }
@@ -180,7 +184,7 @@ impl ComparisonReader<'_> {
             return Ok(ComparableDocument::Report(Box::new(report)));
         }
         let AnalysisOutcome { report, notes, interrupted, sightings } = analyze::report_on(
-            CaptureInput::from_argument(file),
+            &captures?,
             &AnalysisOptions { sightings: self.has_two_files(), ..self.arguments.analysis() },
             self.arguments.terminal.progress.quiet,
         )?;

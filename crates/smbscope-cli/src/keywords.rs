@@ -20,7 +20,7 @@ struct KeywordList {
 const SHOWN: &[&str] =
     &["format", "full", "classic", "output", "csv-raw", "top", "color", "width", "quiet", "fail-if", "junit"];
 /// Options that need the order of all commands, or the threads of one machine.
-const OF_ONE_MACHINE: &[&str] = &["episode", "what-if", "by", "sort", "threads"];
+const OF_ONE_MACHINE: &[&str] = &["from", "to", "episode", "what-if", "by", "sort", "threads"];
 
 const LISTS: [KeywordList; 5] = [
     KeywordList { file: "_api.py", command: "analyze", without: &[SHOWN], required: &[] },
@@ -88,7 +88,9 @@ fn keyword(name: &str, option: &Arg, is_required: bool) -> String {
     let none = if is_required { "" } else { " | None = None" };
     let default = default.unwrap_or(none);
     let shadows = if ["filter", "set"].contains(&name) { "  # noqa: A002 - the name of the command line" } else { "" };
-    format!("    {}: {kind}{default},{shadows}\n", name.replace('-', "_"))
+    // A word of the language.
+    let name = if name == "from" { "from_".to_owned() } else { name.replace('-', "_") };
+    format!("    {name}: {kind}{default},{shadows}\n")
 }
 
 /// Returns the type of a keyword, and the default of one that is never `None`.

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &RecordOptions) -> anyhow::Result<()> {
     if let Some(path) = &arguments.output {
         output::refuse_other_ending(path, "a workload", &["toml"])?;
     }
-    let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
+    let inputs = CaptureInput::from_arguments(&arguments.files)?;
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.reading.memory.bytes())?;
     let mut sources = Sources::of_inputs(&inputs);
     arguments.reading.decryption.files().for_each(|file| sources.add(file));

@@ -6,6 +6,7 @@ use crate::record::random_key;
 use crate::terminal::{self, ReadProgressBar};
 use anyhow::{Context, bail};
 use smbscope_analyze::pseudonym::PseudonymKey;
+use smbscope_analyze::slim::ring::{self, RingEvent, RingLimits};
 use smbscope_analyze::slim::{self, Anonymize, SlimOptions, SlimSummary};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_load::bounded;
@@ -23,8 +24,10 @@ const KEY_LEAST: usize = 16;
 const KEY_MOST: u64 = 1 << 20;
 
 pub(crate) fn run(arguments: &SlimCopyOptions) -> anyhow::Result<()> {
-    output::refuse_other_ending(&arguments.output, "a capture", &["pcapng", "pcap", "zst"])?;
-    let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
+    if let Some(output) = &arguments.output {
+        output::refuse_other_ending(output, "a capture", &["pcapng", "pcap", "zst"])?;
+    }
+    let inputs = CaptureInput::from_arguments(&arguments.files)?;
     let options = SlimOptions {
         limits: arguments.memory.budget(),
         tunnels: arguments.tunnels.ports(),
@@ -32,16 +35,72 @@ pub(crate) fn run(arguments: &SlimCopyOptions) -> anyhow::Result<()> {
         keys: keys::ring(&arguments.decryption)?,
     };
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.memory.bytes())?;
-    let mut sources = Sources::of_inputs(&inputs);
+    let limits = arguments.ring.limits().context("cannot create the directory of --ring")?;
+    if let Some(limits) = &limits {
+        refuse_inputs_in(&limits.folder, &inputs)?;
+    }
+    match (&arguments.output, limits) {
+        (_, Some(limits)) => keep(arguments, &mut set, &options, &limits),
+        (Some(output), None) => write_copy(arguments, &inputs, &mut set, &options, output),
+        (None, None) => bail!("give --output or --ring"),
+    }
+}
+
+/// Refuses to read a ring into itself.
+fn refuse_inputs_in(folder: &Path, inputs: &[CaptureInput]) -> anyhow::Result<()> {
+    let folder = folder.canonicalize()?;
+    let is_in = |input: &&CaptureInput| match input {
+        CaptureInput::File(path) => path.canonicalize().is_ok_and(|path| path.parent() == Some(&folder)),
+        _ => false,
+    };
+    match inputs.iter().find(is_in) {
+        Some(input) => bail!("cannot write to {}: the input {} is in it", folder.display(), input.name()),
+        None => Ok(()),
+    }
+}
+
+/// Keeps a ring until the end of the input, or until Ctrl-C.
+fn keep(
+    arguments: &SlimCopyOptions,
+    set: &mut CaptureSet,
+    options: &SlimOptions,
+    limits: &RingLimits,
+) -> anyhow::Result<()> {
+    let folder = limits.folder.display();
+    interrupt::sets(&set.stop_flag());
+    let mut progress = ReadProgressBar::new(arguments.progress.quiet);
+    let mut observe = |set: &CaptureSet| progress.show(|| set.progress());
+    let notify = |event: &RingEvent| terminal::say(&format!("warning: {event}"));
+    let kept = ring::keep(set, options, limits, &mut observe, &notify);
+    progress.finish();
+    set.refuse_cut_short()?;
+    let summary = kept.with_context(|| folder.to_string())?;
+    if !arguments.progress.quiet {
+        let packets = counted(summary.slim.packets - summary.dropped_packets, "packet", "packets");
+        let files = counted(summary.files, "file", "files");
+        terminal::say(&format!("{packets} in {files} in {folder}; {} old ones removed", summary.removed_files));
+        warn(&summary.slim);
+    }
+    Ok(())
+}
+
+fn write_copy(
+    arguments: &SlimCopyOptions,
+    inputs: &[CaptureInput],
+    set: &mut CaptureSet,
+    options: &SlimOptions,
+    path: &Path,
+) -> anyhow::Result<()> {
+    let mut sources = Sources::of_inputs(inputs);
     arguments.key_file.iter().chain(arguments.decryption.files()).for_each(|file| sources.add(file));
-    let mut output = Output::open(Some(&arguments.output), &sources)?;
+    let mut output = Output::open(Some(path), &sources)?;
     output.refuse_terminal("a capture")?;
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
     let mut progress = ReadProgressBar::new(arguments.progress.quiet);
-    let compress = arguments.output.extension() == Some(OsStr::new("zst"));
-    let written = write(&mut set, &options, output.writer(), compress, &mut |set| {
+    let compress = path.extension() == Some(OsStr::new("zst"));
+    let written = write(set, options, output.writer(), compress, &mut |set| {
         progress.show(|| set.progress());
     });
     progress.finish();
@@ -59,7 +118,7 @@ pub(crate) fn run(arguments: &SlimCopyOptions) -> anyhow::Result<()> {
     if !arguments.progress.quiet {
         let damage = set.captures().iter().filter_map(|info| info.truncated.as_deref());
         damage.for_each(|damage| terminal::say(&format!("warning: {damage}")));
-        say(&summary, &arguments.output);
+        say(&summary, path);
     }
     Ok(())
 }
@@ -120,6 +179,10 @@ fn say(summary: &SlimSummary, output: &Path) {
         ),
     };
     terminal::say(&format!("{packets} in {written} bytes{ratio}"));
+    warn(summary);
+}
+
+fn warn(summary: &SlimSummary) {
     if summary.undecided > 0 {
         let count = counted(summary.undecided, "packet", "packets");
         terminal::say(&format!(

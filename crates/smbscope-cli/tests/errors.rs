@@ -41,11 +41,13 @@ fn a_misspelt_file_gets_the_nearest_name_of_its_folder() {
 }
 
 #[test]
-fn a_directory_is_no_capture() {
-    assert_eq!(
-        analyze(&directory("is_directory"), &["."]).error(1),
-        "cannot open .: is a directory; name the captures in it"
-    );
+fn a_directory_without_captures_is_refused() {
+    let directory = directory("is_directory");
+    write(&directory, "notes.txt", "no capture");
+    write(&directory, "empty.pcapng", "");
+    std::fs::create_dir_all(directory.join("nested.pcap")).expect("a directory");
+    let expected = ".: a directory without captures; directories in it are not read";
+    assert_eq!(analyze(&directory, &["."]).error(1), expected);
 }
 
 #[test]

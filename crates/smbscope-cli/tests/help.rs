@@ -127,6 +127,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("TARGET", ""),
     ("[NAME=]TARGET", ""),
     ("TEXT", ""),
+    ("TIME", ""),
     ("TRANSPORT", ""),
     ("URL", ""),
     ("USERS", "users"),

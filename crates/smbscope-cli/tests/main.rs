@@ -24,6 +24,7 @@ mod outputs;
 mod parquet;
 mod quality;
 mod record;
+mod ring;
 mod slices;
 mod slim;
 mod study;

@@ -86,7 +86,7 @@ const READ: [&str; 19] = [
     "slim --password-file",
 ];
 /// Options that name an output of smbscope or of the program that it starts.
-const WRITTEN: [&str; 16] = [
+const WRITTEN: [&str; 17] = [
     "analyze --junit",
     "analyze --output",
     "bench --output",
@@ -102,6 +102,7 @@ const WRITTEN: [&str; 16] = [
     "man --output",
     "record --output",
     "slim --output",
+    "slim --ring",
     "study --output",
 ];
 

@@ -50,7 +50,8 @@ pub(crate) fn parsed_with_files(
     files: Vec<OsString>,
 ) -> PyResult<(Vec<CaptureInput>, AnalysisOptions)> {
     let options: AnalyzeOptions = parsed(py, options, files)?;
-    Ok((options.inputs(), options.analysis))
+    let inputs = options.inputs().map_err(|error| of_analysis(&error.into()))?;
+    Ok((inputs, options.analysis))
 }
 
 /// Analyses captures with the options of `smbscope analyze`.

@@ -94,7 +94,9 @@ pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
         AnalysisError::ThresholdsFile { .. }
         | AnalysisError::Thresholds { .. }
         | AnalysisError::Episode(_)
-        | AnalysisError::Sides(_) => ArgumentError::new_err(text),
+        | AnalysisError::Sides(_)
+        | AnalysisError::Stretch(_)
+        | AnalysisError::StretchFilter(_) => ArgumentError::new_err(text),
         AnalysisError::EpisodeFilter { .. } | AnalysisError::Keys(_) | AnalysisError::WhatIf(_) => {
             ArgumentError::new_err(text)
         }

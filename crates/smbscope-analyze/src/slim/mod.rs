@@ -4,11 +4,12 @@
 //! framers inspect remain: frame headers, and the message fields listed by [`smbscope_wire::kept`]. Everything else is
 //! zeroed, and the bytes after the last one needed are cut off, as with a snap length.
 //!
-//! [`slim`] is the entry point. `packets` maps them to packets, `window` writes
-//! these in order.
+//! [`slim`] writes one file and [`ring::keep`] a ring of files. `packets` maps bytes to packets and writes these in order,
+//! and `reduce` removes content.
 
 mod packets;
 mod reduce;
+pub mod ring;
 
 use crate::analyzer::SMB_PORTS;
 use crate::content::{ContentReader, FrameContent, MAX_HEAD};
@@ -23,7 +24,7 @@ use reduce::NameAnonymizer;
 use smbscope_capture::decode::{Decoder, Outline, PacketContent};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
-use smbscope_capture::writer::{CaptureInterface, PacketBlock, PcapngWriter};
+use smbscope_capture::writer::{CaptureInterface, PacketBlock, PacketWriter, PcapngWriter};
 use smbscope_capture::{Packet, TcpSegment};
 use smbscope_crypto::key_ring::KeyRing;
 use smbscope_model::decryption::DecryptedSessions;
@@ -36,6 +37,7 @@ use std::sync::atomic::Ordering;
 
 const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
                        and all other payload were removed";
+const PROGRAM: &str = concat!("smbscope ", env!("CARGO_PKG_VERSION"));
 const INTERVAL: u64 = 1 << 12;
 
 const DECRYPTED: &str = "; encrypted messages were decrypted";
@@ -79,6 +81,31 @@ pub fn slim(
     out: &mut dyn Write,
     observe: &mut dyn FnMut(&CaptureSet),
 ) -> io::Result<SlimSummary> {
+    let numbering = match (set.captures().len(), set.quality().packets_reordered_by_time) {
+        (1, 0) => Numbering::AsTheyCome,
+        (1, _) => Numbering::Restored,
+        _ => Numbering::Anew,
+    };
+    let mut writer = PcapngWriter::new(out, &options.comment(), PROGRAM)?;
+    let summary = copy(set, options, numbering, &mut writer, observe)?;
+    writer.finish()?;
+    Ok(summary)
+}
+
+impl SlimOptions {
+    fn comment(&self) -> String {
+        let (decrypted, hidden) = (self.keys.as_ref().map(|_| DECRYPTED), self.anonymize.as_ref().map(|_| HIDDEN));
+        [Some(COMMENT), decrypted, hidden].into_iter().flatten().collect()
+    }
+}
+
+fn copy(
+    set: &mut CaptureSet,
+    options: &SlimOptions,
+    numbering: Numbering,
+    writer: &mut dyn PacketWriter,
+    observe: &mut dyn FnMut(&CaptureSet),
+) -> io::Result<SlimSummary> {
     let stop = set.stop_flag();
     let clocks = Clocks { steps: set.clock_steps() };
     let names = match &options.anonymize {
@@ -88,19 +115,12 @@ pub fn slim(
             NameAnonymizer::Replaced(Box::new(disguise))
         }
     };
-    let (decrypted, hidden) = (options.keys.as_ref().map(|_| DECRYPTED), options.anonymize.as_ref().map(|_| HIDDEN));
-    let comment: String = [Some(COMMENT), decrypted, hidden].into_iter().flatten().collect();
-    let numbering = match (set.captures().len(), set.quality().packets_reordered_by_time) {
-        (1, 0) => Numbering::AsTheyCome,
-        (1, _) => Numbering::Restored,
-        _ => Numbering::Anew,
-    };
     // Slimming keeps no session names, so their budget serves waiting packets and pseudonyms.
     let window = PendingPacketQueue::new(numbering, options.limits.names / 4 * 3);
     let keys = options.keys.as_ref().map(|ring| Box::new(Keys::new(Arc::clone(ring))));
     let noting = Noting { packets: Packets::new(window, options.tunnels.clone()), names, keys, frames: Vec::new() };
     let mut slimmer = Slimmer {
-        writer: PcapngWriter::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
+        writer,
         decoder: Decoder::with_tunnels(options.tunnels.clone()),
         tunnels: options.tunnels.clone(),
         quality: Quality::default(),
@@ -138,7 +158,7 @@ impl Clocks {
 }
 
 struct Slimmer<'o> {
-    writer: PcapngWriter<&'o mut dyn Write>,
+    writer: &'o mut dyn PacketWriter,
     decoder: Decoder,
     tunnels: TunnelPorts,
     quality: Quality,
@@ -190,14 +210,13 @@ impl Slimmer<'_> {
             packets.let_go(ordinal);
         }
         packets.window.let_go(ordinal);
-        packets.window.write(&mut self.writer)
+        packets.window.write(self.writer)
     }
 
     fn finish(self) -> io::Result<SlimSummary> {
-        let Slimmer { mut writer, table, mut summary, .. } = self;
+        let Slimmer { writer, table, mut summary, .. } = self;
         let Noting { mut packets, keys, .. } = table.finish();
-        packets.window.finish(&mut writer)?;
-        writer.finish()?;
+        packets.window.finish(writer)?;
         summary.undecided = packets.window.undecided;
         summary.moved = packets.window.moved;
         summary.removed_bytes = packets.window.removed;

@@ -4,10 +4,10 @@ use super::reduce::{self, NameAnonymizer};
 use ahash::HashMap;
 use smbscope_capture::Packet;
 use smbscope_capture::decode::{Fragment, Outline};
-use smbscope_capture::writer::{PacketBlock, PcapngWriter};
+use smbscope_capture::writer::{PacketBlock, PacketWriter};
 use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp, TunnelPorts};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 /// IP fragments waiting for their datagrams; then cut to headers.
@@ -309,7 +309,7 @@ impl PendingPacketQueue {
         }
     }
 
-    pub(super) fn write<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+    pub(super) fn write(&mut self, writer: &mut dyn PacketWriter) -> io::Result<()> {
         while let Some(packet) = self.packets.front() {
             if packet.holders > 0 {
                 if self.has_room() {
@@ -322,7 +322,7 @@ impl PendingPacketQueue {
         Ok(())
     }
 
-    pub(super) fn finish<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+    pub(super) fn finish(&mut self, writer: &mut dyn PacketWriter) -> io::Result<()> {
         while !self.packets.is_empty() {
             self.write_first(writer)?;
         }
@@ -336,7 +336,7 @@ impl PendingPacketQueue {
         self.packets.len() + self.restored.len() <= MAX_WAITING_PACKETS && self.bytes <= self.most_bytes
     }
 
-    fn write_first<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+    fn write_first(&mut self, writer: &mut dyn PacketWriter) -> io::Result<()> {
         let Some(packet) = self.packets.pop_front() else { return Ok(()) };
         self.first += 1;
         if self.numbering != Numbering::Restored {
@@ -353,7 +353,7 @@ impl PendingPacketQueue {
         }
     }
 
-    fn put<W: Write>(&mut self, packet: &PendingPacket, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+    fn put(&mut self, packet: &PendingPacket, writer: &mut dyn PacketWriter) -> io::Result<()> {
         self.bytes -= packet.headers.len() + packet.payload.len() + size_of::<PendingPacket>();
         self.removed += (packet.captured - packet.payload.len()) as u64;
         if self.numbering != Numbering::Anew {

@@ -14,6 +14,7 @@ use smbscope_model::{CaptureInfo, Timestamp};
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -603,6 +604,22 @@ fn head(source: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     source.take(SNIFF_LENGTH as u64).read_to_end(&mut head)?;
     Ok(head)
+}
+
+/// Returns true if the content of a file begins like a capture, compressed or not. A file that is gone is none.
+pub(super) fn is_capture(path: &Path) -> Result<bool, CaptureError> {
+    let failed = |source| CaptureError::Open { name: path.display().to_string(), source };
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file.map_err(failed)?,
+    };
+    let mut start = head(&mut file).map_err(failed)?;
+    if let Some(compression) = Compression::sniff(&start) {
+        let whole = Box::new(Cursor::new(start).chain(file));
+        // Damaged data is not recognised.
+        start = compression.decoder(whole, WINDOW_LEAST).and_then(|mut plain| head(&mut plain)).unwrap_or_default();
+    }
+    Ok(matches!(format::sniff(&start), Sniffed::Capture(..) | Sniffed::HeaderCut(_)))
 }
 
 fn recognise_stream(

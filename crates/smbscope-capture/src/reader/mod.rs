@@ -26,7 +26,7 @@ pub use format::{FOREIGN_FORMATS, FORMATS, RECOGNISED_FORMATS};
 pub use set::CaptureSet;
 pub use sliced::{FileSlices, SlicedFile};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaptureInput {
@@ -40,6 +40,24 @@ impl CaptureInput {
     pub fn from_argument(argument: impl Into<PathBuf>) -> CaptureInput {
         let path = argument.into();
         if path.as_os_str() == "-" { CaptureInput::Stdin } else { CaptureInput::File(path) }
+    }
+
+    /// Parses command-line arguments. A directory stands for the captures in it, which are recognised by their content,
+    /// and has at least one. Links and directories in it are not read.
+    pub fn from_arguments<P: AsRef<Path>>(
+        arguments: impl IntoIterator<Item = P>,
+    ) -> Result<Vec<CaptureInput>, CaptureError> {
+        let mut inputs = Vec::new();
+        for argument in arguments {
+            match CaptureInput::from_argument(argument.as_ref()) {
+                CaptureInput::File(path) if path.is_dir() => {
+                    let found = captures_in(&path)?.into_iter().map(CaptureInput::File);
+                    inputs.extend(found.filter(|input| !inputs.contains(input)).collect::<Vec<_>>());
+                }
+                input => inputs.push(input),
+            }
+        }
+        Ok(inputs)
     }
 
     pub fn can_be_read_again(&self) -> bool {
@@ -59,6 +77,22 @@ impl CaptureInput {
     }
 }
 
+/// Returns the captures in a directory, by name.
+fn captures_in(directory: &Path) -> Result<Vec<PathBuf>, CaptureError> {
+    let name = directory.display().to_string();
+    let failed = |source| CaptureError::Open { name: name.clone(), source };
+    let mut captures = Vec::new();
+    for entry in directory.read_dir().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // A ring may have removed the file.
+        if entry.file_type().is_ok_and(|kind| kind.is_file()) && capture::is_capture(&entry.path())? {
+            captures.push(entry.path());
+        }
+    }
+    captures.sort();
+    if captures.is_empty() { Err(CaptureError::NoCaptures { name }) } else { Ok(captures) }
+}
+
 /// Quotes a file name for a shell if it needs that.
 fn quoted(name: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:=,".contains(letter);
@@ -73,6 +107,8 @@ fn quoted(name: &str) -> String {
 pub enum CaptureError {
     #[error("cannot open {name}: is a directory; name the captures in it")]
     IsDirectory { name: String },
+    #[error("{name}: a directory without captures; directories in it are not read")]
+    NoCaptures { name: String },
     #[error("cannot open {name}: {source}")]
     Open { name: String, source: io::Error },
     #[error("{name}: empty file; capture or copy it again")]

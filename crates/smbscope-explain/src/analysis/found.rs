@@ -103,6 +103,12 @@ pub enum AnalysisError {
     #[error("{0}")]
     Sides(String),
 
+    #[error("{0}")]
+    Stretch(String),
+
+    #[error("--filter with --from or --to: {0}")]
+    StretchFilter(#[source] FilterError),
+
     #[error("--episode {number}: {error}")]
     EpisodeFilter {
         number: u32,

@@ -19,6 +19,7 @@ mod other;
 pub mod parts;
 mod recorder;
 mod sides;
+mod stretch;
 mod table;
 
 pub use crate::options::AnalysisOptions;
@@ -39,7 +40,7 @@ use smbscope_diagnose::whatif::COMMANDS_MAX;
 use smbscope_model::{prose, units};
 use smbscope_report::counted;
 use smbscope_stats::each_beside;
-use smbscope_stats::filter::Filter;
+use smbscope_stats::filter::{Filter, FilterError};
 use smbscope_stats::sides::{PointSightings, SidesFigures};
 use std::io;
 use std::sync::Arc;
@@ -71,11 +72,12 @@ impl PreparedAnalysis {
         options: &AnalysisOptions,
         observer: &mut dyn AnalysisObserver,
     ) -> Result<PreparedAnalysis, AnalysisError> {
-        let (inputs, paths) = match sides::measured(inputs, options, observer)? {
+        let (inputs, options) = stretch::narrowed(inputs, options)?;
+        let (inputs, paths) = match sides::measured(&inputs, &options, observer)? {
             Some((near, paths)) => (near, Some(Arc::new(paths))),
-            None => (inputs.to_vec(), None),
+            None => (inputs, None),
         };
-        let options = narrowed(&inputs, options, observer)?;
+        let options = narrowed(&inputs, &options, observer)?;
         Ok(PreparedAnalysis { inputs, options, paths })
     }
 
@@ -273,12 +275,16 @@ pub fn of_episode(
     let at = |time: smbscope_model::Timestamp| units::exact_duration(time - begin);
     let (start, end) = (at(episode.start), at(episode.end));
     let condition = format!("client == {} and time >= {start} and time <= {end}", episode.client);
-    let expression = match &options.filter {
-        Some(given) => format!("({given}) and {condition}"),
-        None => condition,
-    };
-    let filter: Filter = expression.parse().map_err(|error| AnalysisError::EpisodeFilter { number, error })?;
+    let filter = beside_given(options, condition).map_err(|error| AnalysisError::EpisodeFilter { number, error })?;
     Ok((filter, episode.commands))
+}
+
+/// Returns a filter with a further condition.
+fn beside_given(options: &AnalysisOptions, condition: String) -> Result<Filter, FilterError> {
+    match &options.filter {
+        Some(given) => format!("({given}) and {condition}").parse(),
+        None => condition.parse(),
+    }
 }
 
 /// Assumptions under which the inputs are read. If one proves wrong, the next pass does without it.

@@ -6,18 +6,20 @@ use super::{
 };
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
-use smbscope_capture::reader::CaptureInput;
+use jiff::civil;
+use smbscope_capture::reader::{CaptureError, CaptureInput};
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::{Nanos, Role, units};
 use smbscope_report::{FailIf, Slow};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, SliceSortKey};
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 #[derive(Debug, Clone, Args)]
 pub struct AnalyzeOptions {
-    /// Read these captures; `-` is standard input.
+    /// Read these captures; `-` is standard input, and a directory stands for the captures in it.
     ///
     /// Captures of the same traffic at several points, such as client and server, are compared with each other.
     #[arg(required_unless_present = "sides", value_name = "FILE")]
@@ -79,6 +81,18 @@ pub struct AnalysisOptions {
     /// *.docx', 'client in 10.0.0.0/8', 'time < 30s'. `smbscope help filters` describes it.
     #[arg(long, value_name = "EXPR", help_heading = "Filter and slices")]
     pub filter: Option<Filter>,
+
+    /// Analyze only commands sent from this time on: 14:02, 14:02:30 (local time, on the last day of the capture),
+    /// 2026-11-27T14:02 or 2026-11-27T13:02:00Z.
+    ///
+    /// Earlier packets are read for names. Figures of connections cover the whole capture, as with --filter.
+    #[arg(long, value_name = "TIME", help_heading = "Filter and slices")]
+    pub from: Option<TimeBound>,
+
+    /// Analyze only commands sent before this time, written as for --from. Without a date, it is the first such time
+    /// after --from.
+    #[arg(long, value_name = "TIME", help_heading = "Filter and slices")]
+    pub to: Option<TimeBound>,
 
     /// Analyze only the episode with this number: a burst of work of one client, such as an application launch.
     /// --full lists the episodes.
@@ -145,6 +159,44 @@ pub struct AnalysisOptions {
 
 impl CommandOptions for AnalysisOptions {}
 
+/// A point in time as given to --from or --to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimeBound {
+    /// Local time of a day in the capture.
+    TimeOfDay(civil::Time),
+    /// Local date and time.
+    Local(civil::DateTime),
+    /// With its offset from UTC.
+    Instant(jiff::Timestamp),
+}
+
+impl FromStr for TimeBound {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<TimeBound, &'static str> {
+        let is_date = text.contains('-') && text.contains(['T', 't', ' ']);
+        let parsed = if !is_date && text.contains(':') {
+            text.parse().ok().map(TimeBound::TimeOfDay)
+        } else if is_date {
+            let instant = text.parse().ok().map(TimeBound::Instant);
+            instant.or_else(|| text.parse().ok().map(TimeBound::Local))
+        } else {
+            None
+        };
+        parsed.ok_or("expected a time: 14:02, 14:02:30, 2026-11-27T14:02 or 2026-11-27T13:02:00Z")
+    }
+}
+
+impl fmt::Display for TimeBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TimeBound::TimeOfDay(time) => time.fmt(f),
+            TimeBound::Local(time) => time.fmt(f),
+            TimeBound::Instant(time) => time.fmt(f),
+        }
+    }
+}
+
 /// A capture with the name of its point: `client=a.pcapng`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSide {
@@ -166,10 +218,12 @@ impl FromStr for NamedSide {
 }
 
 impl AnalyzeOptions {
-    /// Returns the captures to read, those named in --sides included.
-    pub fn inputs(&self) -> Vec<CaptureInput> {
+    /// Returns the captures to read, those in directories and those named in --sides included.
+    pub fn inputs(&self) -> Result<Vec<CaptureInput>, CaptureError> {
         let named = self.analysis.sides.iter().map(|side| &side.file).filter(|file| !self.files.contains(file));
-        self.files.iter().chain(named).map(CaptureInput::from_argument).collect()
+        let mut inputs = CaptureInput::from_arguments(&self.files)?;
+        inputs.extend(named.map(CaptureInput::from_argument));
+        Ok(inputs)
     }
 }
 

@@ -70,7 +70,7 @@ impl From<BTreeMap<String, GivenValue>> for GivenOptions {
 impl GivenOptions {
     /// Sets an option, by its name on the command line or in Python. Replaces earlier values.
     pub fn set<V: Into<OsString>>(&mut self, name: &str, values: impl IntoIterator<Item = V>) {
-        self.0.insert(name.replace('_', "-"), values.into_iter().map(Into::into).collect());
+        self.0.insert(name.trim_end_matches('_').replace('_', "-"), values.into_iter().map(Into::into).collect());
     }
 
     /// Returns what a command line gives, without the defaults.

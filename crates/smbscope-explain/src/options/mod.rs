@@ -4,7 +4,7 @@
 mod analyze;
 mod given;
 
-pub use analyze::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions, NamedSide};
+pub use analyze::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions, NamedSide, TimeBound};
 pub use given::{CommandOptions, GivenOptions, GivenValue, word};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

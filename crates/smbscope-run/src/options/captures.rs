@@ -3,14 +3,18 @@
 use super::{
     CommandOptions, DecryptionOptions, MemoryOptions, ProgressOptions, ReadingOptions, TunnelOptions, has_repeated_file,
 };
+use crate::files::create_private_directory;
 use clap::{Args, ValueEnum};
+use smbscope_analyze::slim::ring::RingLimits;
+use smbscope_model::{Nanos, units};
 use smbscope_stats::filter::Filter;
+use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct RecordOptions {
-    /// Read these captures; `-` is standard input.
+    /// Read these captures; `-` is standard input, and a directory stands for the captures in it.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -57,13 +61,17 @@ impl CommandOptions for RecordOptions {
 
 #[derive(Debug, Args)]
 pub struct SlimCopyOptions {
-    /// Read these captures; `-` is standard input. Several files form one capture, in time order.
+    /// Read these captures; `-` is standard input, and a directory stands for the captures in it. Several files form one
+    /// capture, in time order.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
     /// Write the copy to this file as pcapng, compressed with zstd if the name ends in .zst.
-    #[arg(short, long, required = true, value_name = "OUT")]
-    pub output: PathBuf,
+    #[arg(short, long, required_unless_present = "ring", conflicts_with = "ring", value_name = "OUT")]
+    pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub ring: RingOptions,
 
     /// Replace names of users, computers, shares, files and directories, and all addresses, by a keyed hash.
     ///
@@ -93,6 +101,45 @@ pub struct SlimCopyOptions {
 
     #[command(flatten)]
     pub progress: ProgressOptions,
+}
+
+// A ring of slim captures.
+#[derive(Debug, Clone, Args)]
+pub struct RingOptions {
+    /// Keep the newest packets in this directory, as slim captures that each cover a part: `smbscope analyze DIR --from
+    /// 14:02 --to 14:10` reads them.
+    ///
+    /// Creates a missing directory. Captures of an earlier ring in it count; other files stay. While the directory can't
+    /// be written, packets are dropped, with an attempt every 30 s.
+    #[arg(long, value_name = "DIR", help_heading = "Ring")]
+    pub ring: Option<PathBuf>,
+
+    /// Remove the oldest captures of the ring when all together exceed this size: 500MB, 10GB.
+    #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = ring_size, requires = "ring", help_heading = "Ring")]
+    pub size: u64,
+
+    /// Remove captures of the ring whose packets are all older than this: 30min, 1h. [default: only by size]
+    #[arg(long, value_name = "DURATION", value_parser = ring_age, requires = "ring", help_heading = "Ring")]
+    pub age: Option<Nanos>,
+}
+
+impl RingOptions {
+    /// Returns the limits, after creating the directory. Returns `None` without `--ring`.
+    pub fn limits(&self) -> io::Result<Option<RingLimits>> {
+        let Some(folder) = &self.ring else { return Ok(None) };
+        create_private_directory(folder)?;
+        Ok(Some(RingLimits { folder: folder.clone(), size: self.size, age: self.age }))
+    }
+}
+
+fn ring_size(text: &str) -> Result<u64, String> {
+    let size = units::size(text)?;
+    if size >= 1_000_000 { Ok(size) } else { Err("expected 1MB or more".to_owned()) }
+}
+
+fn ring_age(text: &str) -> Result<Nanos, String> {
+    let age = units::duration(text)?;
+    if age >= Nanos(60_000_000_000) { Ok(age) } else { Err("expected 1min or more".to_owned()) }
 }
 
 impl CommandOptions for SlimCopyOptions {

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct CompareOptions {
-    /// Compare these captures, reports saved as JSON, run directories of `bench` or their run.json, or study
-    /// directories: at least two. `-` is a capture on standard input.
+    /// Compare these captures or directories of captures, reports saved as JSON, run directories of `bench` or their
+    /// run.json, or study directories: at least two. `-` is a capture on standard input.
     ///
     /// Study directories are compared variant by variant, and the result is a study; together with runs or captures,
     /// each variant is a side. A directory of run directories is one side with several runs. `vs` groups files into

@@ -12,7 +12,7 @@ mod study;
 mod tests;
 
 pub use bench::{BenchFormat, BenchOptions, CapturePoints, OptionsError, Think};
-pub use captures::{KeptOfNames, RecordOptions, SlimCopyOptions};
+pub use captures::{KeptOfNames, RecordOptions, RingOptions, SlimCopyOptions};
 pub use compare::{CompareFormat, CompareOptions};
 pub use connect::LabServerOptions;
 pub use connect::{ConnectOptions, RequestOptions};
@@ -20,8 +20,8 @@ pub use launch::{LaunchOptions, LaunchTarget, Mounter};
 pub use metrics::MetricsOptions;
 pub use smbscope_explain::options::{
     AnalysisOptions, AnalyzeFormat, AnalyzeOptions, ColorChoice, CommandOptions, DecryptionOptions, GivenOptions,
-    MemoryOptions, NamedSide, PossibleValueTable, ProgressOptions, ReadingOptions, TerminalOptions, TunnelOptions,
-    dimension, named, one_of,
+    MemoryOptions, NamedSide, PossibleValueTable, ProgressOptions, ReadingOptions, TerminalOptions, TimeBound,
+    TunnelOptions, dimension, named, one_of,
 };
 pub(crate) use smbscope_explain::options::{GivenValue, word};
 pub use study::{RUNS_OF_A_VARIANT_MAX, StudyFormat, StudyOptions};

@@ -76,6 +76,9 @@ fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {
         AnalysisOptions { episode: Some(_), .. } | AnalysisOptions { waterfall: true, .. } => {
             Err(AnalysisError::InParts("one process analyses an episode: choose it by a filter"))
         }
+        AnalysisOptions { from: Some(_), .. } | AnalysisOptions { to: Some(_), .. } => {
+            Err(AnalysisError::InParts("one process finds the times of --from and --to: filter by time instead"))
+        }
         _ => Ok(()),
     }
 }
