@@ -6,7 +6,7 @@ use smbscope_analyze::pipeline::{
     CaptureFindings, HostPairFollower, RerunReason, Sharding, Threading, decode, part_of, run,
 };
 use smbscope_analyze::{AnalyzerOptions, Partial, coupled};
-use smbscope_capture::decode::Origins;
+use smbscope_capture::decode::{Decoder, Origins};
 use smbscope_capture::piece::{BlockWriter, PieceReader};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{ClockStep, Exchange, MemoryBudget};
@@ -228,13 +228,13 @@ impl Captured {
         let mut writers: Vec<_> = (0..parts).map(|_| BlockWriter::new(Vec::new())).collect();
         let mut pieces = vec![Vec::new(); parts];
         let mut set = self.open();
-        let decoded = decode(&mut set, &AnalyzerOptions::default(), &mut |_| {}, &mut |_| {}, &mut |segment| {
+        let decoded = decode(&mut set, Decoder::default(), &mut |_| {}, &mut |_, _| {}, &mut |segment| {
             writers[part_of(segment, parts)].push(segment).expect("memory can be written");
         });
         for (piece, writer) in pieces.iter_mut().zip(writers) {
             *piece = writer.into_inner().expect("memory can be written");
         }
-        let (partial, _) = decoded.expect("nothing is taken for granted");
+        let partial = decoded.expect("nothing is taken for granted");
         (pieces, partial, set.clock_steps())
     }
 }
