@@ -22,9 +22,11 @@ mod manual;
 mod mistakes;
 mod output;
 mod record;
+mod screen;
 mod slim;
 mod study;
 mod terminal;
+mod watch;
 
 pub use arguments::{Arguments, CompletionsArguments, HelpArguments, ManArguments, Verb};
 pub use arguments::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
@@ -89,6 +91,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Launch(arguments) => launch::run(arguments),
         Verb::Record(arguments) => record::run(arguments),
         Verb::Slim(arguments) => slim::run(arguments),
+        Verb::Watch(arguments) => watch::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
         Verb::Help(arguments) => manual::help(arguments),
         Verb::Completions(arguments) => manual::completions(arguments),

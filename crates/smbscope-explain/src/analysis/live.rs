@@ -53,10 +53,10 @@ pub trait LiveObserver: Send {
     fn second(&mut self, _: &LiveSecond) {}
 
     /// Called at the end of each minute of the capture.
-    fn minute(&mut self, _: &LiveMinute) {}
+    fn minute(&mut self, _: LiveMinute) {}
 
-    /// Called ten times a second with the report so far, if it is wanted.
-    fn wants_report(&mut self) -> bool {
+    /// Called about ten times a second. Returns true to get the report of everything so far.
+    fn pulse(&mut self) -> bool {
         false
     }
 
@@ -107,8 +107,6 @@ pub struct LiveMinute {
     /// Report of the last hour, or of the time since the start.
     pub hour: Result<Report, AnalysisError>,
     pub hour_from: Timestamp,
-    /// Packets that the capture took, and those that it lost.
-    pub quality: Quality,
 }
 
 /// Follows `set` to its end, or until its stop flag is set. With `clock`, the system's clock ends minutes without
@@ -331,12 +329,12 @@ struct CumulativeState {
     quality: Quality,
 }
 
-struct Live<'o> {
+struct Live<'o, 'f> {
     options: &'o AnalysisOptions,
     catalogue: Catalogue,
     captures: Vec<CaptureInfo>,
     tables: Arc<Mutex<Tables<'o>>>,
-    follower: HostPairFollower<'o>,
+    follower: HostPairFollower<'f>,
     clock: bool,
     seconds: VecDeque<BTreeMap<CommandGroup, GroupTally>>,
     /// Ends of the current second and minute; zero before the first packet.
@@ -354,7 +352,7 @@ struct Live<'o> {
     looked: Timestamp,
 }
 
-impl<'o> Live<'o> {
+impl Live<'_, '_> {
     fn run(&mut self, inbox: &Inbox) {
         let mut batch = SegmentBatch::default();
         loop {
@@ -367,7 +365,7 @@ impl<'o> Live<'o> {
                 self.pass(now() - LATE_MAX.0);
             }
             batch.clear();
-            if lock(&self.tables).observer.wants_report() {
+            if lock(&self.tables).observer.pulse() {
                 self.collect();
                 let mut part = self.whole.clone();
                 part.add(&self.minute);
@@ -493,8 +491,7 @@ impl<'o> Live<'o> {
         }
         let hour = hour.unwrap_or_default();
         let (hour_from, hour) = (hour.from, self.report(&hour, to));
-        let quality = minute.as_ref().map(|report| report.quality.clone()).unwrap_or_default();
-        lock(&self.tables).observer.minute(&LiveMinute { from, to, minute, hour, hour_from, quality });
+        lock(&self.tables).observer.minute(LiveMinute { from, to, minute, hour, hour_from });
         let state = Arc::new(self.state());
         self.minute = Part { from: to, before: Arc::clone(&state), ..Part::default() };
         self.minutes += 1;
