@@ -122,19 +122,38 @@ impl<E: ExchangeSink> Analyzer<E> {
     }
 
     pub fn finish(mut self) -> AnalyzerOutcome {
-        self.quality.evicted_names += self.sessions.forgotten;
+        self.take_outcome()
+    }
+
+    /// Takes what was found since the last call. The sum of all calls is what a single one at the end returns.
+    pub(crate) fn take_outcome(&mut self) -> AnalyzerOutcome {
+        use std::mem::take;
+        self.quality.evicted_names += take(&mut self.sessions.forgotten);
+        self.connection_names = 0;
         AnalyzerOutcome {
-            quality: self.quality,
-            connections: self.connections.into_values().map(|connection| *connection).collect(),
-            connections_left_out: self.connections_left_out,
-            clock_steps: self.clock_steps,
-            foreign_replies: self.foreign_replies,
-            foreign_traffic: self.foreign_traffic,
-            encapsulations: self.encapsulations,
-            attempts: self.attempts,
-            routed: self.routed,
-            initials: self.initials,
-            decryption: self.keys.map(|keys| keys.sessions).unwrap_or_default(),
+            quality: take(&mut self.quality),
+            connections: take(&mut self.connections).into_values().map(|connection| *connection).collect(),
+            connections_left_out: take(&mut self.connections_left_out),
+            clock_steps: take(&mut self.clock_steps),
+            foreign_replies: take(&mut self.foreign_replies),
+            foreign_traffic: take(&mut self.foreign_traffic),
+            encapsulations: take(&mut self.encapsulations),
+            attempts: take(&mut self.attempts),
+            routed: take(&mut self.routed),
+            initials: take(&mut self.initials),
+            decryption: self.keys.as_mut().map(|keys| take(&mut keys.sessions)).unwrap_or_default(),
+        }
+    }
+
+    /// An analyzer with this one's names and keys that has found nothing, for copies of its flows.
+    pub(crate) fn for_copies<L: ExchangeSink>(&self, emit: L) -> Analyzer<L> {
+        Analyzer {
+            sessions: self.sessions.clone(),
+            offers: self.offers.clone(),
+            keys: self.keys.clone(),
+            steps_back: Arc::clone(&self.steps_back),
+            origins: self.origins.clone(),
+            ..Analyzer::new(AnalyzerOptions { keys: None, ..self.options.clone() }, emit)
         }
     }
 

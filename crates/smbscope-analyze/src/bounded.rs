@@ -13,7 +13,7 @@ pub(crate) trait HeapBytes {
     fn heap_bytes(&self) -> usize;
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct FifoMap<K, V> {
     entries: HashMap<K, FifoMapEntry<V>, RandomState>,
     /// Keys and insertion numbers, oldest first. Keys of removed entries are purged when they outnumber the others.
@@ -23,7 +23,7 @@ pub(crate) struct FifoMap<K, V> {
     bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct FifoMapEntry<V> {
     number: u64,
     value: V,

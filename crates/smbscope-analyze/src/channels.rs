@@ -145,7 +145,7 @@ pub(crate) fn coupled<'m>(parts: impl Iterator<Item = &'m Met> + Clone) -> Vec<V
     members.into_values().collect()
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ShardCouplingMonitor {
     shard: u64,
     by_connection: bool,

@@ -19,13 +19,13 @@ use smbscope_wire::nbss::FrameType;
 /// Approximate size of a connection's tables of requests and message ids, and of its part of the session tables.
 const TABLES_BYTES: usize = 4 << 10;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ConnectionAnalyzer {
     accounts: ConnectionLedger,
     protocols: Protocols,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Protocols {
     smb1: Smb1ConnectionState,
     smb2: Smb2,

@@ -13,7 +13,7 @@ pub(crate) const MAX_RECOVERED: usize = 64 * 1024;
 /// Members of a compound; the rest is not parsed.
 const MAX_COMPOUND: usize = 256;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum FrameContent {
     Smb1(Box<Message1>),
     Smb2 {
@@ -54,7 +54,7 @@ impl FrameContent {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Message1 {
     pub(crate) header: smb1::Smb1Header,
     pub(crate) word_count: Option<u8>,
@@ -65,7 +65,7 @@ pub(crate) struct Message1 {
     pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum RequestOrResponse<Q, A> {
     Request(Q),
     Response(A),
@@ -74,7 +74,7 @@ pub(crate) enum RequestOrResponse<Q, A> {
 pub(crate) type Body1 = RequestOrResponse<smb1::Smb1Request, smb1::Smb1Response>;
 pub(crate) type Body2 = RequestOrResponse<smb2::Smb2Request, smb2::Smb2Response>;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Message2 {
     pub(crate) header: smb2::Smb2Header,
     pub(crate) length: u64,

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Messages of a direction that are inspected: a request to a proxy may take several.
 const HEARD: u8 = 3;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FlowState {
     framers: [Framer; 2],
     client_by_port: Option<FlowDirection>,
@@ -316,6 +316,12 @@ impl ConnectAttemptTotals {
     pub(crate) fn add(&mut self, attempt: ConnectAttempt, is_smb: bool) {
         let sums = if is_smb { &mut self.to_smb } else { &mut self.to_others };
         sums.add(attempt);
+    }
+
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&ConnectAttempt) -> bool) {
+        for sums in [&mut self.to_smb, &mut self.to_others] {
+            sums.pairs.retain(|_, attempt| keeps(attempt));
+        }
     }
 
     pub(crate) fn merge(&mut self, other: ConnectAttemptTotals) {

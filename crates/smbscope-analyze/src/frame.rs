@@ -8,7 +8,7 @@ use smbscope_model::{Half, PacketRef, Stamp, Standstill, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 use std::collections::VecDeque;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) frame_type: FrameType,
     pub(crate) start: u64,
@@ -73,7 +73,7 @@ impl Begin {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OpenFrame {
     pub(crate) header: FrameHeader,
     pub(crate) begin: Begin,
@@ -125,7 +125,7 @@ pub(crate) fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 const MAX_RANGES: usize = 64;
 
 /// Ranges of a stream that may hide messages: gaps over frame boundaries, ranges without framing, truncated headers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Losses {
     ranges: VecDeque<(u64, u64)>,
     since: Option<u64>,

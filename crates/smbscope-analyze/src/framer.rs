@@ -15,7 +15,7 @@ const SEARCHED_SEGMENTS: u32 = 64;
 /// Bytes of a frame without SMB header. It is 17 bits of NetBIOS length, more than raw commands can carry.
 const MAX_RAW: u32 = 0x1_ffff;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum FramerState {
     Boundary { header: [u8; HEADER_LENGTH], have: usize, begin: Option<Begin> },
     Inside(OpenFrame),
@@ -61,7 +61,7 @@ impl Mark {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Framer {
     state: FramerState,
     head: Vec<u8>,

@@ -59,7 +59,7 @@ pub(crate) struct Opening {
     pub(crate) bytes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ConnectionLedger {
     pub(crate) client: FlowDirection,
     connection: u64,

@@ -61,7 +61,7 @@ impl HeapBytes for TrackedTreeConnect {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct TrackedSession {
     pub(crate) user: Option<Arc<str>>,
     pub(crate) trees: FifoMap<u32, TrackedTreeConnect>,
@@ -104,7 +104,7 @@ impl HeapBytes for TrackedSession {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sessions {
     table: FifoMap<(IpAddr, u64), TrackedSession>,
     addresses: HashMap<u64, BTreeSet<IpAddr>, RandomState>,
@@ -279,7 +279,7 @@ fn forget_address(addresses: &mut HashMap<u64, BTreeSet<IpAddr>, RandomState>, (
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ConnectionNames {
     pub(crate) users: FifoMap<u16, Arc<str>>,
     pub(crate) trees: FifoMap<u16, TrackedTreeConnect>,

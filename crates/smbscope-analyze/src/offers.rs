@@ -15,7 +15,7 @@ const MAX_OFFERS: usize = 256;
 /// Dialects named per client.
 const MAX_OFFERED_DIALECTS: usize = 24;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct OfferPool {
     clients: HashSet<Arc<ClientOffer>, RandomState>,
     servers: HashSet<Arc<ServerOffer>, RandomState>,

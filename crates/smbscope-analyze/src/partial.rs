@@ -78,6 +78,27 @@ impl Partial {
         &self.quality
     }
 
+    pub fn quality_mut(&mut self) -> &mut Quality {
+        &mut self.quality
+    }
+
+    pub fn connections(&self) -> &[ConnectionSummary] {
+        &self.connections
+    }
+
+    pub fn connections_mut(&mut self) -> &mut Vec<ConnectionSummary> {
+        &mut self.connections
+    }
+
+    /// Leaves out failed attempts to connect that were over before `time`.
+    pub fn forget_attempts_before(&mut self, time: Timestamp) {
+        self.attempts.retain(|attempt| attempt.last >= time);
+    }
+
+    pub fn set_span(&mut self, first: Timestamp, last: Timestamp) {
+        (self.first, self.last) = (Some(first), Some(last));
+    }
+
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         self.first.zip(self.last)
     }
@@ -137,7 +158,7 @@ impl Partial {
 
     fn add_connections(&mut self, connections: Vec<ConnectionSummary>) {
         self.connections.extend(connections);
-        if self.connections.len() > 2 * self.connections_max {
+        if self.connections.len() / 2 > self.connections_max {
             self.fit();
         }
     }

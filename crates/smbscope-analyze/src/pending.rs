@@ -31,7 +31,7 @@ impl StreamSpan {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PendingExchange {
     pub(crate) exchange: Exchange,
     pub(crate) request: StreamSpan,
@@ -152,14 +152,14 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct FinishedExchange {
     pending: Box<PendingExchange>,
     time: Option<Timestamp>,
     start: Option<Timestamp>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RecentExchanges {
     finished: VecDeque<FinishedExchange>,
     path_bytes: usize,
@@ -213,7 +213,7 @@ fn fetch(exchange: &Exchange) {
     black_box((path.is_some(), *command, status.is_some(), *think_time));
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Unassigned {
     by_direction: [VecDeque<Retransmission>; 2],
 }
@@ -246,7 +246,7 @@ impl Unassigned {
 const FEW_OUTSTANDING: usize = 64;
 
 /// Outstanding requests `R` of a connection, by the ids `K` that responses repeat and in the order of sending.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OutstandingRequests<K, R> {
     requests: BTreeMap<K, R>,
     sent: SentOrder<K>,
@@ -313,7 +313,7 @@ fn began_at<K: Ord, R: AsRef<PendingExchange>>(requests: &BTreeMap<K, R>) -> imp
 }
 
 /// Outstanding requests by start position. Finished entries are purged when they outnumber the others.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SentOrder<K> {
     entries: VecDeque<(u64, K)>,
 }

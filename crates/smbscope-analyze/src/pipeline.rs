@@ -14,11 +14,11 @@ use crate::partial::Partial;
 pub use crate::partial::{CaptureFindings, SKIPPED_LISTED};
 use crate::pending::ExchangeSink;
 use smbscope_capture::batch::{BatchOrder, SegmentBatch};
-use smbscope_capture::decode::{Decoder, Origin, Origins};
+use smbscope_capture::decode::{Decoder, Origins};
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{ClockStep, ConnectionSummary, Exchange, Settled, Timestamp};
+use smbscope_model::{ClockStep, ConnectionSummary, Exchange, Quality, Settled, Timestamp};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -164,7 +164,7 @@ fn follow_on_workers(
                 lines[shard % count].send(shard, batch);
             });
         };
-        let read = reader.read(set, observe, |_| {}, take);
+        let read = reader.read(set, observe, |_, _| {}, take);
         gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
         drop(lines);
         let outcomes = threads.into_iter().map(|thread| match thread.join() {
@@ -193,13 +193,13 @@ fn follow_inline(
                 batch.clear();
             });
         };
-        reader.read(set, observe, |_| {}, take)?;
+        reader.read(set, observe, |_, _| {}, take)?;
         gathered.finish(|shard, batch| worker.take(shard, batch));
     } else {
         let take = |segment: &TcpSegment<'_>, _: Option<&Arc<Backing>>| {
             worker.segment(shard_of(segment, sharding), segment);
         };
-        reader.read(set, observe, |_| {}, take)?;
+        reader.read(set, observe, |_, _| {}, take)?;
     }
     Ok(worker.finish())
 }
@@ -234,23 +234,28 @@ fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
     mix(segment.source).wrapping_add(mix(segment.destination))
 }
 
-/// Reads `set` to its end, or until its stop flag is set, for [`HostPairFollower`]s elsewhere. Returns the origins of
-/// its segments, as well.
+/// Reads `set` to its end, or until its stop flag is set, for [`HostPairFollower`]s elsewhere. Before each packet, calls
+/// `each` with its time and the counters so far.
 pub fn decode(
     set: &mut CaptureSet,
-    options: &AnalyzerOptions,
+    decoder: Decoder,
     observe: &mut dyn FnMut(&CaptureSet),
-    each: &mut dyn FnMut(Timestamp),
+    each: &mut dyn FnMut(Timestamp, &Quality),
     take: &mut dyn FnMut(&TcpSegment<'_>),
-) -> Result<(Partial, Vec<Origin>), RerunReason> {
-    let mut reader = SegmentReader {
-        decoder: Decoder::with_tunnels(options.tunnels.clone()),
-        partial: Partial::default(),
-        channels: Arc::new(SessionRegistry::default()),
-    };
+) -> Result<Partial, RerunReason> {
+    let mut reader =
+        SegmentReader { decoder, partial: Partial::default(), channels: Arc::new(SessionRegistry::default()) };
     reader.read(set, observe, each, |segment, _| take(segment))?;
-    let origins = reader.decoder.origins().to_vec();
-    Ok((reader.finish(set), origins))
+    Ok(reader.finish(set))
+}
+
+/// What a [`HostPairFollower`] has found so far.
+pub struct Progress {
+    /// What is certain, less what earlier calls returned. The connections are those that ended.
+    pub settled: Partial,
+    /// What the end of the capture would add now: the open connections, and counters that connections have until they
+    /// end.
+    pub open: Partial,
 }
 
 /// Follows some pairs of hosts on the calling thread. Expects the ordinals and packets of a single analysis.
@@ -289,6 +294,20 @@ impl<'s> HostPairFollower<'s> {
         self.worker.segment(shard_of(segment, self.sharding), segment);
     }
 
+    /// Takes what was found since the last call, and looks at the open connections as if the capture ended here. Passes
+    /// their unfinished exchanges, and those that may still change, to `unfinished`.
+    pub fn progress(&mut self, unfinished: &mut dyn Sink) -> Progress {
+        let mut progress = Progress { settled: Partial::new(self.connections_max), open: Partial::new(usize::MAX / 2) };
+        let unfinished = Rc::new(RefCell::new(unfinished));
+        for table in &mut self.worker.shards {
+            let mut copies = table.sink().for_copies(Emit(Rc::clone(&unfinished)));
+            table.look(&mut copies);
+            progress.open.add(copies.finish());
+            progress.settled.add(table.sink_mut().take_outcome());
+        }
+        progress
+    }
+
     pub fn is_coupled(&self) -> bool {
         self.sharding != Sharding::None && self.channels.are_coupled()
     }
@@ -315,14 +334,14 @@ impl SegmentReader {
         &mut self,
         set: &mut CaptureSet,
         observe: &mut dyn FnMut(&CaptureSet),
-        mut each: impl FnMut(Timestamp),
+        mut each: impl FnMut(Timestamp, &Quality),
         mut take: impl FnMut(&TcpSegment<'_>, Option<&Arc<Backing>>),
     ) -> Result<(), RerunReason> {
         let stop = set.stop_flag();
         let Partial { quality, first, last, .. } = &mut self.partial;
         let decoder = &mut self.decoder;
         let mut packet = |packet: &Packet<'_>, backing: Option<&Arc<Backing>>| {
-            each(packet.stamp.time);
+            each(packet.stamp.time, quality);
             first.get_or_insert(packet.stamp.time);
             *last = (*last).max(Some(packet.stamp.time));
             if let Some(segment) = decoder.decode(packet, quality) {

@@ -66,7 +66,7 @@ pub(crate) struct ReadCaching {
     pub(crate) repeated: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Rereads {
     files: Option<Box<FifoMap<u64, Read>>>,
     lease_breaks: u32,

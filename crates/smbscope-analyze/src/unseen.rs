@@ -120,7 +120,7 @@ impl SizeMoments {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct MessageIds {
     ranges: VecDeque<MessageIdRange>,
     settled: UnseenEstimate,
@@ -195,7 +195,7 @@ impl MessageIds {
 }
 
 /// Numbers of `BITS` bits that a sender assigns to its messages. In a counter, missing numbers are lost messages.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SequenceTracker<const BITS: u32> {
     last: Option<u64>,
     step: u64,
@@ -252,7 +252,7 @@ impl<const BITS: u32> SequenceTracker<BITS> {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct HiddenFrames {
     pub(crate) frames: u64,
     pub(crate) unread: u64,

@@ -6,10 +6,10 @@ use smbscope_analyze::pipeline::{
     CaptureFindings, HostPairFollower, RerunReason, Sharding, Threading, decode, part_of, run,
 };
 use smbscope_analyze::{AnalyzerOptions, Partial, coupled};
-use smbscope_capture::decode::Origins;
+use smbscope_capture::decode::{Decoder, Origins};
 use smbscope_capture::piece::{BlockWriter, PieceReader};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
-use smbscope_model::{ClockStep, Exchange, MemoryBudget};
+use smbscope_model::{ClockStep, Exchange, ExchangeOutcome, MemoryBudget};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
 use smbscope_testkit::{Conversation, pcap, smb2};
@@ -228,13 +228,13 @@ impl Captured {
         let mut writers: Vec<_> = (0..parts).map(|_| BlockWriter::new(Vec::new())).collect();
         let mut pieces = vec![Vec::new(); parts];
         let mut set = self.open();
-        let decoded = decode(&mut set, &AnalyzerOptions::default(), &mut |_| {}, &mut |_| {}, &mut |segment| {
+        let decoded = decode(&mut set, Decoder::default(), &mut |_| {}, &mut |_, _| {}, &mut |segment| {
             writers[part_of(segment, parts)].push(segment).expect("memory can be written");
         });
         for (piece, writer) in pieces.iter_mut().zip(writers) {
             *piece = writer.into_inner().expect("memory can be written");
         }
-        let (partial, _) = decoded.expect("nothing is taken for granted");
+        let partial = decoded.expect("nothing is taken for granted");
         (pieces, partial, set.clock_steps())
     }
 }
@@ -258,6 +258,79 @@ fn followed(
     }
     let partial = follower.finish()?;
     Ok((partial, exchanges))
+}
+
+/// Follows a whole file and asks for the progress after every so many segments.
+fn watched(file: &Captured, every: usize) -> (Partial, Vec<Exchange>, Vec<usize>) {
+    let (mut segments, mut open) = (0, Vec::new());
+    let mut partial = Partial::default();
+    let mut exchanges = Vec::new();
+    let mut sink = |exchange: &Exchange| exchanges.push(exchange.clone());
+    let (pieces, decoded, steps) = file.divided(1);
+    let mut follower =
+        HostPairFollower::new(&AnalyzerOptions::default(), Sharding::None, &mut sink, &steps, &Origins::default());
+    let mut reader = PieceReader::new(&pieces[0][..]);
+    while let Some(segment) = reader.next_segment().expect("a whole piece") {
+        follower.segment(&segment);
+        segments += 1;
+        if segments % every == 0 {
+            let progress = follower.progress(&mut |_: &Exchange| {});
+            partial.merge(progress.settled);
+            open.push(progress.open.connections().len());
+        }
+    }
+    partial.merge(follower.finish().expect("there is one shard"));
+    partial.merge(decoded);
+    (partial, exchanges, open)
+}
+
+#[test]
+fn looking_at_the_progress_changes_nothing() {
+    let damage = Damage { drop: 0.02, duplicate: 0.01, reorder: 0.01 };
+    for (mix, damage) in [(Mix::Office, Damage::default()), (Mix::NetBench, damage), (Mix::Site, damage)] {
+        let mut bytes = Vec::new();
+        generate(&Settings { damage, ..Settings::new(mix, 40, Limit::Packets(6_000)) }, &mut bytes)
+            .expect("a Vec takes everything");
+        let file = captured(&bytes);
+        for every in [1_000_000, 997, 50] {
+            let (partial, exchanges, open) = watched(&file, every);
+            assert_eq!(told(partial, exchanges), file.whole(Sharding::None), "looked at every {every} segments");
+            assert!(every > 10_000 || open.iter().any(|open| *open > 1), "no connection was open: {open:?}");
+        }
+    }
+}
+
+/// The client asks at 10 ms and 20 ms, and the server answers the first request. Times in microseconds.
+#[test]
+fn progress_shows_open_connections_and_what_is_outstanding() {
+    let conversation = Conversation::new()
+        .client_says(10_000, smb2::create(1, "a.txt"))
+        .server_says(12_000, smb2::create_response(1, 7))
+        .client_says(20_000, smb2::read(2, 7, 0, 10))
+        .server_says(90_000, smb2::read_response(2, &[0; 10]));
+    let file = captured(&pcap::nanos(&together(&[conversation])));
+    let (pieces, _, steps) = file.divided(1);
+    let mut ended = Vec::new();
+    let mut sink = |exchange: &Exchange| ended.push(exchange.clone());
+    let mut follower =
+        HostPairFollower::new(&AnalyzerOptions::default(), Sharding::None, &mut sink, &steps, &Origins::default());
+    let mut reader = PieceReader::new(&pieces[0][..]);
+    let mut outstanding = Vec::new();
+    while let Some(segment) = reader.next_segment().expect("a whole piece") {
+        follower.segment(&segment);
+        let mut waiting = 0;
+        let progress = follower.progress(&mut |exchange: &Exchange| {
+            waiting += usize::from(exchange.outcome == ExchangeOutcome::Unanswered);
+        });
+        assert!(progress.settled.connections().is_empty(), "nothing has ended");
+        if segment.payload_length > 0 {
+            assert_eq!(progress.open.connections().len(), 1);
+            outstanding.push(waiting);
+        }
+    }
+    assert_eq!(outstanding, [1, 0, 1, 0]);
+    follower.finish().expect("there is one shard");
+    assert_eq!(ended.len(), 2);
 }
 
 /// Merges any two of the parts until one is left. Serializes each of them before.

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use smbscope_run::TargetUrl;
 use smbscope_run::options::{
     AnalyzeOptions, BenchOptions, CapturePoints, CommandOptions, CompareOptions, ConnectOptions, GivenOptions,
-    LabServerOptions, LaunchOptions, RecordOptions, SlimCopyOptions, StudyOptions,
+    LabServerOptions, LaunchOptions, RecordOptions, SlimCopyOptions, StudyOptions, WatchOptions,
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -54,6 +54,7 @@ impl Arguments {
             Verb::Launch(options) => ("launch", options.conflict()),
             Verb::Record(options) => ("record", options.conflict()),
             Verb::Slim(options) => ("slim", options.conflict()),
+            Verb::Watch(options) => ("watch", options.conflict()),
             Verb::Lab(_) | Verb::Study(_) | Verb::Help(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
         };
         let Some(conflict) = conflict else { return Ok(()) };
@@ -168,6 +169,22 @@ Examples:
 
 Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 interrupted (finished runs are kept).")]
     Study(Box<StudyOptions>),
+
+    /// Watch a file server as it works: who waits now, and why.
+    ///
+    /// On a terminal, shows the answer for the last minute and the last hour, response times, and the slowest clients,
+    /// files and shares; otherwise prints a line per minute. Ctrl-C ends with the report of everything. Memory does
+    /// not grow with time. docs/watch.md has more.
+    #[command(after_help = "\
+Examples:
+  smbscope watch -i eth0
+  smbscope watch -i any --duration 8h -o today.html
+  smbscope watch -i eth0 --format json | tee minutes.jsonl
+  ssh server tcpdump -i eth0 -U -w - port 445 | smbscope watch -
+  smbscope watch --follow growing.pcapng
+
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments.")]
+    Watch(Box<WatchOptions>),
 
     /// Print the help of a command, or a page about a topic.
     Help(HelpArguments),

@@ -29,12 +29,14 @@ mod manual;
 mod mistakes;
 mod output;
 mod record;
+mod screen;
 mod slim;
 mod study;
 #[cfg_attr(unix, path = "system/unix.rs")]
 #[cfg_attr(windows, path = "system/windows.rs")]
 mod system;
 mod terminal;
+mod watch;
 
 pub use arguments::{Arguments, CompletionsArguments, HelpArguments, ManArguments, Verb};
 pub use arguments::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
@@ -97,6 +99,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Launch(arguments) => launch::run(arguments),
         Verb::Record(arguments) => record::run(arguments),
         Verb::Slim(arguments) => slim::run(arguments),
+        Verb::Watch(arguments) => watch::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
         Verb::Help(arguments) => manual::help(arguments),
         Verb::Completions(arguments) => manual::completions(arguments),

@@ -54,6 +54,32 @@ pub struct DirectionCounts {
     pub filled_window: Option<u32>,
 }
 
+impl DirectionCounts {
+    /// What was counted after `before`, an earlier state of these counters. `filled_window` remains that of the whole
+    /// time.
+    pub fn since(&self, before: &DirectionCounts) -> DirectionCounts {
+        let time = |now: Nanos, before: Nanos| Nanos(now.0.saturating_sub(before.0).max(0));
+        DirectionCounts {
+            packets: self.packets.saturating_sub(before.packets),
+            bytes: self.bytes.saturating_sub(before.bytes),
+            message_packets: self.message_packets.saturating_sub(before.message_packets),
+            continuation_packets: self.continuation_packets.saturating_sub(before.continuation_packets),
+            pure_acks: self.pure_acks.saturating_sub(before.pure_acks),
+            retransmitted: self.retransmitted.saturating_sub(before.retransmitted),
+            lost_before_capture: self.lost_before_capture.saturating_sub(before.lost_before_capture),
+            needless: self.needless.saturating_sub(before.needless),
+            resend_delay_ns: time(self.resend_delay_ns, before.resend_delay_ns),
+            ack_stalls: self.ack_stalls.saturating_sub(before.ack_stalls),
+            ack_stall_ns: time(self.ack_stall_ns, before.ack_stall_ns),
+            dropped_bytes: self.dropped_bytes.saturating_sub(before.dropped_bytes),
+            dropped_packets: self.dropped_packets.saturating_sub(before.dropped_packets),
+            window_closed_ns: time(self.window_closed_ns, before.window_closed_ns),
+            window_limited_ns: time(self.window_limited_ns, before.window_limited_ns),
+            filled_window: self.filled_window,
+        }
+    }
+}
+
 /// Network interface that a server advertises (MS-SMB2 2.2.32.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerInterface {
@@ -144,6 +170,29 @@ impl ConnectionSummary {
     pub fn round_trip(&self) -> Option<Nanos> {
         let beyond = self.client_round_trip.map_or(0, |client| client.0);
         self.server_round_trip.map(|server| Nanos(server.0.saturating_add(beyond)))
+    }
+
+    /// The part of the connection after `before`, an earlier summary of it. Its counters cover that part; round trips,
+    /// maxima, names and what was negotiated remain those of the whole connection.
+    pub fn since(self, before: &ConnectionSummary) -> ConnectionSummary {
+        let after = |times: Vec<Timestamp>| times.into_iter().filter(|time| *time > before.last).collect();
+        let [to_server, to_client] = self.resent_at;
+        ConnectionSummary {
+            first: before.last,
+            midstream: true,
+            signed_messages: self.signed_messages.saturating_sub(before.signed_messages),
+            encrypted_frames: self.encrypted_frames.saturating_sub(before.encrypted_frames),
+            decrypted_frames: self.decrypted_frames.saturating_sub(before.decrypted_frames),
+            compressed_frames: self.compressed_frames.saturating_sub(before.compressed_frames),
+            messages: self.messages.saturating_sub(before.messages),
+            exchanges: self.exchanges.saturating_sub(before.exchanges),
+            credit_wait: Nanos(self.credit_wait.0.saturating_sub(before.credit_wait.0).max(0)),
+            outages: self.outages.into_iter().filter(|outage| outage.to > before.last).collect(),
+            to_server: self.to_server.since(&before.to_server),
+            to_client: self.to_client.since(&before.to_client),
+            resent_at: [after(to_server), after(to_client)],
+            ..self
+        }
     }
 
     pub fn new(flow: FlowId, endpoints: Endpoints, first: Timestamp) -> ConnectionSummary {

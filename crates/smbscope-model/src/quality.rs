@@ -24,6 +24,11 @@ macro_rules! counters {
                 $(self.$max = self.$max.max(other.$max);)*
             }
 
+            /// What was counted after `before`, an earlier state of these counters. Maxima remain those of the whole time.
+            pub fn since(&self, before: &Quality) -> Quality {
+                Quality { $($name: self.$name.saturating_sub(before.$name),)* $($max: self.$max,)* }
+            }
+
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)* $((stringify!($max), self.$max),)*]
             }

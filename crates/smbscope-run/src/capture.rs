@@ -50,26 +50,42 @@ const SETTLE: Duration = Duration::from_millis(1_200);
 const FILE_HEADER: u64 = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CaptureProgram {
+pub(crate) enum CaptureProgram {
     Tcpdump,
     Dumpcap,
 }
 
 impl CaptureProgram {
-    const ALL: [CaptureProgram; 2] = [CaptureProgram::Tcpdump, CaptureProgram::Dumpcap];
+    pub(crate) const ALL: [CaptureProgram; 2] = [CaptureProgram::Tcpdump, CaptureProgram::Dumpcap];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             CaptureProgram::Tcpdump => "tcpdump",
             CaptureProgram::Dumpcap => "dumpcap",
         }
     }
 
-    fn ready(self) -> &'static str {
+    pub(crate) fn ready(self) -> &'static str {
         match self {
             CaptureProgram::Tcpdump => "listening on",
             CaptureProgram::Dumpcap => "File: ",
         }
+    }
+
+    /// Returns arguments to write packets to standard output as they come. Bytes beyond `snap_length` of a packet are
+    /// left out; 0 keeps all.
+    pub(crate) fn to_pipe(self, interface: &str, snap_length: u32, filter: &str) -> Vec<String> {
+        let (snap_length, buffer) = (snap_length.to_string(), BUFFER_KIB.to_string());
+        let megabytes = (BUFFER_KIB >> 10).to_string();
+        let arguments: &[&str] = match self {
+            CaptureProgram::Tcpdump => {
+                &["-i", interface, "-s", &snap_length, "-B", &buffer, "-n", "-U", "--nano", "-w", "-", filter]
+            }
+            CaptureProgram::Dumpcap => {
+                &["-i", interface, "-s", &snap_length, "-B", &megabytes, "-q", "-w", "-", "-f", filter]
+            }
+        };
+        arguments.iter().map(|argument| (*argument).to_owned()).collect()
     }
 
     fn command(self, path: &Path, interface: &str, bytes: SnapLength, filter: &str, file: &Path) -> Command {
@@ -400,7 +416,7 @@ fn device_of(route: &str) -> Option<&str> {
 
 /// Extracts the reason of a failure from the program's output: the first line about permissions, otherwise the first
 /// one with the program's name, otherwise the last one.
-fn reason(name: &str, said: &str) -> String {
+pub(crate) fn reason(name: &str, said: &str) -> String {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let own = format!("{name}: ");
     let found = lines()
@@ -413,13 +429,22 @@ fn reason(name: &str, said: &str) -> String {
 
 /// Parses `7 packets dropped by kernel` (tcpdump) or `Packets received/dropped on interface 'lo': 5/7 …` (dumpcap).
 fn dropped(said: &str) -> Option<u64> {
-    said.lines().find_map(|line| {
-        if let Some(count) = line.strip_suffix(" packets dropped by kernel") {
-            return count.parse().ok();
-        }
-        let (_, counts) = line.strip_prefix("Packets received/dropped on interface ")?.rsplit_once("': ")?;
-        counts.split('/').nth(1)?.split_whitespace().next()?.parse().ok()
-    })
+    said.lines().find_map(dropped_in_line)
+}
+
+/// The last of several counts.
+pub(crate) fn last_dropped(said: &str) -> Option<u64> {
+    said.lines().rev().find_map(dropped_in_line)
+}
+
+/// Also parses the answer to SIGUSR1: `tcpdump: 12 packets captured, 14 packets received by filter, 2 packets dropped by
+/// kernel`.
+fn dropped_in_line(line: &str) -> Option<u64> {
+    if let Some((counts, _)) = line.split_once(" packets dropped by kernel") {
+        return counts.rsplit(' ').next()?.parse().ok();
+    }
+    let (_, counts) = line.strip_prefix("Packets received/dropped on interface ")?.rsplit_once("': ")?;
+    counts.split('/').nth(1)?.split_whitespace().next()?.parse().ok()
 }
 
 #[derive(Debug, Clone, Default)]

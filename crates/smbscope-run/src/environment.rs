@@ -123,12 +123,28 @@ mod mounted {
 /// Programs with their children.
 #[cfg(unix)]
 pub(crate) mod groups {
-    use rustix::process::{Pid, Signal, kill_process_group};
+    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
 
     pub(crate) fn begin(command: &mut Command) {
         command.process_group(0);
+    }
+
+    /// Asks a program to end.
+    pub(crate) fn end(child: &mut Child) {
+        signal(child.id(), Signal::TERM);
+    }
+
+    /// Asks tcpdump for its counts.
+    pub(crate) fn ask_for_counts(process: u32) {
+        signal(process, Signal::USR1);
+    }
+
+    fn signal(process: u32, signal: Signal) {
+        if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(process, signal);
+        }
     }
 
     pub(crate) fn kill(child: &mut Child) {
@@ -148,6 +164,14 @@ pub(crate) mod groups {
     pub(crate) fn begin(command: &mut Command) {
         command.creation_flags(CREATE_NEW_PROCESS_GROUP);
     }
+
+    /// Ends a program.
+    pub(crate) fn end(child: &mut Child) {
+        let _ = child.kill();
+    }
+
+    /// Does nothing: there are no such signals.
+    pub(crate) fn ask_for_counts(_process: u32) {}
 
     pub(crate) fn kill(child: &mut Child) {
         let _ = child.kill();

@@ -41,6 +41,7 @@ pub mod options;
 pub mod record;
 mod server;
 pub mod study;
+pub mod watch;
 
 pub use bench::prepare::clean;
 pub use bench::progress;

@@ -23,7 +23,7 @@ pub(super) struct NegotiatedKeys {
     preauth: Option<PreauthHash>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Logons {
     /// Hash after the latest NEGOTIATE request.
     asked: Option<PreauthHash>,
@@ -34,7 +34,7 @@ pub(super) struct Logons {
     responses: VecDeque<(u64, Logon)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Logon {
     /// Hash over all messages so far; `None` if one is incomplete.
     preauth: Option<PreauthHash>,

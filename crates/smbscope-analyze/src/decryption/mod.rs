@@ -31,7 +31,7 @@ const DAMAGED_MAX: u32 = 8;
 const FIRST: usize = 128;
 
 /// Keys of a shard: the user's, and those that derive from logons.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Keys {
     ring: Arc<KeyRing>,
     derived: HashMap<u64, Vec<Arc<Keystream>>, RandomState>,
@@ -76,7 +76,7 @@ fn streams(key: &CipherKey) -> impl Iterator<Item = Arc<Keystream>> {
 }
 
 /// Logons and keys of the sessions of a flow.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct FlowKeys {
     logons: Logons,
     ready: Vec<ReadySession>,
@@ -84,7 +84,7 @@ pub(crate) struct FlowKeys {
     proven: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ReadySession {
     id: u64,
     candidates: Vec<Arc<Keystream>>,

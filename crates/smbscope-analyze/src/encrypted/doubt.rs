@@ -17,7 +17,7 @@ const FEW: u64 = 2;
 /// Number of sequential pairs after which at most one additional request is assumed possible.
 const LONG: u32 = 32;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Doubt {
     /// Bit `n` is set if `n + 1` additional requests may be outstanding.
     open: u8,
@@ -117,7 +117,7 @@ impl Habit {
 ///
 /// Most request sizes fit several commands, but a client uses few of them. A response of another size than all before
 /// probably belongs to another request. Errors are ignored, because any request may fail.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Habits {
     known: Vec<Habit>,
 }
@@ -160,7 +160,7 @@ const MAX_SUSPECTS: usize = 64;
 /// Errors have the same size. After an error a client usually continues, but a concurrent client also continues while a
 /// request is pending, and then no request explains a later response. So these pairs and the pairs after them are held
 /// back: if requests overlap, one of them may have got the late response, and the following pairs each other's.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Suspects {
     pairs: VecDeque<Box<PendingExchange>>,
 }

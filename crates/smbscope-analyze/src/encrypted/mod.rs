@@ -56,13 +56,13 @@ impl OutstandingBounds {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct EncryptedRequest {
     pending: Box<PendingExchange>,
     plain: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Answered {
     request: EncryptedRequest,
     plain: u64,
@@ -95,7 +95,7 @@ impl EncryptedResponse {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Encrypted {
     waiting: VecDeque<EncryptedRequest>,
     answered: Option<Answered>,

@@ -187,14 +187,14 @@ const MAX_UNDECIDED: usize = 32;
 /// Decisive score. A size that is rare on the other side counts 1, an impossible one counts 2.
 const DECISIVE: i32 = 4;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct UndecidedFrame {
     pub(crate) direction: FlowDirection,
     pub(crate) frame: Frame,
     pub(crate) reached: [u64; 2],
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Undecided {
     frames: Vec<UndecidedFrame>,
     forward: i32,
@@ -233,7 +233,7 @@ impl Undecided {
 /// Keys per connection whose nonces are followed.
 const MAX_KEYS: usize = 8;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct NonceSequence {
     session: u64,
     salt: u64,
@@ -241,7 +241,7 @@ struct NonceSequence {
     end: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Nonces {
     keys: Vec<NonceSequence>,
     settled: u64,

@@ -31,7 +31,7 @@ use smbscope_wire::status::NtStatus;
 /// Length of a Read_Raw request with its frame header: 8 words and no bytes (MS-CIFS §2.2.4.22.1).
 const SMALLEST_READ_RAW: u64 = 4 + 32 + 1 + 16 + 2;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Smb1ConnectionState {
     requests: Smb1RequestTracker,
     raw: Smb1RawTransfer,

@@ -9,7 +9,7 @@ use smbscope_wire::names::{NtTransact, Trans2};
 use smbscope_wire::smb1::{self, Smb1Command, Smb1Request, Smb1Response};
 use std::sync::Arc;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Smb1RequestFields {
     pub(super) subcommand: Option<Subcommand>,
     pub(super) fid: Option<u16>,
@@ -69,7 +69,7 @@ impl Smb1RequestFields {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Smb1ResponseEffect {
     LogOn(Option<Arc<str>>),
     LogOff(u16),

@@ -13,7 +13,7 @@ use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
 
 /// Expected raw data. Only one raw command may be outstanding on a connection.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Smb1RawTransfer {
     read: Option<PidMid>,
     write: Option<WriteRaw>,
@@ -21,7 +21,7 @@ pub(crate) struct Smb1RawTransfer {
     block: Option<(PidMid, Box<PendingExchange>)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct WriteRaw {
     key: PidMid,
     write_through: bool,

@@ -17,7 +17,7 @@ const SMALLEST_REQUEST: u64 = 4 + 32 + 3;
 const MAX_UNMATCHED: usize = 64;
 pub(super) const NO_ID: u16 = 0xffff;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Smb1RequestTracker {
     pub(super) outstanding: OutstandingRequests<PidMid, Smb1TrackedRequest>,
     answered_in_part: SentOrder<PidMid>,
@@ -26,7 +26,7 @@ pub(super) struct Smb1RequestTracker {
     unmatched: VecDeque<(PidMid, u64)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Smb1TrackedRequest {
     pub(super) pending: Box<PendingExchange>,
     pub(super) tid: u16,
@@ -191,7 +191,7 @@ const LEAST_BUFFER: u64 = 500;
 
 /// Rule for the completion of a response that may have several messages (MS-CIFS §2.2.4.33, §2.2.4.39, §2.2.4.46,
 /// §2.2.4.62), even if the snap length cut off the fields that determine it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Answers {
     One,
     /// ECHO: the number of the last message. Absent if the request was truncated before it.
@@ -199,7 +199,7 @@ pub(crate) enum Answers {
     Parts(Smb1MultipartResponse),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Smb1MultipartResponse {
     request: Option<TransactionProgress>,
     is_transaction: bool,
@@ -302,7 +302,7 @@ const LEAST_RUN: u64 = 16;
 const MOST_SKIPPED: u16 = 32;
 
 /// Learns how soon an SMB1 client reuses its ids (MS-CIFS §2.2.1.6.2). A gap with fewer requests hides no reused id.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct IdHistory {
     recent: VecDeque<u32>,
     requests: u64,
@@ -310,7 +310,7 @@ pub(crate) struct IdHistory {
     run: MidRun,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct MidRun {
     last: u16,
     step: u16,

@@ -12,7 +12,7 @@ const SOON: Nanos = Nanos(1_000_000);
 /// several credits each, like the large reads and writes of a copy.
 const OUTSTANDING_LEAST: u32 = 2;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ObservedCredits {
     /// Credits of the client. Unknown before the first response, and permanently after a missing message.
     left: Option<u32>,

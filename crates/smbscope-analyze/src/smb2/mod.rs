@@ -27,7 +27,7 @@ use smbscope_wire::smb2::{self, Created, FileReference, NetworkInterfaceInfo, Sm
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Smb2 {
     requests: Smb2RequestTracker,
     joined: Vec<u64>,

@@ -19,7 +19,7 @@ const MAX_OUTSTANDING: usize = 8192;
 /// Message id of an unsolicited notification (MS-SMB2 §2.2.23).
 pub(super) const UNSOLICITED: u64 = u64::MAX;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Smb2RequestTracker {
     pub(super) outstanding: OutstandingRequests<u64, Smb2TrackedRequest>,
     /// Number of outstanding requests by known bits of the id: all, at least 17, or fewer.
@@ -29,7 +29,7 @@ pub(super) struct Smb2RequestTracker {
     highest_id: Option<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Smb2TrackedRequest {
     pub(super) pending: Box<PendingExchange>,
     pub(super) id_mask: u64,
@@ -161,7 +161,7 @@ fn mask_index(id_mask: u64) -> usize {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Smb2RequestFields {
     pub(super) file: Option<FileReference>,
     pub(super) subcommand: Option<Subcommand>,
@@ -202,7 +202,7 @@ impl Smb2RequestFields {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Smb2ResponseEffect {
     None,
     LogOn(Option<Arc<str>>),
@@ -308,7 +308,7 @@ fn is_related(header: &Smb2Header) -> bool {
     header.flags & flags::RELATED_OPERATIONS != 0
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Smb2RequestTarget {
     pub(super) session_id: Option<u64>,
     pub(super) tree_id: Option<u32>,

@@ -53,6 +53,7 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
     }
 }
 
+#[derive(Clone)]
 pub(super) struct OutOfOrderSegment {
     pub(super) direction: FlowDirection,
     pub(super) position: u64,
@@ -76,7 +77,7 @@ impl Arrival {
     pub(super) const LAST: Arrival = Arrival(i64::MAX);
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct OutOfOrderQueue {
     queue: BTreeMap<Arrival, OutOfOrderSegment>,
     places: BTreeSet<(usize, u64, Arrival)>,

@@ -142,7 +142,7 @@ impl Set {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Copies(Box<[Set]>);
 
 impl Copies {
@@ -219,7 +219,7 @@ const KNOWN_TICKS: u32 = 20;
 /// Packets that establish a second layer of a host.
 const KNOWN_MIN: u32 = 16;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Layers {
     last: Option<(u64, Timestamp)>,
     pub(super) packets: u32,

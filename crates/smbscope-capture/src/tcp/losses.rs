@@ -22,7 +22,7 @@ struct AckStall {
 }
 
 /// Periods in which the acknowledgments of one direction did not advance.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Stalls {
     missing: Option<u64>,
     ended: Ring<AckStall, RECENT_STALLS>,
@@ -89,7 +89,7 @@ struct OutageCandidate {
     wait: Nanos,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Outages {
     silences: [Option<OutageCandidate>; 2],
     ended: Vec<Outage>,
@@ -160,7 +160,7 @@ pub(super) struct ResentSegment {
     pub(super) reported_to: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Resent {
     recent: VecDeque<ResentSegment>,
     delays: VecDeque<(Timestamp, Timestamp)>,

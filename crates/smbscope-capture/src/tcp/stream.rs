@@ -32,7 +32,7 @@ const LONGEST_STALLED_TRIP: Nanos = Nanos(25_000_000);
 /// Allowed distance between copies, relative to the distance between the copies of the SYN.
 const COPY_LAG_FACTOR: i64 = 4;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TcpHalfStream {
     reference: Option<(u32, u64)>,
     /// Position of the next byte to deliver; `None` until the direction has been seen.

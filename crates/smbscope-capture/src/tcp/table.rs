@@ -85,6 +85,10 @@ impl<K: StreamSink> FlowTable<K> {
         &mut self.sink
     }
 
+    pub fn sink(&self) -> &K {
+        &self.sink
+    }
+
     /// Processes the next segment; segments must come in time order.
     #[inline]
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
@@ -139,6 +143,17 @@ impl<K: StreamSink> FlowTable<K> {
             flow.finish(false, &mut self.sink);
         }
         self.sink
+    }
+
+    /// Ends copies of all flows, in the order of their first packets, for `sink`: what [`FlowTable::finish`] would
+    /// report now. The flows continue.
+    pub fn look<L: StreamSink<Flow = K::Flow>>(&self, sink: &mut L)
+    where
+        K::Flow: Clone,
+    {
+        let mut flows: Vec<_> = self.flows.iter().flatten().collect();
+        flows.sort_by_key(|flow| flow.view.id);
+        flows.into_iter().for_each(|flow| flow.clone().finish(false, sink));
     }
 
     #[inline]

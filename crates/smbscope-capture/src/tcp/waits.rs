@@ -25,7 +25,7 @@ pub(super) struct Delayed {
     pub(super) sequence: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 enum Awaited {
     #[default]
     Segment,
@@ -35,7 +35,7 @@ enum Awaited {
 }
 
 /// Minimum time from a segment to its acknowledgment, without retransmitted ones (Karn's algorithm, RFC 6298 §3).
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RoundTrip {
     awaited: Awaited,
     smallest: Option<Nanos>,
@@ -129,7 +129,7 @@ impl Trips {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ReceiveWindow {
     scale: WindowScale,
     closed_since: Option<Timestamp>,

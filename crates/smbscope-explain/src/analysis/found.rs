@@ -136,6 +136,9 @@ pub enum AnalysisError {
         error: TravelError,
     },
 
+    #[error("the system refused to start a thread (ulimit -u?): {0}")]
+    Thread(#[source] io::Error),
+
     /// The options don't work in parts. The text says what to do instead.
     #[error("{0}")]
     InParts(&'static str),

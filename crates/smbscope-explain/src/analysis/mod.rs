@@ -15,6 +15,7 @@
 //! Nothing here prints or handles signals. An [`AnalysisObserver`] follows the progress and can stop it.
 
 mod found;
+pub mod live;
 mod other;
 pub mod parts;
 mod recorder;

@@ -42,7 +42,7 @@ impl<'f> Chooser<'f> {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Waterfall(BTreeMap<(Timestamp, FlowId, u64, u64), Exchange>);
 
 impl Waterfall {
@@ -57,7 +57,7 @@ impl Waterfall {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AggregatedExchanges {
     pub filtered: Option<Filtered>,
     pub aggregator: Aggregator,
@@ -91,6 +91,14 @@ impl AggregatedExchanges {
         }
     }
 
+    /// Adds a command that is still outstanding, for a report of its wait so far.
+    pub(super) fn add_outstanding(&mut self, exchange: &Exchange) {
+        self.aggregator.record(exchange);
+        if let Some(collector) = &mut self.collector {
+            collector.exchange(exchange);
+        }
+    }
+
     pub(super) fn waterfall(&self) -> Vec<Exchange> {
         self.waterfall.as_ref().map(|waterfall| waterfall.0.values().cloned().collect()).unwrap_or_default()
     }
@@ -117,6 +125,17 @@ impl<'f> AnalysisRecorder<'f> {
                 waterfall: options.waterfall.then(Waterfall::default),
                 sightings: options.sightings.then(PointSightings::default),
             },
+        }
+    }
+
+    /// Takes what was recorded since the last call. For options without slices, filter and interval.
+    pub(super) fn take_part(&mut self, open: &[ConnectionSummary]) -> AggregatedExchanges {
+        AggregatedExchanges {
+            filtered: None,
+            aggregator: self.recorded.aggregator.take_part(open),
+            collector: self.recorded.collector.as_mut().map(Collector::take_part),
+            waterfall: None,
+            sightings: None,
         }
     }
 

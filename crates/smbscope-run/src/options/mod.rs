@@ -10,6 +10,7 @@ mod metrics;
 mod study;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use bench::{BenchFormat, BenchOptions, CapturePoints, OptionsError, Think};
 pub use captures::{KeptOfNames, RecordOptions, RingOptions, SlimCopyOptions};
@@ -25,6 +26,7 @@ pub use smbscope_explain::options::{
 };
 pub(crate) use smbscope_explain::options::{GivenValue, word};
 pub use study::{RUNS_OF_A_VARIANT_MAX, StudyFormat, StudyOptions};
+pub use watch::{WatchFormat, WatchOptions};
 
 use connect::{DIALECTS, SIGNING};
 use smbscope_explain::options::{format_by_ending, has_repeated_file, has_several_stdin, port};

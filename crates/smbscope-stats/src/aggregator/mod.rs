@@ -207,6 +207,14 @@ impl Aggregator {
         self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
 
+    /// Takes what was counted since the last call; the merge of all parts is the whole. The `open` connections go on. For
+    /// aggregators without slices and with a timeline of the usual width.
+    pub fn take_part(&mut self, open: &[ConnectionSummary]) -> Aggregator {
+        let splits = self.splits.take_part(open);
+        let going_on = std::mem::replace(&mut self.splits, splits);
+        std::mem::replace(self, Aggregator { splits: going_on, ..Aggregator::new() })
+    }
+
     /// The order of merges is irrelevant unless both hold more slices of one part than are kept.
     pub fn merge(&mut self, other: Aggregator) {
         let folded = &mut self.folded;

@@ -297,17 +297,35 @@ impl SplitTable {
         let counts = sweeper.has_counted || !sweeper.has_filtered_out;
         let split = sweeper.finish(connection, busy);
         if counts {
-            self.whole.add(&split);
-            if let Some(entry) = self.connections.entry(&connection.flow, |_, _| {}) {
-                entry.add(&split);
-            }
-            if let Some(entry) = self.clients.entry(&connection.endpoints.client.ip(), |_, _| {}) {
-                entry.add(&split);
-            }
-            if let Some(entry) = self.servers.entry(&connection.endpoints.server, |_, _| {}) {
-                entry.add(&split);
-            }
+            self.add(connection, &split);
         }
+    }
+
+    fn add(&mut self, connection: &ConnectionSummary, split: &TimeSplit) {
+        self.whole.add(split);
+        if let Some(entry) = self.connections.entry(&connection.flow, |_, _| {}) {
+            entry.add(split);
+        }
+        if let Some(entry) = self.clients.entry(&connection.endpoints.client.ip(), |_, _| {}) {
+            entry.add(split);
+        }
+        if let Some(entry) = self.servers.entry(&connection.endpoints.server, |_, _| {}) {
+            entry.add(split);
+        }
+    }
+
+    /// Takes the sums of what was attributed since the last call. Of a connection without a counted exchange in this
+    /// period, the time waits for the next one.
+    pub(crate) fn take_part(&mut self, open: &[ConnectionSummary]) -> SplitTable {
+        for connection in open {
+            let Some(sweeper) = self.flows.get_mut(&connection.flow).filter(|sweeper| sweeper.has_counted) else {
+                continue;
+            };
+            let split = sweeper.take_part();
+            self.add(connection, &split);
+        }
+        let flows = std::mem::take(&mut self.flows);
+        std::mem::replace(self, SplitTable { flows, ..SplitTable::new() })
     }
 
     pub(crate) fn merge(&mut self, other: SplitTable) {

@@ -249,14 +249,19 @@ impl Sweeper {
         }
         let before = self.origin.map_or(0, |origin| origin - first);
         self.shares.add(TimePart::Idle, before);
+        TimeSplit { connections: 1, ..self.take_part() }
+    }
+
+    /// Takes the sums of what was attributed since the last call.
+    pub(super) fn take_part(&mut self) -> TimeSplit {
+        use std::mem::take;
         let mut split = TimeSplit {
-            connections: 1,
-            busy_ns: Nanos(self.busy),
-            outstanding_ns: Nanos(self.outstanding),
-            round_trips: self.round_trips,
+            busy_ns: Nanos(take(&mut self.busy)),
+            outstanding_ns: Nanos(take(&mut self.outstanding)),
+            round_trips: take(&mut self.round_trips),
             ..TimeSplit::default()
         };
-        self.shares.finish(&mut split);
+        take(&mut self.shares).finish(&mut split);
         split
     }
 

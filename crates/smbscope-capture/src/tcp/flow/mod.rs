@@ -38,6 +38,7 @@ pub mod limits {
 /// Segments between two memory checks of a flow. Checks are more frequent at first.
 const CHARGE_INTERVAL: u32 = 32;
 
+#[derive(Clone)]
 pub(super) struct TcpFlow<S> {
     pub(super) view: FlowView,
     pub(super) state: S,

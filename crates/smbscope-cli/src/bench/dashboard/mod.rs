@@ -1,26 +1,24 @@
 //! Progress display of a run: a dashboard on a terminal, otherwise plain lines per interval and load point.
 //!
-//! [`DashboardState`] holds the content, [`view`] draws it, and [`Screen`] owns the terminal. The run passes a
+//! [`DashboardState`] holds the content, and [`view`] draws it on the [`Screen`]. The run passes a
 //! [`RampSnapshot`] every second and waits in the display for the rest of the second, until the user wants to stop.
 
 mod state;
 mod view;
 
-use crate::{interrupt, system, terminal};
-use crossterm::cursor::Show;
-use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use crossterm::execute;
-use ratatui::DefaultTerminal;
+use crate::screen::{Screen, ScreenEvent};
+use crate::terminal;
+use crossterm::event::KeyCode;
 use smbscope_load::engine::EnginePhase;
 use smbscope_load::prepare;
 use smbscope_report::{bench, counted, or_dash, rate};
 use smbscope_run::progress::{BenchObserver, Heading, RampSnapshot, Wish};
 use state::{DashboardState, FinishedLoadPoint, of_them, phase_name};
 use std::io::{self, IsTerminal};
-use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
@@ -60,7 +58,7 @@ impl ProgressDisplay {
         match &mut self.medium {
             Medium::Screen(screen) => {
                 // A failed drawing must not abort a measurement.
-                let _ = screen.draw(&self.state);
+                let _ = screen.draw(|frame, look| view::draw(frame, &self.state, look));
             }
             Medium::Lines => line.iter().for_each(|line| terminal::line(line)),
             Medium::Nowhere => {}
@@ -97,9 +95,13 @@ impl BenchObserver for ProgressDisplay {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match &mut self.medium {
-                Medium::Screen(screen) => match screen.asks_to_stop(left, &self.state) {
-                    Ok(true) => return Wish::Stop,
-                    Ok(false) => {}
+                Medium::Screen(screen) => match screen.event(left.min(LOOK)) {
+                    Ok(ScreenEvent::CtrlC) => return Wish::Stop,
+                    Ok(ScreenEvent::Key(key)) if key.code == KeyCode::Char('q') => return Wish::Stop,
+                    Ok(ScreenEvent::Resized) => {
+                        let _ = screen.draw(|frame, look| view::draw(frame, &self.state, look));
+                    }
+                    Ok(_) => {}
                     Err(_nobody_can_be_asked) => {
                         thread::sleep(left);
                         return Wish::GoOn;
@@ -165,70 +167,3 @@ fn load_point_line(finished: &FinishedLoadPoint) -> String {
 
 #[cfg(test)]
 mod tests;
-
-const LOOK: Duration = Duration::from_millis(200);
-
-/// The terminal is in raw mode.
-static TAKEN: AtomicBool = AtomicBool::new(false);
-
-/// Terminal of the dashboard. It is restored when the screen is dropped, before a signal ends the process, and, by a
-/// hook of [`ratatui::try_init`], when any thread panics. Errors are ignored, because the terminal may be gone and
-/// the measurement must survive.
-struct Screen {
-    /// Not dropped: its own destructor would report errors of a closed terminal to that terminal, and panic.
-    terminal: ManuallyDrop<DefaultTerminal>,
-    color: bool,
-}
-
-impl Screen {
-    fn open(color: bool) -> io::Result<Screen> {
-        interrupt::calls_before_the_end(give_back);
-        TAKEN.store(true, Ordering::Relaxed);
-        match ratatui::try_init() {
-            Ok(terminal) => Ok(Screen { terminal: ManuallyDrop::new(terminal), color }),
-            Err(error) => {
-                // The setup may be half done.
-                give_back();
-                Err(error)
-            }
-        }
-    }
-
-    fn draw(&mut self, state: &DashboardState) -> io::Result<()> {
-        let color = self.color;
-        self.terminal.draw(|frame| view::draw(frame, state, color)).map(|_| ())
-    }
-
-    /// Waits briefly for an event. Returns true for Ctrl-C or q; raw mode delivers Ctrl-C as a key.
-    fn asks_to_stop(&mut self, longest: Duration, state: &DashboardState) -> io::Result<bool> {
-        system::wait_for_input(longest.min(LOOK))?;
-        if !event::poll(Duration::ZERO)? {
-            return Ok(false);
-        }
-        match event::read()? {
-            Event::Key(key) if key.kind != KeyEventKind::Release => {
-                let control = key.modifiers.contains(KeyModifiers::CONTROL);
-                let is_ctrl_c = control && key.code == KeyCode::Char('c');
-                if is_ctrl_c {
-                    interrupt::as_by_ctrl_c();
-                }
-                Ok(is_ctrl_c || (!control && key.code == KeyCode::Char('q')))
-            }
-            Event::Resize(..) => self.draw(state).map(|()| false),
-            _ => Ok(false),
-        }
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        give_back();
-    }
-}
-
-fn give_back() {
-    if TAKEN.swap(false, Ordering::Relaxed) {
-        let _ = ratatui::try_restore();
-        let _ = execute!(io::stdout(), Show);
-    }
-}

@@ -3,6 +3,7 @@
 use super::Screen;
 use super::state::{DashboardState, FinishedLoadPoint};
 use super::{interval_line, load_point_line, view};
+use crate::screen::Look;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
@@ -77,7 +78,7 @@ fn state() -> DashboardState {
 
 fn drawn(state: &DashboardState, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| view::draw(frame, state, false)).unwrap();
+    terminal.draw(|frame| view::draw(frame, state, Look { color: false })).unwrap();
     terminal.backend().to_string()
 }
 
@@ -124,7 +125,7 @@ fn a_dashboard_of_any_size_is_drawn() {
 fn no_color_means_none() {
     let colors = |color: bool| {
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-        terminal.draw(|frame| view::draw(frame, &state(), color)).unwrap();
+        terminal.draw(|frame| view::draw(frame, &state(), Look { color })).unwrap();
         let cells = terminal.backend().buffer().content.iter();
         cells.filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
     };
@@ -199,7 +200,7 @@ const HOW: &str = "SMBSCOPE_TEST_DASHBOARD_ENDS";
 fn child_that_takes_the_terminal_over() {
     let Ok(how) = std::env::var(HOW) else { return };
     let mut screen = Screen::open(true).expect("script gives it a terminal");
-    screen.draw(&state()).expect("there is a terminal");
+    screen.draw(|frame, look| view::draw(frame, &state(), look)).expect("there is a terminal");
     match how.as_str() {
         "panic" => panic!("on purpose"),
         "error" => assert!(fails(screen).is_err()),
@@ -208,7 +209,7 @@ fn child_that_takes_the_terminal_over() {
 }
 
 fn fails(mut screen: Screen) -> io::Result<()> {
-    screen.draw(&state())?;
+    screen.draw(|frame, look| view::draw(frame, &state(), look))?;
     Err(io::Error::other("on purpose"))
 }
 

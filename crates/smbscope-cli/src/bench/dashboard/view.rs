@@ -1,9 +1,10 @@
 //! Draws the dashboard, most important parts first. Parts that do not fit are omitted from the end.
 
 use super::state::{DashboardState, of_them};
+use crate::screen::Look;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
 use smbscope_load::engine::EnginePhase;
@@ -14,35 +15,7 @@ const SPARK_HEIGHT: u16 = 3;
 
 const STATUSES_LISTED: usize = 5;
 
-#[derive(Clone, Copy)]
-struct Look {
-    color: bool,
-}
-
-impl Look {
-    fn heading(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
-    }
-
-    fn faint(self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
-    }
-
-    fn warning(self) -> Style {
-        self.tinted(Color::Yellow).add_modifier(Modifier::BOLD)
-    }
-
-    fn alarm(self) -> Style {
-        self.tinted(Color::Red).add_modifier(Modifier::BOLD)
-    }
-
-    fn tinted(self, color: Color) -> Style {
-        if self.color { Style::new().fg(color) } else { Style::new() }
-    }
-}
-
-pub(super) fn draw(frame: &mut Frame, state: &DashboardState, color: bool) {
-    let look = Look { color };
+pub(super) fn draw(frame: &mut Frame, state: &DashboardState, look: Look) {
     let area = frame.area();
     let width = area.width;
     let groups = group_rows(state);

@@ -13,7 +13,6 @@ mod follow;
 pub use follow::{Pieces, follow};
 pub use smbscope_model::travel::{TravelError, from_bytes, to_bytes};
 
-use super::how;
 use crate::analysis::recorder::AggregatedExchanges;
 use crate::analysis::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis, catalogue};
 use serde::de::DeserializeOwned;
@@ -21,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use smbscope_analyze::pipeline::{self, part_of};
 use smbscope_analyze::{Partial, coupled};
 use smbscope_capture::OriginId;
-use smbscope_capture::decode::{Origin, Origins};
+use smbscope_capture::decode::{Decoder, Origin, Origins};
 use smbscope_capture::piece::BlockWriter;
 use smbscope_capture::private::create_private;
 use smbscope_capture::reader::{CaptureError, CaptureInput, CaptureSet};
-use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Stamp, Timestamp};
+use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Quality, Stamp, Timestamp};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -299,7 +298,7 @@ fn divide_once(
     let mut clock = create(times)?;
     let stop = set.stop_flag();
     let (mut failed, mut late) = (None, None);
-    let mut each = |time: Timestamp| {
+    let mut each = |time: Timestamp, _: &Quality| {
         if let Err(error) = clock.push(&time.0) {
             late.get_or_insert(error);
         }
@@ -312,15 +311,17 @@ fn divide_once(
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let partial = pipeline::decode(set, &how(options)?, &mut |_| {}, &mut each, &mut take);
+    let decoder = Decoder::with_tunnels(options.reading.tunnels.ports());
+    let origins = decoder.origins();
+    let partial = pipeline::decode(set, decoder, &mut |_| {}, &mut each, &mut take);
     if let Some((part, error)) = failed {
         return Err(piece_error(&pieces[part], error));
     }
     if let Some(error) = late {
         return Err(piece_error(times, error));
     }
-    let (partial, origins) = match partial {
-        Ok(read) => read,
+    let partial = match partial {
+        Ok(partial) => partial,
         Err(failure) => return Ok(Err(failure)),
     };
     let mut written = clock.finish().map_err(|error| piece_error(times, error))?;
@@ -329,7 +330,14 @@ fn divide_once(
     }
     let info = set.captures().first().cloned().expect("a set has the inputs that it was opened with");
     Ok(Ok(named(
-        FilePart { truncated: info.truncated.clone(), info, partial, steps: set.clock_steps(), origins, written },
+        FilePart {
+            truncated: info.truncated.clone(),
+            info,
+            partial,
+            steps: set.clock_steps(),
+            origins: origins.to_vec(),
+            written,
+        },
         name,
     )))
 }

@@ -1,0 +1,275 @@
+//! `smbscope watch`: a display on a terminal or a line per minute, and the report of everything at the end.
+
+mod metrics;
+mod minute;
+mod screen;
+
+use crate::analyze;
+use crate::interrupt;
+use crate::output::{self, Output};
+use crate::record::random_key;
+use crate::terminal;
+use crossterm::event::{KeyCode, KeyEvent};
+use metrics::WatchMetrics;
+use minute::Minute;
+use screen::{View, WatchScreen};
+use smbscope_analyze::slim::ring::RingEvent;
+use smbscope_analyze::slim::{Anonymize, SlimOptions};
+use smbscope_model::{Exchange, Timestamp};
+use smbscope_model::prose::time_of_day;
+use smbscope_report::text::ReportTextOptions;
+use smbscope_report::{Report, html, json, text};
+use smbscope_run::analysis::AnalysisError;
+use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
+use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
+use smbscope_run::files::Sources;
+use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, WatchFormat, WatchOptions};
+use smbscope_run::watch::{self, CaptureLosses, WatchedCapture};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Minutes listed on the display.
+const MINUTES_MAX: usize = 60;
+
+pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
+    output::refuse_ending::<AnalyzeFormat>(false, options.output.as_deref())?;
+    let mut sources = Sources::default();
+    let read = options.file.iter().filter(|file| file.as_os_str() != "-").chain(&options.thresholds);
+    read.chain(options.reading.decryption.files()).for_each(|file| sources.add(file));
+    let mut output = Output::open(options.output.as_deref(), &sources)?;
+    let registry = MetricsRegistry::new();
+    let endpoint = MetricsEndpoint::open(&options.metrics, &registry)?;
+    let notify = |event: &RingEvent| terminal::say(&format!("warning: {event}"));
+    let mut capture = WatchedCapture::open(options, slim_options(options)?, notify)?;
+    let stop = capture.set.stop_flag();
+    interrupt::any_end_sets(&stop);
+    if let Some(duration) = options.duration {
+        watch::stop_after(duration, Arc::clone(&stop));
+    }
+    let analysis = analysis_options(options);
+    let metrics = endpoint.is_some().then(|| WatchMetrics::new(registry));
+    let mut display = Display::open(options, capture.losses(), metrics, stop);
+    let report = live::follow(&mut capture.set, &analysis, capture.is_live, &mut display);
+    drop(display);
+    let ended = capture.ended_because();
+    if let Some(Err(error)) = capture.finish() {
+        terminal::say(&format!("warning: the ring ended: {error}"));
+    }
+    let report = report.map_err(analyze::error)?;
+    let result = write(options, &report, &mut output);
+    output.settle(result)?;
+    ended.into_iter().for_each(|why| terminal::say(&format!("warning: {why}")));
+    Ok(())
+}
+
+fn analysis_options(options: &WatchOptions) -> AnalysisOptions {
+    AnalysisOptions {
+        reading: options.reading.clone(),
+        thresholds: options.thresholds.clone(),
+        ..AnalysisOptions::default()
+    }
+}
+
+fn slim_options(options: &WatchOptions) -> anyhow::Result<SlimOptions> {
+    let key = options.anonymize.then(random_key).transpose()?;
+    Ok(SlimOptions {
+        limits: options.reading.memory.budget(),
+        tunnels: options.reading.tunnels.ports(),
+        anonymize: key.map(|key| Anonymize { key, depth: true, extensions: true }),
+        // The ring keeps messages as they were sent; `analyze` decrypts them.
+        keys: None,
+    })
+}
+
+fn write(options: &WatchOptions, report: &Report, output: &mut Output) -> io::Result<()> {
+    let text_options = ReportTextOptions {
+        width: output.width(options.terminal.width),
+        color: output.takes_color(options.terminal.color),
+        top: 20,
+        full: false,
+    };
+    match options.report_format() {
+        AnalyzeFormat::Json => json::write(report, output.writer()),
+        AnalyzeFormat::Html => html::write_report(report, output.writer()),
+        AnalyzeFormat::Markdown => output.writer().write_all(text::markdown(report, &text_options).as_bytes()),
+        _ => output.writer().write_all(text::render(report, &text_options).as_bytes()),
+    }
+}
+
+enum Medium {
+    Screen(Box<WatchScreen>),
+    /// Standard output: the lines are the result.
+    Lines(WatchFormat),
+    Nowhere,
+}
+
+struct Display {
+    medium: Medium,
+    state: WatchState,
+    losses: Option<CaptureLosses>,
+    metrics: Option<WatchMetrics>,
+    stop: Arc<AtomicBool>,
+    wants_report: bool,
+}
+
+/// What the display shows.
+struct WatchState {
+    name: String,
+    second: LiveSecond,
+    minutes: Vec<Minute>,
+    /// The last minute, for its tables.
+    report: Option<Report>,
+    hour_headline: String,
+    hour_from: Timestamp,
+    dropped: Option<u64>,
+    /// Message about the last action.
+    said: Option<String>,
+    frozen: bool,
+    view: View,
+    filter: String,
+    is_typing: bool,
+    sorts_by_time: bool,
+}
+
+impl Display {
+    fn open(
+        options: &WatchOptions,
+        losses: Option<CaptureLosses>,
+        metrics: Option<WatchMetrics>,
+        stop: Arc<AtomicBool>,
+    ) -> Display {
+        let name = options.interface.clone().or(options.file.as_ref().map(|file| file.display().to_string()));
+        let state = WatchState {
+            name: name.unwrap_or_default(),
+            second: LiveSecond::default(),
+            minutes: Vec::new(),
+            report: None,
+            hour_headline: String::new(),
+            hour_from: Timestamp::default(),
+            dropped: None,
+            said: None,
+            frozen: false,
+            view: View::Groups,
+            filter: String::new(),
+            is_typing: false,
+            sorts_by_time: false,
+        };
+        let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+        let screen = (options.format.is_none() && is_terminal).then(|| WatchScreen::open().ok()).flatten();
+        let medium = match (screen, options.format) {
+            (Some(screen), _) => Medium::Screen(Box::new(screen)),
+            (None, None) if options.terminal.progress.quiet => Medium::Nowhere,
+            (None, format) => Medium::Lines(format.unwrap_or(WatchFormat::Text)),
+        };
+        Display { medium, state, losses, metrics, stop, wants_report: false }
+    }
+
+    fn draw(&mut self) {
+        if let Medium::Screen(screen) = &mut self.medium {
+            // A failed drawing must not end the capture.
+            let _ = screen.draw(&self.state);
+        }
+    }
+
+    fn press(&mut self, key: KeyEvent) {
+        let state = &mut self.state;
+        if state.is_typing {
+            match key.code {
+                KeyCode::Enter => state.is_typing = false,
+                KeyCode::Esc => {
+                    state.is_typing = false;
+                    state.filter.clear();
+                }
+                KeyCode::Backspace => _ = state.filter.pop(),
+                KeyCode::Char(letter) => state.filter.push(letter),
+                _ => {}
+            }
+            return;
+        }
+        state.said = None;
+        match key.code {
+            KeyCode::Char('q') => self.stop.store(true, Ordering::Relaxed),
+            KeyCode::Char(' ') => state.frozen = !state.frozen,
+            KeyCode::Char('o') => state.sorts_by_time = !state.sorts_by_time,
+            KeyCode::Char('/') => state.is_typing = true,
+            KeyCode::Char('w') => self.wants_report = true,
+            KeyCode::Tab | KeyCode::Right => state.view = state.view.next(),
+            KeyCode::BackTab | KeyCode::Left => state.view = state.view.previous(),
+            KeyCode::Char(letter) => state.view = View::by_key(letter).unwrap_or(state.view),
+            _ => {}
+        }
+    }
+}
+
+impl LiveObserver for Display {
+    fn exchange(&mut self, exchange: &Exchange) {
+        if let Some(metrics) = &mut self.metrics {
+            metrics.exchange(exchange);
+        }
+    }
+
+    fn second(&mut self, second: &LiveSecond) {
+        if let Some(metrics) = &mut self.metrics {
+            metrics.second(second);
+        }
+        if !self.state.frozen {
+            self.state.second = second.clone();
+        }
+    }
+
+    fn minute(&mut self, live: LiveMinute) {
+        let dropped = self.losses.as_ref().and_then(CaptureLosses::dropped);
+        if let (Some(metrics), Ok(report)) = (&mut self.metrics, &live.minute) {
+            metrics.minute(report, dropped);
+        }
+        let minute = Minute::new(&live, &self.state.second, dropped);
+        if let Medium::Lines(format) = self.medium {
+            let line = match format {
+                WatchFormat::Text => minute.line(),
+                WatchFormat::Json => serde_json::to_string(&minute).unwrap_or_default(),
+            };
+            if writeln!(io::stdout(), "{line}").is_err() {
+                // Nobody reads any more.
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        let state = &mut self.state;
+        state.dropped = dropped;
+        if state.minutes.len() == MINUTES_MAX {
+            state.minutes.remove(0);
+        }
+        state.minutes.push(minute);
+        if !state.frozen {
+            state.hour_headline = minute::headline(&live.hour);
+            state.hour_from = live.hour_from;
+            state.report = live.minute.ok();
+        }
+    }
+
+    fn pulse(&mut self) -> bool {
+        let Medium::Screen(screen) = &mut self.medium else { return false };
+        match screen.key() {
+            Ok(Some(key)) => self.press(key),
+            Ok(None) => {}
+            Err(_the_terminal_is_gone) => self.medium = Medium::Nowhere,
+        }
+        self.draw();
+        std::mem::take(&mut self.wants_report)
+    }
+
+    fn report(&mut self, report: Result<Report, AnalysisError>) {
+        let time = time_of_day(self.state.second.time, 0).replace(':', "");
+        let path = PathBuf::from(format!("smbscope-{time}.html"));
+        let written = report.map_err(anyhow::Error::from).and_then(|report| {
+            let mut page = Vec::new();
+            html::write_report(&report, &mut page)?;
+            output::write_file(&path, &page)
+        });
+        self.state.said = Some(match written {
+            Ok(()) => format!("written: {}", path.display()),
+            Err(error) => format!("not written: {error:#}"),
+        });
+    }
+}

@@ -1,0 +1,299 @@
+//! Draws the display of `watch`: the answers, a small history, and one table at a time.
+
+use super::WatchState;
+use crate::screen::{Look, Screen, ScreenEvent};
+use crossterm::event::KeyEvent;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, Wrap};
+use smbscope_model::prose::{clean, time_of_day};
+use smbscope_report::{counted, or_dash, rate};
+use smbscope_stats::{DurationStatistics, Entities, EntityStatistics};
+use std::io;
+use std::time::Duration;
+
+/// Rows prepared for a table; more don't fit a terminal.
+const ROWS_MAX: usize = 200;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    Groups,
+    Clients,
+    Users,
+    Shares,
+    Files,
+    Errors,
+    Outstanding,
+    Minutes,
+}
+
+impl View {
+    const ALL: [(View, char, &'static str); 8] = [
+        (View::Groups, 'g', "Groups"),
+        (View::Clients, 'c', "Clients"),
+        (View::Users, 'u', "Users"),
+        (View::Shares, 's', "Shares"),
+        (View::Files, 'f', "Files"),
+        (View::Errors, 'e', "Errors"),
+        (View::Outstanding, 'n', "outstandiNg"),
+        (View::Minutes, 'm', "Minutes"),
+    ];
+
+    pub(super) fn by_key(letter: char) -> Option<View> {
+        View::ALL.iter().find(|(_, key, _)| *key == letter).map(|(view, ..)| *view)
+    }
+
+    pub(super) fn next(self) -> View {
+        View::ALL[(self as usize + 1) % View::ALL.len()].0
+    }
+
+    pub(super) fn previous(self) -> View {
+        View::ALL[(self as usize + View::ALL.len() - 1) % View::ALL.len()].0
+    }
+}
+
+pub(super) struct WatchScreen(Screen);
+
+impl WatchScreen {
+    pub(super) fn open() -> io::Result<WatchScreen> {
+        Screen::open(std::env::var_os("NO_COLOR").is_none()).map(WatchScreen)
+    }
+
+    pub(super) fn draw(&mut self, state: &WatchState) -> io::Result<()> {
+        self.0.draw(|frame, look| draw(frame, state, look))
+    }
+
+    /// Returns a key that was pressed. Fails if the terminal is gone.
+    pub(super) fn key(&mut self) -> io::Result<Option<KeyEvent>> {
+        Ok(match self.0.event(Duration::ZERO)? {
+            ScreenEvent::Key(key) => Some(key),
+            ScreenEvent::None | ScreenEvent::Resized | ScreenEvent::CtrlC => None,
+        })
+    }
+}
+
+pub(super) fn draw(frame: &mut Frame, state: &WatchState, look: Look) {
+    let area = frame.area();
+    let minute = state.minutes.last();
+    let answers = [
+        ("Last minute", minute.map_or("the first minute is not over", |minute| minute.headline.as_str())),
+        ("Last hour", state.hour_headline.as_str()),
+    ];
+    let answers: Vec<Line<'_>> = answers
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(name, text)| Line::from(vec![Span::styled(format!("{name}  "), look.heading()), Span::raw(clean(text))]))
+        .collect();
+    // Words that don't fit leave up to a fifth of a line empty.
+    let lines = answers.iter().map(|line| 1 + line.width() * 5 / 4 / usize::from(area.width.max(1)));
+    let height = (lines.sum::<usize>() as u16).min(area.height / 3);
+    let answers = Paragraph::new(answers).wrap(Wrap { trim: true });
+    let [top, said, history, tabs, table, help] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(height),
+        Constraint::Length(if area.height >= 16 { 4 } else { 0 }),
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    frame.render_widget(Paragraph::new(heading(state, look)), top);
+    frame.render_widget(answers, said);
+    draw_history(frame, state, history, look);
+    frame.render_widget(Paragraph::new(titles(state, look)), tabs);
+    draw_table(frame, state, table, look);
+    frame.render_widget(Paragraph::new(last_line(state)).style(look.faint()), help);
+}
+
+fn heading(state: &WatchState, look: Look) -> Line<'static> {
+    let second = &state.second;
+    let commands: u64 = second.groups.iter().map(|group| group.commands).sum();
+    let mut spans = vec![Span::styled(format!("smbscope watch {}  ", clean(&state.name)), look.heading())];
+    if second.seconds > 0 {
+        let per_second = rate(commands as f64 / f64::from(second.seconds));
+        spans.push(Span::raw(format!("{} UTC  {per_second} commands/s", time_of_day(second.time, 0))));
+    } else {
+        spans.push(Span::raw("no packet yet"));
+    }
+    if second.outstanding_count > 0 {
+        spans.push(Span::raw(format!("  {} outstanding", second.outstanding_count)));
+    }
+    if let Some(oldest) = second.outstanding.first().filter(|oldest| (second.looked - oldest.since).0 >= 5_000_000_000)
+    {
+        let waited = smbscope_report::span(second.looked - oldest.since);
+        spans.push(Span::styled(format!("  the oldest for {waited}"), look.alarm()));
+    }
+    if let Some(dropped) = state.dropped.filter(|dropped| *dropped > 0) {
+        let packets = counted(dropped, "packet", "packets");
+        spans.push(Span::styled(format!("  {packets} dropped by the kernel"), look.alarm()));
+    }
+    if state.frozen {
+        spans.push(Span::styled("  frozen", look.warning()));
+    }
+    Line::from(spans)
+}
+
+fn draw_history(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
+    if area.height == 0 {
+        return;
+    }
+    let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).spacing(2).areas(area);
+    let p95 = |time: &DurationStatistics| time.p95.map_or(0, |p95| p95.0.max(0) as u64);
+    let minutes: Vec<u64> = state.minutes.iter().map(|minute| p95(&minute.response_time)).collect();
+    let most = state.minutes.iter().filter_map(|minute| minute.response_time.p95).max();
+    let parts = [
+        (left, format!("Commands of each second, at most {}", most_of(&state.second.commands)), &state.second.commands),
+        (right, format!("p95 of each minute, at most {}", or_dash(most)), &minutes),
+    ];
+    for (area, title, values) in parts {
+        let [above, line] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+        frame.render_widget(Paragraph::new(title).style(look.faint()), above);
+        let newest = values.len().saturating_sub(usize::from(line.width));
+        frame.render_widget(Sparkline::default().data(&values[newest..]), line);
+    }
+}
+
+fn most_of(values: &[u64]) -> u64 {
+    values.iter().copied().max().unwrap_or_default()
+}
+
+fn titles(state: &WatchState, look: Look) -> Line<'static> {
+    let spans = View::ALL.iter().map(|(view, _, title)| {
+        let style = if *view == state.view { look.selected() } else { look.faint() };
+        Span::styled(format!(" {title} "), style)
+    });
+    Line::from(spans.collect::<Vec<_>>())
+}
+
+fn last_line(state: &WatchState) -> String {
+    match (&state.said, state.is_typing) {
+        (_, true) => format!("/{}_  Enter keeps the filter, Esc removes it", clean(&state.filter)),
+        (Some(said), _) => clean(said),
+        _ => {
+            let order = if state.sorts_by_time { "by commands" } else { "by time" };
+            let filter = match state.filter.as_str() {
+                "" => String::new(),
+                filter => format!("  only: {}", clean(filter)),
+            };
+            format!("letter or Tab: table  o: sort {order}  /: filter  space: freeze  w: write report  q: end{filter}")
+        }
+    }
+}
+
+/// Rows of a table with its headings. The first column takes the room that is left.
+struct Rows {
+    headings: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+fn draw_table(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
+    let Rows { headings, rows } = rows(state);
+    let right = |text: String| Cell::from(Line::from(text).right_aligned());
+    let row = |texts: Vec<String>| {
+        let mut texts = texts.into_iter();
+        let first = texts.next().unwrap_or_default();
+        Row::new(std::iter::once(Cell::from(first)).chain(texts.map(right)))
+    };
+    let wanted = state.filter.to_lowercase();
+    let is_wanted = |texts: &Vec<String>| texts.first().is_none_or(|name| name.to_lowercase().contains(&wanted));
+    let widths = std::iter::once(Constraint::Fill(1)).chain(headings.iter().skip(1).map(|_| Constraint::Length(10)));
+    let header = row(headings.iter().map(|heading| (*heading).to_owned()).collect()).style(look.heading());
+    let rows: Vec<Row<'_>> = rows.into_iter().filter(is_wanted).take(ROWS_MAX).map(row).collect();
+    if rows.is_empty() {
+        let text = if state.filter.is_empty() { "none in the last minute" } else { "none with this name" };
+        frame.render_widget(Paragraph::new(text).style(look.faint()), area);
+        return;
+    }
+    frame.render_widget(Table::new(rows, widths.collect::<Vec<_>>()).header(header).column_spacing(1), area);
+}
+
+fn rows(state: &WatchState) -> Rows {
+    let report = state.report.as_ref().map(|report| &report.aggregate);
+    match state.view {
+        View::Groups => group_rows(state),
+        View::Clients => entity_rows(state, "Client", report.map(|report| &report.clients), ToString::to_string),
+        View::Users => entity_rows(state, "User", report.map(|report| &report.users), |user| clean(user)),
+        View::Shares => entity_rows(state, "Share", report.map(|report| &report.shares), |share| clean(share)),
+        View::Files => entity_rows(state, "File", report.map(|report| &report.files), |file| {
+            clean(&format!(
+                "{}{}",
+                file.share.as_deref().map(|share| format!("{share}\\")).unwrap_or_default(),
+                file.path
+            ))
+        }),
+        View::Errors => {
+            let mut sums = std::collections::BTreeMap::<&str, u64>::new();
+            for (status, count) in
+                report.into_iter().flat_map(|report| &report.groups).flat_map(|group| &group.row.errors)
+            {
+                *sums.entry(status).or_default() += count;
+            }
+            let mut rows: Vec<(&str, u64)> = sums.into_iter().collect();
+            rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            let rows = rows.into_iter().map(|(status, count)| vec![clean(status), count.to_string()]).collect();
+            Rows { headings: vec!["Status", "Count"], rows }
+        }
+        View::Outstanding => outstanding_rows(state),
+        View::Minutes => {
+            let rows = state.minutes.iter().rev().map(|minute| {
+                let time = minute.response_time;
+                let name = format!("{}  {}", &time_of_day(minute.from_ns, 0)[..5], minute.headline);
+                vec![name, minute.commands.to_string(), minute.errors.to_string(), or_dash(time.p50), or_dash(time.p95)]
+            });
+            Rows { headings: vec!["Minute (UTC)", "Commands", "Errors", "Median", "p95"], rows: rows.collect() }
+        }
+    }
+}
+
+fn group_rows(state: &WatchState) -> Rows {
+    let second = &state.second;
+    let seconds = f64::from(second.seconds.max(1));
+    let mut groups: Vec<_> = second.groups.iter().collect();
+    if state.sorts_by_time {
+        groups.sort_by_key(|group| std::cmp::Reverse(group.response_time.sum_ns));
+    } else {
+        groups.sort_by_key(|group| std::cmp::Reverse(group.commands));
+    }
+    let rows = groups.into_iter().map(|group| {
+        let DurationStatistics { p50, p95, p99, max, .. } = group.response_time;
+        let mut row = vec![group.group.to_string(), rate(group.commands as f64 / seconds)];
+        row.extend([p50, p95, p99, max].map(or_dash));
+        row.extend([group.errors, group.outstanding].map(|count| count.to_string()));
+        row
+    });
+    let headings = vec!["Last 60 seconds", "/s", "Median", "p95", "p99", "Longest", "Errors", "Waiting"];
+    Rows { headings, rows: rows.collect() }
+}
+
+fn entity_rows<K>(
+    state: &WatchState,
+    heading: &'static str,
+    entities: Option<&Entities<K>>,
+    name: impl Fn(&K) -> String,
+) -> Rows {
+    let mut entries: Vec<&(K, EntityStatistics)> =
+        entities.into_iter().flat_map(|entities| &entities.entries).collect();
+    match state.sorts_by_time {
+        true => entries.sort_by_key(|(_, row)| std::cmp::Reverse(row.response_time.sum_ns)),
+        false => entries.sort_by_key(|(_, row)| std::cmp::Reverse(row.count)),
+    }
+    let rows = entries.into_iter().map(|(key, row)| {
+        let DurationStatistics { p50, p95, max, .. } = row.response_time;
+        let mut cells = vec![name(key), row.count.to_string()];
+        cells.extend([p50, p95, max].map(or_dash));
+        cells.push(row.errors.to_string());
+        cells
+    });
+    Rows { headings: vec![heading, "Commands", "Median", "p95", "Longest", "Errors"], rows: rows.collect() }
+}
+
+fn outstanding_rows(state: &WatchState) -> Rows {
+    let second = &state.second;
+    let rows = second.outstanding.iter().map(|command| {
+        let path = command.path.as_deref().or(command.share.as_deref()).unwrap_or_default();
+        let name = format!("{} {} → {} {path}", command.group, command.client.ip(), command.server);
+        vec![clean(&name), (second.looked - command.since).to_string()]
+    });
+    Rows { headings: vec!["Command without a response", "Since"], rows: rows.collect() }
+}

@@ -1,0 +1,100 @@
+//! Options of `smbscope watch`.
+
+use super::{
+    AnalyzeFormat, CommandOptions, MetricsOptions, ReadingOptions, RingOptions, TerminalOptions, format_by_ending,
+};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Clone, Args)]
+pub struct WatchOptions {
+    /// Read this capture instead of an interface: a file, or `-` for standard input.
+    #[arg(value_name = "FILE", required_unless_present = "interface", conflicts_with = "interface")]
+    pub file: Option<PathBuf>,
+
+    /// Capture on this interface with tcpdump or dumpcap; `any` is all of them.
+    ///
+    /// Needs the right to capture: root, or membership in the group that may run dumpcap.
+    #[arg(short, long, value_name = "INTERFACE")]
+    pub interface: Option<String>,
+
+    /// Wait for more at the end of FILE, which another program still writes.
+    #[arg(long, requires = "file")]
+    pub follow: bool,
+
+    /// Capture at most N bytes of each packet. [default: whole packets]
+    ///
+    /// 256 suffices for most clients and takes less CPU time. A message in the middle of a longer packet is then lost,
+    /// and counted under Quality.
+    #[arg(long, value_name = "N", requires = "interface", value_parser = clap::value_parser!(u32).range(128..=262_144))]
+    pub snap_length: Option<u32>,
+
+    /// Stop after this time.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub duration: Option<Duration>,
+
+    /// Print lines in this format, one per minute. [default: the display on a terminal, else text]
+    #[arg(long, value_enum)]
+    pub format: Option<WatchFormat>,
+
+    /// Write the report of everything to this file at the end: .html, .json, .txt or .md. [default: text, to standard
+    /// output]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+
+    /// Read thresholds of causes from this TOML file, as for `analyze`.
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub ring: RingOptions,
+
+    /// Replace names and addresses in the ring by a keyed hash; the key is not kept.
+    #[arg(long, requires = "ring", help_heading = "Ring")]
+    pub anonymize: bool,
+
+    #[command(flatten)]
+    pub metrics: MetricsOptions,
+
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+
+    #[command(flatten)]
+    pub terminal: TerminalOptions,
+}
+
+impl WatchOptions {
+    /// Returns the format of the report at the end.
+    pub fn report_format(&self) -> AnalyzeFormat {
+        format_by_ending(self.output.as_deref()).unwrap_or(AnalyzeFormat::Text)
+    }
+}
+
+impl CommandOptions for WatchOptions {
+    fn conflict(&self) -> Option<&'static str> {
+        if matches!(self.report_format(), AnalyzeFormat::Csv | AnalyzeFormat::Parquet) {
+            return Some("watch writes a report, not the exchange table; name an .html, .json, .txt or .md file");
+        }
+        let is_stdin = self.file.as_ref().is_some_and(|file| file.as_os_str() == "-");
+        (self.follow && is_stdin).then_some("standard input (-) is followed anyway; leave out --follow")
+    }
+}
+
+/// Lines that `watch` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WatchFormat {
+    /// A line per minute for people.
+    Text,
+    /// An object per minute, `smbscope.minute/1`; times in nanoseconds.
+    Json,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let time = smbscope_model::units::duration(text)?;
+    u64::try_from(time.0)
+        .ok()
+        .filter(|time| *time > 0)
+        .map(Duration::from_nanos)
+        .ok_or("expected 1s or more".to_owned())
+}

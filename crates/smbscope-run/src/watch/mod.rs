@@ -1,0 +1,329 @@
+//! `smbscope watch`: where its packets come from. `smbscope_explain::analysis::live` follows them.
+//!
+//! Packets of an interface come from tcpdump or dumpcap through a pipe: the only part that needs the right to capture is
+//! a program that the system already trusts with it. tcpdump is preferred, because it counts the kernel's losses on
+//! request (SIGUSR1); dumpcap counts them at the end.
+
+use crate::capture::{self, CaptureProgram};
+use crate::environment::{self, groups, on_path};
+use crate::options::WatchOptions;
+use crate::{BenchError, one_line};
+use smbscope_analyze::slim::SlimOptions;
+use smbscope_analyze::slim::ring::{self, RingEvent, RingLimits, RingSummary};
+use smbscope_capture::reader::CaptureSet;
+use smbscope_lab::command_for;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time until a capture program must have begun.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Interval at which the end of a growing file is checked.
+const TAIL_INTERVAL: Duration = Duration::from_millis(100);
+/// Bytes of a program's messages that are kept.
+const SAID_MAX: usize = 16 << 10;
+
+/// Capture that is still being made.
+pub struct WatchedCapture {
+    pub set: CaptureSet,
+    /// True if the packets are captured now, so that the system's clock applies to them.
+    pub is_live: bool,
+    program: Option<CaptureStream>,
+    ring: Option<RunningRing>,
+}
+
+impl WatchedCapture {
+    /// Opens the capture. `slim` are the settings of the ring, if the options want one; its events go to `notify`.
+    pub fn open(
+        options: &WatchOptions,
+        slim: SlimOptions,
+        notify: impl Fn(&RingEvent) + Send + Sync + 'static,
+    ) -> Result<WatchedCapture, BenchError> {
+        let limits = options.ring.limits().map_err(|error| match &options.ring.ring {
+            Some(folder) => BenchError::file("make the directory", folder)(error),
+            None => BenchError::Broken,
+        })?;
+        let failed = |error: smbscope_capture::reader::CaptureError| BenchError::Unavailable(one_line(&error));
+        if let Some(interface) = &options.interface {
+            let mut program = CaptureStream::begin(interface, options.snap_length.unwrap_or(0), &filter(options))
+                .map_err(|why| BenchError::Unavailable(format!("cannot capture on {interface}: {why}")))?;
+            let packets = program.child.stdout.take().ok_or(BenchError::Broken)?;
+            let (source, ring) = kept(Box::new(packets), limits, slim, notify)?;
+            let set = CaptureSet::from_reader(interface, source).map_err(failed)?;
+            return Ok(WatchedCapture { set, is_live: true, program: Some(program), ring });
+        }
+        let file = options.file.as_deref().unwrap_or(Path::new("-"));
+        let name = file.display().to_string();
+        let source: Box<dyn Read + Send> = match name.as_str() {
+            "-" => Box::new(io::stdin()),
+            _ => {
+                let opened = File::open(file).map_err(BenchError::file("open", file))?;
+                if options.follow { Box::new(GrowingFile(opened)) } else { Box::new(opened) }
+            }
+        };
+        let (source, ring) = kept(source, limits, slim, notify)?;
+        let set = CaptureSet::from_reader(&name, source).map_err(failed)?;
+        Ok(WatchedCapture { set, is_live: false, program: None, ring })
+    }
+
+    /// Ends the capture program and the ring. Returns what the ring kept.
+    pub fn finish(self) -> Option<io::Result<RingSummary>> {
+        let WatchedCapture { set, program, ring, .. } = self;
+        // Their ends end the ring's copy of the packets.
+        drop(program);
+        drop(set);
+        ring.map(RunningRing::finish)
+    }
+
+    /// Counts the packets lost by the kernel, for another thread.
+    pub fn losses(&self) -> Option<CaptureLosses> {
+        self.program.as_ref().map(CaptureStream::losses)
+    }
+
+    /// Returns why the capture program ended by itself, if it did.
+    pub fn ended_because(&mut self) -> Option<String> {
+        self.program.as_mut()?.ended_because()
+    }
+}
+
+/// Chunks of the capture that wait for the ring: about 64 MB. If the disk is slower than that, the capture waits for it.
+const RING_BEHIND: usize = 256;
+
+/// Passes a copy of a capture to a ring, if there is one.
+fn kept(
+    source: Box<dyn Read + Send>,
+    limits: Option<RingLimits>,
+    slim: SlimOptions,
+    notify: impl Fn(&RingEvent) + Send + Sync + 'static,
+) -> Result<(Box<dyn Read + Send>, Option<RunningRing>), BenchError> {
+    let Some(limits) = limits else { return Ok((source, None)) };
+    let (copies, received) = sync_channel(RING_BEHIND);
+    let stop = Arc::<AtomicBool>::default();
+    let keeper = thread::Builder::new().name("smbscope-ring".to_owned());
+    let wanted = Arc::clone(&stop);
+    let keep = move || {
+        let source = Box::new(ReceivedCopy { received, chunk: Vec::new(), start: 0, stop: wanted });
+        let mut set = CaptureSet::from_reader("the capture", source).map_err(io::Error::other)?;
+        ring::keep(&mut set, &slim, &limits, &mut |_| {}, &notify)
+    };
+    let thread = keeper.spawn(keep).map_err(BenchError::system("thread for the ring"))?;
+    Ok((Box::new(CopiedSource { source, copies: Some(copies) }), Some(RunningRing { thread, stop })))
+}
+
+/// Source whose bytes a ring gets as well.
+struct CopiedSource {
+    source: Box<dyn Read + Send>,
+    /// None if the ring ended.
+    copies: Option<SyncSender<Vec<u8>>>,
+}
+
+impl Read for CopiedSource {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.source.read(buffer)?;
+        if self.copies.as_ref().is_some_and(|copies| copies.send(buffer[..length].to_vec()).is_err()) {
+            self.copies = None;
+        }
+        Ok(length)
+    }
+}
+
+struct ReceivedCopy {
+    received: Receiver<Vec<u8>>,
+    chunk: Vec<u8>,
+    start: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Read for ReceivedCopy {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.start == self.chunk.len() {
+            match self.received.recv_timeout(TAIL_INTERVAL) {
+                Ok(chunk) => (self.chunk, self.start) = (chunk, 0),
+                Err(RecvTimeoutError::Timeout) if !self.stop.load(Ordering::Relaxed) => {}
+                Err(_) => return Ok(0),
+            }
+        }
+        let length = buffer.len().min(self.chunk.len() - self.start);
+        buffer[..length].copy_from_slice(&self.chunk[self.start..self.start + length]);
+        self.start += length;
+        Ok(length)
+    }
+}
+
+/// Thread that keeps the newest packets.
+struct RunningRing {
+    thread: thread::JoinHandle<io::Result<RingSummary>>,
+    /// No more packets come.
+    stop: Arc<AtomicBool>,
+}
+
+impl RunningRing {
+    fn finish(self) -> io::Result<RingSummary> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// The kernel's filter: SMB by its ports, and the tunnels in which it travels. All of it twice, since a VLAN tag moves
+/// the headers.
+fn filter(options: &WatchOptions) -> String {
+    let ports = if options.reading.ports.is_empty() { &[445, 139][..] } else { &options.reading.ports };
+    let mut parts: Vec<String> = ports.iter().map(|port| format!("tcp port {port}")).collect();
+    // VXLAN, GENEVE; GRE and IP in IP.
+    parts.extend(["udp port 4789", "udp port 6081", "ip proto 47", "ip proto 4"].map(str::to_owned));
+    parts.extend(options.reading.tunnels.tunnel_ports.iter().map(|tunnel| format!("udp port {}", tunnel.port)));
+    let all = parts.join(" or ");
+    format!("{all} or (vlan and ({all}))")
+}
+
+/// A file that another program still writes: its end is waited for.
+struct GrowingFile(File);
+
+impl Read for GrowingFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Ok(0) => thread::sleep(TAIL_INTERVAL),
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Capture program that writes to a pipe.
+struct CaptureStream {
+    program: CaptureProgram,
+    child: Child,
+    said: Arc<Mutex<String>>,
+}
+
+impl CaptureStream {
+    fn begin(interface: &str, snap_length: u32, filter: &str) -> Result<CaptureStream, String> {
+        environment::captures()?;
+        let mut reasons = Vec::new();
+        for program in CaptureProgram::ALL {
+            let Some(path) = on_path(program.name()) else { continue };
+            match CaptureStream::start(program, &path, interface, snap_length, filter) {
+                Ok(stream) => return Ok(stream),
+                Err(why) => reasons.push(why),
+            }
+        }
+        match reasons.is_empty() {
+            true => Err("neither tcpdump nor dumpcap is installed; install one of them".to_owned()),
+            false => Err(format!("{}; run as root, or allow dumpcap to capture", reasons.join("; "))),
+        }
+    }
+
+    fn start(
+        program: CaptureProgram,
+        path: &Path,
+        interface: &str,
+        snap_length: u32,
+        filter: &str,
+    ) -> Result<CaptureStream, String> {
+        let name = program.name();
+        let mut command = command_for(path);
+        command.args(program.to_pipe(interface, snap_length, filter));
+        // A group of its own keeps Ctrl-C away. If this process is killed, the program ends at its next packet.
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        groups::begin(&mut command);
+        let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
+        let said = Arc::<Mutex<String>>::default();
+        if let Some(stderr) = child.stderr.take() {
+            let said = Arc::clone(&said);
+            let listener = thread::Builder::new().name(format!("smbscope-{name}"));
+            listener.spawn(move || listen(stderr, &said)).map_err(|error| format!("no thread: {error}"))?;
+        }
+        let mut stream = CaptureStream { program, child, said };
+        let begun = Instant::now();
+        while !stream.said().contains(program.ready()) {
+            let ended = stream.child.try_wait().ok().flatten().is_some();
+            if ended || begun.elapsed() > PATIENCE {
+                // The last words may still be on their way.
+                thread::sleep(Duration::from_millis(50));
+                return Err(format!("{name}: {}", capture::reason(name, &stream.said())));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(stream)
+    }
+
+    fn said(&self) -> MutexGuard<'_, String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended_because(&mut self) -> Option<String> {
+        self.child.try_wait().ok().flatten()?;
+        let name = self.program.name();
+        Some(format!("{name} ended: {}", capture::reason(name, &self.said())))
+    }
+
+    fn losses(&self) -> CaptureLosses {
+        let counts = (self.program == CaptureProgram::Tcpdump).then(|| self.child.id());
+        CaptureLosses { counts, said: Arc::clone(&self.said) }
+    }
+}
+
+impl Drop for CaptureStream {
+    fn drop(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        groups::end(&mut self.child);
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn listen(stderr: ChildStderr, said: &Mutex<String>) {
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() > SAID_MAX {
+            said.clear();
+        }
+        said.push_str(&line);
+        said.push('\n');
+    }
+}
+
+/// The kernel's count of packets that it had to drop, because nobody took them in time.
+#[derive(Clone)]
+pub struct CaptureLosses {
+    /// The process, if it counts when it gets SIGUSR1.
+    counts: Option<u32>,
+    said: Arc<Mutex<String>>,
+}
+
+impl CaptureLosses {
+    /// Returns the last known number since the start, and asks for a newer one. `None` if the program doesn't tell
+    /// before its end.
+    pub fn dropped(&self) -> Option<u64> {
+        let dropped = capture::last_dropped(&self.said.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(process) = self.counts {
+            groups::ask_for_counts(process);
+        }
+        dropped
+    }
+}
+
+/// Sets `stop` after a time.
+pub fn stop_after(time: Duration, stop: Arc<AtomicBool>) {
+    let timer = thread::Builder::new().name("smbscope-timer".to_owned());
+    let _ = timer.spawn(move || {
+        thread::sleep(time);
+        stop.store(true, Ordering::Relaxed);
+    });
+}
