@@ -105,6 +105,7 @@ pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
         AnalysisError::Piece { .. }
         | AnalysisError::Received { .. }
         | AnalysisError::Table(_)
+        | AnalysisError::Thread(_)
         | AnalysisError::Failed(_) => SmbscopeError::new_err(text),
     }
 }

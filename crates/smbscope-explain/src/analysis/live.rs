@@ -216,7 +216,7 @@ impl Inbox {
     ) -> Result<Partial, pipeline::RerunReason> {
         let mut each = |_: Timestamp, quality: &Quality| {
             // Every packet would cost too much; the figures of a minute can be a few packets behind.
-            if quality.packets % 64 == 0 {
+            if quality.packets.is_multiple_of(64) {
                 self.waiting().read.clone_from(quality);
             }
         };
@@ -500,7 +500,7 @@ impl Live<'_, '_> {
         let state = Arc::new(self.state());
         self.minute = Part { from: to, before: Arc::clone(&state), ..Part::default() };
         self.minutes += 1;
-        if self.minutes % PART_MINUTES == 0 {
+        if self.minutes.is_multiple_of(PART_MINUTES) {
             let next = Part { from: to, before: state, ..Part::default() };
             self.tens.push_back(std::mem::replace(&mut self.ten, next));
             if self.tens.len() >= HOUR_PARTS {
