@@ -125,7 +125,7 @@ impl<E: ExchangeSink> Analyzer<E> {
         self.take_outcome()
     }
 
-    /// Takes what was found since the last call. The sum of all calls is what a single one at the end returns.
+    /// Takes the findings since the last call. All of them together are the findings of a single call at the end.
     pub(crate) fn take_outcome(&mut self) -> AnalyzerOutcome {
         use std::mem::take;
         self.quality.evicted_names += take(&mut self.sessions.forgotten);

@@ -117,6 +117,7 @@ impl Partial {
         self.encapsulations.merge(other.encapsulations);
         self.routed.merge(other.routed);
         self.initials.extend(other.initials);
+        self.initials.truncate(self.connections_max);
         self.sessions.merge(other.sessions);
         self.decryption.merge(other.decryption);
         self.first = match (self.first, other.first) {

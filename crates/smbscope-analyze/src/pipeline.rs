@@ -249,12 +249,11 @@ pub fn decode(
     Ok(reader.finish(set))
 }
 
-/// What a [`HostPairFollower`] has found so far.
+/// Findings of a [`HostPairFollower`] before its end.
 pub struct Progress {
-    /// What is certain, less what earlier calls returned. The connections are those that ended.
+    /// Final findings since the last call. Lists the connections that ended.
     pub settled: Partial,
-    /// What the end of the capture would add now: the open connections, and counters that connections have until they
-    /// end.
+    /// Further findings if the capture ended here: the open connections and their counters.
     pub open: Partial,
 }
 
@@ -294,8 +293,8 @@ impl<'s> HostPairFollower<'s> {
         self.worker.segment(shard_of(segment, self.sharding), segment);
     }
 
-    /// Takes what was found since the last call, and looks at the open connections as if the capture ended here. Passes
-    /// their unfinished exchanges, and those that may still change, to `unfinished`.
+    /// Takes the findings since the last call, and ends copies of the open connections. Passes their unfinished exchanges,
+    /// and those that may still change, to `unfinished`.
     pub fn progress(&mut self, unfinished: &mut dyn Sink) -> Progress {
         let mut progress = Progress { settled: Partial::new(self.connections_max), open: Partial::new(usize::MAX / 2) };
         let unfinished = Rc::new(RefCell::new(unfinished));

@@ -260,7 +260,7 @@ fn followed(
     Ok((partial, exchanges))
 }
 
-/// Follows a whole file and asks for the progress after every so many segments.
+/// Follows a whole file and asks for the progress after every few segments.
 fn watched(file: &Captured, every: usize) -> (Partial, Vec<Exchange>, Vec<usize>) {
     let (mut segments, mut open) = (0, Vec::new());
     let mut partial = Partial::default();

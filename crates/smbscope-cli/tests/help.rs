@@ -103,6 +103,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("FILE", ""),
     ("FORMAT", ""),
     ("HOST[:PORT]", ""),
+    ("INTERFACE", ""),
     ("LIMIT", ""),
     ("LOGIN", ""),
     ("MIB", "MiB"),

@@ -31,3 +31,4 @@ mod study;
 mod threads;
 mod time_split;
 mod to_the_digit;
+mod watch;

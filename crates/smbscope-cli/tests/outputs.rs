@@ -64,7 +64,7 @@ fn no_output_is_an_input_under_whatever_name() {
 
 /// Options that name an input file or directory. Inputs of `bench`, `launch` and `study` are refused if they are in the
 /// directory of `-o`; the next test covers the others.
-const READ: [&str; 19] = [
+const READ: [&str; 22] = [
     "analyze --keys",
     "analyze --password-file",
     "analyze --thresholds",
@@ -84,9 +84,12 @@ const READ: [&str; 19] = [
     "slim --key-file",
     "slim --keys",
     "slim --password-file",
+    "watch --keys",
+    "watch --password-file",
+    "watch --thresholds",
 ];
 /// Options that name an output of smbscope or of the program that it starts.
-const WRITTEN: [&str; 17] = [
+const WRITTEN: [&str; 19] = [
     "analyze --junit",
     "analyze --output",
     "bench --output",
@@ -104,6 +107,8 @@ const WRITTEN: [&str; 17] = [
     "slim --output",
     "slim --ring",
     "study --output",
+    "watch --output",
+    "watch --ring",
 ];
 
 #[test]

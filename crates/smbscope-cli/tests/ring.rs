@@ -1,6 +1,6 @@
 //! `slim --ring` and directories of captures; `--from` and `--to`.
 
-use crate::common::{Said, analyze, bundled, command, contents, directory, finish, write};
+use crate::common::{Said, analyze, bundled, contents, directory, finish, smbscope as command, write};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;

@@ -55,8 +55,7 @@ pub struct DirectionCounts {
 }
 
 impl DirectionCounts {
-    /// What was counted after `before`, an earlier state of these counters. `filled_window` remains that of the whole
-    /// time.
+    /// Returns the counts after `before`, an earlier state of these counters. `filled_window` covers the whole time.
     pub fn since(&self, before: &DirectionCounts) -> DirectionCounts {
         let time = |now: Nanos, before: Nanos| Nanos(now.0.saturating_sub(before.0).max(0));
         DirectionCounts {
@@ -172,8 +171,8 @@ impl ConnectionSummary {
         self.server_round_trip.map(|server| Nanos(server.0.saturating_add(beyond)))
     }
 
-    /// The part of the connection after `before`, an earlier summary of it. Its counters cover that part; round trips,
-    /// maxima, names and what was negotiated remain those of the whole connection.
+    /// Returns the part of the connection after `before`, an earlier summary of it. Counters cover that part; round trips,
+    /// maxima, names and the results of negotiation cover the whole connection.
     pub fn since(self, before: &ConnectionSummary) -> ConnectionSummary {
         let after = |times: Vec<Timestamp>| times.into_iter().filter(|time| *time > before.last).collect();
         let [to_server, to_client] = self.resent_at;

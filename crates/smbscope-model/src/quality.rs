@@ -24,7 +24,7 @@ macro_rules! counters {
                 $(self.$max = self.$max.max(other.$max);)*
             }
 
-            /// What was counted after `before`, an earlier state of these counters. Maxima remain those of the whole time.
+            /// Returns the counts after `before`, an earlier state of these counters. Maxima cover the whole time.
             pub fn since(&self, before: &Quality) -> Quality {
                 Quality { $($name: self.$name.saturating_sub(before.$name),)* $($max: self.$max,)* }
             }

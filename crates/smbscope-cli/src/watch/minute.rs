@@ -109,7 +109,7 @@ impl Minute {
     }
 }
 
-/// The answer in one sentence, or why there is none.
+/// Returns the answer in one sentence, or the reason if it is missing.
 pub(super) fn headline(report: &Result<Report, AnalysisError>) -> String {
     match report {
         Ok(report) if report.aggregate.count == 0 => "no commands".to_owned(),

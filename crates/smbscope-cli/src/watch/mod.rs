@@ -114,7 +114,7 @@ struct Display {
     wants_report: bool,
 }
 
-/// What the display shows.
+/// Content of the display.
 struct WatchState {
     name: String,
     second: LiveSecond,
@@ -214,6 +214,10 @@ impl LiveObserver for Display {
         if let Some(metrics) = &mut self.metrics {
             metrics.second(second);
         }
+        // The answer comes later, so the count is asked for more often than it is needed.
+        if second.time.0 / 1_000_000_000 % 10 == 0 {
+            self.state.dropped = self.losses.as_ref().and_then(CaptureLosses::dropped);
+        }
         if !self.state.frozen {
             self.state.second = second.clone();
         }
@@ -231,7 +235,7 @@ impl LiveObserver for Display {
                 WatchFormat::Json => serde_json::to_string(&minute).unwrap_or_default(),
             };
             if writeln!(io::stdout(), "{line}").is_err() {
-                // Nobody reads any more.
+                // The reader is gone.
                 self.stop.store(true, Ordering::Relaxed);
             }
         }

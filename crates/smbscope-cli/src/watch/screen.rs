@@ -201,7 +201,13 @@ fn draw_table(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
     let header = row(headings.iter().map(|heading| (*heading).to_owned()).collect()).style(look.heading());
     let rows: Vec<Row<'_>> = rows.into_iter().filter(is_wanted).take(ROWS_MAX).map(row).collect();
     if rows.is_empty() {
-        let text = if state.filter.is_empty() { "none in the last minute" } else { "none with this name" };
+        let text = match (state.view, state.filter.is_empty()) {
+            (_, false) => "none with this name",
+            (View::Groups, _) => "none in the last 60 seconds",
+            (View::Outstanding, _) => "none",
+            _ if state.minutes.is_empty() => "the first minute is not over",
+            _ => "none in the last minute",
+        };
         frame.render_widget(Paragraph::new(text).style(look.faint()), area);
         return;
     }

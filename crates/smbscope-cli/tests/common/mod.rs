@@ -27,12 +27,17 @@ impl Said {
     }
 }
 
-/// Returns an `smbscope analyze` command for this directory.
-pub(crate) fn command(directory: &Path, arguments: &[&str]) -> Command {
+/// Returns an `smbscope` command for this directory.
+pub(crate) fn smbscope(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
-    command.current_dir(directory).arg("analyze").args(arguments).env_remove("NO_COLOR");
+    command.current_dir(directory).args(arguments).env_remove("NO_COLOR");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// Returns an `smbscope analyze` command for this directory.
+pub(crate) fn command(directory: &Path, arguments: &[&str]) -> Command {
+    smbscope(directory, &[&["analyze"], arguments].concat())
 }
 
 pub(crate) fn analyze(directory: &Path, arguments: &[&str]) -> Said {

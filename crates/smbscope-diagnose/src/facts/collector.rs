@@ -196,7 +196,7 @@ impl Collector {
         flow.paths.finish(&mut |share, path, facts| keep(paths, pair, share, path, facts));
     }
 
-    /// Takes what was collected since the last call. Connections go on.
+    /// Takes the facts since the last call. Connections go on.
     pub fn take_part(&mut self) -> Collector {
         let flows = std::mem::take(&mut self.flows);
         std::mem::replace(self, Collector { flows, ..Collector::default() })

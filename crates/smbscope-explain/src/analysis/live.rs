@@ -1,7 +1,7 @@
 //! Follows a capture while it is being made: a report of every minute, of the last hour, and of everything at the end.
 //!
-//! One thread reads and decodes packets into a batch; the calling thread empties it ten times a second. The analysis is
-//! that of a finished capture. At the end of a minute, the recorder's tables are taken and replaced by empty ones, and
+//! One thread reads and decodes packets into a batch; the calling thread empties it ten times a second. Nothing in the
+//! analysis differs from a finished capture. At the end of a minute, the recorder's tables are taken and replaced by empty ones, and
 //! copies of the open connections are ended; what they counted before the minute is subtracted. So a minute has its own
 //! figures, while sessions, names and outstanding requests go on. The hour is the merge of its parts, and so is the
 //! whole. Memory depends on the number of connections, not on the time that passes.
@@ -215,7 +215,7 @@ impl Inbox {
         stop: &AtomicBool,
     ) -> Result<Partial, pipeline::RerunReason> {
         let mut each = |_: Timestamp, quality: &Quality| {
-            // Every packet would cost too much; the figures of a minute can be a few packets behind.
+            // Every packet would cost too much; the figures of a minute may lack a few packets.
             if quality.packets.is_multiple_of(64) {
                 self.waiting().read.clone_from(quality);
             }
@@ -305,7 +305,7 @@ impl GroupTally {
     }
 }
 
-/// What was found in a stretch of time.
+/// Findings in a stretch of time.
 #[derive(Default, Clone)]
 struct Part {
     from: Timestamp,
@@ -458,7 +458,7 @@ impl Live<'_, '_> {
         }
     }
 
-    /// Takes what is certain about connections, and looks at the open ones.
+    /// Takes final findings about connections, and looks at the open ones.
     fn look(&mut self) {
         let mut outstanding = Vec::new();
         let mut unfinished = |exchange: &Exchange| {

@@ -128,7 +128,7 @@ impl<'f> AnalysisRecorder<'f> {
         }
     }
 
-    /// Takes what was recorded since the last call. For options without slices, filter and interval.
+    /// Takes the tables since the last call. For options without slices, filter and interval.
     pub(super) fn take_part(&mut self, open: &[ConnectionSummary]) -> AggregatedExchanges {
         AggregatedExchanges {
             filtered: None,

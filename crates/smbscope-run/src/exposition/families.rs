@@ -15,7 +15,7 @@ use std::fmt;
 /// Description of a metric family, for documentation and dashboards.
 #[derive(Debug, Clone)]
 pub struct MetricFamily {
-    /// Name of its series, with unit and suffix. Those of a histogram end in `_bucket`, `_sum` and `_count`.
+    /// Name of its series, with unit and suffix. The series of a histogram end in `_bucket`, `_sum` and `_count`.
     pub name: String,
     pub kind: &'static str,
     pub labels: &'static [&'static str],

@@ -2,7 +2,7 @@
 //! counters, which a run reads.
 //!
 //! Each thread that sees commands counts them in its own [`MetricsRecorder`] and adds its counts to the shared
-//! [`MetricsRegistry`] now and then. [`MetricsEndpoint`] encodes the registry when it is scraped.
+//! [`MetricsRegistry`] from time to time. [`MetricsEndpoint`] encodes the registry when it is scraped.
 
 mod families;
 mod figures;

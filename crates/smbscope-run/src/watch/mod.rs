@@ -95,7 +95,7 @@ impl WatchedCapture {
 /// Chunks of the capture that wait for the ring: about 64 MB. If the disk is slower than that, the capture waits for it.
 const RING_BEHIND: usize = 256;
 
-/// Passes a copy of a capture to a ring, if there is one.
+/// Passes a copy of a capture to a ring, if one is wanted.
 fn kept(
     source: Box<dyn Read + Send>,
     limits: Option<RingLimits>,
@@ -299,7 +299,7 @@ fn listen(stderr: ChildStderr, said: &Mutex<String>) {
     }
 }
 
-/// The kernel's count of packets that it had to drop, because nobody took them in time.
+/// The kernel's count of packets that it had to drop, because they were not taken in time.
 #[derive(Clone)]
 pub struct CaptureLosses {
     /// The process, if it counts when it gets SIGUSR1.

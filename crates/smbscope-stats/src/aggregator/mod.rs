@@ -207,7 +207,7 @@ impl Aggregator {
         self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// Takes what was counted since the last call; the merge of all parts is the whole. The `open` connections go on. For
+    /// Takes the counts since the last call; the merge of all parts is the whole. The `open` connections go on. For
     /// aggregators without slices and with a timeline of the usual width.
     pub fn take_part(&mut self, open: &[ConnectionSummary]) -> Aggregator {
         let splits = self.splits.take_part(open);

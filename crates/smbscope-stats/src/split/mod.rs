@@ -314,8 +314,8 @@ impl SplitTable {
         }
     }
 
-    /// Takes the sums of what was attributed since the last call. Of a connection without a counted exchange in this
-    /// period, the time waits for the next one.
+    /// Takes the time attributed since the last call. The time of a connection without a counted exchange so far is taken
+    /// once it has one.
     pub(crate) fn take_part(&mut self, open: &[ConnectionSummary]) -> SplitTable {
         for connection in open {
             let Some(sweeper) = self.flows.get_mut(&connection.flow).filter(|sweeper| sweeper.has_counted) else {

@@ -252,7 +252,7 @@ impl Sweeper {
         TimeSplit { connections: 1, ..self.take_part() }
     }
 
-    /// Takes the sums of what was attributed since the last call.
+    /// Takes the time attributed since the last call.
     pub(super) fn take_part(&mut self) -> TimeSplit {
         use std::mem::take;
         let mut split = TimeSplit {

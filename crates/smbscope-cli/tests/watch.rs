@@ -1,0 +1,195 @@
+//! `smbscope watch`: the report at its end is that of `analyze`, and every minute has its own figures.
+
+use crate::common::{Said, bundled, directory, finish, smbscope, write};
+use serde_json::Value;
+use smbscope_testkit::{Conversation, pcap, skip, smb2};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("it was written")).expect("JSON")
+}
+
+fn watch(directory: &Path, arguments: &[&str]) -> Said {
+    finish(smbscope(directory, &[&["watch"], arguments].concat()))
+}
+
+fn minutes(said: &Said) -> Vec<Value> {
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    said.out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+/// The reference is `analyze`, whose figures are tested against tshark's.
+#[test]
+fn the_report_at_the_end_is_that_of_analyze() {
+    let directory = directory("watch_report");
+    for name in ["demo-slow-server", "demo-smb1-netbench", "demo-lossy-network", "own/smbclient_SMB3_11"] {
+        let capture = bundled(&format!("{name}.pcap.zst"));
+        let capture = capture.to_str().expect("UTF-8");
+        let said = watch(&directory, &[capture, "--quiet", "-o", "watch.json"]);
+        assert_eq!((said.status, said.err.as_str()), (Some(0), ""), "{name}");
+        let said = finish(smbscope(&directory, &["analyze", "--quiet", capture, "-o", "analyze.json"]));
+        assert_eq!(said.status, Some(0), "{}", said.err);
+        let [watched, analyzed] = ["watch.json", "analyze.json"].map(|file| json(&directory.join(file)));
+        assert!(watched["totals"]["count"].as_u64().is_some_and(|count| count > 10), "{name}");
+        assert_eq!(watched, analyzed, "{name}");
+    }
+}
+
+/// A command every ten seconds for ten minutes, each answered after as many milliseconds as it has a minute, in µs.
+fn ten_minutes() -> Vec<u8> {
+    const MINUTE: i64 = 60_000_000;
+    let mut conversation = Conversation::new();
+    for second in (1..600).step_by(10) {
+        let at = second * 1_000_000;
+        let id = second as u64;
+        conversation = conversation
+            .client_says(at, smb2::read(id, 7, 0, 10))
+            .server_says(at + (1 + at / MINUTE) * 1_000, smb2::read_response(id, &[0; 10]));
+    }
+    pcap::nanos(&conversation.packets())
+}
+
+#[test]
+fn every_minute_has_its_own_commands_and_times() {
+    let directory = directory("watch_minutes");
+    write(&directory, "ten.pcap", ten_minutes());
+    let said = watch(&directory, &["ten.pcap", "--format", "json", "-o", "whole.json"]);
+    let minutes = minutes(&said);
+    // The last minute is not over when the capture ends.
+    assert!((9..=10).contains(&minutes.len()), "{}", minutes.len());
+    let whole = json(&directory.join("whole.json"));
+    let counted: u64 = minutes.iter().map(|minute| minute["commands"].as_u64().expect("a number")).sum();
+    let all = whole["totals"]["count"].as_u64().expect("a number");
+    assert!(all == 60 && (54..=60).contains(&counted), "{counted} of {all}");
+    for (index, minute) in minutes.iter().enumerate().take(9) {
+        assert_eq!(minute["schema"], "smbscope.minute/1");
+        let (from, to) = (minute["from_ns"].as_i64().expect("ns"), minute["to_ns"].as_i64().expect("ns"));
+        assert!(index == 0 || to - from == 60_000_000_000, "{from} to {to}");
+        let time = &minute["response_time"];
+        // Minutes of the clock are not those since the first packet: a minute has commands of two of these.
+        let [least, most] = ["min", "max"].map(|bound| time[bound].as_i64().expect("ns") / 1_000_000);
+        assert!(least >= index as i64 && most <= index as i64 + 2 && least >= 1, "minute {index}: {time}");
+    }
+}
+
+#[test]
+fn what_is_outstanding_is_told_before_it_ends() {
+    let directory = directory("watch_outstanding");
+    let conversation = Conversation::new()
+        .client_says(0, smb2::create(1, "a.txt"))
+        .server_says(1_000, smb2::create_response(1, 7))
+        .client_says(2_000_000, smb2::read(2, 7, 0, 10))
+        // Two minutes later.
+        .server_says(122_000_000, smb2::read_response(2, &[0; 10]))
+        .client_says(190_000_000, smb2::read(3, 7, 0, 10))
+        .server_says(190_001_000, smb2::read_response(3, &[0; 10]));
+    write(&directory, "hang.pcap", pcap::nanos(&conversation.packets()));
+    let minutes = minutes(&watch(&directory, &["hang.pcap", "--format", "json", "-o", "whole.json"]));
+    let outstanding: Vec<u64> =
+        minutes.iter().map(|minute| minute["outstanding"].as_u64().expect("a number")).collect();
+    assert_eq!(outstanding.iter().max(), Some(&1), "{outstanding:?}");
+    let waited = minutes.iter().filter_map(|minute| minute["oldest_outstanding_ns"].as_i64()).max();
+    assert!(waited.is_some_and(|waited| waited > 50_000_000_000), "{waited:?}");
+    let headlines: Vec<&str> = minutes.iter().filter_map(|minute| minute["headline"].as_str()).collect();
+    assert!(!headlines.iter().all(|headline| headline.starts_with("Nothing is slow")), "{headlines:?}");
+}
+
+#[test]
+fn a_growing_file_is_followed() {
+    let directory = directory("watch_follow");
+    let whole = ten_minutes();
+    write(&directory, "growing.pcap", &whole[..whole.len() / 3]);
+    let mut following =
+        smbscope(&directory, &["watch", "--follow", "growing.pcap", "--duration", "3s", "-o", "out.json"]);
+    let child = following.spawn().expect("it starts");
+    let mut file = OpenOptions::new().append(true).open(directory.join("growing.pcap")).expect("it is there");
+    // In the middle of a packet.
+    for part in [&whole[whole.len() / 3..whole.len() / 2], &whole[whole.len() / 2..]] {
+        std::thread::sleep(Duration::from_millis(300));
+        file.write_all(part).expect("it is written");
+    }
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(json(&directory.join("out.json"))["totals"]["count"], 60);
+}
+
+#[test]
+fn the_ring_of_a_watch_holds_what_it_saw() {
+    let directory = directory("watch_ring");
+    let capture = bundled("demo-slow-server.pcap.zst");
+    let said = watch(&directory, &[capture.to_str().expect("UTF-8"), "--ring", "ring", "--quiet", "-o", "watch.json"]);
+    assert_eq!((said.status, said.err.as_str()), (Some(0), ""));
+    let said = finish(smbscope(&directory, &["analyze", "--quiet", "ring", "-o", "ring.json"]));
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let [watched, kept] = ["watch.json", "ring.json"].map(|file| json(&directory.join(file)));
+    for part in ["totals", "groups", "shares", "files", "clients"] {
+        assert_eq!(watched[part], kept[part], "{part}");
+    }
+}
+
+#[test]
+fn bad_requests_are_refused_in_one_line() {
+    let directory = directory("watch_refused");
+    write(&directory, "capture.pcap", ten_minutes());
+    write(&directory, "text.txt", "no capture");
+    for (arguments, status, reason) in [
+        (&[][..], 2, "required"),
+        (&["-", "--follow"][..], 2, "standard input (-) is followed anyway"),
+        (&["capture.pcap", "-o", "out.csv"][..], 2, "not the exchange table"),
+        (&["capture.pcap", "-i", "lo"][..], 2, "cannot be used with"),
+        (&["text.txt"][..], 1, "not a capture file"),
+        (&["absent.pcap"][..], 1, "absent.pcap"),
+        (&["capture.pcap", "-o", "capture.pcap", "--quiet"][..], 2, ".pcap is not the ending of a format"),
+        (&["-i", "no-such-interface"][..], 1, "cannot capture on no-such-interface"),
+    ] {
+        let said = watch(&directory, arguments);
+        assert_eq!(said.status, Some(status), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(reason), "{arguments:?}: {}", said.err);
+    }
+    fs::rename(directory.join("capture.pcap"), directory.join("capture.html")).expect("renamed");
+    let said = watch(&directory, &["capture.html", "-o", "capture.html"]);
+    assert!(said.error(1).contains("it is the input"), "{}", said.err);
+}
+
+/// Loads a private server while it is watched. `$S` is smbscope.
+const LOADED: &str = r#"
+"$S" watch -i lo --port "$SMBSCOPE_LAB_PORT" --duration 12s --ring ring --quiet -o watch.json 2>watch.err &
+sleep 3
+"$S" bench --users 2 --warmup 500ms --duration 3s --quiet --format json "$SMBSCOPE_LAB_URL" >bench.json
+wait $!"#;
+
+/// Three counts of the same commands: the watch's, those of its ring by `analyze`, and the load client's own.
+#[test]
+fn an_interface_is_watched_without_a_loss() {
+    if let Err(why) = smbscope_lab::available() {
+        return skip::missing(why);
+    }
+    if !rustix::process::geteuid().is_root() {
+        return skip::unable("only root may capture on the loopback interface");
+    }
+    let directory = directory("watch_interface");
+    let state = directory.join("state");
+    let state = state.to_str().expect("UTF-8");
+    let mut lab = smbscope(&directory, &["lab", "run", "--state", state, "--", "sh", "-c", LOADED]);
+    lab.env("S", env!("CARGO_BIN_EXE_smbscope"));
+    let said = finish(lab);
+    let log = fs::read_to_string(directory.join("watch.err")).unwrap_or_default();
+    if log.contains("neither tcpdump nor dumpcap is installed") {
+        return skip::missing("tcpdump is not installed");
+    }
+    assert_eq!((said.status, log.as_str()), (Some(0), ""), "{}", said.err);
+    let said = finish(smbscope(&directory, &["analyze", "--quiet", "ring", "-o", "ring.json"]));
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let [watched, kept, loaded] = ["watch.json", "ring.json", "bench.json"].map(|file| json(&directory.join(file)));
+    assert_eq!(watched["quality"]["dropped_packets"], 0);
+    for part in ["totals", "groups", "shares"] {
+        assert_eq!(watched[part], kept[part], "{part}");
+    }
+    let commands = |report: &Value| report["totals"]["count"].as_u64().expect("a number");
+    let measured = loaded["runs"][0]["commands"].as_u64().expect("a number");
+    // The client also prepares files, warms up and clears away.
+    assert!(measured > 100 && commands(&watched) > measured, "{} of {measured}", commands(&watched));
+}
