@@ -18,7 +18,6 @@ mod names;
 mod pipeline;
 mod properties;
 mod raw;
-mod ring;
 mod slim;
 mod slim_layers;
 mod smb1;

@@ -179,7 +179,7 @@ Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 inte
 Examples:
   smbscope watch -i eth0
   smbscope watch -i any --duration 8h -o today.html
-  smbscope watch -i eth0 --format json | tee minutes.jsonl
+  smbscope watch -i eth0 --format json
   ssh server tcpdump -i eth0 -U -w - port 445 | smbscope watch -
   smbscope watch --follow growing.pcapng
 

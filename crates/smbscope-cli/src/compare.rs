@@ -380,7 +380,7 @@ mod tests {
             fs::create_dir(place.path().join(name)).unwrap();
         }
         let error = crate::one_line(&compared(place.path(), ["a", "b"]).unwrap_err());
-        assert!(error.ends_with("/a: a directory without a run.json that bench wrote"), "{error}");
+        assert!(error.ends_with("/a: a directory without captures or a run.json of bench"), "{error}");
     }
 
     #[test]

@@ -21,8 +21,8 @@ const VERBS: &[&str] = &[
     "Compare",
     "Connect",
     "Copy",
-    "Decrypt",
     "Create",
+    "Decrypt",
     "Distribute",
     "Drop",
     "Encrypt",
@@ -65,6 +65,7 @@ const VERBS: &[&str] = &[
     "Scan",
     "Seed",
     "Send",
+    "Serve",
     "Set",
     "Share",
     "Show",
@@ -77,6 +78,7 @@ const VERBS: &[&str] = &[
     "Use",
     "Wait",
     "Warm",
+    "Watch",
     "Write",
 ];
 
@@ -84,7 +86,7 @@ const VERBS: &[&str] = &[
 const PLACEHOLDERS: &[(&str, &str)] = &[
     ("ACTION", ""),
     ("ADDRESS", ""),
-    ("[ADDRESS:]PORT", "port"),
+    ("[ADDRESS:]PORT", "PORT"),
     ("ALGORITHM", ""),
     ("ARRIVALS", ""),
     ("BANDWIDTH", ""),

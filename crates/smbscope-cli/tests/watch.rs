@@ -33,7 +33,7 @@ fn the_report_at_the_end_is_that_of_analyze() {
         let said = finish(smbscope(&directory, &["analyze", "--quiet", capture, "-o", "analyze.json"]));
         assert_eq!(said.status, Some(0), "{}", said.err);
         let [watched, analyzed] = ["watch.json", "analyze.json"].map(|file| json(&directory.join(file)));
-        assert!(watched["totals"]["count"].as_u64().is_some_and(|count| count > 10), "{name}");
+        assert!(watched["totals"]["commands"].as_u64().is_some_and(|count| count > 10), "{name}");
         assert_eq!(watched, analyzed, "{name}");
     }
 }
@@ -62,7 +62,7 @@ fn every_minute_has_its_own_commands_and_times() {
     assert!((9..=10).contains(&minutes.len()), "{}", minutes.len());
     let whole = json(&directory.join("whole.json"));
     let counted: u64 = minutes.iter().map(|minute| minute["commands"].as_u64().expect("a number")).sum();
-    let all = whole["totals"]["count"].as_u64().expect("a number");
+    let all = whole["totals"]["commands"].as_u64().expect("a number");
     assert!(all == 60 && (54..=60).contains(&counted), "{counted} of {all}");
     for (index, minute) in minutes.iter().enumerate().take(9) {
         assert_eq!(minute["schema"], "smbscope.minute/1");
@@ -113,7 +113,7 @@ fn a_growing_file_is_followed() {
     }
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(json(&directory.join("out.json"))["totals"]["count"], 60);
+    assert_eq!(json(&directory.join("out.json"))["totals"]["commands"], 60);
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn an_interface_is_watched_without_a_loss() {
     for part in ["totals", "groups", "shares"] {
         assert_eq!(watched[part], kept[part], "{part}");
     }
-    let commands = |report: &Value| report["totals"]["count"].as_u64().expect("a number");
-    let measured = loaded["runs"][0]["commands"].as_u64().expect("a number");
+    let commands = |report: &Value| report["totals"]["commands"].as_u64().expect("a number");
+    let measured = loaded["runs"][0]["total"]["count"].as_u64().expect("a number");
     // The client also prepares files, warms up and clears away.
     assert!(measured > 100 && commands(&watched) > measured, "{} of {measured}", commands(&watched));
 }

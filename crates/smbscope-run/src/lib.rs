@@ -39,6 +39,7 @@ pub mod launch;
 mod metrics;
 pub mod options;
 pub mod record;
+pub mod ring;
 mod server;
 pub mod study;
 pub mod watch;

@@ -4,12 +4,11 @@
 //! framers inspect remain: frame headers, and the message fields listed by [`smbscope_wire::kept`]. Everything else is
 //! zeroed, and the bytes after the last one needed are cut off, as with a snap length.
 //!
-//! [`slim`] writes one file and [`ring::keep`] a ring of files. `packets` maps bytes to packets and writes these in order,
+//! [`slim()`] writes one file; [`copy_to`] gives the packets to any writer. `packets` maps bytes to packets and writes these in order,
 //! and `reduce` removes content.
 
 mod packets;
 mod reduce;
-pub mod ring;
 
 use crate::analyzer::SMB_PORTS;
 use crate::content::{ContentReader, FrameContent, MAX_HEAD};
@@ -37,7 +36,8 @@ use std::sync::atomic::Ordering;
 
 const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
                        and all other payload were removed";
-const PROGRAM: &str = concat!("smbscope ", env!("CARGO_PKG_VERSION"));
+/// Program that a slim copy names as its maker.
+pub const PROGRAM: &str = concat!("smbscope ", env!("CARGO_PKG_VERSION"));
 const INTERVAL: u64 = 1 << 12;
 
 const DECRYPTED: &str = "; encrypted messages were decrypted";
@@ -93,10 +93,24 @@ pub fn slim(
 }
 
 impl SlimOptions {
-    fn comment(&self) -> String {
+    /// Returns the comment of a slim copy: what it holds and what was removed.
+    pub fn comment(&self) -> String {
         let (decrypted, hidden) = (self.keys.as_ref().map(|_| DECRYPTED), self.anonymize.as_ref().map(|_| HIDDEN));
         [Some(COMMENT), decrypted, hidden].into_iter().flatten().collect()
     }
+}
+
+/// Reads `set` to its end, or until its stop flag is set, and numbers the packets anew, in time order.
+///
+/// # Errors
+/// Those of the writer.
+pub fn copy_to(
+    set: &mut CaptureSet,
+    options: &SlimOptions,
+    writer: &mut dyn PacketWriter,
+    observe: &mut dyn FnMut(&CaptureSet),
+) -> io::Result<SlimSummary> {
+    copy(set, options, Numbering::Anew, writer, observe)
 }
 
 fn copy(

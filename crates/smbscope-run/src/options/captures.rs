@@ -4,8 +4,8 @@ use super::{
     CommandOptions, DecryptionOptions, MemoryOptions, ProgressOptions, ReadingOptions, TunnelOptions, has_repeated_file,
 };
 use crate::files::create_private_directory;
+use crate::ring::RingLimits;
 use clap::{Args, ValueEnum};
-use smbscope_analyze::slim::ring::RingLimits;
 use smbscope_model::{Nanos, units};
 use smbscope_stats::filter::Filter;
 use std::io;

@@ -7,9 +7,9 @@
 use crate::capture::{self, CaptureProgram};
 use crate::environment::{self, groups, on_path};
 use crate::options::WatchOptions;
+use crate::ring::{self, RingEvent, RingLimits, RingSummary};
 use crate::{BenchError, one_line};
 use smbscope_analyze::slim::SlimOptions;
-use smbscope_analyze::slim::ring::{self, RingEvent, RingLimits, RingSummary};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_lab::command_for;
 use std::fs::File;

@@ -1,9 +1,9 @@
 //! Rings of slim captures: rotation, removal, restart, full disks, and other files in the folder.
 
-use smbscope_analyze::slim::ring::{self, RingEvent, RingLimits, RingSummary};
 use smbscope_analyze::slim::{self, SlimOptions};
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::Nanos;
+use smbscope_run::ring::{self, RingEvent, RingLimits, RingSummary};
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! A file is named after its first packet, such as `smbscope-20261127T140200Z.pcapng`, and complete in itself. Old files
 //! are removed by total size and age. The ring reads and removes only regular files with such names.
 
-use super::{Numbering, PROGRAM, SlimOptions, SlimSummary, copy};
+use smbscope_analyze::slim::{self, PROGRAM, SlimOptions, SlimSummary};
 use smbscope_capture::private::create_new_private;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::writer::{PacketBlock, PacketWriter, PcapngWriter};
@@ -104,7 +104,7 @@ pub fn keep(
                 shared.with(Ring::tick);
             }
         });
-        let slim = copy(set, options, Numbering::Anew, &mut &shared, observe);
+        let slim = slim::copy_to(set, options, &mut &shared, observe);
         drop(end);
         slim
     });
