@@ -77,6 +77,8 @@ def analyze(
     keys: Path | Sequence[Path] = (),
     password_file: Path | Sequence[Path] = (),
     filter: str | None = None,  # noqa: A002 - the name of the command line
+    from_: str | None = None,
+    to: str | None = None,
     episode: int | None = None,
     what_if: Several = (),
     by: Several = (),

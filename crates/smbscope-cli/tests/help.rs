@@ -86,7 +86,7 @@ const VERBS: &[&str] = &[
 const PLACEHOLDERS: &[(&str, &str)] = &[
     ("ACTION", ""),
     ("ADDRESS", ""),
-    ("[ADDRESS:]PORT", "PORT"),
+    ("[ADDRESS:]PORT", "port"),
     ("ALGORITHM", ""),
     ("ARRIVALS", ""),
     ("BANDWIDTH", ""),

@@ -28,6 +28,7 @@ const FILES_LEAST: u64 = 16;
 const FILE_MAX: u64 = 256 << 20;
 /// Maximum time that a file covers.
 const FILE_TIME_MAX: Nanos = Nanos(3_600_000_000_000);
+/// Minimum time that a file covers, unless it reaches its maximum size.
 const FILE_TIME_MIN: Nanos = Nanos(1_000_000_000);
 /// Bytes after which the buffer is written. It is also written every [`FLUSH_INTERVAL`].
 const FLUSH_BYTES: usize = 256 << 10;

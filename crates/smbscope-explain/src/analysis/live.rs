@@ -38,9 +38,9 @@ const PART_MINUTES: u32 = 10;
 /// Interval in seconds at which outstanding commands are counted.
 const LOOK_SECONDS: i64 = 5;
 /// Time that a packet may take from the wire to the analysis. Without one for this long, the clock ends a minute.
-const LATE_MAX: Nanos = Nanos(3 * SECOND);
+const LATE_MAX: Nanos = Nanos(3_000_000_000);
 /// A command that is outstanding for as long as this counts as unanswered in the report of a minute.
-const OUTSTANDING_LEAST: Nanos = Nanos(SECOND);
+const OUTSTANDING_LEAST: Nanos = Nanos(1_000_000_000);
 /// Outstanding commands listed, the oldest first.
 const OUTSTANDING_LISTED: usize = 64;
 

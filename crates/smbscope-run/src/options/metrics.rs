@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct MetricsOptions {
-    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics while the command runs: 9445 (on 127.0.0.1) or
+    /// Serve metrics for Prometheus while the command runs, on a port of 127.0.0.1 or of another address: 9445,
     /// 192.0.2.7:9445.
     ///
     /// docs/metrics.md lists them. Anyone who can reach the address can read them, with names of servers and shares.
