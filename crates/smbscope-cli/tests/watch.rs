@@ -1,4 +1,4 @@
-//! `smbscope watch`: the report at its end is that of `analyze`, and every minute has its own figures.
+//! `smbscope watch`: the report at its end equals the report of `analyze`, and every minute has its own figures.
 
 use crate::common::{Said, bundled, directory, finish, smbscope, write};
 use serde_json::Value;
@@ -161,7 +161,7 @@ sleep 3
 "$S" bench --users 2 --warmup 500ms --duration 3s --quiet --format json "$SMBSCOPE_LAB_URL" >bench.json
 wait $!"#;
 
-/// Three counts of the same commands: the watch's, those of its ring by `analyze`, and the load client's own.
+/// Three counts of the same commands: by the watch, by `analyze` of its ring, and by the load client.
 #[test]
 fn an_interface_is_watched_without_a_loss() {
     if let Err(why) = smbscope_lab::available() {

@@ -4,8 +4,8 @@
 //! framers inspect remain: frame headers, and the message fields listed by [`smbscope_wire::kept`]. Everything else is
 //! zeroed, and the bytes after the last one needed are cut off, as with a snap length.
 //!
-//! [`slim()`] writes one file; [`copy_to`] gives the packets to any writer. `packets` maps bytes to packets and writes these in order,
-//! and `reduce` removes content.
+//! [`slim()`] writes one file; [`copy_to`] gives the packets to any writer. `packets` maps bytes to packets and
+//! writes these in order, and `reduce` removes content.
 
 mod packets;
 mod reduce;
@@ -93,17 +93,17 @@ pub fn slim(
 }
 
 impl SlimOptions {
-    /// Returns the comment of a slim copy: what it holds and what was removed.
+    /// Returns the comment of a slim copy, which names its content and the removed data.
     pub fn comment(&self) -> String {
         let (decrypted, hidden) = (self.keys.as_ref().map(|_| DECRYPTED), self.anonymize.as_ref().map(|_| HIDDEN));
         [Some(COMMENT), decrypted, hidden].into_iter().flatten().collect()
     }
 }
 
-/// Reads `set` to its end, or until its stop flag is set, and numbers the packets anew, in time order.
+/// Reads `set` to its end, or until its stop flag is set, and numbers the packets in time order.
 ///
 /// # Errors
-/// Those of the writer.
+/// The writer failed.
 pub fn copy_to(
     set: &mut CaptureSet,
     options: &SlimOptions,
