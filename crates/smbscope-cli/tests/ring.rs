@@ -99,6 +99,8 @@ fn from_and_to_choose_the_commands_between_them() {
         said.err
     );
     assert_eq!(table("UTC", &["--from", "noon"]).status, Some(2));
+    let said = smbscope(&directory, "UTC", &["analyze", "absent", "--from", "14:02"]);
+    assert!(said.error(1).starts_with("cannot open absent: "), "{}", said.err);
     let report = smbscope(&directory, "UTC", &["analyze", "ring", "-q", "--from", &clock(begin, 0)]);
     assert!(report.output().contains(&format!("T{}Z", clock(begin, 0))), "{}", report.out);
 }

@@ -21,6 +21,10 @@ pub(super) fn narrowed(
     if options.from.is_none() && options.to.is_none() {
         return Ok((inputs.to_vec(), options.clone()));
     }
+    if inputs.iter().any(|input| matches!(input, CaptureInput::File(path) if !path.exists())) {
+        // Opening it fails with the reason.
+        return Ok((inputs.to_vec(), options.clone()));
+    }
     if !inputs.iter().all(CaptureInput::can_be_read_again) {
         let pipe =
             "--from and --to read the captures twice, which a pipe does not allow: give files, or filter by time";
