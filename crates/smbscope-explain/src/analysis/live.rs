@@ -1,10 +1,10 @@
 //! Follows a capture while it is being made: a report of every minute, of the last hour, and of everything at the end.
 //!
 //! One thread reads and decodes packets into a batch; the calling thread empties it ten times a second. Nothing in the
-//! analysis differs from a finished capture. At the end of a minute, the recorder's tables are taken and replaced by empty ones, and
-//! copies of the open connections are ended; what they counted before the minute is subtracted. So a minute has its own
-//! figures, while sessions, names and outstanding requests go on. The hour is the merge of its parts, and so is the
-//! whole. Memory depends on the number of connections, not on the time that passes.
+//! analysis differs from a finished capture. At the end of a minute, the recorder's tables are taken and replaced by
+//! empty ones, and copies of the open connections are ended; their counts before the minute are subtracted. So a minute
+//! has its own figures, while sessions, names and outstanding requests go on. The hour is the merge of its parts, and
+//! so is the whole. Memory depends on the number of connections, not on the time that passes.
 
 use super::recorder::{AggregatedExchanges, AnalysisRecorder};
 use super::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis, catalogue, how, names};
@@ -29,6 +29,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Segments that wait for the analysis; then reading waits, and the kernel's buffer fills.
 const WAITING_MAX: usize = 1 << 17;
+/// Bytes of their payload; then reading waits as well.
+const WAITING_BYTES_MAX: usize = 64 << 20;
 const PATIENCE: Duration = Duration::from_millis(100);
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -203,6 +205,12 @@ struct Waiting {
     ended: bool,
 }
 
+impl Waiting {
+    fn is_full(&self) -> bool {
+        self.batch.len() >= WAITING_MAX || self.batch.copied_bytes() >= WAITING_BYTES_MAX
+    }
+}
+
 impl Inbox {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
@@ -222,7 +230,7 @@ impl Inbox {
         };
         let mut take = |segment: &TcpSegment<'_>| {
             let mut waiting = self.waiting();
-            while waiting.batch.len() >= WAITING_MAX && !stop.load(Ordering::Relaxed) {
+            while waiting.is_full() && !stop.load(Ordering::Relaxed) || !waiting.batch.fits(segment) {
                 self.changed.notify_all();
                 waiting = self.changed.wait_timeout(waiting, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
             }
@@ -237,7 +245,7 @@ impl Inbox {
     /// Exchanges the full batch for an empty one after waiting a moment. Returns true at the end of the capture.
     fn empty(&self, batch: &mut SegmentBatch, read: &mut Quality) -> bool {
         let mut waiting = self.waiting();
-        if !waiting.ended && waiting.batch.len() < WAITING_MAX {
+        if !waiting.ended && !waiting.is_full() {
             waiting = self.changed.wait_timeout(waiting, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
         }
         std::mem::swap(&mut waiting.batch, batch);
