@@ -71,7 +71,7 @@ pub struct LiveSecond {
     pub time: Timestamp,
     /// Seconds that the figures cover, at most 60.
     pub seconds: u32,
-    pub groups: Vec<LiveGroup>,
+    pub groups: Vec<LastMinuteGroup>,
     /// Commands of each of these seconds, the oldest first.
     pub commands: Vec<u64>,
     /// Outstanding commands at `looked`, the oldest first, and their number.
@@ -82,7 +82,7 @@ pub struct LiveSecond {
 }
 
 #[derive(Debug, Clone)]
-pub struct LiveGroup {
+pub struct LastMinuteGroup {
     pub group: CommandGroup,
     pub commands: u64,
     pub errors: u64,
@@ -136,10 +136,10 @@ pub fn follow(
         seconds: VecDeque::new(),
         second_ends: 0,
         minute_ends: 0,
-        minute: Part::default(),
-        ten: Part::default(),
+        minute: LivePart::default(),
+        ten: LivePart::default(),
         tens: VecDeque::new(),
-        whole: Part::default(),
+        whole: LivePart::default(),
         minutes: 0,
         read: Quality::default(),
         open: Partial::default(),
@@ -147,7 +147,7 @@ pub fn follow(
         looked: Timestamp::default(),
         last_packet: None,
     };
-    let (inbox, stop) = (Inbox::default(), set.stop_flag());
+    let (inbox, stop) = (SegmentInbox::default(), set.stop_flag());
     let read = std::thread::scope(|scope| {
         let named = std::thread::Builder::new().name("smbscope-decode".to_owned());
         let reading = named.spawn_scoped(scope, || inbox.fill(set, decoder, &stop)).map_err(AnalysisError::Thread)?;
@@ -155,7 +155,7 @@ pub fn follow(
         // In a single shard nothing is coupled, and a live capture is taken in any order.
         reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(AnalysisError::Failed)
     })?;
-    let Part { settled: mut partial, recorded, .. } = live.finish()?;
+    let LivePart { settled: mut partial, recorded, .. } = live.finish()?;
     partial.merge(read);
     drop(sink);
     let tables = Arc::into_inner(tables).expect("the follower, which shared them, has ended");
@@ -193,7 +193,7 @@ fn merged(into: Option<AggregatedExchanges>, other: AggregatedExchanges) -> Aggr
 
 /// Segments between the reading thread and the analysis.
 #[derive(Default)]
-struct Inbox {
+struct SegmentInbox {
     waiting: Mutex<Waiting>,
     changed: Condvar,
 }
@@ -211,7 +211,7 @@ impl Waiting {
     }
 }
 
-impl Inbox {
+impl SegmentInbox {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -258,7 +258,7 @@ impl Inbox {
 struct Tables<'o> {
     recorder: AnalysisRecorder<'o>,
     observer: &'o mut dyn LiveObserver,
-    second: BTreeMap<CommandGroup, GroupTally>,
+    second: BTreeMap<CommandGroup, SecondTally>,
 }
 
 struct SharedTables<'o>(Arc<Mutex<Tables<'o>>>);
@@ -285,19 +285,19 @@ fn lock<'t, 'o>(tables: &'t Mutex<Tables<'o>>) -> MutexGuard<'t, Tables<'o>> {
 }
 
 #[derive(Debug, Clone)]
-struct GroupTally {
+struct SecondTally {
     commands: u64,
     errors: u64,
     response_time: Summary,
 }
 
-impl Default for GroupTally {
-    fn default() -> GroupTally {
-        GroupTally { commands: 0, errors: 0, response_time: Summary::new(SummaryPrecision::FILE) }
+impl Default for SecondTally {
+    fn default() -> SecondTally {
+        SecondTally { commands: 0, errors: 0, response_time: Summary::new(SummaryPrecision::FILE) }
     }
 }
 
-impl GroupTally {
+impl SecondTally {
     fn record(&mut self, exchange: &Exchange) {
         self.commands += 1;
         self.errors += u64::from(exchange.status.is_some_and(ResponseStatus::is_error));
@@ -306,7 +306,7 @@ impl GroupTally {
         }
     }
 
-    fn merge(&mut self, other: &GroupTally) {
+    fn merge(&mut self, other: &SecondTally) {
         self.commands += other.commands;
         self.errors += other.errors;
         self.response_time.merge(&other.response_time);
@@ -315,7 +315,7 @@ impl GroupTally {
 
 /// Findings in a stretch of time.
 #[derive(Default, Clone)]
-struct Part {
+struct LivePart {
     from: Timestamp,
     settled: Partial,
     recorded: Option<AggregatedExchanges>,
@@ -323,8 +323,8 @@ struct Part {
     before: Arc<CumulativeState>,
 }
 
-impl Part {
-    fn add(&mut self, other: &Part) {
+impl LivePart {
+    fn add(&mut self, other: &LivePart) {
         self.settled.merge(other.settled.clone());
         if let Some(recorded) = &other.recorded {
             self.recorded = Some(merged(self.recorded.take(), recorded.clone()));
@@ -346,14 +346,14 @@ struct Live<'o, 'f> {
     tables: Arc<Mutex<Tables<'o>>>,
     follower: HostPairFollower<'f>,
     clock: bool,
-    seconds: VecDeque<BTreeMap<CommandGroup, GroupTally>>,
+    seconds: VecDeque<BTreeMap<CommandGroup, SecondTally>>,
     /// Ends of the current second and minute; zero before the first packet.
     second_ends: i64,
     minute_ends: i64,
-    minute: Part,
-    ten: Part,
-    tens: VecDeque<Part>,
-    whole: Part,
+    minute: LivePart,
+    ten: LivePart,
+    tens: VecDeque<LivePart>,
+    whole: LivePart,
     minutes: u32,
     read: Quality,
     /// The open connections when they were last looked at, and their outstanding commands.
@@ -364,7 +364,7 @@ struct Live<'o, 'f> {
 }
 
 impl Live<'_, '_> {
-    fn run(&mut self, inbox: &Inbox) {
+    fn run(&mut self, inbox: &SegmentInbox) {
         let mut batch = SegmentBatch::default();
         loop {
             let ended = inbox.empty(&mut batch, &mut self.read);
@@ -437,7 +437,7 @@ impl Live<'_, '_> {
     }
 
     fn last_minute(&self) -> LiveSecond {
-        let mut sums: BTreeMap<CommandGroup, GroupTally> = BTreeMap::new();
+        let mut sums: BTreeMap<CommandGroup, SecondTally> = BTreeMap::new();
         for (group, tally) in self.seconds.iter().flatten() {
             sums.entry(*group).or_default().merge(tally);
         }
@@ -446,14 +446,14 @@ impl Live<'_, '_> {
             *waiting.entry(exchange.group).or_default() += 1;
             sums.entry(exchange.group).or_default();
         }
-        let groups = sums.into_iter().map(|(group, tally)| LiveGroup {
+        let groups = sums.into_iter().map(|(group, tally)| LastMinuteGroup {
             group,
             commands: tally.commands,
             errors: tally.errors,
             outstanding: waiting.get(&group).copied().unwrap_or_default(),
             response_time: tally.response_time.figures(),
         });
-        let count = |second: &BTreeMap<CommandGroup, GroupTally>| second.values().map(|tally| tally.commands).sum();
+        let count = |second: &BTreeMap<CommandGroup, SecondTally>| second.values().map(|tally| tally.commands).sum();
         LiveSecond {
             time: Timestamp(self.second_ends),
             seconds: self.seconds.len() as u32,
@@ -495,7 +495,7 @@ impl Live<'_, '_> {
         let minute = self.report(&self.minute, to);
         self.ten.add(&self.minute);
         self.whole.add(&self.minute);
-        let mut hour: Option<Part> = None;
+        let mut hour: Option<LivePart> = None;
         for part in self.tens.iter().chain([&self.ten]) {
             match &mut hour {
                 Some(hour) => hour.add(part),
@@ -506,10 +506,10 @@ impl Live<'_, '_> {
         let (hour_from, hour) = (hour.from, self.report(&hour, to));
         lock(&self.tables).observer.minute(LiveMinute { from, to, minute, hour, hour_from });
         let state = Arc::new(self.state());
-        self.minute = Part { from: to, before: Arc::clone(&state), ..Part::default() };
+        self.minute = LivePart { from: to, before: Arc::clone(&state), ..LivePart::default() };
         self.minutes += 1;
         if self.minutes.is_multiple_of(PART_MINUTES) {
-            let next = Part { from: to, before: state, ..Part::default() };
+            let next = LivePart { from: to, before: state, ..LivePart::default() };
             self.tens.push_back(std::mem::replace(&mut self.ten, next));
             if self.tens.len() >= HOUR_PARTS {
                 self.tens.pop_front();
@@ -528,7 +528,7 @@ impl Live<'_, '_> {
         CumulativeState { connections: connections.collect(), quality }
     }
 
-    fn report(&self, part: &Part, to: Timestamp) -> Result<Report, AnalysisError> {
+    fn report(&self, part: &LivePart, to: Timestamp) -> Result<Report, AnalysisError> {
         let mut partial = part.settled.clone();
         let mut open = self.open.clone();
         open.forget_attempts_before(part.from);
@@ -558,7 +558,7 @@ impl Live<'_, '_> {
     }
 
     /// Ends the last minute without a report, and all connections.
-    fn finish(mut self) -> Result<Part, AnalysisError> {
+    fn finish(mut self) -> Result<LivePart, AnalysisError> {
         self.whole.add(&self.minute);
         self.whole.settled.merge(self.follower.finish().map_err(AnalysisError::Failed)?);
         Ok(self.whole)

@@ -33,7 +33,7 @@ pub(super) fn narrowed(
     let set = CaptureSet::open_with_memory(inputs, false, options.reading.memory.bytes())?;
     let mut options = options.clone();
     let (from, to) = (options.from.take(), options.to.take());
-    let Some(covered) = Covered::new(set.captures(), TimeZone::system()) else {
+    let Some(covered) = CoveredTime::new(set.captures(), TimeZone::system()) else {
         return Ok((inputs.to_vec(), options));
     };
     let (from, to) = covered.stretch(from.as_ref(), to.as_ref()).map_err(AnalysisError::Stretch)?;
@@ -57,18 +57,18 @@ fn last(info: &CaptureInfo) -> Option<Timestamp> {
 }
 
 /// Time that the captures cover.
-struct Covered {
+struct CoveredTime {
     first: Timestamp,
     last: Timestamp,
     zone: TimeZone,
 }
 
-impl Covered {
+impl CoveredTime {
     /// Returns `None` if there is no packet.
-    fn new(captures: &[CaptureInfo], zone: TimeZone) -> Option<Covered> {
+    fn new(captures: &[CaptureInfo], zone: TimeZone) -> Option<CoveredTime> {
         let first = captures.iter().filter_map(first).min()?;
         let last = captures.iter().filter_map(last).max()?;
-        Some(Covered { first, last, zone })
+        Some(CoveredTime { first, last, zone })
     }
 
     fn stretch(
@@ -126,10 +126,10 @@ mod tests {
     use super::*;
 
     /// Captures from 22:00 to 00:30 in a zone without daylight saving time.
-    fn over_midnight() -> Covered {
+    fn over_midnight() -> CoveredTime {
         let zone = TimeZone::fixed(jiff::tz::offset(1));
         let at = |text: &str| text.parse().expect("a time");
-        Covered { first: at("2026-11-26T22:00:00+01:00"), last: at("2026-11-27T00:30:00+01:00"), zone }
+        CoveredTime { first: at("2026-11-26T22:00:00+01:00"), last: at("2026-11-27T00:30:00+01:00"), zone }
     }
 
     fn stretch(from: &str, to: &str) -> Result<[String; 2], String> {

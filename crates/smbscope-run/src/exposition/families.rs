@@ -1,7 +1,7 @@
 //! Metric families: name, unit, labels, help text and samples of each, declared once and encoded by
 //! `prometheus-client`.
 
-use super::figures::{Figures, GroupFigures, MetricsRegistry, RESPONSE_TIME_BOUNDS_NS, ShareFigures};
+use super::figures::{GroupFigures, MetricFigures, MetricsRegistry, RESPONSE_TIME_BOUNDS_NS, ShareFigures};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -42,7 +42,7 @@ struct Family {
     kind: MetricType,
     labels: &'static [&'static str],
     help: &'static str,
-    samples: fn(&Figures) -> Samples,
+    samples: fn(&MetricFigures) -> Samples,
 }
 
 /// Samples of a family: the values of its labels, and the value.
@@ -236,14 +236,14 @@ fn counts<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> Samples {
     counts.into_iter().map(|(label, count)| (vec![label.to_owned()], SampleValue::Count(count))).collect()
 }
 
-fn by_share(figures: &Figures, count: impl Fn(&ShareFigures) -> u64) -> Samples {
+fn by_share(figures: &MetricFigures, count: impl Fn(&ShareFigures) -> u64) -> Samples {
     let shares = figures.shares.iter();
     shares
         .map(|((server, share), counted)| (vec![server.clone(), share.clone()], SampleValue::Count(count(counted))))
         .collect()
 }
 
-fn by_group(figures: &Figures, value: impl Fn(&GroupFigures) -> Option<SampleValue>) -> Samples {
+fn by_group(figures: &MetricFigures, value: impl Fn(&GroupFigures) -> Option<SampleValue>) -> Samples {
     let mut samples = Samples::new();
     for ((server, share), counted) in &figures.shares {
         let labels = |group: &CommandGroup| vec![server.clone(), share.clone(), group.name().to_owned()];
@@ -252,7 +252,7 @@ fn by_group(figures: &Figures, value: impl Fn(&GroupFigures) -> Option<SampleVal
     samples
 }
 
-fn retransmitted(figures: &Figures) -> Samples {
+fn retransmitted(figures: &MetricFigures) -> Samples {
     let mut sums: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for (server, direction, count) in &figures.observed.retransmitted {
         let direction = match direction {

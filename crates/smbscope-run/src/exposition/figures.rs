@@ -51,10 +51,10 @@ pub const RESPONSE_TIME_BOUNDS_NS: [i64; 21] = [
     60 * S,
 ];
 
-/// Figures of a running command, shared by all threads. Clones refer to the same figures.
+/// MetricFigures of a running command, shared by all threads. Clones refer to the same figures.
 #[derive(Debug, Clone, Default)]
 pub struct MetricsRegistry {
-    shared: Arc<Mutex<Figures>>,
+    shared: Arc<Mutex<MetricFigures>>,
 }
 
 impl MetricsRegistry {
@@ -89,16 +89,16 @@ impl MetricsRegistry {
         }
     }
 
-    pub(super) fn snapshot(&self) -> Figures {
+    pub(super) fn snapshot(&self) -> MetricFigures {
         self.lock().clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Figures> {
+    fn lock(&self) -> MutexGuard<'_, MetricFigures> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Figures that are not counted per command. Those that are absent are not exposed.
+/// MetricFigures that are not counted per command. Those that are absent are not exposed.
 #[derive(Debug, Clone, Default)]
 pub struct ObservedFigures {
     /// Requests without a response yet.
@@ -189,7 +189,7 @@ impl Drop for MetricsRecorder {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Figures {
+pub(super) struct MetricFigures {
     /// By the labels `server` and `share`. An empty share is not known, or belongs to no share.
     pub(super) shares: BTreeMap<(String, String), ShareFigures>,
     servers: BTreeSet<String>,
@@ -214,7 +214,7 @@ pub(super) struct CauseFigures {
     pub(super) lost: Nanos,
 }
 
-impl Figures {
+impl MetricFigures {
     fn add(&mut self, key: &ShareKey, mut counted: ShareFigures) {
         let labels = self.labels(key, counted.commands());
         let mut errors = BTreeMap::new();
