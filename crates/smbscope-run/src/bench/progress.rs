@@ -37,6 +37,20 @@ pub trait BenchObserver {
 
 impl BenchObserver for () {}
 
+/// Observes a series of launches.
+pub trait LaunchObserver {
+    fn launched(&mut self, number: u32, elapsed: Duration);
+
+    /// Called with a limitation of the result, as a sentence without the full stop.
+    fn note(&mut self, text: &str);
+}
+
+impl LaunchObserver for () {
+    fn launched(&mut self, _: u32, _: Duration) {}
+
+    fn note(&mut self, _: &str) {}
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     GoOn,

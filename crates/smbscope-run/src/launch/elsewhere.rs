@@ -1,5 +1,6 @@
 //! Launches on systems other than Linux: each is refused with one line.
 
+pub use crate::bench::progress::LaunchObserver;
 use crate::files::Sources;
 use crate::options::LaunchOptions;
 use crate::server::{Connect, Passwords, ServerUnderTest};
@@ -7,7 +8,6 @@ use crate::{BenchError, BenchOutcome};
 use smbscope_lab::Launcher;
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// Never made.
 #[derive(Debug)]
@@ -37,18 +37,6 @@ pub enum ProgramFilesLocation {
 pub struct OnShare {
     pub server: ServerUnderTest,
     pub connect: Connect,
-}
-
-pub trait LaunchObserver {
-    fn launched(&mut self, number: u32, elapsed: Duration);
-
-    fn note(&mut self, text: &str);
-}
-
-impl LaunchObserver for () {
-    fn launched(&mut self, _: u32, _: Duration) {}
-
-    fn note(&mut self, _: &str) {}
 }
 
 pub enum Series {}

@@ -10,6 +10,7 @@ mod program;
 
 pub use program::Until;
 
+pub use crate::bench::progress::LaunchObserver;
 use crate::capture::{RunningCapture, SnapLength, Sniffer};
 use crate::directory::RunDirectory;
 use crate::environment::{now, run_commands};
@@ -137,19 +138,6 @@ impl OnShare {
         }
         true
     }
-}
-
-pub trait LaunchObserver {
-    fn launched(&mut self, number: u32, elapsed: Duration);
-
-    /// Called with a limitation of the result, as a sentence without the full stop.
-    fn note(&mut self, text: &str);
-}
-
-impl LaunchObserver for () {
-    fn launched(&mut self, _: u32, _: Duration) {}
-
-    fn note(&mut self, _: &str) {}
 }
 
 pub struct Series {
