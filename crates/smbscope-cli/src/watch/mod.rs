@@ -51,7 +51,7 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let analysis = analysis_options(options);
     let metrics = endpoint.is_some().then(|| WatchMetrics::new(registry));
     let mut display = Display::open(options, capture.losses(), metrics, stop);
-    let report = live::follow(&mut capture.set, &analysis, capture.is_live, &mut display);
+    let report = live::follow(&mut capture.set, &analysis, capture.clock, &mut display);
     drop(display);
     let ended = capture.ended_because();
     if let Some(Err(error)) = capture.finish() {

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Segments that wait for the analysis; then reading waits, and the kernel's buffer fills.
 const WAITING_MAX: usize = 1 << 17;
@@ -112,12 +112,12 @@ pub struct LiveMinute {
     pub hour_from: Timestamp,
 }
 
-/// Follows `set` to its end, or until its stop flag is set. With `clock`, the system's clock ends minutes without
-/// packets, for captures made now. Returns the report of everything.
+/// Follows `set` to its end, or until its stop flag is set. With a `clock`, minutes without packets end, too, for
+/// captures made now. Returns the report of everything.
 pub fn follow(
     set: &mut CaptureSet,
     options: &AnalysisOptions,
-    clock: bool,
+    clock: Option<fn() -> Timestamp>,
     observer: &mut dyn LiveObserver,
 ) -> Result<Report, AnalysisError> {
     let (analyzer, catalogue) = (how(options)?, catalogue(options)?);
@@ -169,12 +169,6 @@ pub fn follow(
     found.refuse_without_smb(options)?;
     let recorded = merged(recorded, rest);
     CaptureSetAnalysis { found, recorded, catalogue, sides: None }.into_report(options)
-}
-
-/// Nanoseconds since the Unix epoch.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 fn nothing(options: &AnalysisOptions) -> AggregatedExchanges {
@@ -345,7 +339,7 @@ struct Live<'o, 'f> {
     captures: Vec<CaptureInfo>,
     tables: Arc<Mutex<Tables<'o>>>,
     follower: HostPairFollower<'f>,
-    clock: bool,
+    clock: Option<fn() -> Timestamp>,
     seconds: VecDeque<BTreeMap<CommandGroup, SecondTally>>,
     /// Ends of the current second and minute; zero before the first packet.
     second_ends: i64,
@@ -373,8 +367,8 @@ impl Live<'_, '_> {
                 self.follower.segment(&segment);
                 self.last_packet = Some(segment.stamp.time);
             }
-            if self.clock && batch.is_empty() && self.second_ends > 0 {
-                self.pass(now() - LATE_MAX.0);
+            if let Some(now) = self.clock.filter(|_| batch.is_empty() && self.second_ends > 0) {
+                self.pass(now().0 - LATE_MAX.0);
             }
             batch.clear();
             if lock(&self.tables).observer.pulse() {

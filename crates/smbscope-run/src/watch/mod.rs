@@ -12,6 +12,7 @@ use crate::{BenchError, one_line};
 use smbscope_analyze::slim::SlimOptions;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_lab::command_for;
+use smbscope_model::Timestamp;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -32,8 +33,8 @@ const SAID_MAX: usize = 16 << 10;
 /// Capture that is still being made.
 pub struct WatchedCapture {
     pub set: CaptureSet,
-    /// True if the packets are captured now, so that the system's clock applies to them.
-    pub is_live: bool,
+    /// The system's clock, if it applies to the packets because they are captured now.
+    pub clock: Option<fn() -> Timestamp>,
     program: Option<CaptureStream>,
     ring: Option<RunningRing>,
 }
@@ -56,7 +57,7 @@ impl WatchedCapture {
             let packets = program.child.stdout.take().ok_or(BenchError::Broken)?;
             let (source, ring) = kept(Box::new(packets), limits, slim, notify)?;
             let set = CaptureSet::from_reader(interface, source).map_err(failed)?;
-            return Ok(WatchedCapture { set, is_live: true, program: Some(program), ring });
+            return Ok(WatchedCapture { set, clock: Some(environment::now), program: Some(program), ring });
         }
         let file = options.file.as_deref().unwrap_or(Path::new("-"));
         let name = file.display().to_string();
@@ -69,7 +70,7 @@ impl WatchedCapture {
         };
         let (source, ring) = kept(source, limits, slim, notify)?;
         let set = CaptureSet::from_reader(&name, source).map_err(failed)?;
-        Ok(WatchedCapture { set, is_live: false, program: None, ring })
+        Ok(WatchedCapture { set, clock: None, program: None, ring })
     }
 
     /// Ends the capture program and the ring. Returns what the ring kept.
