@@ -13,8 +13,9 @@ use smbscope_run::analysis::{
     PreparedAnalysis,
 };
 use smbscope_run::files::Sources;
-use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions};
+use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, AnalyzeOptions, TerminalOptions};
 use smbscope_stats::sides::PointSightings;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -42,16 +43,10 @@ pub(crate) fn run(arguments: &AnalyzeOptions) -> anyhow::Result<()> {
     let AnalysisOutcome { report, notes, interrupted, .. } = done(analysis, &prepared.options, arguments.format())?;
     let result = match arguments.format() {
         AnalyzeFormat::Csv => csv::write_slices(&report, cell_style(arguments, &output), output.writer()),
-        AnalyzeFormat::Json => json::write(&report, output.writer()),
-        AnalyzeFormat::Html => html::write_report(&report, output.writer()),
-        AnalyzeFormat::Markdown => {
-            let rendered = text::markdown(&report, &text_options(arguments, &output));
-            output.writer().write_all(rendered.as_bytes())
-        }
         _ if arguments.classic => output.writer().write_all(classic::render(&report).as_bytes()),
-        _ => {
-            let rendered = text::render(&report, &text_options(arguments, &output));
-            output.writer().write_all(rendered.as_bytes())
+        format => {
+            let options = text_options(&arguments.terminal, arguments.top as usize, arguments.full, &output);
+            write_report(&report, format, &options, &mut output)
         }
     };
     output.settle(result)?;
@@ -170,11 +165,22 @@ pub(crate) fn error(error: analysis::AnalysisError) -> anyhow::Error {
     }
 }
 
-fn text_options(arguments: &AnalyzeOptions, output: &Output) -> ReportTextOptions {
-    ReportTextOptions {
-        width: output.width(arguments.terminal.width),
-        color: output.takes_color(arguments.terminal.color),
-        top: arguments.top as usize,
-        full: arguments.full,
+/// Writes a report; formats of tables become text.
+pub(crate) fn write_report(
+    report: &Report,
+    format: AnalyzeFormat,
+    options: &ReportTextOptions,
+    output: &mut Output,
+) -> io::Result<()> {
+    match format {
+        AnalyzeFormat::Json => json::write(report, output.writer()),
+        AnalyzeFormat::Html => html::write_report(report, output.writer()),
+        AnalyzeFormat::Markdown => output.writer().write_all(text::markdown(report, options).as_bytes()),
+        _ => output.writer().write_all(text::render(report, options).as_bytes()),
     }
+}
+
+/// Returns the options of a text that lists `top` groups and, if `full`, all tables.
+pub(crate) fn text_options(terminal: &TerminalOptions, top: usize, full: bool, output: &Output) -> ReportTextOptions {
+    ReportTextOptions { width: output.width(terminal.width), color: output.takes_color(terminal.color), top, full }
 }

@@ -16,8 +16,7 @@ use screen::{View, WatchScreen};
 use smbscope_analyze::slim::{Anonymize, SlimOptions};
 use smbscope_model::prose::time_of_day;
 use smbscope_model::{Exchange, Timestamp};
-use smbscope_report::text::ReportTextOptions;
-use smbscope_report::{Report, html, json, text};
+use smbscope_report::{Report, html};
 use smbscope_run::analysis::AnalysisError;
 use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
@@ -58,7 +57,9 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
         terminal::say(&format!("warning: the ring ended: {error}"));
     }
     let report = report.map_err(analyze::error)?;
-    let result = write(options, &report, &mut output);
+    // Without --by, a report has no groups to list.
+    let text_options = analyze::text_options(&options.terminal, 0, false, &output);
+    let result = analyze::write_report(&report, options.report_format(), &text_options, &mut output);
     output.settle(result)?;
     ended.into_iter().for_each(|why| terminal::say(&format!("warning: {why}")));
     Ok(())
@@ -81,21 +82,6 @@ fn slim_options(options: &WatchOptions) -> anyhow::Result<SlimOptions> {
         // The ring keeps messages as they were sent; `analyze` decrypts them.
         keys: None,
     })
-}
-
-fn write(options: &WatchOptions, report: &Report, output: &mut Output) -> io::Result<()> {
-    let text_options = ReportTextOptions {
-        width: output.width(options.terminal.width),
-        color: output.takes_color(options.terminal.color),
-        top: 20,
-        full: false,
-    };
-    match options.report_format() {
-        AnalyzeFormat::Json => json::write(report, output.writer()),
-        AnalyzeFormat::Html => html::write_report(report, output.writer()),
-        AnalyzeFormat::Markdown => output.writer().write_all(text::markdown(report, &text_options).as_bytes()),
-        _ => output.writer().write_all(text::render(report, &text_options).as_bytes()),
-    }
 }
 
 enum Medium {
