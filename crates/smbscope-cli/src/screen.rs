@@ -4,7 +4,10 @@ use crate::{interrupt, system};
 use crossterm::cursor::Show;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::execute;
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Cell, Paragraph, Row, Sparkline};
 use ratatui::{DefaultTerminal, Frame};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -113,4 +116,24 @@ impl Look {
     pub(crate) fn tinted(self, color: Color) -> Style {
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
+}
+
+/// Draws a sparkline below its title, newest value on the right.
+pub(crate) fn draw_spark(frame: &mut Frame, title: Line<'_>, values: &[u64], area: Rect, style: Style) {
+    if area.height < 2 {
+        return;
+    }
+    let [above, line] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    frame.render_widget(Paragraph::new(title), above);
+    let newest = values.len().saturating_sub(usize::from(line.width));
+    frame.render_widget(Sparkline::default().data(&values[newest..]).style(style), line);
+}
+
+/// Returns a row whose first cell is a name and whose others are numbers.
+pub(crate) fn table_row(texts: impl IntoIterator<Item = String>) -> Row<'static> {
+    let cells = texts.into_iter().enumerate().map(|(column, text)| match column {
+        0 => Cell::from(text),
+        _ => Cell::from(Line::from(text).right_aligned()),
+    });
+    Row::new(cells)
 }

@@ -1,12 +1,13 @@
 //! Draws the display of `watch`: the answers, a small history, and one table at a time.
 
 use super::WatchState;
-use crate::screen::{Look, Screen, ScreenEvent};
+use crate::screen::{Look, Screen, ScreenEvent, draw_spark, table_row};
 use crossterm::event::KeyEvent;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, Wrap};
+use ratatui::widgets::{Paragraph, Row, Table, Wrap};
 use smbscope_model::prose::{clean, time_of_day};
 use smbscope_report::{counted, or_dash, rate};
 use smbscope_stats::{DurationStatistics, Entities, EntityStatistics};
@@ -135,9 +136,6 @@ fn heading(state: &WatchState, look: Look) -> Line<'static> {
 }
 
 fn draw_history(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
-    if area.height == 0 {
-        return;
-    }
     let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).spacing(2).areas(area);
     let p95 = |time: &DurationStatistics| time.p95.map_or(0, |p95| p95.0.max(0) as u64);
     let minutes: Vec<u64> = state.minutes.iter().map(|minute| p95(&minute.response_time)).collect();
@@ -147,10 +145,7 @@ fn draw_history(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
         (right, format!("p95 of each minute, at most {}", or_dash(most)), &minutes),
     ];
     for (area, title, values) in parts {
-        let [above, line] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        frame.render_widget(Paragraph::new(title).style(look.faint()), above);
-        let newest = values.len().saturating_sub(usize::from(line.width));
-        frame.render_widget(Sparkline::default().data(&values[newest..]), line);
+        draw_spark(frame, Line::styled(title, look.faint()), values, area, Style::new());
     }
 }
 
@@ -189,17 +184,11 @@ struct Rows {
 
 fn draw_table(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
     let Rows { headings, rows } = rows(state);
-    let right = |text: String| Cell::from(Line::from(text).right_aligned());
-    let row = |texts: Vec<String>| {
-        let mut texts = texts.into_iter();
-        let first = texts.next().unwrap_or_default();
-        Row::new(std::iter::once(Cell::from(first)).chain(texts.map(right)))
-    };
     let wanted = state.filter.to_lowercase();
     let is_wanted = |texts: &Vec<String>| texts.first().is_none_or(|name| name.to_lowercase().contains(&wanted));
     let widths = std::iter::once(Constraint::Fill(1)).chain(headings.iter().skip(1).map(|_| Constraint::Length(10)));
-    let header = row(headings.iter().map(|heading| (*heading).to_owned()).collect()).style(look.heading());
-    let rows: Vec<Row<'_>> = rows.into_iter().filter(is_wanted).take(ROWS_MAX).map(row).collect();
+    let header = table_row(headings.iter().map(|heading| (*heading).to_owned())).style(look.heading());
+    let rows: Vec<Row<'_>> = rows.into_iter().filter(is_wanted).take(ROWS_MAX).map(table_row).collect();
     if rows.is_empty() {
         let text = match (state.view, state.filter.is_empty()) {
             (_, false) => "none with this name",

@@ -1,12 +1,12 @@
 //! Draws the dashboard, most important parts first. Parts that do not fit are omitted from the end.
 
 use super::state::{DashboardState, of_them};
-use crate::screen::Look;
+use crate::screen::{Look, draw_spark, table_row};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
+use ratatui::widgets::{Paragraph, Table};
 use smbscope_load::engine::EnginePhase;
 use smbscope_model::CommandGroup;
 use smbscope_report::{clean, counted, or_dash, rate};
@@ -144,12 +144,9 @@ fn draw_groups(frame: &mut Frame, rows: Vec<[String; 5]>, area: Rect, look: Look
     if area.height < 2 {
         return;
     }
-    let right = |text: String| Cell::from(Line::from(text).right_aligned());
-    let rows = rows
-        .into_iter()
-        .map(|[name, rest @ ..]| Row::new(std::iter::once(Cell::from(name)).chain(rest.into_iter().map(right))));
-    let heads = ["/s", "Median", "p95", "p99"].map(|head| right(head.to_owned()));
-    let header = Row::new(std::iter::once(Cell::from("Group")).chain(heads)).style(look.heading()).top_margin(1);
+    let rows = rows.into_iter().map(table_row);
+    let header = table_row(["Group", "/s", "Median", "p95", "p99"].map(str::to_owned));
+    let header = header.style(look.heading()).top_margin(1);
     let widths = [Constraint::Length(11), Constraint::Length(8)].into_iter().chain([Constraint::Length(7); 3]);
     frame.render_widget(Table::new(rows, widths).header(header).column_spacing(1), area);
 }
@@ -173,17 +170,6 @@ fn p95_note(state: &DashboardState) -> String {
 
 fn spark_title(name: &str, note: String, look: Look) -> Line<'static> {
     Line::from(vec![Span::styled(format!("{name}  "), look.heading()), Span::styled(note, look.faint())])
-}
-
-/// Draws a sparkline below its title, newest value on the right.
-fn draw_spark(frame: &mut Frame, title: Line<'_>, values: &[u64], area: Rect, style: Style) {
-    if area.height < 2 {
-        return;
-    }
-    let [above, line] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-    frame.render_widget(Paragraph::new(title), above);
-    let newest = values.len().saturating_sub(usize::from(line.width));
-    frame.render_widget(Sparkline::default().data(&values[newest..]).style(style), line);
 }
 
 fn error_lines(state: &DashboardState, look: Look) -> Vec<Line<'static>> {
