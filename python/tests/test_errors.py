@@ -20,7 +20,9 @@ from conftest import DATA, OFFICE, cli, unpacked
 def test_an_error_is_the_line_of_the_command_line(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("no capture")
-    for path in (text, tmp_path / "nothing.pcap", DATA):
+    empty = tmp_path / "without captures"
+    empty.mkdir()
+    for path in (text, tmp_path / "nothing.pcap", empty):
         with pytest.raises(smbscope.CaptureError) as raised:
             smbscope.analyze(path)
         assert f"smbscope: {raised.value}\n" == cli("analyze", path, status=1)
