@@ -12,7 +12,7 @@ use crate::pending::{Causality, PendingExchange, StreamSpan};
 use crate::rereads::{OpenFacts, ReadCaching, TrackedOpen};
 use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
-use credits::ObservedCredits;
+use credits::{CreditRequest, ObservedCredits};
 use requests::{
     Previous, Smb2RequestFields, Smb2RequestTarget, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest,
     UNSOLICITED, file_id, granted, logged_on, oplock_left,
@@ -112,16 +112,27 @@ impl Smb2 {
         }
         let (file, file_from) = (target.file, target.file_from);
         *previous = target.into_previous(header.message_id, &effect);
-        if self.credits.are_known() {
-            self.take_credits(ledger, frame, &header, pending.exchange.group);
+        let credits = CreditRequest::from_header(&header);
+        let known = self.credits.are_known().then_some(credits);
+        match known {
+            Some(_) => self.take_credits(ledger, frame, credits, pending.exchange.group),
+            None => self.credits.note_wanted(credits),
         }
         let id_mask = header.id_mask;
-        let request =
-            Smb2TrackedRequest { pending, id_mask, async_id: None, file, file_from, followers: Vec::new(), effect };
+        let request = Smb2TrackedRequest {
+            pending,
+            id_mask,
+            async_id: None,
+            credits: known,
+            file,
+            file_from,
+            followers: Vec::new(),
+            effect,
+        };
         self.start(ledger, header.message_id, request);
     }
 
-    fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, header: &smb2::Smb2Header, group: CommandGroup) {
+    fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, credits: CreditRequest, group: CommandGroup) {
         // Missing or encrypted messages may grant credits.
         if ledger.may_have_missed_any() {
             self.credits.forget();
@@ -129,7 +140,7 @@ impl Smb2 {
         }
         let outstanding = ledger.accounts.busy() + u32::from(group != CommandGroup::Waiting);
         let trip = ledger.view.round_trip[ledger.client().reverse().index()].unwrap_or_default();
-        let waited = self.credits.take(header, frame.first.time, outstanding, trip);
+        let waited = self.credits.take(credits, frame.first.time, outstanding, trip);
         let summary = &mut ledger.accounts.summary;
         summary.credit_wait = Nanos(summary.credit_wait.0.saturating_add(waited.0));
     }
@@ -193,6 +204,9 @@ impl Smb2 {
             ledger.quality.causality_refused += 1;
             report_unmatched(ledger, frame, member, ExchangeOutcome::RequestNotCaptured);
             return;
+        }
+        if let Some(credits) = request.credits.take() {
+            self.credits.answered(credits);
         }
         if header.status == NtStatus::PENDING {
             request.pending.exchange.interim.get_or_insert(frame.first);

@@ -1,6 +1,7 @@
 //! Outstanding SMB2 requests by message id, even if the snap length truncated the ids; session, tree and open that a
 //! request refers to.
 
+use super::credits::CreditRequest;
 use crate::content::{Body2, Message2, RequestOrResponse};
 use crate::ledger::Ledger;
 use crate::names::{TrackedTreeConnect, kept, user_name};
@@ -34,6 +35,8 @@ pub(super) struct Smb2TrackedRequest {
     pub(super) pending: Box<PendingExchange>,
     pub(super) id_mask: u64,
     pub(super) async_id: Option<u64>,
+    /// Until the first response, which may be an interim one.
+    pub(super) credits: Option<CreditRequest>,
     pub(super) file: Option<FileReference>,
     pub(super) file_from: Option<u64>,
     pub(super) followers: Vec<u64>,

@@ -210,7 +210,7 @@ const CREDIT_LIMITED: Detector = Detector {
     id: "credit-limited",
     culprit: Culprit::Server,
     title: "The server grants too few credits",
-    condition: "The client waited for credits for `share` of its active time: each next request followed at once the grant that it needed.",
+    condition: "The client waited for credits that it had asked for, for `share` of its active time: each next request followed at once the grant that it needed.",
     advice: "The client could send more, but the server's credits don't allow it. Raise the limit (Windows: Smb2CreditsMin and Smb2CreditsMax; Samba: smb2 max credits), and see whether the server is short of memory. Large reads and writes cost a credit for each 64 KiB.",
     source: "MS-SMB2 3.2.4.1.2, 3.3.1.2; Microsoft, \"Performance tuning for SMB file servers\": Smb2CreditsMin, Smb2CreditsMax",
     thresholds: &[("share", "10%")],
