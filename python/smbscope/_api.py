@@ -80,7 +80,6 @@ def analyze(
     from_: str | None = None,
     to: str | None = None,
     episode: int | None = None,
-    what_if: Several = (),
     by: Several = (),
     sort: str | None = None,
     interval: str | None = None,

@@ -35,7 +35,6 @@ def test_bad_options_are_argument_errors(tmp_path: Path) -> None:
         ({"threads": 0}, "--threads"),
         ({"episode": 999}, "--episode 999: there "),
         ({"thresholds": tmp_path / "none.toml"}, "cannot read "),
-        ({"what_if": "rtt=1ms"}, "--episode"),
     ):
         arguments: dict[str, Any] = dict(options)
         with pytest.raises(smbscope.ArgumentError) as raised:

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use smbscope_run::TargetUrl;
 use smbscope_run::options::{
     AnalyzeOptions, BenchOptions, CapturePoints, CommandOptions, CompareOptions, ConnectOptions, GivenOptions,
-    LabServerOptions, LaunchOptions, RecordOptions, SlimCopyOptions, StudyOptions, WatchOptions,
+    LabServerOptions, LaunchOptions, PredictOptions, RecordOptions, SlimCopyOptions, StudyOptions, WatchOptions,
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -52,6 +52,7 @@ impl Arguments {
             },
             Verb::Compare(options) => ("compare", options.conflict()),
             Verb::Launch(options) => ("launch", options.conflict()),
+            Verb::Predict(options) => ("predict", options.conflict()),
             Verb::Record(options) => ("record", options.conflict()),
             Verb::Slim(options) => ("slim", options.conflict()),
             Verb::Watch(options) => ("watch", options.conflict()),
@@ -124,6 +125,19 @@ Examples:
 
 Exit status: 0 done, 1 a failed launch or unusable input, 2 bad arguments, 130 interrupted.")]
     Launch(Box<LaunchOptions>),
+
+    /// Predict how long captured commands would take with another round trip, bandwidth, server or cache.
+    ///
+    /// Replays the commands of a capture with their dependencies, the client's own time and TCP's limits. Each
+    /// prediction is a range with its assumptions. `smbscope help causes` has more.
+    #[command(after_help = "\
+Examples:
+  smbscope predict --if rtt=20ms capture.pcapng
+  smbscope predict --episode 3 --if server=0.5x --if cache=leases capture.pcapng
+  smbscope predict --if rtt=20ms,bandwidth=20mbit --format json capture.pcapng
+
+Exit status: 0 done, 1 unusable input or output, or a change that can't be predicted, 2 bad arguments, 130 interrupted.")]
+    Predict(Box<PredictOptions>),
 
     /// Record client activity of a capture as a workload that bench replays.
     ///

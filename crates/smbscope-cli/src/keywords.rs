@@ -20,7 +20,7 @@ struct KeywordList {
 const SHOWN: &[&str] =
     &["format", "full", "classic", "output", "csv-raw", "top", "color", "width", "quiet", "fail-if", "junit"];
 /// Options that need the order of all commands, or the threads of one machine.
-const OF_ONE_MACHINE: &[&str] = &["from", "to", "episode", "what-if", "by", "sort", "threads"];
+const OF_ONE_MACHINE: &[&str] = &["from", "to", "episode", "by", "sort", "threads"];
 
 const LISTS: [KeywordList; 5] = [
     KeywordList { file: "_api.py", command: "analyze", without: &[SHOWN], required: &[] },

@@ -28,6 +28,7 @@ mod logging;
 mod manual;
 mod mistakes;
 mod output;
+mod predict;
 mod record;
 mod screen;
 mod slim;
@@ -97,6 +98,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Lab(arguments) => lab::run(arguments),
         Verb::Launch(arguments) => launch::run(arguments),
+        Verb::Predict(arguments) => predict::run(arguments),
         Verb::Record(arguments) => record::run(arguments),
         Verb::Slim(arguments) => slim::run(arguments),
         Verb::Watch(arguments) => watch::run(arguments),

@@ -88,7 +88,7 @@ fn of_episode(arguments: &RecordOptions, inputs: &[CaptureInput], number: u32) -
     let (filter, reading) = (arguments.filter.clone(), arguments.reading.clone());
     let options = AnalysisOptions { filter, reading, ..AnalysisOptions::default() };
     let found = analysis::of_episode(inputs, &options, number, &mut Watcher::new(arguments.progress.quiet));
-    found.map(|(filter, _)| filter).map_err(analyze::error)
+    found.map_err(analyze::error)
 }
 
 fn name(arguments: &RecordOptions) -> String {

@@ -22,6 +22,7 @@ mod manual;
 mod origins;
 mod outputs;
 mod parquet;
+mod predict;
 mod quality;
 mod record;
 mod ring;

@@ -64,7 +64,7 @@ fn no_output_is_an_input_under_whatever_name() {
 
 /// Options that name an input file or directory. Inputs of `bench`, `launch` and `study` are refused if they are in the
 /// directory of `-o`; the next test covers the others.
-const READ: [&str; 22] = [
+const READ: [&str; 24] = [
     "analyze --keys",
     "analyze --password-file",
     "analyze --thresholds",
@@ -79,6 +79,8 @@ const READ: [&str; 22] = [
     "lab up --signatures",
     "launch --content",
     "launch --password-file",
+    "predict --keys",
+    "predict --password-file",
     "record --keys",
     "record --password-file",
     "slim --key-file",
@@ -89,7 +91,7 @@ const READ: [&str; 22] = [
     "watch --thresholds",
 ];
 /// Options that name an output of smbscope or of the program that it starts.
-const WRITTEN: [&str; 19] = [
+const WRITTEN: [&str; 20] = [
     "analyze --junit",
     "analyze --output",
     "bench --output",
@@ -103,6 +105,7 @@ const WRITTEN: [&str; 19] = [
     "launch --file",
     "launch --output",
     "man --output",
+    "predict --output",
     "record --output",
     "slim --output",
     "slim --ring",

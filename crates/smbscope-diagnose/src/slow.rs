@@ -33,7 +33,8 @@ impl Default for Slow {
     }
 }
 
-fn name(group: CommandGroup) -> &'static str {
+/// Name of a group on the command line.
+pub(crate) fn group_name(group: CommandGroup) -> &'static str {
     match group {
         CommandGroup::OpenClose => "open",
         CommandGroup::Attributes => "attributes",
@@ -48,7 +49,8 @@ fn name(group: CommandGroup) -> &'static str {
     }
 }
 
-fn groups() -> impl Iterator<Item = (usize, CommandGroup)> {
+/// Groups whose commands a user waits for, with their positions among all groups.
+pub(crate) fn groups() -> impl Iterator<Item = (usize, CommandGroup)> {
     CommandGroup::ALL.into_iter().enumerate().filter(|(_, group)| group.in_headline())
 }
 
@@ -86,8 +88,8 @@ impl FromStr for Slow {
                     groups().for_each(|(at, _)| result.p95[at] = Some(time));
                 }
                 _ => {
-                    let at = groups().find(|(_, group)| name(*group) == key).map(|(at, _)| at);
-                    let names: Vec<&str> = groups().map(|(_, group)| name(group)).collect();
+                    let at = groups().find(|(_, group)| group_name(*group) == key).map(|(at, _)| at);
+                    let names: Vec<&str> = groups().map(|(_, group)| group_name(group)).collect();
                     let unknown = || {
                         let all = ["wait", "each", "share", "longest", "p95"].into_iter().chain(names.iter().copied());
                         let near = did_you_mean(key, all).map_or_else(String::new, |near| format!("{near} "));
@@ -111,7 +113,8 @@ impl fmt::Display for Slow {
             format!("share={}%", self.share),
         ];
         parts.extend(self.longest.map(|time| format!("longest={}", exact(time))));
-        parts.extend(groups().filter_map(|(at, group)| Some(format!("{}={}", name(group), exact(self.p95[at]?)))));
+        parts
+            .extend(groups().filter_map(|(at, group)| Some(format!("{}={}", group_name(group), exact(self.p95[at]?)))));
         f.write_str(&parts.join(","))
     }
 }

@@ -5,7 +5,7 @@ use smbscope_analyze::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
-use smbscope_diagnose::whatif::{self, FlowPaths, Scenario};
+use smbscope_diagnose::whatif::{self, FlowPaths};
 use smbscope_diagnose::{Catalogue, Collector};
 use smbscope_model::{CaptureInfo, Exchange, MemoryBudget, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::CsvExchangeWriter;
@@ -145,9 +145,9 @@ impl Analysis {
         let connections = &self.found.connections;
         connections.iter().for_each(|connection| collector.closed(connection));
         let catalogue = Catalogue::default();
-        let mut explanation = Explanation { episodes: collector.episodes(), ..Explanation::default() };
-        let scenario = Scenario { cache_opens: true, ..Scenario::default() };
-        explanation.what_if.extend(whatif::predict(&self.exchanges, &FlowPaths::default(), &scenario));
+        let explanation = Explanation { episodes: collector.episodes(), ..Explanation::default() };
+        let changes = ["cache=leases", "read=+5ms"].map(|change| change.parse().expect("a change"));
+        let _predicted = whatif::predict(&self.exchanges, &FlowPaths::default(), &changes);
         let mut report = Report {
             captures: vec![self.capture.clone()],
             quality: self.quality.clone(),

@@ -97,9 +97,7 @@ pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
         | AnalysisError::Sides(_)
         | AnalysisError::Stretch(_)
         | AnalysisError::StretchFilter(_) => ArgumentError::new_err(text),
-        AnalysisError::EpisodeFilter { .. } | AnalysisError::Keys(_) | AnalysisError::WhatIf(_) => {
-            ArgumentError::new_err(text)
-        }
+        AnalysisError::EpisodeFilter { .. } | AnalysisError::Keys(_) => ArgumentError::new_err(text),
         AnalysisError::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
         AnalysisError::InParts(_) => ArgumentError::new_err(text),
         AnalysisError::Piece { .. }

@@ -21,6 +21,7 @@ pub mod csv;
 pub mod html;
 pub mod json;
 pub mod parquet;
+pub mod prediction;
 pub mod study;
 pub mod table;
 pub mod text;
@@ -47,7 +48,6 @@ pub use smbscope_diagnose::next::{SuggestedCommand, quoted};
 pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
 pub use tables::listed;
 
-use smbscope_diagnose::whatif::Prediction;
 use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};
 use smbscope_model::{
     CaptureInfo, ConnectAttempts, ConnectionSummary, EncapsulatedTraffic, Exchange, Nanos, Quality, SkippedPackets,
@@ -91,7 +91,6 @@ pub struct Explanation {
     pub episodes: Vec<Episode>,
     /// Commands of the selected episode, in time order. Empty if none was selected.
     pub waterfall: Vec<Exchange>,
-    pub what_if: Vec<Prediction>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

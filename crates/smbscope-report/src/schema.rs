@@ -25,6 +25,7 @@ pub fn published() -> Vec<Published> {
         document::<crate::bench::BenchEnvelope<'_>>(crate::bench::SCHEMA, "smbscope bench"),
         document::<crate::compare::ComparisonEnvelope<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
         document::<crate::study::StudyEnvelope<'_>>(crate::study::SCHEMA, "smbscope study"),
+        document::<crate::prediction::PredictionDocument>(crate::prediction::SCHEMA, "smbscope prediction"),
     ]
 }
 

@@ -13,7 +13,6 @@ import {
   timeColumn,
   waitedColumn,
 } from "../table/columns";
-import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
 import type { Episode, SlowExchange, SmbscopeReportDocument } from "../types/report";
 import { openCommand } from "./command";
@@ -23,7 +22,6 @@ export function episodes(report: SmbscopeReportDocument): Section | null {
   const found = report.episodes ?? [];
   const bars = report.waterfall ?? [];
   return section("episodes", "Episodes", [
-    whatIf(report),
     bars.length > 0 && part("Commands of the episode", waterfall(bars, openCommand)),
     found.length > 0 &&
       h(
@@ -36,36 +34,6 @@ export function episodes(report: SmbscopeReportDocument): Section | null {
         episodeTable(report),
       ),
   ]);
-}
-
-/** Predicted durations of the episode under other conditions. */
-function whatIf(report: SmbscopeReportDocument): HTMLElement | null {
-  const predictions = report.what_if ?? [];
-  const [first] = predictions;
-  if (!first) return null;
-  const row = (what: string, ns: number, commands: number) => [
-    what,
-    span(ns),
-    (ns / Math.max(1, first.now_ns)).toFixed(2),
-    thousands(commands),
-  ];
-  const rows = predictions.map(({ scenario, then_ns, commands, saved }) => row(scenario, then_ns, commands - saved));
-  return part(
-    "What if",
-    scrollingGrid({
-      caption: "Predicted duration of the episode",
-      columns: [
-        ["Change", "text"],
-        ["Duration", "number"],
-        ["×", "number"],
-        ["Commands", "number"],
-      ],
-      rows: [row("as captured", first.now_ns, first.commands), ...rows],
-    }),
-    lead(
-      "Assumes that each request still follows the previous response after the same think time, at the same bandwidth and server load.",
-    ),
-  );
 }
 
 /** Returns the commands of an episode that the document lists. */

@@ -66,10 +66,6 @@ export interface SmbscopeReportDocument {
    * Commands of the episode selected by --episode, in time order, the first 5,000.
    */
   waterfall: SlowExchange[];
-  /**
-   * Predictions of --what-if for the selected episode.
-   */
-  what_if: WhatIf[];
   time_split: TimeSplit;
   /**
    * Offers of both sides in protocol negotiation and the outcome, most connections first.
@@ -1013,40 +1009,6 @@ export interface SlowExchange {
   retransmission_delay_ns: number | null;
   request_bytes: number;
   response_bytes: number;
-}
-/**
- * Prediction of the episode's duration under other conditions.
- */
-export interface WhatIf {
-  /**
-   * Scenario, in the syntax of --what-if.
-   */
-  scenario: string;
-  /**
-   * Captured duration, from the first request to the last response.
-   */
-  now_ns: number;
-  /**
-   * Lower bound of the predicted duration.
-   */
-  then_low_ns: number;
-  /**
-   * Best estimate of the predicted duration.
-   */
-  then_ns: number;
-  /**
-   * Upper bound of the predicted duration.
-   */
-  then_high_ns: number;
-  /**
-   * Longest captured round-trip time of the episode's connections.
-   */
-  round_trip_ns: number | null;
-  commands: number;
-  /**
-   * Commands that would be saved.
-   */
-  saved: number;
 }
 /**
  * Time of connections by phase. Each moment is divided equally among the commands outstanding on a connection, and each share belongs to the phase of its command. While a response is arriving, the whole moment counts as transfer; while a lost segment is being retransmitted, as network.

@@ -267,7 +267,6 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       episode(exchanges, i, names.client(i), START + from * elapsed, elapsed / 10, command),
     ),
     waterfall: [],
-    what_if: [],
     slices: slices(exchanges, names),
     captures: ["fileserver-01.pcapng.zst", "fileserver-02.pcapng.zst"].map((name, i) => ({
       name: `${prefix}${name}`,

@@ -35,7 +35,7 @@ pub(super) struct Smb2TrackedRequest {
     pub(super) pending: Box<PendingExchange>,
     pub(super) id_mask: u64,
     pub(super) async_id: Option<u64>,
-    /// Until the first response, which may be an interim one.
+    /// Credits that count as outstanding: `None` after the first response, even an interim one.
     pub(super) credits: Option<CreditRequest>,
     pub(super) file: Option<FileReference>,
     pub(super) file_from: Option<u64>,

@@ -1,4 +1,4 @@
-//! What-if predictions compared with measurements: a job is captured on a link with a small delay, its duration at
+//! Predictions compared with measurements: a job is captured on a link with a small delay, its duration at
 //! larger delays is predicted, and the job is captured at these delays.
 
 use crate::alone;
@@ -51,13 +51,13 @@ fn deviation(name: &str, script: &str, delay: &str, before: &Value) -> Option<(f
     let measured = on(&["--delay", delay], script).report(&format!("{first}-{delay}"))?;
     let number = job(before)["number"].to_string();
     let scenario = format!("rtt={}us", round_trip(&measured) / 1_000);
-    let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
-    analyze.args(["analyze", "-q", "--format", "json", "--episode", &number, "--what-if", &scenario]);
-    analyze.arg(directory_of(&first).join("client.pcap"));
-    let said = finish(analyze);
+    let mut predict = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    predict.args(["predict", "-q", "--format", "json", "--episode", &number, "--if", &scenario]);
+    predict.arg(directory_of(&first).join("client.pcap"));
+    let said = finish(predict);
     let predicted: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
-    let predicted = &predicted["what_if"][0];
-    let [low, predicted, high] = ["then_low_ns", "then_ns", "then_high_ns"].map(|key| nanos(&predicted[key]));
+    let predicted = &predicted["predictions"][0]["duration_ns"];
+    let [low, predicted, high] = ["low", "best", "high"].map(|key| nanos(&predicted[key]));
     let took = nanos(&job(&measured)["end_ns"]) - nanos(&job(&measured)["start_ns"]);
     let [least, then, most, measured] = [low, predicted, high, took].map(|time| time as f64 / 1e9);
     println!("{name} | {scenario} | predicted {then:.3} s ({least:.3} to {most:.3} s) | measured {measured:.3} s");

@@ -1,5 +1,5 @@
-//! Predicts how long an episode would take with another round trip, a faster or slower server, cached opens, or
-//! read-ahead.
+//! Predicts how long commands would take with another round trip, less bandwidth, a faster or slower server, cached
+//! opens, or read-ahead.
 //!
 //! The commands are replayed on a graph of their dependencies (`graph`) over a TCP model (`tcp`). Unknowns are
 //! varied, which turns the prediction into an interval. Not modelled: packet loss, the load that a faster client puts
@@ -14,23 +14,33 @@ mod tests;
 mod waits;
 
 use crate::classify::{Fact, facts_of, is_close, is_open};
+use crate::slow::{group_name, groups};
 use graph::Graph;
 use serde::{Serialize, Serializer};
 use simulate::{Assumptions, Conditions};
-use smbscope_model::{CommandGroup, ConnectionSummary, Exchange, FileId, FlowId, Nanos, Timestamp, units};
+use smbscope_model::{
+    CommandGroup, ConnectionSummary, Endpoints, Exchange, FileId, FlowId, Nanos, Timestamp, prose, units,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use tcp::Behavior;
 
-/// Commands for `--what-if`; more are refused.
+/// Commands in a prediction; more are refused.
 pub const COMMANDS_MAX: usize = 200_000;
 
+/// Changes of one `--if`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scenario {
     pub round_trip: Option<Nanos>,
+    /// Bits per second in each direction, for all connections of a client together.
+    pub bandwidth: Option<u64>,
+    /// Factor of the server's time.
     pub server: Option<f64>,
+    /// Additional server time of each command, by group.
+    pub slower: Vec<(CommandGroup, Nanos)>,
     /// Serve opens, reads and closes of files that were opened before and not written since from a client cache.
     pub cache_opens: bool,
     pub read_ahead: bool,
@@ -39,31 +49,84 @@ pub struct Scenario {
 impl FromStr for Scenario {
     type Err = String;
 
-    /// Parses a comma-separated list of `rtt=20ms`, `server=0.5x`, `cache-opens` and `read-ahead`.
+    /// Parses a comma-separated list of changes, such as `rtt=20ms,server=0.5x`.
     fn from_str(text: &str) -> Result<Scenario, String> {
-        const EXPECTED: &str =
-            "expected rtt=20ms, server=0.5x, cache-opens or read-ahead, or several of them separated by commas";
         let mut scenario = Scenario::default();
         for part in text.split(',').map(str::trim) {
             match part.split_once('=') {
-                Some(("rtt", time)) => {
-                    let time = units::duration(time)?;
-                    if time.0 < 0 {
-                        return Err(format!("rtt={time}: expected a time from 0 on"));
-                    }
-                    scenario.round_trip = Some(time);
+                Some(("rtt", time)) => scenario.round_trip = Some(time_from_0(part, time)?),
+                Some(("bandwidth", rate)) => {
+                    let rate = units::bit_rate(rate)?;
+                    scenario.bandwidth = Some(Some(rate).filter(|rate| *rate > 0).ok_or("bandwidth=0: expected more")?);
                 }
                 Some(("server", factor)) => {
                     let number = factor.strip_suffix('x').and_then(|number| number.parse::<f64>().ok());
                     let number = number.filter(|number| (0.0..=1e6).contains(number));
                     scenario.server = Some(number.ok_or("expected a factor of the server's time, such as 0.5x or 3x")?);
                 }
+                Some(("cache", "leases")) => scenario.cache_opens = true,
+                Some((name, time)) => scenario.slower.push((group(name)?, additional(part, time)?)),
                 None if part == "cache-opens" => scenario.cache_opens = true,
                 None if matches!(part, "read-ahead" | "readahead") => scenario.read_ahead = true,
-                _ => return Err(EXPECTED.to_owned()),
+                None => return Err(unknown(part)),
             }
         }
         Ok(scenario)
+    }
+}
+
+fn unknown(change: &str) -> String {
+    let hint = if change == "dialect" { "; a dialect can be measured, with bench --dialect" } else { "" };
+    format!(
+        "unknown change '{change}'; expected rtt=20ms, bandwidth=100mbit, server=0.5x, read=+10ms, cache=leases or \
+         read-ahead, or several separated by commas{hint}"
+    )
+}
+
+fn group(name: &str) -> Result<CommandGroup, String> {
+    let known = groups().map(|(_, group)| group).find(|group| group_name(*group) == name);
+    known.ok_or_else(|| unknown(name))
+}
+
+fn additional(part: &str, time: &str) -> Result<Nanos, String> {
+    let time = time.strip_prefix('+').ok_or_else(|| format!("{part}: expected additional time, such as +10ms"))?;
+    time_from_0(part, time)
+}
+
+fn time_from_0(part: &str, time: &str) -> Result<Nanos, String> {
+    let time = units::duration(time)?;
+    if time.0 < 0 { Err(format!("{part}: expected a time from 0 on")) } else { Ok(time) }
+}
+
+impl Scenario {
+    /// Returns the assumptions of the prediction, one sentence each.
+    pub fn assumptions(&self) -> Vec<&'static str> {
+        let all = [
+            (true, "Each command waits for its predecessors on its connection or in its thread, as in the capture."),
+            (true, "No packet is lost, and the client's own time between commands stays as it is, within 10%."),
+            (
+                self.round_trip.is_some(),
+                "TCP slow start and the receive window limit transfers; the bandwidth stays as it is.",
+            ),
+            (
+                self.bandwidth.is_some(),
+                "All connections of a client share one link. A link faster than the captured one saves nothing.",
+            ),
+            (self.server.is_some(), "The server's time of every command changes by the same factor."),
+            (!self.slower.is_empty(), "The server handles outstanding commands in parallel, as in the capture."),
+            (self.cache_opens, "Files that were opened before and not changed since cost no command."),
+            (self.read_ahead, "From the third sequential read on, the client has asked for the data in time."),
+        ];
+        all.into_iter().filter_map(|(holds, sentence)| holds.then_some(sentence)).collect()
+    }
+
+    fn needs_round_trips(&self) -> bool {
+        self.replays_transfers() || self.server.is_some() || self.read_ahead
+    }
+
+    /// Returns true if transfers take another time than in the capture.
+    fn replays_transfers(&self) -> bool {
+        self.round_trip.is_some() || self.bandwidth.is_some()
     }
 }
 
@@ -77,42 +140,82 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         parts.extend(self.round_trip.map(|time| format!("rtt={}", units::exact_duration(time))));
+        parts.extend(self.bandwidth.map(|rate| format!("bandwidth={}", units::exact_bit_rate(rate))));
         parts.extend(self.server.map(|factor| format!("server={factor}x")));
-        parts.extend(self.cache_opens.then(|| "cache-opens".to_owned()));
+        let slower = self.slower.iter();
+        parts.extend(slower.map(|(group, time)| format!("{}=+{}", group_name(*group), units::exact_duration(*time))));
+        parts.extend(self.cache_opens.then(|| "cache=leases".to_owned()));
         parts.extend(self.read_ahead.then(|| "read-ahead".to_owned()));
         f.write_str(&parts.join(","))
     }
 }
 
-/// Prediction of the episode's duration under other conditions.
+/// Duration of the commands under a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WhatIf"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
-    /// Scenario, in the syntax of --what-if.
+    /// Change, in the syntax of --if.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub scenario: Scenario,
-    /// Captured duration, from the first request to the last response.
-    #[serde(rename = "now_ns")]
-    pub now: Nanos,
-    /// Lower bound of the predicted duration.
-    #[serde(rename = "then_low_ns")]
-    pub low: Nanos,
-    /// Best estimate of the predicted duration.
-    #[serde(rename = "then_ns")]
-    pub then: Nanos,
-    /// Upper bound of the predicted duration.
-    #[serde(rename = "then_high_ns")]
-    pub high: Nanos,
-    /// Longest captured round-trip time of the episode's connections.
-    #[serde(rename = "round_trip_ns")]
-    pub round_trip: Option<Nanos>,
-    pub commands: u64,
+    pub change: Scenario,
+    /// Predicted duration.
+    pub duration_ns: PredictedDuration,
     /// Commands that would be saved.
-    pub saved: u64,
+    pub saved_commands: u64,
+    /// Assumptions of the prediction, one sentence each.
+    pub assumptions: Vec<&'static str>,
 }
+
+/// Best estimate of a duration, with its bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PredictedDuration {
+    pub low: Nanos,
+    pub best: Nanos,
+    pub high: Nanos,
+}
+
+/// Commands as captured, and what changes would make of their duration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Predictions {
+    /// Captured duration, from the first request to the last response.
+    pub captured_ns: Nanos,
+    /// Longest captured round-trip time of the connections. Null if unknown.
+    pub round_trip_ns: Option<Nanos>,
+    /// Commands with a response.
+    pub commands: u64,
+    /// Predictions, in the order of the changes.
+    pub predictions: Vec<Prediction>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum PredictionError {
+    NoCommands,
+    TooManyCommands,
+    /// A connection has no known round trip, which this change needs.
+    NoRoundTrip(Scenario),
+}
+
+impl fmt::Display for PredictionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PredictionError::NoCommands => f.write_str("no command was answered: there is no duration to predict"),
+            PredictionError::TooManyCommands => {
+                let most = prose::thousands(COMMANDS_MAX as u64);
+                write!(f, "{most} commands or more: choose a part with --episode or --filter")
+            }
+            PredictionError::NoRoundTrip(change) => {
+                write!(f, "{change} needs the round trip of every connection: start the capture before they are opened")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PredictionError {}
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Path {
+    pub client: Option<IpAddr>,
     pub round_trip: Option<Nanos>,
     pub opened: Option<Timestamp>,
     /// Receive windows that the sender filled, in bytes: the server's, the client's.
@@ -121,9 +224,22 @@ pub struct Path {
 
 pub type FlowPaths = BTreeMap<FlowId, Path>;
 
+/// Returns the paths of connections. One whose handshake was not captured has the shortest round trip of the others
+/// between the same hosts.
 pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
+    let hosts = |connection: &ConnectionSummary| {
+        let Endpoints { client, server } = connection.endpoints;
+        (client.ip(), server.ip())
+    };
+    let mut shortest: HashMap<(IpAddr, IpAddr), Nanos> = HashMap::new();
+    for connection in connections {
+        if let Some(trip) = connection.round_trip() {
+            shortest.entry(hosts(connection)).and_modify(|known| *known = trip.min(*known)).or_insert(trip);
+        }
+    }
     let path = |connection: &ConnectionSummary| Path {
-        round_trip: connection.round_trip(),
+        client: Some(connection.endpoints.client.ip()),
+        round_trip: connection.round_trip().or_else(|| shortest.get(&hosts(connection)).copied()),
         opened: (!connection.midstream).then_some(connection.first),
         filled_windows: [&connection.to_server, &connection.to_client].map(|direction| direction.filled_window),
     };
@@ -142,13 +258,36 @@ const LATE: [f64; 2] = [0.2, 0.5];
 const LONGER_TRIP: f64 = 1.05;
 /// Upper bound of that ratio on a busy path or host. Not derived: chosen to cover the documents of `wi_docs`.
 const LONGEST_TRIP: f64 = 1.2;
+/// Bounds for the time of a message on a link: a burst may pass unlimited, and other packets use a part of the link.
+const LINK: [f64; 2] = [0.97, 1.05];
 
-/// Returns `None` if the episode has no command, or if a round trip is needed but unknown.
-pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -> Option<Prediction> {
-    let mut graph = Graph::new(exchanges, paths)?;
-    let needs_trips = scenario.round_trip.is_some() || scenario.server.is_some() || scenario.read_ahead;
-    if needs_trips && graph.nodes.iter().any(|node| node.trip.is_none()) {
-        return None;
+/// Predicts the duration of commands under each change.
+pub fn predict(
+    exchanges: &[Exchange],
+    paths: &FlowPaths,
+    changes: &[Scenario],
+) -> Result<Predictions, PredictionError> {
+    if exchanges.len() >= COMMANDS_MAX {
+        return Err(PredictionError::TooManyCommands);
+    }
+    let graph = Graph::new(exchanges, paths).ok_or(PredictionError::NoCommands)?;
+    let of_change = |change| prediction(exchanges, paths, graph.clone(), change);
+    Ok(Predictions {
+        captured_ns: Nanos(graph.nodes.iter().map(|node| node.end).max().unwrap_or(0)),
+        round_trip_ns: graph.nodes.iter().filter_map(|node| node.trip).max().map(Nanos),
+        commands: graph.nodes.iter().filter(|node| node.key.is_some()).count() as u64,
+        predictions: changes.iter().map(of_change).collect::<Result<_, _>>()?,
+    })
+}
+
+fn prediction(
+    exchanges: &[Exchange],
+    paths: &FlowPaths,
+    mut graph: Graph,
+    scenario: &Scenario,
+) -> Result<Prediction, PredictionError> {
+    if scenario.needs_round_trips() && graph.nodes.iter().any(|node| node.trip.is_none()) {
+        return Err(PredictionError::NoRoundTrip(scenario.clone()));
     }
     let cached = if scenario.cache_opens { cached(exchanges) } else { HashSet::new() };
     let ahead = if scenario.read_ahead { read_in_sequence(exchanges) } else { HashSet::new() };
@@ -167,11 +306,12 @@ pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -
         waited: LONGER_TRIP,
         warm: Some(0.5),
         late: LATE[0],
+        link: 1.0,
     };
-    let short = Assumptions { own: less, trip: 1.0, warm: Some(0.1), late: LATE[1], ..best };
+    let short = Assumptions { own: less, trip: 1.0, warm: Some(0.1), late: LATE[1], link: LINK[0], ..best };
     let is_much_shorter = |node: &graph::CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2);
     let more = if graph.nodes.iter().any(is_much_shorter) { BUSIER } else { more };
-    let long = Assumptions { own: more, trip: LONGEST_TRIP, waited: 1.0, warm: None, ..best };
+    let long = Assumptions { own: more, trip: LONGEST_TRIP, waited: 1.0, warm: None, link: LINK[1], ..best };
     let then = duration(&graph, best);
     let others = [
         duration(&graph, Assumptions { tcp: Behavior { slow_start: false, ..tcp(none, 1.0) }, ..short }),
@@ -180,16 +320,13 @@ pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -
         duration(&graph, Assumptions { tcp: tcp(most, 0.5), ..long }),
         duration(&tight, long),
     ];
-    let commands = graph.nodes.iter().filter_map(|node| node.key);
-    Some(Prediction {
-        scenario: scenario.clone(),
-        now: Nanos(graph.nodes.iter().map(|node| node.end).max()?),
-        low: Nanos(others.iter().copied().min()?.min(then)),
-        then: Nanos(then),
-        high: Nanos(others.iter().copied().max()?.max(then)),
-        round_trip: graph.nodes.iter().filter_map(|node| node.trip).max().map(Nanos),
-        commands: commands.clone().count() as u64,
-        saved: commands.filter(|key| cached.contains(key)).count() as u64,
+    let [low, high] = [others.iter().min(), others.iter().max()].map(|bound| bound.copied().unwrap_or(then));
+    Ok(Prediction {
+        change: scenario.clone(),
+        duration_ns: PredictedDuration { low: Nanos(low.min(then)), best: Nanos(then), high: Nanos(high.max(then)) },
+        saved_commands: graph.nodes.iter().filter(|node| node.key.is_some_and(|key| cached.contains(&key))).count()
+            as u64,
+        assumptions: scenario.assumptions(),
     })
 }
 

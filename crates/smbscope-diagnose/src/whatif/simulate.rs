@@ -4,9 +4,10 @@ use super::Scenario;
 use super::graph::{CommandNode, Dependency, DependencyEvent, Graph};
 use super::tcp::{Behavior, SEGMENT, Sender, TransferLimits};
 use super::{EpisodeExchangeKey, FlowPaths};
-use smbscope_model::FlowId;
+use smbscope_model::{FlowId, Nanos};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::net::IpAddr;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Assumptions {
@@ -19,6 +20,8 @@ pub(super) struct Assumptions {
     /// Quantile of times for the same command that hosts reach under a shorter round trip, because they sleep less.
     pub(super) warm: Option<f64>,
     pub(super) late: f64,
+    /// Factor of the time that a message occupies the link.
+    pub(super) link: f64,
 }
 
 const SAMPLES_LEAST: usize = 8;
@@ -32,18 +35,21 @@ pub(super) struct Conditions<'a> {
 }
 
 pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<'_>) -> i64 {
-    let transfers = match conditions.scenario.round_trip {
-        Some(_) => {
+    let transfers = match conditions.scenario.replays_transfers() {
+        true => {
             let mut found = explained(graph, paths, conditions.assumptions.tcp);
             if let Some(quantile) = conditions.assumptions.warm {
                 quicken(graph, conditions, &mut found, quantile);
             }
             found
         }
-        None => Vec::new(),
+        false => Vec::new(),
     };
     Simulation::new(graph, paths, conditions, &transfers).run()
 }
+
+/// Bytes of the link for each segment: Ethernet, IP and TCP with timestamps.
+const HEADERS: f64 = 66.0;
 
 const TO_SERVER: usize = 0;
 const TO_CLIENT: usize = 1;
@@ -188,6 +194,8 @@ struct Simulation<'a> {
     pools: Vec<VecDeque<usize>>,
     usual: Vec<Usual>,
     senders: [HashMap<FlowId, Sender>; 2],
+    /// Times at which the link of a client, if its bandwidth is changed, has sent what it was given.
+    links: [HashMap<Option<IpAddr>, i64>; 2],
     steps: BinaryHeap<Reverse<(i64, SimulationEvent, usize)>>,
     last: i64,
 }
@@ -223,6 +231,7 @@ impl<'a> Simulation<'a> {
             pools: graph.pools.iter().map(|pool| pool.iter().copied().collect()).collect(),
             usual: usual(graph, conditions),
             senders: [HashMap::new(), HashMap::new()],
+            links: [HashMap::new(), HashMap::new()],
             steps: BinaryHeap::new(),
             last: 0,
         }
@@ -346,7 +355,10 @@ impl<'a> Simulation<'a> {
 
     fn server(&self, at: usize) -> i64 {
         let time = server_time(&self.graph.nodes[at], self.conditions);
-        self.scaled(self.warm(at, time, self.usual[at].server))
+        let group = self.graph.nodes[at].group;
+        let slower = self.conditions.scenario.slower.iter().filter(|(slower, _)| Some(*slower) == group);
+        let additional: i64 = slower.map(|(_, Nanos(time))| *time).fold(0, i64::saturating_add);
+        self.scaled(self.warm(at, time, self.usual[at].server)).saturating_add(additional)
     }
 
     fn scaled(&self, time: i64) -> i64 {
@@ -361,17 +373,34 @@ impl<'a> Simulation<'a> {
         let (paths, tcp) = (self.paths, self.conditions.assumptions.tcp);
         let sender = self.senders[direction].entry(flow).or_insert_with(|| sender(flow, paths, direction, tcp));
         let small = bytes as f64 <= SEGMENT;
-        match (self.conditions.scenario.round_trip, self.explained.get(at)) {
-            (Some(new), Some(explained)) if node.key.is_some() && !small => {
+        let scenario = self.conditions.scenario;
+        // ns per byte of the link, headers included.
+        let link = scenario.bandwidth.map(|bits| 8e9 / bits as f64);
+        let begin = ready.max(sender.free());
+        let end = match self.explained.get(at) {
+            Some(explained) if node.key.is_some() && !small => {
                 let Explained { byte, trips } = explained[direction];
-                let trip = (new.0 as f64 * self.conditions.assumptions.trip * trips) as i64;
-                sender.transfer(ready, bytes, TransferLimits { byte, trip }).1
+                let trip = match scenario.round_trip {
+                    Some(new) => new.0 as f64 * self.conditions.assumptions.trip,
+                    None => node.trip.unwrap_or(0) as f64,
+                };
+                let byte = byte.max(link.map_or(0.0, |link| link * (1.0 + HEADERS / SEGMENT)));
+                sender.transfer(ready, bytes, TransferLimits { byte, trip: (trip * trips) as i64 }).1
             }
-            _ => {
-                let end = ready.max(sender.free()).saturating_add(last - first);
-                sender.ends_at(end);
-                end
+            _ => begin.saturating_add(last - first),
+        };
+        let end = match link {
+            Some(link) if node.key.is_some() => {
+                let client = paths.get(&flow).and_then(|path| path.client);
+                let free = self.links[direction].entry(client).or_insert(i64::MIN);
+                // The last segment comes with an acknowledgment of the other direction.
+                let wire = bytes as f64 + ((bytes as f64 / SEGMENT).ceil() + 1.0) * HEADERS;
+                *free = begin.max(*free).saturating_add((wire * link * self.conditions.assumptions.link) as i64);
+                end.max(*free)
             }
-        }
+            _ => end,
+        };
+        sender.ends_at(end);
+        end
     }
 }

@@ -17,16 +17,25 @@ fn episode(times: &[(i64, i64)]) -> Vec<Exchange> {
 
 /// Returns present and predicted duration in µs, on one connection with this round trip in ms.
 fn predicted(exchanges: &[Exchange], trip: i64, scenario: &str) -> (i64, i64) {
-    let found = prediction(exchanges, &[trip], scenario);
-    assert!(found.low <= found.then && found.then <= found.high, "{found:?}");
-    (found.now.0 / 1_000, found.then.0 / 1_000)
+    micros(&of(exchanges, &[trip], scenario))
 }
 
-fn prediction(exchanges: &[Exchange], trips: &[i64], scenario: &str) -> Prediction {
+fn of(exchanges: &[Exchange], trips: &[i64], change: &str) -> Predictions {
     let path = |trip: &i64| Path { round_trip: Some(Nanos(trip * MS)), ..Path::default() };
     let paths: FlowPaths = (0..).map(FlowId).zip(trips.iter().map(path)).collect();
-    let scenario: Scenario = scenario.parse().expect("it is one");
-    predict(exchanges, &paths, &scenario).expect("the round trip is known")
+    of_paths(exchanges, &paths, change)
+}
+
+fn of_paths(exchanges: &[Exchange], paths: &FlowPaths, change: &str) -> Predictions {
+    let found = predict(exchanges, paths, &[change.parse().expect("it is one")]).expect("the round trip is known");
+    let PredictedDuration { low, best, high } = found.predictions[0].duration_ns;
+    assert!(low <= best && best <= high, "{found:?}");
+    found
+}
+
+/// Returns present and predicted duration in µs.
+fn micros(found: &Predictions) -> (i64, i64) {
+    (found.captured_ns.0 / 1_000, found.predictions[0].duration_ns.best.0 / 1_000)
 }
 
 #[test]
@@ -50,8 +59,7 @@ fn connections_work_beside_each_other() {
     for (n, exchange) in exchanges.iter_mut().enumerate() {
         exchange.flow = FlowId(n as u64 % 2);
     }
-    let found = prediction(&exchanges, &[1, 1], "rtt=10ms");
-    assert_eq!((found.now.0 / 1_000, found.then.0 / 1_000), (9_000, 9_000 + 3 * 9_450));
+    assert_eq!(micros(&of(&exchanges, &[1, 1], "rtt=10ms")), (9_000, 9_000 + 3 * 9_450));
 }
 
 #[test]
@@ -69,11 +77,11 @@ fn a_large_response_needs_a_round_trip_for_each_doubling_of_the_window() {
     // carry 150 of the 200, each acknowledged after 10.5 ms. The rest is paced within half of the fifth round trip.
     let mut large = episode(&[(0, 2)]);
     large[0].response.bytes = 200 * 1_448;
-    let found = prediction(&large, &[0], "rtt=10ms");
-    let then = found.then.0 / 1_000;
+    let found = of(&large, &[0], "rtt=10ms");
+    let (_, then) = micros(&found);
     assert!((12_500 + 4 * 10_500..12_500 + 5 * 10_500).contains(&then), "{then}");
     // At least 90% of the server's time and one round trip: the window may already be open.
-    assert_eq!(found.low.0 / 1_000, 1_800 + 10_000);
+    assert_eq!(found.predictions[0].duration_ns.low.0 / 1_000, 1_800 + 10_000);
 }
 
 fn file(flow: u64, start: i64, number: u64) -> Vec<Exchange> {
@@ -106,11 +114,10 @@ fn a_later_step_on_the_same_files_waits_for_the_step_before() {
     exchanges.extend((3..6).flat_map(|number| file(1, number as i64 * 3 - 9, number)));
     exchanges.extend((0..6).flat_map(|number| file(2, 11 + number as i64 * 3, number)));
     let paths = FlowPaths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(-5)), (FlowId(2), opened(10))]);
-    let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
-    let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
+    let found = of_paths(&exchanges, &paths, "rtt=31ms");
     // Each command takes 30 ms plus 5% longer. Three files take 3 × 97.5 ms, the handshake 1 ms later 32.5 ms, and
     // six files 6 × 97.5 ms.
-    assert_eq!((found.now.0 / 1_000, found.then.0 / 1_000), (29_000, 3 * 97_500 + 1_000 + 32_500 + 6 * 97_500));
+    assert_eq!(micros(&found), (29_000, 3 * 97_500 + 1_000 + 32_500 + 6 * 97_500));
 }
 
 #[test]
@@ -119,11 +126,10 @@ fn workers_share_what_is_left_of_a_folder() {
     let mut exchanges: Vec<Exchange> = (0..6).flat_map(|number| file(0, number as i64 * 3, number)).collect();
     exchanges.extend(file(1, 14, 6));
     let paths = FlowPaths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(12))]);
-    let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
-    let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
+    let found = of_paths(&exchanges, &paths, "rtt=31ms");
     // Each command takes 32.5 ms and a file 97.5 ms. The second worker is connected at 45.5 ms and finishes its file
     // at 143 ms. Of the remaining five files, the first worker takes those at 97.5, 195 and 292.5 ms.
-    assert_eq!((found.now.0 / 1_000, found.then.0 / 1_000), (18_000, 4 * 97_500));
+    assert_eq!(micros(&found), (18_000, 4 * 97_500));
 }
 
 #[test]
@@ -132,6 +138,26 @@ fn a_server_twice_as_fast_halves_its_part_alone() {
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x"), (21_000, 13_000));
     // Up to 5% above the shortest round trip may be network time: 7.9 ms remain, halved to 3.95 ms.
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x,rtt=0ms"), (21_000, 8_900));
+}
+
+#[test]
+fn a_slower_storage_adds_its_time_to_each_read() {
+    assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "read=+5ms"), (21_000, 31_000));
+    assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "write=+5ms"), (21_000, 21_000));
+}
+
+#[test]
+fn a_link_carries_one_response_after_the_other() {
+    // Two at once, of 100 segments of 1,448 bytes and 66 bytes of headers: 121.12 ms each at 10 Mbit/s, and a request
+    // of one segment at 1.21 ms.
+    let mut reads = episode(&[(0, 2), (0, 2)]);
+    for read in &mut reads {
+        (read.request.bytes, read.response.bytes) = (1_448, 100 * 1_448);
+    }
+    let (_, then) = predicted(&reads, 0, "bandwidth=10mbit");
+    assert_eq!(then / 1_000, 2 + 1 + 2 * 121);
+    // A faster link than the captured one changes nothing.
+    assert_eq!(predicted(&reads, 0, "bandwidth=100gbit"), (2_000, 2_024));
 }
 
 #[test]
@@ -149,9 +175,10 @@ fn reading_ahead_hides_the_round_trips_of_a_sequence() {
 
 #[test]
 fn without_the_round_trip_there_is_no_prediction() {
-    let scenario: Scenario = "rtt=10ms".parse().expect("it is one");
-    assert_eq!(predict(&episode(&[(0, 2)]), &FlowPaths::new(), &scenario), None);
-    assert_eq!(predict(&[], &FlowPaths::new(), &scenario), None);
+    let changes: [Scenario; 1] = ["rtt=10ms".parse().expect("it is one")];
+    let unknown = Err(PredictionError::NoRoundTrip(changes[0].clone()));
+    assert_eq!(predict(&episode(&[(0, 2)]), &FlowPaths::new(), &changes), unknown);
+    assert_eq!(predict(&[], &FlowPaths::new(), &changes), Err(PredictionError::NoCommands));
 }
 
 #[test]
@@ -173,20 +200,20 @@ fn files_opened_again_cost_nothing_from_a_cache_until_they_are_written() {
             });
         }
     }
-    let scenario: Scenario = "cache-opens".parse().expect("it is one");
-    let found = predict(&exchanges, &FlowPaths::new(), &scenario).expect("no round trip is needed");
+    let found = of_paths(&exchanges, &FlowPaths::new(), "cache=leases");
     // Saved: the second open with its read and close, and the third open, whose file is then written. The write
     // invalidates the cache for the fourth.
-    assert_eq!((found.commands, found.saved), (12, 4));
-    assert_eq!((found.now, found.then), (Nanos(12 * MS), Nanos(8 * MS)));
+    assert_eq!((found.commands, found.predictions[0].saved_commands), (12, 4));
+    assert_eq!(micros(&found), (12_000, 8_000));
 }
 
 #[test]
 fn a_scenario_is_read_as_it_is_written() {
-    let text = "rtt=20ms,server=0.5x,cache-opens,read-ahead";
+    let text = "rtt=20ms,bandwidth=100mbit,server=0.5x,read=+10ms,cache=leases,read-ahead";
     assert_eq!(text.parse::<Scenario>().map(|scenario| scenario.to_string()), Ok(text.to_owned()));
+    assert_eq!("cache-opens".parse::<Scenario>(), "cache=leases".parse());
     assert_eq!("readahead".parse::<Scenario>(), "read-ahead".parse());
-    for wrong in ["", "rtt", "rtt=5", "server=2", "server=-1x", "rtt=-1ms", "speed=2x"] {
+    for wrong in ["", "rtt", "rtt=5", "server=2", "server=-1x", "rtt=-1ms", "speed=2x", "read=10ms", "bandwidth=0bit"] {
         assert!(wrong.parse::<Scenario>().is_err(), "{wrong}");
     }
 }

@@ -5,9 +5,8 @@ use crate::keys::KeysError;
 use smbscope_analyze::pipeline::{self, RerunReason};
 use smbscope_capture::reader::CaptureError;
 use smbscope_diagnose::CatalogueError;
-use smbscope_diagnose::whatif::{self, Prediction, Scenario};
 use smbscope_model::travel::TravelError;
-use smbscope_model::{CaptureInfo, ClockStep, ConnectionSummary, Endpoints, Exchange, Nanos, Quality, Role, SeenTwice};
+use smbscope_model::{CaptureInfo, ClockStep, Endpoints, Nanos, Quality, Role, SeenTwice};
 use smbscope_report::{Explanation, Report, counted};
 use smbscope_stats::filter::{Filter, FilterError};
 use smbscope_stats::{Aggregate, BINS_MAX, beside};
@@ -116,9 +115,6 @@ pub enum AnalysisError {
         error: FilterError,
     },
 
-    #[error("--what-if {0}: the capture does not show the round trip of all connections of the episode")]
-    WhatIf(Scenario),
-
     #[error("{}: {error}", path.display())]
     Piece {
         path: PathBuf,
@@ -159,7 +155,6 @@ impl CaptureSetAnalysis {
         let warnings = warnings(options, &found, &recorded, &aggregate);
         let AnalyzedCaptures { captures, analysis, .. } = found;
         let waterfall = recorded.waterfall();
-        let what_if = predictions(options, &analysis.connections, &waterfall)?;
         let AggregatedExchanges { filtered, aggregator, collector, .. } = recorded;
         let mut report = Report {
             title: options.title.clone(),
@@ -178,7 +173,7 @@ impl CaptureSetAnalysis {
             interval: options.interval,
             slow: options.slow.clone(),
             sides,
-            explanation: Explanation { what_if, waterfall, ..Explanation::default() },
+            explanation: Explanation { waterfall, ..Explanation::default() },
         };
         // Freeing large tables takes as long as the diagnosis, so both run in parallel.
         let explain =
@@ -224,17 +219,6 @@ fn warnings(
             .push(format!("the bins of the time line are {width} wide: of {asked} there would be more than {most}"));
     }
     warnings
-}
-
-fn predictions(
-    options: &AnalysisOptions,
-    connections: &[ConnectionSummary],
-    waterfall: &[Exchange],
-) -> Result<Vec<Prediction>, AnalysisError> {
-    let paths = whatif::paths(connections);
-    let predicted =
-        |scenario| whatif::predict(waterfall, &paths, scenario).ok_or_else(|| AnalysisError::WhatIf(scenario.clone()));
-    options.what_if.iter().map(predicted).collect()
 }
 
 fn twice(seen: &SeenTwice, beside: Option<Role>) -> Option<String> {

@@ -37,9 +37,7 @@ use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_diagnose::Catalogue;
-use smbscope_diagnose::whatif::COMMANDS_MAX;
-use smbscope_model::{prose, units};
-use smbscope_report::counted;
+use smbscope_model::units;
 use smbscope_stats::each_beside;
 use smbscope_stats::filter::{Filter, FilterError};
 use smbscope_stats::sides::{PointSightings, SidesFigures};
@@ -238,29 +236,22 @@ fn narrowed(
     observer: &mut dyn AnalysisObserver,
 ) -> Result<AnalysisOptions, AnalysisError> {
     let Some(number) = options.episode else { return Ok(options.clone()) };
-    let (filter, commands) = of_episode(inputs, options, number, observer)?;
-    if !options.what_if.is_empty() && commands > COMMANDS_MAX as u64 {
-        let (commands, most) = (counted(commands, "command", "commands"), prose::thousands(COMMANDS_MAX as u64));
-        return Err(AnalysisError::Episode(format!(
-            "--what-if: episode {number} has {commands}, more than {most}: choose a part of it with --filter"
-        )));
-    }
+    let filter = of_episode(inputs, options, number, observer)?;
     Ok(AnalysisOptions { filter: Some(filter), episode: None, waterfall: true, ..options.clone() })
 }
 
-/// Returns a filter that selects an episode, and the episode's number of commands.
+/// Returns a filter that selects an episode.
 pub fn of_episode(
     inputs: &[CaptureInput],
     options: &AnalysisOptions,
     number: u32,
     observer: &mut dyn AnalysisObserver,
-) -> Result<(Filter, u64), AnalysisError> {
+) -> Result<Filter, AnalysisError> {
     if !inputs.iter().all(CaptureInput::can_be_read_again) {
         let pipe = "--episode reads its captures twice, which a pipe does not allow: give files";
         return Err(AnalysisError::Episode(pipe.to_owned()));
     }
-    let options =
-        AnalysisOptions { by: Vec::new(), episode: None, what_if: Vec::new(), thresholds: None, ..options.clone() };
+    let options = AnalysisOptions { by: Vec::new(), episode: None, thresholds: None, ..options.clone() };
     let prepared = PreparedAnalysis::as_given(inputs.to_vec(), options);
     let options = &prepared.options;
     let report = prepared.open()?.run(observer)?.into_report(options)?;
@@ -276,8 +267,7 @@ pub fn of_episode(
     let at = |time: smbscope_model::Timestamp| units::exact_duration(time - begin);
     let (start, end) = (at(episode.start), at(episode.end));
     let condition = format!("client == {} and time >= {start} and time <= {end}", episode.client);
-    let filter = beside_given(options, condition).map_err(|error| AnalysisError::EpisodeFilter { number, error })?;
-    Ok((filter, episode.commands))
+    beside_given(options, condition).map_err(|error| AnalysisError::EpisodeFilter { number, error })
 }
 
 /// Returns a filter with a further condition.

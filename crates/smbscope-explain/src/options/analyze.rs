@@ -8,7 +8,6 @@ use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use jiff::civil;
 use smbscope_capture::reader::{CaptureError, CaptureInput};
-use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::{Nanos, Role, units};
 use smbscope_report::{FailIf, Slow};
 use smbscope_stats::filter::Filter;
@@ -99,12 +98,6 @@ pub struct AnalysisOptions {
     #[arg(long, value_name = "N", help_heading = "Filter and slices", value_parser = clap::value_parser!(u32).range(1..))]
     pub episode: Option<u32>,
 
-    /// Predict the duration of the episode with another round trip (rtt=20ms), a server that takes half the time
-    /// (server=0.5x), reopened files served from a cache (cache-opens), or read-ahead (read-ahead); combine changes
-    /// with commas. May be repeated.
-    #[arg(long, value_name = "CHANGE,...", requires = "episode", help_heading = "Filter and slices")]
-    pub what_if: Vec<Scenario>,
-
     /// Group results by these fields, separated by commas or repeated.
     ///
     /// With --format csv, print the groups instead of the exchange table.
@@ -148,7 +141,7 @@ pub struct AnalysisOptions {
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
 
-    /// Keeps the first commands that pass the filter, for the waterfall of an episode.
+    /// Keeps the first commands that pass the filter, for the waterfall of an episode or for predictions.
     #[arg(skip)]
     pub waterfall: bool,
 

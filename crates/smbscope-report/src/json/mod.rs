@@ -15,7 +15,6 @@ use entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTime
 use offers::{NegotiationEntry, NegotiationIndex, Smb1Usage};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
-use smbscope_diagnose::whatif::Prediction;
 use smbscope_model::{CaptureInfo, EncapsulatedTraffic, Quality, SkippedPackets, UntimedShare};
 use smbscope_stats::sides::SidesFigures;
 use smbscope_stats::{CachingFigures, Concurrency, FileKey, HeatMap, OTHER, TimeSplit};
@@ -73,9 +72,6 @@ pub(crate) struct ReportDocument<'a> {
     /// Commands of the episode selected by --episode, in time order, the first 5,000.
     #[serde(skip_deserializing)]
     waterfall: Vec<SlowExchange>,
-    /// Predictions of --what-if for the selected episode.
-    #[serde(skip_deserializing)]
-    what_if: &'a [Prediction],
     /// Time by phase, summed over all connections.
     pub(crate) time_split: TimeSplit,
     /// Ways between the capture points, if there are several, such as client and server. All other figures then come
@@ -294,7 +290,6 @@ impl<'a> ReportDocument<'a> {
                 .take(BARS_MAX)
                 .map(|exchange| SlowExchange::new(exchange, &capture_names))
                 .collect(),
-            what_if: &report.explanation.what_if,
             time_split: splits.whole,
             sides: report.sides.as_ref().map(Cow::Borrowed),
             connections: busiest(report, listed).map(connection).collect(),

@@ -1,4 +1,4 @@
-//! Slowest exchanges, episodes and what-if predictions in the JSON report.
+//! Slowest exchanges, and episodes in the JSON report.
 
 use crate::format::{bytes, clean, counted, shorten_path};
 use serde::{Deserialize, Serialize};

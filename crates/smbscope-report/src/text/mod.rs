@@ -58,10 +58,6 @@ fn render_on(mut page: TextPage, report: &Report, options: &ReportTextOptions) -
     let below = below_commands(report, options, page.like());
     stated(report).into_iter().for_each(|answer| overview::headline(&mut page, answer));
     overview::first_of_all(&mut page, report);
-    waits::what_if(&mut page, report);
-    if !report.explanation.what_if.is_empty() {
-        page.blank();
-    }
     if options.full {
         write_answer(&mut page, report, usize::MAX);
         overview::causes_in_full(&mut page, report);

@@ -1,14 +1,11 @@
-//! Time by phase, in total and for the clients and connections that waited longest, episodes, and what-if predictions.
+//! Time by phase, in total and for the clients and connections that waited longest, and episodes.
 
 use crate::Report;
-use crate::format::{counted, span, thousands, time_of_day, unbroken};
+use crate::format::{counted, span, thousands, time_of_day};
 use crate::json::waits::label;
 use crate::page::TextPage;
-use crate::tables::{
-    BYTES_READ, BYTES_WRITTEN, ColumnHead, RenderedTable, Row, TOTAL_WAIT, Table, Unit, Value, percent_of,
-};
+use crate::tables::{BYTES_READ, BYTES_WRITTEN, ColumnHead, Row, TOTAL_WAIT, Table, Unit, Value, percent_of};
 use smbscope_diagnose::Episode;
-use smbscope_diagnose::whatif::Prediction;
 use smbscope_model::Nanos;
 use smbscope_stats::{TimePart, TimeSplit};
 
@@ -125,63 +122,4 @@ pub(super) fn episodes(page: &mut TextPage, report: &Report) {
     };
     let text = "An episode is work of one client without a pause of 2 s. --episode N shows one alone.";
     rendered.note(page, &format!("{text}{more}"));
-}
-
-pub(super) fn what_if(page: &mut TextPage, report: &Report) {
-    let Some(first) = report.explanation.what_if.first() else { return };
-    let now = Row::new("as captured", (span(first.now), None, first.commands));
-    let then = report.explanation.what_if.iter().map(|prediction| {
-        let factor = prediction.then.0 as f64 / prediction.now.0.max(1) as f64;
-        let sent = prediction.commands - prediction.saved;
-        Row::new(prediction.scenario.to_string(), (duration(prediction), Some(format!("{factor:.2}")), sent))
-    });
-    Table::new()
-        .column(
-            ColumnHead::new("duration", "Duration", Unit::Duration, "duration of the episode, with its range")
-                .at_least(8),
-            |(duration, ..): &(String, Option<String>, u64)| duration.clone(),
-        )
-        .column(ColumnHead::new("ratio", "×", Unit::Ratio, "ratio to the duration as captured").expendable(6), |row| {
-            row.1.clone()
-        })
-        .column(
-            ColumnHead::new("commands", "Commands", Unit::Count, "commands of the episode").expendable(8),
-            |(.., commands)| *commands,
-        )
-        .section("What if", std::iter::once(now).chain(then))
-        .render(page);
-    let trip = first.round_trip.map_or_else(String::new, |trip| format!(" The round trip is {} now.", unbroken(trip)));
-    let text = "Prediction with its range. Each command waits for its predecessors on its connection or in its thread; \
-                TCP slow start and the window limit transfers. The bandwidth and the server's load stay as they are.";
-    RenderedTable::default().note(page, &format!("{text}{trip}"));
-}
-
-/// Returns the duration with its range: `2.41 s (2.12 to 2.73 s)`.
-fn duration(prediction: &Prediction) -> String {
-    let [low, then, high] = [prediction.low, prediction.then, prediction.high].map(span);
-    let low = match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => number,
-        _ => &low,
-    };
-    format!("{then} ({low} to {high})")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use smbscope_diagnose::whatif::Scenario;
-    use smbscope_model::Nanos;
-
-    fn shown(low: i64, then: i64, high: i64) -> String {
-        let [low, then, high] = [low, then, high].map(|ms| Nanos(ms * 1_000_000));
-        let scenario = Scenario::default();
-        duration(&Prediction { scenario, now: then, low, then, high, round_trip: None, commands: 1, saved: 0 })
-    }
-
-    #[test]
-    fn a_range_repeats_no_unit() {
-        assert_eq!(shown(2_120, 2_410, 2_730), "2.41 s (2.12 to 2.73 s)");
-        assert_eq!(shown(912, 1_010, 1_200), "1.01 s (912 ms to 1.20 s)");
-        assert_eq!(shown(118_000, 125_000, 131_000), "2 min 05 s (118 s to 2 min 11 s)");
-    }
 }

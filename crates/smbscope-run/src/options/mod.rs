@@ -7,6 +7,7 @@ mod compare;
 mod connect;
 mod launch;
 mod metrics;
+mod predict;
 mod study;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ pub use connect::LabServerOptions;
 pub use connect::{ConnectOptions, RequestOptions};
 pub use launch::{LaunchOptions, LaunchTarget, Mounter};
 pub use metrics::MetricsOptions;
+pub use predict::{PredictFormat, PredictOptions};
 pub use smbscope_explain::options::{
     AnalysisOptions, AnalyzeFormat, AnalyzeOptions, ColorChoice, CommandOptions, DecryptionOptions, GivenOptions,
     MemoryOptions, NamedSide, PossibleValueTable, ProgressOptions, ReadingOptions, TerminalOptions, TimeBound,

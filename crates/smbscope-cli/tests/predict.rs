@@ -1,0 +1,79 @@
+//! `smbscope predict`: predictions of a bundled capture, and what can't be predicted.
+
+use crate::common::{Said, bundled, finish};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+/// The office capture, whose connections begin in it.
+const CAPTURE: &str = "demo-slow-server.pcap.zst";
+
+fn predict(arguments: &[&str]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(["predict", "-q"]).args(arguments).arg(bundled(CAPTURE)).stdin(Stdio::null());
+    finish(command)
+}
+
+fn document(arguments: &[&str]) -> Value {
+    let said = predict(&[&["--format", "json"], arguments].concat());
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    serde_json::from_str(&said.out).expect("JSON")
+}
+
+/// Returns the bounds and the best estimate of each change, in ns.
+fn durations(document: &Value) -> Vec<[i64; 3]> {
+    let predictions = document["predictions"].as_array().expect("a list");
+    let of =
+        |prediction: &Value| ["low", "best", "high"].map(|key| prediction["duration_ns"][key].as_i64().expect("ns"));
+    predictions.iter().map(of).collect()
+}
+
+#[test]
+fn each_change_has_a_range_around_its_best_estimate() {
+    let found = document(&["--if", "server=0.5x", "--if", "server=1x", "--if", "rtt=20ms", "--if", "read=+10ms"]);
+    assert_eq!((found["schema"].as_str(), found["episode"].as_u64()), (Some("smbscope.prediction/1"), None));
+    let captured = found["captured_ns"].as_i64().expect("ns");
+    let durations = durations(&found);
+    assert!(durations.iter().all(|[low, best, high]| low <= best && best <= high), "{durations:?}");
+    let [faster, same, farther, slower] = [0, 1, 2, 3].map(|at| durations[at][1]);
+    // As captured, with what the replay of dependencies gets wrong.
+    assert!((same - captured).abs() * 50 <= captured, "{same} ns instead of {captured} ns");
+    assert!(faster < same && same < farther && same < slower, "{durations:?}");
+    let changes: Vec<&str> =
+        found["predictions"].as_array().expect("a list").iter().filter_map(|one| one["change"].as_str()).collect();
+    assert_eq!(changes, ["server=0.5x", "server=1x", "rtt=20ms", "read=+10ms"]);
+}
+
+#[test]
+fn an_episode_is_a_part_of_the_capture() {
+    let (whole, part) = (document(&["--if", "rtt=20ms"]), document(&["--episode", "1", "--if", "rtt=20ms"]));
+    assert_eq!(part["episode"], 1);
+    let commands = |found: &Value| found["commands"].as_u64().expect("a number");
+    assert!(commands(&part) >= 10 && commands(&part) <= commands(&whole));
+}
+
+#[test]
+fn the_text_begins_with_the_greatest_effect() {
+    let said = predict(&["--if", "server=0.9x", "--if", "rtt=100ms"]);
+    let said = said.output();
+    assert!(said.starts_with("With rtt=100ms, the "), "{said}");
+    for part in ["as captured", "server=0.9x", "Taken for granted", "The round trip is "] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_predicted_is_one_line() {
+    for (arguments, status, text) in [
+        (&["--if", "speed=2x"][..], 2, "unknown change 'speed'"),
+        (&["--if", "dialect=3.1.1"], 2, "bench --dialect"),
+        (&["--if", "read=10ms"], 2, "such as +10ms"),
+        (&[], 2, "--if"),
+        (&["--if", "rtt=1ms", "--episode", "999"], 1, "--episode 999"),
+        (&["--if", "rtt=1ms", "--filter", "command == FLUSH and path == nowhere"], 1, "no command was answered"),
+        (&["--if", "rtt=1ms", "-o", "report.html"], 2, ".html"),
+    ] {
+        let said = predict(arguments);
+        assert_eq!(said.status, Some(status), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(text), "{arguments:?}: {}", said.err);
+    }
+}
