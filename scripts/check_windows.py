@@ -36,14 +36,16 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length)
 }
 """
 # The command line's examples and outputs of every kind.
-ANALYSES: list[list[str]] = [
-    ["--format", "json"],
-    ["--full", "--color", "never"],
-    ["--classic"],
-    ["--by", "share", "--filter", "status != ok", "--format", "json"],
-    ["--format", "csv"],
-    ["--format", "html"],
+OUTPUTS: list[list[str]] = [
+    ["analyze", "--format", "json"],
+    ["analyze", "--full", "--color", "never"],
+    ["analyze", "--classic"],
+    ["analyze", "--by", "share", "--filter", "status != ok", "--format", "json"],
+    ["analyze", "--format", "csv"],
+    ["analyze", "--format", "html"],
 ]
+# The same about the bundled captures that are examples.
+OTHERS = [["predict", "--if", "rtt=20ms", "--if", "server=0.5x", "--format", "json"], ["watch", "--format", "json"]]
 # The same exit status as on Linux.
 STATUSES = [
     (["--version"], 0),
@@ -151,13 +153,13 @@ def captures() -> list[Path]:
     return [path for path in found if ".tsv" not in path.suffixes]
 
 
-def check_analyses(windows: Windows, linux: Path) -> int:
+def check_outputs(windows: Windows, linux: Path) -> int:
     count = 0
     for index, capture in enumerate(captures()):
         # All outputs of the demo captures; of the others one each, to save time.
-        chosen = ANALYSES if capture.name.startswith("demo-") else [ANALYSES[0], ANALYSES[1 + index % 5]]
+        chosen = [*OUTPUTS, *OTHERS] if capture.name.startswith("demo-") else [OUTPUTS[0], OUTPUTS[1 + index % 5]]
         for options in chosen:
-            line = ["analyze", *options, str(capture)]
+            line = [*options, str(capture)]
             expected = subprocess.run([linux, *line], cwd=ROOT, capture_output=True)
             found = windows.run(*line, status=expected.returncode)
             if found.stdout != expected.stdout:
@@ -292,7 +294,7 @@ def main() -> int:
     print("double click and dropped files: explained, written and opened")
     check_devices(windows, given.scratch)
     print(f"reserved names, and {check_paths(windows, given.scratch)} kinds of paths: read and written")
-    print(f"{check_analyses(windows, linux)} outputs of analyze: the same as on Linux")
+    print(f"{check_outputs(windows, linux)} outputs: the same as on Linux")
     folder = given.scratch.resolve() / "measured"
     folder.mkdir(exist_ok=True)
     local = "file:" + on_drive(folder)
