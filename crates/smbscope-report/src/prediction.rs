@@ -28,7 +28,7 @@ pub struct PredictionDocument {
 }
 
 impl PredictionDocument {
-    /// Predicts the duration of the commands that a report kept, those of `episode` if it is of one.
+    /// Predicts the duration of the commands that a report kept. `episode` is its number if the report covers only one.
     pub fn new(
         report: &Report,
         episode: Option<u32>,

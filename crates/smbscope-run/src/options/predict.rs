@@ -16,8 +16,8 @@ pub struct PredictOptions {
     /// Predict the duration with this change: rtt=20ms, bandwidth=100mbit, server=0.5x, read=+10ms, cache=leases or
     /// read-ahead. Commas combine changes; repeated options are predicted one by one.
     ///
-    /// rtt is the round trip; bandwidth that of each client's link, in each direction; server a factor of the server's
-    /// time of every command; read=+10ms additional time of each command of a group (open, read, write, directory,
+    /// rtt sets the round trip; bandwidth limits each client's link, in each direction; server multiplies the server's
+    /// time of every command; read=+10ms adds time to each command of a group (open, read, write, directory,
     /// attributes, locking, session, control). With cache=leases, files that are opened again cost nothing.
     #[arg(long = "if", required = true, value_name = "CHANGE,...")]
     pub changes: Vec<Scenario>,
