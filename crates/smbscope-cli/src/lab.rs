@@ -1,13 +1,14 @@
 //! `smbscope lab`: private Samba servers from the command line.
 
+use crate::CommandEnded;
 use crate::arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, StateArguments, StatusArguments, UpArguments,
 };
 use crate::entry::PROGRAM;
 use crate::output::Output;
-use crate::{CommandEnded, system};
 use anyhow::{Context, bail};
 use serde_json::Value;
+use signal_hook::consts::SIGINT;
 use smbscope_lab::{LabServer, Launcher, LinkEmulation, ServerRecord, StateFolder};
 use smbscope_report::{clean, json, listed, quoted};
 use smbscope_run::{LabCapture, PASSWORD_VARIABLE, one_line};
@@ -15,6 +16,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Arguments with which this program runs as a keeper.
@@ -228,7 +230,7 @@ fn run_with_server(arguments: &RunArguments) -> anyhow::Result<()> {
         crate::terminal::say(&format!("note: {caveat}"));
     }
     // The command also gets Ctrl-C from the terminal and decides how to react.
-    system::leave_ctrl_c_to_others();
+    let _ = signal_hook::flag::register(SIGINT, Arc::default());
     let capture = arguments.capture.zip(arguments.output.as_deref());
     let capture = capture.map(|(points, directory)| LabCapture::begin(server.record(), points, directory));
     let capture = capture.transpose()?;

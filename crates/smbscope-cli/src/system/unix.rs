@@ -29,11 +29,6 @@ pub(crate) fn follow(mut handle: impl FnMut(i32) + Send + 'static) {
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(follow);
 }
 
-/// Makes this process ignore Ctrl-C, and leaves the reaction to another one on the same terminal.
-pub(crate) fn leave_ctrl_c_to_others() {
-    let _ = signal_hook::flag::register(SIGINT, Arc::default());
-}
-
 pub(crate) fn raise_ctrl_c() {
     let _ = signal_hook::low_level::raise(SIGINT);
 }
