@@ -60,6 +60,8 @@ CAPTURE = ROOT / "tests/data/demo-slow-server.pcap.zst"
 BROWSER = """#!/bin/sh
 printf '%s\\n' "$1" >>"$OPENED_PAGES"
 """
+# Wine sometimes ends before it starts a program, with status 1 and no message. Our errors have one.
+ATTEMPTS = 3
 CTRL_C, ENTER = b"\x03", b"\r"
 WAITS = b"Press Enter to close this window."
 
@@ -95,9 +97,12 @@ class Windows:
 
     def run(self, *arguments: str, by: tuple[str, ...] = (), status: int = 0) -> subprocess.CompletedProcess[bytes]:
         command = [*by, str(WINE), str(self.program), *arguments]
-        done = subprocess.run(
-            command, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=300
-        )
+        for _attempt in range(ATTEMPTS):
+            done = subprocess.run(
+                command, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=300
+            )
+            if done.returncode == status or done.stdout or done.stderr:
+                break
         if done.returncode != status:
             raise SystemExit(f"{' '.join(arguments)}: status {done.returncode}: {done.stderr.decode(errors='replace')}")
         return done
