@@ -54,7 +54,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-page setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-page test-web windows test-windows windows-if-possible bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-page setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-page test-web windows test-windows bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -135,9 +135,10 @@ check: setup-build ## while you work: formatting, clippy and the unit tests, in 
 # The first lane has the tests that wait for servers, or have time limits; the background only computes and downloads.
 # Tests that measure time run alone.
 test: setup-build setup-kerberos ## everything that CI checks
+	@mkdir -p $(SKIPPED) && echo 'the program for Windows: make test-windows compiles for ten minutes more' >$(SKIPPED)/test-windows
 	@MAKE='$(MAKE)' scripts/lanes.sh --log $(TARGET)/lanes \
 	    lint-web lint-rust test-rust test-scripts test-install test-damage test-readme test-python test-web \
-	    --background lint-words build lint-python docs test-packages test-table test-accuracy licences advisories windows-if-possible \
+	    --background lint-words build lint-python docs test-packages test-table test-accuracy licences advisories \
 	    --alone test-undisturbed test-answers
 	@# What was skipped must not drown in what passed, least of all in CI.
 	@for note in $(SKIPPED)/*; do if [ -e "$$note" ]; then \
@@ -292,13 +293,8 @@ windows: ## the program for Windows and a zip of it, in target/windows-x64 (MinG
 	scripts/windows.sh $(TARGET)/windows-x64
 
 test-windows: build windows ## the program for Windows under Wine: the same outputs as on Linux; bench on a Samba and a folder
+	@rm -f $(SKIPPED)/$@
 	scripts/check_windows.py --exe $(TARGET)/windows-x64/smbscope.exe --smbscope $(SMBSCOPE) --scratch $(TARGET)/wine
-
-windows-if-possible: ## test-windows, if MinGW, a standard library for Windows, and Wine are there
-	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
-	@if scripts/windows.sh --check && [ -x /usr/lib/wine/wine64 ]; then $(MAKE) test-windows; else \
-	    echo 'the program for Windows: make test-windows needs MinGW, a standard library for Windows, and Wine' >$(SKIPPED)/$@; \
-	    echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; fi
 
 test-answers: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check whom the answer names (root; else skipped)
 	$(PYTHON) scripts/answers.py --smbscope $(SMBSCOPE) --skip-note $(SKIPPED)/$@

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # Builds the program for Windows: scripts/windows.sh FOLDER writes smbscope.exe and smbscope-VERSION-windows-x64.zip
-# scripts/windows.sh --check only checks that the tools for it are there.
 #
 # The rustup target x86_64-pc-windows-gnu is used if it is installed. Otherwise, Debian's rustc-web compiles the
 # standard library from rust-web-src first. MinGW compiles the decompressors written in C, and links.
 set -euo pipefail
 
-folder=$(realpath -m -- "$1")
+folder=$(realpath -m "$1")
 cd "$(dirname "$0")/.."
 triple=x86_64-pc-windows-gnu
 
@@ -21,7 +20,6 @@ command -v x86_64-w64-mingw32-gcc >/dev/null || missing 'no x86_64-w64-mingw32-g
 # shellcheck source=scripts/std.sh
 . scripts/std.sh
 build_for $triple || missing "no standard library for $triple, and no source of it"
-if [ "$1" = --check ]; then exit 0; fi
 # Other compiler, other flags: a folder of its own keeps the other builds.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/windows
 "${build[@]}" --release -p smbscope-cli --bin smbscope
