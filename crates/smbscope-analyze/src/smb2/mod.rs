@@ -114,9 +114,10 @@ impl Smb2 {
         *previous = target.into_previous(header.message_id, &effect);
         let credits = CreditRequest::from_header(&header);
         let known = self.credits.are_known().then_some(credits);
-        match known {
-            Some(_) => self.take_credits(ledger, frame, credits, pending.exchange.group),
-            None => self.credits.note_wanted(credits),
+        if known.is_some() {
+            self.take_credits(ledger, frame, credits, pending.exchange.group);
+        } else {
+            self.credits.note_wanted(credits);
         }
         let id_mask = header.id_mask;
         let request = Smb2TrackedRequest {

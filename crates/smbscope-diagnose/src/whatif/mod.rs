@@ -199,7 +199,7 @@ pub enum PredictionError {
 impl fmt::Display for PredictionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PredictionError::NoCommands => f.write_str("no command was answered: there is no duration to predict"),
+            PredictionError::NoCommands => f.write_str("no command was answered, so there is nothing to predict"),
             PredictionError::TooManyCommands => {
                 let most = prose::thousands(COMMANDS_MAX as u64);
                 write!(f, "{most} commands or more: choose a part with --episode or --filter")
