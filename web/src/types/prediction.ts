@@ -58,7 +58,7 @@ export interface Prediction {
    */
   saved_commands: number;
   /**
-   * What the prediction takes for granted, one sentence each.
+   * Assumptions of the prediction, one sentence each.
    */
   assumptions: string[];
 }
