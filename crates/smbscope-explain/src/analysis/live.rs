@@ -54,7 +54,7 @@ pub trait LiveObserver: Send {
     /// Called about every second of the capture, also of those without packets if there is a clock.
     fn second(&mut self, _: &LiveSecond) {}
 
-    /// Called at the end of each minute of the capture.
+    /// Called at the end of each minute of the capture, and at its end for the part of the last minute.
     fn minute(&mut self, _: LiveMinute) {}
 
     /// Called about ten times a second. Returns true to get the report of everything so far.
@@ -105,6 +105,8 @@ pub struct Outstanding {
 pub struct LiveMinute {
     pub from: Timestamp,
     pub to: Timestamp,
+    /// False if the capture ended in the minute.
+    pub is_over: bool,
     /// Report of the minute. Fails if it had no SMB.
     pub minute: Result<Report, AnalysisError>,
     /// Report of the last hour, or of the time since the start.
@@ -131,7 +133,7 @@ pub fn follow(
         catalogue: catalogue.clone(),
         captures: set.captures().to_vec(),
         tables: Arc::clone(&tables),
-        follower: HostPairFollower::new(&analyzer, Sharding::None, &mut sink, &[], &origins),
+        follower: Some(HostPairFollower::new(&analyzer, Sharding::None, &mut sink, &[], &origins)),
         clock,
         seconds: VecDeque::new(),
         second_ends: 0,
@@ -338,7 +340,8 @@ struct Live<'o, 'f> {
     catalogue: Catalogue,
     captures: Vec<CaptureInfo>,
     tables: Arc<Mutex<Tables<'o>>>,
-    follower: HostPairFollower<'f>,
+    /// None once it ended.
+    follower: Option<HostPairFollower<'f>>,
     clock: Option<fn() -> Timestamp>,
     seconds: VecDeque<BTreeMap<CommandGroup, SecondTally>>,
     /// Ends of the current second and minute; zero before the first packet.
@@ -357,14 +360,14 @@ struct Live<'o, 'f> {
     last_packet: Option<Timestamp>,
 }
 
-impl Live<'_, '_> {
+impl<'f> Live<'_, 'f> {
     fn run(&mut self, inbox: &SegmentInbox) {
         let mut batch = SegmentBatch::default();
         loop {
             let ended = inbox.empty(&mut batch, &mut self.read);
             for segment in batch.iter() {
                 self.pass(segment.stamp.time.0);
-                self.follower.segment(&segment);
+                self.follower().segment(&segment);
                 self.last_packet = Some(segment.stamp.time);
             }
             if let Some(now) = self.clock.filter(|_| batch.is_empty() && self.second_ends > 0) {
@@ -382,6 +385,10 @@ impl Live<'_, '_> {
                 return;
             }
         }
+    }
+
+    fn follower(&mut self) -> &mut HostPairFollower<'f> {
+        self.follower.as_mut().expect("it ends with the analysis")
     }
 
     /// Ends all seconds and minutes before `time`.
@@ -468,7 +475,7 @@ impl Live<'_, '_> {
                 outstanding.push(exchange.clone());
             }
         };
-        let Progress { settled, open } = self.follower.progress(&mut unfinished);
+        let Progress { settled, open } = self.follower().progress(&mut unfinished);
         outstanding.sort_by_key(Exchange::start);
         self.minute.settled.merge(settled);
         self.open = open;
@@ -485,6 +492,10 @@ impl Live<'_, '_> {
 
     fn end_minute(&mut self) {
         self.collect();
+        self.tell_minute(true);
+    }
+
+    fn tell_minute(&mut self, is_over: bool) {
         let (from, to) = (self.minute.from, Timestamp(self.second_ends));
         let minute = self.report(&self.minute, to);
         self.ten.add(&self.minute);
@@ -498,7 +509,7 @@ impl Live<'_, '_> {
         }
         let hour = hour.unwrap_or_default();
         let (hour_from, hour) = (hour.from, self.report(&hour, to));
-        lock(&self.tables).observer.minute(LiveMinute { from, to, minute, hour, hour_from });
+        lock(&self.tables).observer.minute(LiveMinute { from, to, is_over, minute, hour, hour_from });
         let state = Arc::new(self.state());
         self.minute = LivePart { from: to, before: Arc::clone(&state), ..LivePart::default() };
         self.minutes += 1;
@@ -551,10 +562,22 @@ impl Live<'_, '_> {
         CaptureSetAnalysis { found, recorded, catalogue: self.catalogue.clone(), sides: None }.into_report(self.options)
     }
 
-    /// Ends the last minute without a report, and all connections.
+    /// Ends all connections, and the minute.
     fn finish(mut self) -> Result<LivePart, AnalysisError> {
-        self.whole.add(&self.minute);
-        self.whole.settled.merge(self.follower.finish().map_err(AnalysisError::Failed)?);
+        let has_begun = self.second_ends > 0;
+        if has_begun {
+            self.end_second();
+        }
+        let follower = self.follower.take().expect("it ends only here");
+        self.minute.settled.merge(follower.finish().map_err(AnalysisError::Failed)?);
+        (self.open, self.outstanding) = (Partial::default(), Vec::new());
+        let recorded = lock(&self.tables).recorder.take_part(&[]);
+        self.minute.recorded = Some(merged(self.minute.recorded.take(), recorded));
+        if has_begun {
+            self.tell_minute(false);
+        } else {
+            self.whole.add(&self.minute);
+        }
         Ok(self.whole)
     }
 }
