@@ -17,6 +17,7 @@ use smbscope_run::ring::{self, RingEvent, RingLimits};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Limits for the size of a key: shorter ones can be guessed, longer ones are not read.
@@ -71,7 +72,7 @@ fn keep(
     let mut progress = ReadProgressBar::new(arguments.progress.quiet);
     let mut observe = |set: &CaptureSet| progress.show(|| set.progress());
     let notify = |event: &RingEvent| terminal::say(&format!("warning: {event}"));
-    let kept = ring::keep(set, options, limits, &mut observe, &notify);
+    let kept = ring::keep(set, options, limits, &Arc::default(), &mut observe, &notify);
     progress.finish();
     set.refuse_cut_short()?;
     let summary = kept.with_context(|| folder.to_string())?;

@@ -75,7 +75,7 @@ pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-const SHELL: [&str; 2] = if cfg!(windows) { ["cmd", "/C"] } else { ["/bin/sh", "-c"] };
+pub(crate) const SHELL: [&str; 2] = if cfg!(windows) { ["cmd", "/C"] } else { ["/bin/sh", "-c"] };
 
 /// Checks that packets can be captured while a load runs. The error is one line and says what to do.
 pub(crate) fn captures() -> Result<(), String> {

@@ -6,15 +6,16 @@
 use smbscope_analyze::slim::{self, PROGRAM, SlimOptions, SlimSummary};
 use smbscope_capture::private::create_new_private;
 use smbscope_capture::reader::CaptureSet;
-use smbscope_capture::writer::{PacketBlock, PacketWriter, PcapngWriter};
+use smbscope_capture::writer::{CaptureInterface, PacketBlock, PacketWriter, PcapngWriter};
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,58 @@ pub struct RingSummary {
     pub dropped_packets: u64,
 }
 
+/// The time up to which a ring has written packets, for other threads.
+#[derive(Debug)]
+pub struct RingProgress {
+    newest: AtomicI64,
+    ended: AtomicBool,
+}
+
+impl Default for RingProgress {
+    fn default() -> RingProgress {
+        RingProgress { newest: AtomicI64::new(i64::MIN), ended: AtomicBool::new(false) }
+    }
+}
+
+impl RingProgress {
+    /// Returns whether packets up to `time` are in the files, or no more will come.
+    pub fn has_reached(&self, time: Timestamp) -> bool {
+        self.ended.load(Ordering::Acquire) || self.newest.load(Ordering::Acquire) >= time.0
+    }
+}
+
+/// Copies the packets between two times from a ring, which may be running, to a new capture. Returns their number.
+pub fn copy_part(folder: &Path, from: Timestamp, to: Timestamp, out: impl Write) -> io::Result<u64> {
+    let mut files = files_in(folder)?;
+    let second = |time: Timestamp| time.0.div_euclid(1_000_000_000);
+    files.retain(|file| file.start <= second(to));
+    let first = files.iter().rposition(|file| file.start < second(from)).unwrap_or(0);
+    let mut writer = PcapngWriter::new(out, "part of a ring", PROGRAM)?;
+    let mut copied = 0;
+    for file in files.drain(first..) {
+        // Read as a stream: the ring may cut the end off a file, which a memory map would not survive.
+        let Ok(opened) = File::open(&file.path) else { continue };
+        let name = file.path.display().to_string();
+        let Ok(mut set) = CaptureSet::from_reader(&name, Box::new(opened)) else { continue };
+        while set.advance() {
+            let (Some(packet), Some(info)) = (set.current_packet(), set.captures().first()) else { break };
+            if (from..=to).contains(&packet.stamp.time) {
+                let interface = CaptureInterface {
+                    link_type: packet.link_type,
+                    snap_length: info.snap_length.unwrap_or(0),
+                    resolution_ns: info.resolution_ns,
+                };
+                let parts = [packet.data, &[]];
+                let (time, wire_length) = (packet.stamp.time, packet.wire_length);
+                writer.packet(&PacketBlock { time, interface, parts, wire_length })?;
+                copied += 1;
+            }
+        }
+    }
+    writer.finish()?;
+    Ok(copied)
+}
+
 /// Reads `set` to its end, or until its stop flag is set, and keeps the newest packets in a ring.
 ///
 /// `notify` may be called from another thread. Fails only if the folder can't be listed at the start or the packets can't
@@ -93,10 +146,13 @@ pub fn keep(
     set: &mut CaptureSet,
     options: &SlimOptions,
     limits: &RingLimits,
+    progress: &Arc<RingProgress>,
     observe: &mut dyn FnMut(&CaptureSet),
     notify: &(dyn Fn(&RingEvent) + Sync),
 ) -> io::Result<RingSummary> {
-    let shared = SharedRing { ring: Mutex::new(Ring::open(limits.clone(), options.comment())?), notify };
+    let _ended = EndedRing(progress);
+    let ring = Ring::open(limits.clone(), options.comment(), Arc::clone(progress))?;
+    let shared = SharedRing { ring: Mutex::new(ring), notify };
     let slim = thread::scope(|scope| {
         let (end, ended) = channel::<()>();
         scope.spawn(|| {
@@ -112,6 +168,15 @@ pub fn keep(
     shared.with(Ring::finish);
     let ring = shared.ring.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(RingSummary { slim: slim?, ..ring.summary })
+}
+
+/// Tells those who wait for packets that no more come, however the ring ends.
+struct EndedRing<'p>(&'p RingProgress);
+
+impl Drop for EndedRing<'_> {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Release);
+    }
 }
 
 struct SharedRing<'n> {
@@ -154,6 +219,7 @@ struct Ring {
     was_full: bool,
     events: Vec<RingEvent>,
     summary: RingSummary,
+    progress: Arc<RingProgress>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,19 +242,8 @@ struct CurrentFile {
 }
 
 impl Ring {
-    fn open(limits: RingLimits, comment: String) -> io::Result<Ring> {
-        let mut complete: Vec<CompleteFile> = Vec::new();
-        for entry in fs::read_dir(&limits.folder)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let Some((start, ordinal)) = name.to_str().and_then(parse_name) else { continue };
-            // Does not follow links.
-            let Ok(metadata) = entry.metadata() else { continue };
-            if metadata.is_file() {
-                complete.push(CompleteFile { start, ordinal, length: metadata.len(), path: entry.path() });
-            }
-        }
-        complete.sort();
+    fn open(limits: RingLimits, comment: String, progress: Arc<RingProgress>) -> io::Result<Ring> {
+        let complete = files_in(&limits.folder)?;
         Ok(Ring {
             limits,
             comment,
@@ -200,6 +255,7 @@ impl Ring {
             was_full: false,
             events: Vec::new(),
             summary: RingSummary::default(),
+            progress,
         })
     }
 
@@ -271,6 +327,7 @@ impl Ring {
                 self.events.push(RingEvent::DiskFull { folder: self.limits.folder.clone() });
             }
         }
+        self.progress.newest.store(self.newest.0, Ordering::Release);
         if self.retry_at.take().is_some() {
             let dropped = std::mem::take(&mut self.dropped);
             self.events.push(RingEvent::Resumed { folder: self.limits.folder.clone(), dropped });
@@ -361,6 +418,23 @@ fn is_disk_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
+/// Returns the files of a ring, the oldest first.
+fn files_in(folder: &Path) -> io::Result<Vec<CompleteFile>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some((start, ordinal)) = name.to_str().and_then(parse_name) else { continue };
+        // Does not follow links.
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_file() {
+            files.push(CompleteFile { start, ordinal, length: metadata.len(), path: entry.path() });
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 /// Removes a file unless it has become something else.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
@@ -370,8 +444,13 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Formats a time as in the names of files: 20261127T140200Z.
+pub(crate) fn stamp(second: i64) -> io::Result<String> {
+    Ok(jiff::Timestamp::from_second(second).map_err(io::Error::other)?.strftime(STAMP).to_string())
+}
+
 fn name(start: i64, ordinal: u32) -> io::Result<String> {
-    let stamp = jiff::Timestamp::from_second(start).map_err(io::Error::other)?.strftime(STAMP).to_string();
+    let stamp = stamp(start)?;
     let ordinal = if ordinal == 1 { String::new() } else { format!("-{ordinal}") };
     Ok(format!("{PREFIX}{stamp}{ordinal}{ENDING}"))
 }
@@ -394,7 +473,7 @@ mod tests {
 
     fn ring(folder: &Path) -> Ring {
         let limits = RingLimits { folder: folder.to_owned(), size: 1 << 20, age: None };
-        Ring::open(limits, "a test".to_owned()).expect("the folder is there")
+        Ring::open(limits, "a test".to_owned(), Arc::default()).expect("the folder is there")
     }
 
     fn packet(second: i64) -> PacketBlock<'static> {

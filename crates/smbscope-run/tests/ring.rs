@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Time, bytes and length on the wire of a packet.
 type Kept = (i64, Vec<u8>, u32);
@@ -39,7 +39,8 @@ fn keep(folder: &Path, size: u64, age: Option<Nanos>) -> (RingSummary, Vec<RingE
     let events = Mutex::new(Vec::new());
     let limits = RingLimits { folder: folder.to_owned(), size, age };
     let notify = |event: &RingEvent| events.lock().expect("no panic").push(event.clone());
-    let summary = ring::keep(&mut capture(), &SlimOptions::default(), &limits, &mut |_| (), &notify).expect("it runs");
+    let summary = ring::keep(&mut capture(), &SlimOptions::default(), &limits, &Arc::default(), &mut |_| (), &notify)
+        .expect("it runs");
     (summary, events.into_inner().expect("no panic"))
 }
 

@@ -4,6 +4,7 @@ use super::{
     AnalyzeFormat, CommandOptions, MetricsOptions, ReadingOptions, RingOptions, TerminalOptions, format_by_ending,
 };
 use clap::{Args, ValueEnum};
+use smbscope_model::{Nanos, units};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -50,6 +51,18 @@ pub struct WatchOptions {
     #[command(flatten)]
     pub ring: RingOptions,
 
+    /// Run this shell command when a cause of waits begins.
+    ///
+    /// The command gets the minute as JSON on standard input (`smbscope.minute/1`), and the environment variables
+    /// SMBSCOPE_CAUSE (identifiers, separated by blanks), SMBSCOPE_HEADLINE, SMBSCOPE_FROM and SMBSCOPE_TO. With --ring,
+    /// SMBSCOPE_SAVED is the directory with the packets of the minute. The command is killed after a minute.
+    #[arg(long, value_name = "COMMAND", help_heading = "Causes")]
+    pub on_cause: Option<String>,
+
+    /// Report to the command, and save, only causes that cost all clients together this time or more in a minute.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = cost, help_heading = "Causes")]
+    pub cause_cost: Nanos,
+
     /// Replace names and addresses in the ring by a keyed hash; the key is not kept.
     #[arg(long, requires = "ring", help_heading = "Ring")]
     pub anonymize: bool,
@@ -90,8 +103,13 @@ pub enum WatchFormat {
     Json,
 }
 
+fn cost(text: &str) -> Result<Nanos, String> {
+    let time = units::duration(text)?;
+    if time >= Nanos(0) { Ok(time) } else { Err("expected 0 or more".to_owned()) }
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
-    let time = smbscope_model::units::duration(text)?;
+    let time = units::duration(text)?;
     u64::try_from(time.0)
         .ok()
         .filter(|time| *time > 0)

@@ -4,11 +4,18 @@
 //! a program that the system already trusts with it. tcpdump is preferred, because it counts the kernel's losses on
 //! request (SIGUSR1); dumpcap counts them at the end.
 
+mod causes;
+mod directory;
+
+pub use causes::CauseEvents;
+
 use crate::capture::{self, CaptureProgram};
 use crate::environment::{self, groups, on_path};
 use crate::options::WatchOptions;
-use crate::ring::{self, RingEvent, RingLimits, RingSummary};
+use crate::ring::{self, RingEvent, RingLimits, RingProgress, RingSummary};
 use crate::{BenchError, one_line};
+use causes::SavedFrom;
+use directory::CaptureDirectory;
 use smbscope_analyze::slim::SlimOptions;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_lab::command_for;
@@ -37,49 +44,71 @@ pub struct WatchedCapture {
     pub clock: Option<fn() -> Timestamp>,
     program: Option<CaptureStream>,
     ring: Option<RunningRing>,
+    causes: Option<CauseEvents>,
 }
 
 impl WatchedCapture {
-    /// Opens the capture. `slim` are the settings of the ring, if the options want one; its events go to `notify`.
+    /// Opens the capture. `slim` are the settings of the ring, if the options want one. `tell` gets problems, and what the
+    /// command of `--on-cause` prints.
     pub fn open(
         options: &WatchOptions,
         slim: SlimOptions,
-        notify: impl Fn(&RingEvent) + Send + Sync + 'static,
+        tell: impl Fn(&str) + Clone + Send + Sync + 'static,
     ) -> Result<WatchedCapture, BenchError> {
         let limits = options.ring.limits().map_err(|error| match &options.ring.ring {
             Some(folder) => BenchError::file("make the directory", folder)(error),
             None => BenchError::Broken,
         })?;
+        let progress = Arc::<RingProgress>::default();
+        let saved_from = limits.clone().map(|limits| SavedFrom { limits, progress: Arc::clone(&progress) });
+        let said = tell.clone();
+        let notify = move |event: &RingEvent| said(&format!("warning: {event}"));
+        let kept = |source, limits| kept(source, limits, slim, progress, notify);
         let failed = |error: smbscope_capture::reader::CaptureError| BenchError::Unavailable(one_line(&error));
         if let Some(interface) = &options.interface {
             let mut program = CaptureStream::begin(interface, options.snap_length.unwrap_or(0), &filter(options))
                 .map_err(|why| BenchError::Unavailable(format!("cannot capture on {interface}: {why}")))?;
             let packets = program.child.stdout.take().ok_or(BenchError::Broken)?;
-            let (source, ring) = kept(Box::new(packets), limits, slim, notify)?;
+            let (source, ring) = kept(Box::new(packets), limits)?;
             let set = CaptureSet::from_reader(interface, source).map_err(failed)?;
-            return Ok(WatchedCapture { set, clock: Some(environment::now), program: Some(program), ring });
+            let causes = CauseEvents::begin(options, saved_from, tell)?;
+            return Ok(WatchedCapture { set, clock: Some(environment::now), program: Some(program), ring, causes });
         }
         let file = options.file.as_deref().unwrap_or(Path::new("-"));
         let name = file.display().to_string();
         let source: Box<dyn Read + Send> = match name.as_str() {
             "-" => Box::new(io::stdin()),
+            _ if file.is_dir() => {
+                refuse_own_ring(file, limits.as_ref())?;
+                Box::new(CaptureDirectory::new(file))
+            }
             _ => {
                 let opened = File::open(file).map_err(BenchError::file("open", file))?;
                 if options.follow { Box::new(GrowingFile(opened)) } else { Box::new(opened) }
             }
         };
-        let (source, ring) = kept(source, limits, slim, notify)?;
+        let (source, ring) = kept(source, limits)?;
         let set = CaptureSet::from_reader(&name, source).map_err(failed)?;
-        Ok(WatchedCapture { set, clock: None, program: None, ring })
+        let causes = CauseEvents::begin(options, saved_from, tell)?;
+        Ok(WatchedCapture { set, clock: None, program: None, ring, causes })
     }
 
-    /// Ends the capture program and the ring. Returns what the ring kept.
-    pub fn finish(self) -> Option<io::Result<RingSummary>> {
+    /// Takes what acts when a cause begins, for the thread that finds causes. It is given back to `finish`.
+    pub fn take_causes(&mut self) -> Option<CauseEvents> {
+        self.causes.take()
+    }
+
+    /// Ends the capture program, the ring and the actions. Returns what the ring kept.
+    pub fn finish(self, causes: Option<CauseEvents>) -> Option<io::Result<RingSummary>> {
         let WatchedCapture { set, program, ring, .. } = self;
         // Their ends end the ring's copy of the packets.
         drop(program);
         drop(set);
-        ring.map(RunningRing::finish)
+        let kept = ring.map(RunningRing::finish);
+        if let Some(causes) = causes {
+            causes.finish();
+        }
+        kept
     }
 
     /// Counts the packets lost by the kernel, for another thread.
@@ -96,11 +125,23 @@ impl WatchedCapture {
 /// Chunks of the capture that wait for the ring: about 64 MB. If the disk is slower than that, the capture waits for it.
 const RING_BEHIND: usize = 256;
 
+fn refuse_own_ring(folder: &Path, limits: Option<&RingLimits>) -> Result<(), BenchError> {
+    let Some(limits) = limits else { return Ok(()) };
+    match (folder.canonicalize(), limits.folder.canonicalize()) {
+        (Ok(read), Ok(written)) if read == written => Err(BenchError::Unavailable(format!(
+            "{}: it is also the directory of --ring: name another directory",
+            folder.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Passes a copy of a capture to a ring, if one is wanted.
 fn kept(
     source: Box<dyn Read + Send>,
     limits: Option<RingLimits>,
     slim: SlimOptions,
+    progress: Arc<RingProgress>,
     notify: impl Fn(&RingEvent) + Send + Sync + 'static,
 ) -> Result<(Box<dyn Read + Send>, Option<RunningRing>), BenchError> {
     let Some(limits) = limits else { return Ok((source, None)) };
@@ -111,7 +152,7 @@ fn kept(
     let keep = move || {
         let source = Box::new(ReceivedCopy { received, chunk: Vec::new(), start: 0, stop: wanted });
         let mut set = CaptureSet::from_reader("the capture", source).map_err(io::Error::other)?;
-        ring::keep(&mut set, &slim, &limits, &mut |_| {}, &notify)
+        ring::keep(&mut set, &slim, &limits, &progress, &mut |_| {}, &notify)
     };
     let thread = keeper.spawn(keep).map_err(BenchError::system("thread for the ring"))?;
     Ok((Box::new(CopiedSource { source, copies: Some(copies) }), Some(RunningRing { thread, stop })))
