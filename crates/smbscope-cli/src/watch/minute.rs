@@ -28,10 +28,12 @@ pub(super) struct Minute {
     missing_packets: u64,
     /// Packets that the kernel dropped since the start. Null if the capture program doesn't tell.
     kernel_dropped_packets: Option<u64>,
+    /// Times marked on the display with the key `k`.
+    pub(super) marks: Vec<Timestamp>,
     /// One sentence about the minute.
     pub(super) headline: String,
     /// Null for a minute without commands.
-    answer: Option<Answer>,
+    pub(super) answer: Option<Answer>,
     hour_from_ns: Timestamp,
     pub(super) hour_headline: String,
     hour_answer: Option<Answer>,
@@ -73,12 +75,17 @@ impl Minute {
             retransmitted_segments: quality.map_or(0, |quality| quality.retransmitted_segments),
             missing_packets: quality.map_or(0, |quality| quality.dropped_packets),
             kernel_dropped_packets,
+            marks: Vec::new(),
             headline: headline(&live.minute),
             answer: answer(&live.minute),
             hour_from_ns: live.hour_from,
             hour_headline: headline(&live.hour),
             hour_answer: answer(&live.hour),
         }
+    }
+
+    pub(super) fn json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// `14:02 UTC  1,234 commands, 20.6/s, median 1.2 ms, p95 14 ms, p99 80 ms, 3 errors: Nothing is slow.`

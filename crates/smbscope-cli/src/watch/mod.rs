@@ -22,13 +22,15 @@ use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
 use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, WatchFormat, WatchOptions};
-use smbscope_run::ring::RingEvent;
-use smbscope_run::watch::{self, CaptureLosses, WatchedCapture};
+use smbscope_run::watch::{self, CaptureLosses, CauseEvents, WatchedCapture};
 use std::io::{self, IsTerminal, Write};
+use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Rows that a page key moves.
+const PAGE: usize = 10;
 /// Minutes listed on the display.
 const MINUTES_MAX: usize = 60;
 
@@ -40,8 +42,10 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let mut output = Output::open(options.output.as_deref(), &sources)?;
     let registry = MetricsRegistry::new();
     let endpoint = MetricsEndpoint::open(&options.metrics, &registry)?;
-    let notify = |event: &RingEvent| terminal::say(&format!("warning: {event}"));
-    let mut capture = WatchedCapture::open(options, slim_options(options)?, notify)?;
+    let notices = Arc::<Notices>::default();
+    let told = Arc::clone(&notices);
+    let tell = move |text: &str| told.tell(text);
+    let mut capture = WatchedCapture::open(options, slim_options(options)?, tell)?;
     let stop = capture.set.stop_flag();
     interrupt::any_end_sets(&stop);
     if let Some(duration) = options.duration {
@@ -50,10 +54,12 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let analysis = analysis_options(options);
     let metrics = endpoint.is_some().then(|| WatchMetrics::new(registry));
     let mut display = Display::open(options, capture.losses(), metrics, stop);
+    display.show_notices(notices);
+    display.causes = capture.take_causes();
     let report = live::follow(&mut capture.set, &analysis, capture.clock, &mut display);
-    drop(display);
+    let causes = display.close();
     let ended = capture.ended_because();
-    if let Some(Err(error)) = capture.finish() {
+    if let Some(Err(error)) = capture.finish(causes) {
         terminal::say(&format!("warning: the ring ended: {error}"));
     }
     let report = report.map_err(analyze::error)?;
@@ -84,6 +90,32 @@ fn slim_options(options: &WatchOptions) -> anyhow::Result<SlimOptions> {
     })
 }
 
+/// Messages of other threads, for the display or else for standard error.
+#[derive(Default)]
+struct Notices {
+    is_display_open: AtomicBool,
+    waiting: Mutex<Vec<String>>,
+}
+
+impl Notices {
+    fn tell(&self, text: &str) {
+        if self.is_display_open.load(Ordering::Relaxed) {
+            self.waiting().push(text.to_owned());
+        } else {
+            terminal::say(text);
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<String>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close_display(&self) {
+        self.is_display_open.store(false, Ordering::Relaxed);
+        self.waiting().drain(..).for_each(|text| terminal::say(&text));
+    }
+}
+
 enum Medium {
     Screen(Box<WatchScreen>),
     /// Standard output: the lines are the result.
@@ -96,6 +128,8 @@ struct Display {
     state: WatchState,
     losses: Option<CaptureLosses>,
     metrics: Option<WatchMetrics>,
+    causes: Option<CauseEvents>,
+    notices: Arc<Notices>,
     stop: Arc<AtomicBool>,
     wants_report: bool,
 }
@@ -110,13 +144,30 @@ struct WatchState {
     hour_headline: String,
     hour_from: Timestamp,
     dropped: Option<u64>,
+    /// Times marked in the current minute.
+    marks: Vec<Timestamp>,
     /// Message about the last action.
     said: Option<String>,
     frozen: bool,
     view: View,
+    /// Row of the table, once an arrow key selected one.
+    selected: Option<usize>,
+    /// Client whose page is open.
+    client: Option<IpAddr>,
     filter: String,
     is_typing: bool,
     sorts_by_time: bool,
+}
+
+impl WatchState {
+    fn show(&mut self, view: View) {
+        (self.view, self.client, self.selected) = (view, None, None);
+    }
+
+    fn select(&mut self, moved: impl Fn(usize) -> usize) {
+        let last = screen::row_count(self).saturating_sub(1);
+        self.selected = Some(self.selected.map_or(0, moved).min(last));
+    }
 }
 
 impl Display {
@@ -135,9 +186,12 @@ impl Display {
             hour_headline: String::new(),
             hour_from: Timestamp::default(),
             dropped: None,
+            marks: Vec::new(),
             said: None,
             frozen: false,
             view: View::Groups,
+            selected: None,
+            client: None,
             filter: String::new(),
             is_typing: false,
             sorts_by_time: false,
@@ -149,7 +203,20 @@ impl Display {
             (None, None) if options.terminal.progress.quiet => Medium::Nowhere,
             (None, format) => Medium::Lines(format.unwrap_or(WatchFormat::Text)),
         };
-        Display { medium, state, losses, metrics, stop, wants_report: false }
+        let notices = Arc::default();
+        Display { medium, state, losses, metrics, causes: None, notices, stop, wants_report: false }
+    }
+
+    fn show_notices(&mut self, notices: Arc<Notices>) {
+        let is_screen = matches!(self.medium, Medium::Screen(_));
+        notices.is_display_open.store(is_screen, Ordering::Relaxed);
+        self.notices = notices;
+    }
+
+    fn close(self) -> Option<CauseEvents> {
+        drop(self.medium);
+        self.notices.close_display();
+        self.causes
     }
 
     fn draw(&mut self) {
@@ -181,11 +248,29 @@ impl Display {
             KeyCode::Char('o') => state.sorts_by_time = !state.sorts_by_time,
             KeyCode::Char('/') => state.is_typing = true,
             KeyCode::Char('w') => self.wants_report = true,
-            KeyCode::Tab | KeyCode::Right => state.view = state.view.next(),
-            KeyCode::BackTab | KeyCode::Left => state.view = state.view.previous(),
-            KeyCode::Char(letter) => state.view = View::by_key(letter).unwrap_or(state.view),
+            KeyCode::Char('k') => self.mark(),
+            KeyCode::Down => state.select(|row| row + 1),
+            KeyCode::Up => state.select(|row| row.saturating_sub(1)),
+            KeyCode::PageDown => state.select(|row| row + PAGE),
+            KeyCode::PageUp => state.select(|row| row.saturating_sub(PAGE)),
+            KeyCode::Enter if state.view == View::Clients => state.client = screen::selected_client(state),
+            KeyCode::Esc => (state.client, state.selected) = (None, None),
+            KeyCode::Tab | KeyCode::Right => state.show(state.view.next()),
+            KeyCode::BackTab | KeyCode::Left => state.show(state.view.previous()),
+            KeyCode::Char(letter) => state.show(View::by_key(letter).unwrap_or(state.view)),
             _ => {}
         }
+    }
+}
+
+impl Display {
+    /// Marks this moment in the list of minutes. With a ring, the minute is saved.
+    fn mark(&mut self) {
+        let time = self.state.second.time;
+        self.state.marks.push(time);
+        let is_saved = self.causes.as_mut().is_some_and(CauseEvents::mark);
+        let saved = if is_saved { "; its minute will be saved" } else { "" };
+        self.state.said = Some(format!("marked: {} UTC{saved}", time_of_day(time, 0)));
     }
 }
 
@@ -210,15 +295,22 @@ impl LiveObserver for Display {
     }
 
     fn minute(&mut self, live: LiveMinute) {
+        if !live.is_over && live.minute.as_ref().map_or(0, |report| report.aggregate.count) == 0 {
+            return;
+        }
         let dropped = self.losses.as_ref().and_then(CaptureLosses::dropped);
         if let (Some(metrics), Ok(report)) = (&mut self.metrics, &live.minute) {
             metrics.minute(report, dropped);
         }
-        let minute = Minute::new(&live, &self.state.second, dropped);
+        let mut minute = Minute::new(&live, &self.state.second, dropped);
+        minute.marks = std::mem::take(&mut self.state.marks);
+        if let Some(causes) = &mut self.causes {
+            causes.minute(live.from, live.to, minute.answer.as_ref(), || minute.json());
+        }
         if let Medium::Lines(format) = self.medium {
             let line = match format {
                 WatchFormat::Text => minute.line(),
-                WatchFormat::Json => serde_json::to_string(&minute).unwrap_or_default(),
+                WatchFormat::Json => minute.json(),
             };
             if writeln!(io::stdout(), "{line}").is_err() {
                 // The reader is gone.
@@ -244,6 +336,9 @@ impl LiveObserver for Display {
             Ok(Some(key)) => self.press(key),
             Ok(None) => {}
             Err(_the_terminal_is_gone) => self.medium = Medium::Nowhere,
+        }
+        if let Some(text) = self.notices.waiting().drain(..).next_back() {
+            self.state.said = Some(text);
         }
         self.draw();
         std::mem::take(&mut self.wants_report)

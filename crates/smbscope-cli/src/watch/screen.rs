@@ -7,11 +7,14 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Row, Table, Wrap};
+use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 use smbscope_model::prose::{clean, time_of_day};
-use smbscope_report::{counted, or_dash, rate};
+use smbscope_model::units::short_bytes;
+use smbscope_report::{Report, counted, or_dash, rate};
+use smbscope_run::analysis::live::Outstanding;
 use smbscope_stats::{DurationStatistics, Entities, EntityStatistics};
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Rows prepared for a table; more don't fit a terminal.
@@ -103,7 +106,10 @@ pub(super) fn draw(frame: &mut Frame, state: &WatchState, look: Look) {
     frame.render_widget(answers, said);
     draw_history(frame, state, history, look);
     frame.render_widget(Paragraph::new(titles(state, look)), tabs);
-    draw_table(frame, state, table, look);
+    match state.client {
+        Some(client) => draw_client(frame, state, client, table, look),
+        None => draw_table(frame, state, table, look),
+    }
     frame.render_widget(Paragraph::new(last_line(state)).style(look.faint()), help);
 }
 
@@ -165,13 +171,17 @@ fn last_line(state: &WatchState) -> String {
     match (&state.said, state.is_typing) {
         (_, true) => format!("/{}_  Enter keeps the filter, Esc removes it", clean(&state.filter)),
         (Some(said), _) => clean(said),
+        _ if state.client.is_some() => "Esc: all clients  space: freeze  k: mark  w: report  q: end".to_owned(),
         _ => {
             let order = if state.sorts_by_time { "by commands" } else { "by time" };
+            let open = if state.view == View::Clients { "  Enter: open" } else { "" };
             let filter = match state.filter.as_str() {
                 "" => String::new(),
                 filter => format!("  only: {}", clean(filter)),
             };
-            format!("letter or Tab: table  o: sort {order}  /: filter  space: freeze  w: write report  q: end{filter}")
+            format!(
+                "letter or Tab: table{open}  o: {order}  /: filter  space: freeze  k: mark  w: report  q: end{filter}"
+            )
         }
     }
 }
@@ -183,12 +193,10 @@ struct Rows {
 }
 
 fn draw_table(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
-    let Rows { headings, rows } = rows(state);
-    let wanted = state.filter.to_lowercase();
-    let is_wanted = |texts: &Vec<String>| texts.first().is_none_or(|name| name.to_lowercase().contains(&wanted));
+    let Rows { headings, rows } = filtered_rows(state);
     let widths = std::iter::once(Constraint::Fill(1)).chain(headings.iter().skip(1).map(|_| Constraint::Length(10)));
     let header = table_row(headings.iter().map(|heading| (*heading).to_owned())).style(look.heading());
-    let rows: Vec<Row<'_>> = rows.into_iter().filter(is_wanted).take(ROWS_MAX).map(table_row).collect();
+    let rows: Vec<Row<'_>> = rows.into_iter().map(table_row).collect();
     if rows.is_empty() {
         let text = match (state.view, state.filter.is_empty()) {
             (_, false) => "none with this name",
@@ -200,7 +208,87 @@ fn draw_table(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
         frame.render_widget(Paragraph::new(text).style(look.faint()), area);
         return;
     }
-    frame.render_widget(Table::new(rows, widths.collect::<Vec<_>>()).header(header).column_spacing(1), area);
+    let table = Table::new(rows, widths.collect::<Vec<_>>()).header(header).column_spacing(1);
+    let mut selection = TableState::new().with_selected(state.selected);
+    frame.render_stateful_widget(table.row_highlight_style(look.selected()), area, &mut selection);
+}
+
+fn filtered_rows(state: &WatchState) -> Rows {
+    let mut rows = rows(state);
+    let wanted = state.filter.to_lowercase();
+    rows.rows.retain(|texts| texts.first().is_none_or(|name| name.to_lowercase().contains(&wanted)));
+    rows.rows.truncate(ROWS_MAX);
+    rows
+}
+
+/// Returns the number of rows of the table that is shown.
+pub(super) fn row_count(state: &WatchState) -> usize {
+    filtered_rows(state).rows.len()
+}
+
+/// Returns the client in the selected row of the clients.
+pub(super) fn selected_client(state: &WatchState) -> Option<IpAddr> {
+    let rows = filtered_rows(state).rows;
+    rows.get(state.selected.unwrap_or(0))?.first()?.parse().ok()
+}
+
+/// Draws what the last minute says of a client: its causes, connections, commands without a response, and groups.
+fn draw_client(frame: &mut Frame, state: &WatchState, client: IpAddr, area: Rect, look: Look) {
+    let Some(report) = &state.report else { return };
+    let lines = client_lines(state, report, client);
+    let wrapped = lines.iter().map(|line| 1 + line.chars().count() / usize::from(area.width.max(1))).sum::<usize>();
+    let text = Paragraph::new(lines.into_iter().map(Line::from).collect::<Vec<_>>()).wrap(Wrap { trim: false });
+    let [above, below] =
+        Layout::vertical([Constraint::Length((wrapped as u16).min(area.height * 2 / 3)), Constraint::Fill(1)])
+            .areas(area);
+    frame.render_widget(text, above);
+    let groups = client_row(report, client).map_or(&[][..], |row| &row.groups);
+    let rows = groups.iter().map(|(group, time)| {
+        let cells = [time.p50, time.p95, time.p99, time.max].map(or_dash);
+        table_row([group.to_string(), time.count.to_string()].into_iter().chain(cells))
+    });
+    let headings = ["Group", "Commands", "Median", "p95", "p99", "Longest"].map(str::to_owned);
+    let widths = std::iter::once(Constraint::Fill(1)).chain([Constraint::Length(10); 5]);
+    let table = Table::new(rows, widths.collect::<Vec<_>>()).header(table_row(headings).style(look.heading()));
+    frame.render_widget(table.column_spacing(1), below);
+}
+
+fn client_row(report: &Report, client: IpAddr) -> Option<&EntityStatistics> {
+    report.aggregate.clients.entries.iter().find(|(address, _)| *address == client).map(|(_, row)| row)
+}
+
+fn client_lines(state: &WatchState, report: &Report, client: IpAddr) -> Vec<String> {
+    let figures = match client_row(report, client) {
+        None => "no commands in the last minute".to_owned(),
+        Some(row) => {
+            let [read, written] = [row.bytes_read, row.bytes_written].map(|bytes| short_bytes(bytes as f64));
+            let commands = counted(row.count, "command", "commands");
+            let errors = counted(row.errors, "error", "errors");
+            format!("{commands} in the last minute, {errors}, {read} read, {written} written")
+        }
+    };
+    let mut lines = vec![format!("Client {client}: {figures}")];
+    let address = client.to_string();
+    let causes = report.explanation.answer.causes.iter();
+    lines.extend(causes.filter(|cause| cause.subject.client.as_ref() == Some(&address)).map(|cause| cause.in_full()));
+    for connection in report.connections.iter().filter(|connection| connection.endpoints.client.ip() == client) {
+        let resent = connection.to_server.retransmitted + connection.to_client.retransmitted;
+        let dialect = connection.dialect.map_or_else(|| "dialect unknown".to_owned(), |dialect| dialect.to_string());
+        let names: Vec<&str> = connection.users.iter().chain(&connection.shares).map(|name| &**name).collect();
+        lines.push(format!(
+            "→ {}  {dialect}, round trip {}, {}, {}  {}",
+            connection.endpoints.server,
+            or_dash(connection.round_trip()),
+            counted(connection.exchanges, "command", "commands"),
+            counted(resent, "retransmission", "retransmissions"),
+            names.join(" ")
+        ));
+    }
+    for command in state.second.outstanding.iter().filter(|command| command.client.ip() == client) {
+        let waited = smbscope_report::span(state.second.looked - command.since);
+        lines.push(format!("{} without a response for {waited}: {}", command.group, place(command)));
+    }
+    lines.iter().map(|line| clean(line)).collect()
 }
 
 fn rows(state: &WatchState) -> Rows {
@@ -233,7 +321,9 @@ fn rows(state: &WatchState) -> Rows {
         View::Minutes => {
             let rows = state.minutes.iter().rev().map(|minute| {
                 let time = minute.response_time;
-                let name = format!("{}  {}", &time_of_day(minute.from_ns, 0)[..5], minute.headline);
+                let marks: Vec<String> = minute.marks.iter().map(|mark| time_of_day(*mark, 0)).collect();
+                let marks = if marks.is_empty() { String::new() } else { format!("[marked {}] ", marks.join(", ")) };
+                let name = format!("{}  {marks}{}", &time_of_day(minute.from_ns, 0)[..5], minute.headline);
                 vec![name, minute.commands.to_string(), minute.errors.to_string(), or_dash(time.p50), or_dash(time.p95)]
             });
             Rows { headings: vec!["Minute (UTC)", "Commands", "Errors", "Median", "p95"], rows: rows.collect() }
@@ -283,11 +373,14 @@ fn entity_rows<K>(
     Rows { headings: vec![heading, "Commands", "Median", "p95", "Longest", "Errors"], rows: rows.collect() }
 }
 
+fn place(command: &Outstanding) -> &str {
+    command.path.as_deref().or(command.share.as_deref()).unwrap_or_default()
+}
+
 fn outstanding_rows(state: &WatchState) -> Rows {
     let second = &state.second;
     let rows = second.outstanding.iter().map(|command| {
-        let path = command.path.as_deref().or(command.share.as_deref()).unwrap_or_default();
-        let name = format!("{} {} → {} {path}", command.group, command.client.ip(), command.server);
+        let name = format!("{} {} → {} {}", command.group, command.client.ip(), command.server, place(command));
         vec![clean(&name), (second.looked - command.since).to_string()]
     });
     Rows { headings: vec!["Command without a response", "Since"], rows: rows.collect() }
