@@ -307,6 +307,11 @@ impl<'s> HostPairFollower<'s> {
         progress
     }
 
+    /// Ends the connections without a packet since this time, as if the capture ended.
+    pub fn end_silent(&mut self, since: Timestamp) {
+        self.worker.shards.iter_mut().for_each(|table| table.end_silent(since));
+    }
+
     pub fn is_coupled(&self) -> bool {
         self.sharding != Sharding::None && self.channels.are_coupled()
     }

@@ -2,6 +2,7 @@
 
 use crate::common::{Said, bundled, directory, finish, smbscope, write};
 use serde_json::Value;
+use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, pcap, skip, smb2};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -95,6 +96,31 @@ fn what_is_outstanding_is_told_before_it_ends() {
     assert!(waited.is_some_and(|waited| waited > 50_000_000_000), "{waited:?}");
     let headlines: Vec<&str> = minutes.iter().filter_map(|minute| minute["headline"].as_str()).collect();
     assert!(!headlines.iter().all(|headline| headline.starts_with("Nothing is slow")), "{headlines:?}");
+}
+
+/// A week's dead connections would fill the memory. One that wakes again counts as one whose beginning was not captured.
+#[test]
+fn a_connection_that_is_silent_for_hours_ends() {
+    const MINUTE: i64 = 60_000_000;
+    let read = |conversation: Conversation, at: i64, id: u64| {
+        conversation
+            .client_says(at, smb2::read(id, 7, 0, 10))
+            .server_says(at + 1_000, smb2::read_response(id, &[0; 10]))
+    };
+    let busy = (0..250)
+        .fold(Conversation::new().ports(40_001, 445), |busy, minute| read(busy, minute * MINUTE, minute as u64));
+    let silent = read(Conversation::new().ports(40_002, 445), 1_000_000, 1);
+    let silent = read(silent, 240 * MINUTE, 2);
+    let directory = directory("watch_silent");
+    write(&directory, "silent.pcap", pcap::nanos(&together(&[busy, silent])));
+    let said = watch(&directory, &["silent.pcap", "--quiet", "-o", "watch.json"]);
+    assert_eq!((said.status, said.err.as_str()), (Some(0), ""));
+    let watched = json(&directory.join("watch.json"));
+    assert_eq!(watched["totals"]["commands"], 252);
+    let connections = watched["connections"].as_array().expect("a list");
+    let begun: Vec<_> = connections.iter().map(|connection| connection["midstream"].as_bool()).collect();
+    assert_eq!(begun.iter().filter(|midstream| **midstream == Some(true)).count(), 1, "{begun:?}");
+    assert_eq!(begun.len(), 3);
 }
 
 #[test]

@@ -24,12 +24,12 @@ struct FlowKey {
 
 impl FlowKey {
     #[inline]
-    fn from_segment(segment: &TcpSegment<'_>) -> FlowKey {
+    fn new(source: SocketAddr, destination: SocketAddr) -> FlowKey {
         let pack = |end: SocketAddr| match end.ip() {
             IpAddr::V4(address) => (u128::from(address.to_bits()), u64::from(end.port()) | 1 << 16),
             IpAddr::V6(address) => (address.to_bits(), u64::from(end.port())),
         };
-        let (one, other) = (pack(segment.source), pack(segment.destination));
+        let (one, other) = (pack(source), pack(destination));
         let (low, high) = if one <= other { (one, other) } else { (other, one) };
         FlowKey { addresses: [low.0, high.0], ports: low.1 << 32 | high.1 }
     }
@@ -111,7 +111,7 @@ impl<K: StreamSink> FlowTable<K> {
 
     #[inline]
     fn take(&mut self, segment: &TcpSegment<'_>) -> usize {
-        let key = FlowKey::from_segment(segment);
+        let key = FlowKey::new(segment.source, segment.destination);
         let slot = key.slot();
         let place = match &self.at_hand[slot] {
             Some((known, place)) if *known == key => *place,
@@ -154,6 +154,15 @@ impl<K: StreamSink> FlowTable<K> {
         let mut flows: Vec<_> = self.flows.iter().flatten().collect();
         flows.sort_by_key(|flow| flow.view.id);
         flows.into_iter().for_each(|flow| flow.clone().finish(false, sink));
+    }
+
+    /// Ends the flows without a packet since this time, as if the capture ended.
+    pub fn end_silent(&mut self, since: Timestamp) {
+        let mut silent: Vec<_> = self.flows.iter().flatten().filter(|flow| flow.last.time < since).collect();
+        silent.sort_by_key(|flow| flow.view.id);
+        let keys: Vec<FlowKey> =
+            silent.iter().map(|flow| FlowKey::new(flow.view.source, flow.view.destination)).collect();
+        keys.into_iter().for_each(|key| self.close(key, false));
     }
 
     #[inline]

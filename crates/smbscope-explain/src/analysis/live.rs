@@ -43,6 +43,8 @@ const LOOK_SECONDS: i64 = 5;
 const LATE_MAX: Nanos = Nanos(3_000_000_000);
 /// A command that is outstanding for as long as this counts as unanswered in the report of a minute.
 const OUTSTANDING_LEAST: Nanos = Nanos(1_000_000_000);
+/// A connection without a packet for longer than this is gone: TCP keepalives come after two hours (RFC 9293 §3.8.4).
+const SILENCE_MAX: Nanos = Nanos(3 * 60 * MINUTE);
 /// Outstanding commands listed, the oldest first.
 const OUTSTANDING_LISTED: usize = 64;
 
@@ -491,6 +493,8 @@ impl<'f> Live<'_, 'f> {
     }
 
     fn end_minute(&mut self) {
+        let silent_since = Timestamp(self.second_ends.saturating_sub(SILENCE_MAX.0));
+        self.follower().end_silent(silent_since);
         self.collect();
         self.tell_minute(true);
     }
