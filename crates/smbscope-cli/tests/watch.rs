@@ -234,8 +234,27 @@ fn bad_requests_are_refused_in_one_line() {
 const LOADED: &str = r#"
 "$S" watch -i lo --port "$SMBSCOPE_LAB_PORT" --duration 12s --ring ring --quiet -o watch.json 2>watch.err &
 sleep 3
+cat /proc/$!/task/*/status >status.txt
 "$S" bench --users 2 --warmup 500ms --duration 3s --quiet --format json "$SMBSCOPE_LAB_URL" >bench.json
 wait $!"#;
+
+/// Fields of proc(5). CAP_KILL reaches tcpdump, and CAP_DAC_OVERRIDE a directory of another user.
+fn assert_all_threads_are_limited(status: &str) {
+    let values = |field: &str| -> Vec<String> {
+        let lines = status.lines().filter_map(|line| line.split_once(":\t"));
+        lines.filter(|(name, _)| *name == field).map(|(_, value)| value.to_owned()).collect()
+    };
+    let capabilities = values("CapEff");
+    assert!(capabilities.len() > 4, "{status}");
+    for held in capabilities.iter().chain(&values("CapPrm")) {
+        let held = u64::from_str_radix(held, 16).expect("a mask");
+        assert_eq!(held & !(1 << 5 | 1 << 1), 0, "{held:x}");
+    }
+    assert!(values("CapBnd").iter().all(|held| held.trim_start_matches('0').is_empty()), "{status}");
+    for (field, value) in [("NoNewPrivs", "1"), ("Seccomp", "2")] {
+        assert_eq!(values(field), vec![value; capabilities.len()], "{field}");
+    }
+}
 
 /// Three counts of the same commands: by the watch, by `analyze` of its ring, and by the load client.
 #[test]
@@ -257,6 +276,7 @@ fn an_interface_is_watched_without_a_loss() {
         return skip::missing("tcpdump is not installed");
     }
     assert_eq!((said.status, log.as_str()), (Some(0), ""), "{}", said.err);
+    assert_all_threads_are_limited(&fs::read_to_string(directory.join("status.txt")).expect("it was written"));
     let said = finish(smbscope(&directory, &["analyze", "--quiet", "ring", "-o", "ring.json"]));
     assert_eq!(said.status, Some(0), "{}", said.err);
     let [watched, kept, loaded] = ["watch.json", "ring.json", "bench.json"].map(|file| json(&directory.join(file)));

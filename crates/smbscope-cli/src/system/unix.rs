@@ -6,6 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::iterator::Signals;
+use smbscope_run::watch::sandbox;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -25,7 +26,10 @@ pub(crate) fn follow(mut handle: impl FnMut(i32) + Send + 'static) {
     // Exceeding a file size limit (setrlimit(2)) is then a write error, like a full disk.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let Ok(mut signals) = Signals::new(wanted) else { return };
-    let follow = move || signals.forever().for_each(&mut handle);
+    let follow = move || {
+        sandbox::enter_thread();
+        signals.forever().for_each(&mut handle);
+    };
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(follow);
 }
 

@@ -22,7 +22,7 @@ use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
 use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, WatchFormat, WatchOptions};
-use smbscope_run::watch::{self, CaptureLosses, CauseEvents, WatchedCapture};
+use smbscope_run::watch::{self, CaptureLosses, CauseEvents, WatchedCapture, sandbox};
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -39,6 +39,7 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let mut sources = Sources::default();
     let read = options.file.iter().filter(|file| file.as_os_str() != "-").chain(&options.thresholds);
     read.chain(options.reading.decryption.files()).for_each(|file| sources.add(file));
+    sandbox::prepare(options, shows_display(options));
     let mut output = Output::open(options.output.as_deref(), &sources)?;
     let registry = MetricsRegistry::new();
     let endpoint = MetricsEndpoint::open(&options.metrics, &registry)?;
@@ -69,6 +70,10 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     output.settle(result)?;
     ended.into_iter().for_each(|why| terminal::say(&format!("warning: {why}")));
     Ok(())
+}
+
+fn shows_display(options: &WatchOptions) -> bool {
+    options.format.is_none() && io::stdout().is_terminal() && io::stdin().is_terminal()
 }
 
 fn analysis_options(options: &WatchOptions) -> AnalysisOptions {
@@ -196,8 +201,7 @@ impl Display {
             is_typing: false,
             sorts_by_time: false,
         };
-        let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
-        let screen = (options.format.is_none() && is_terminal).then(|| WatchScreen::open().ok()).flatten();
+        let screen = shows_display(options).then(|| WatchScreen::open().ok()).flatten();
         let medium = match (screen, options.format) {
             (Some(screen), _) => Medium::Screen(Box::new(screen)),
             (None, None) if options.terminal.progress.quiet => Medium::Nowhere,
