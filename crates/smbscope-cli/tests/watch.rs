@@ -1,10 +1,11 @@
 //! `smbscope watch`: the report at its end equals the report of `analyze`, and every minute has its own figures.
 
-use crate::common::{Said, bundled, directory, finish, smbscope, write};
+use crate::common::{Said, bundled, directory, finish, said, smbscope, write};
 use serde_json::Value;
 use smbscope_testkit::{Conversation, pcap, skip, smb2};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 
@@ -288,4 +289,32 @@ fn an_interface_is_watched_without_a_loss() {
     let measured = loaded["runs"][0]["total"]["client"]["count"].as_u64().expect("a number");
     // The client also prepares files, warms up and clears away.
     assert!(measured > 100 && commands(&watched) > measured, "{} of {measured}", commands(&watched));
+}
+
+/// Messages of sd_notify(3). The ten minutes of the capture pass at once; then the watch waits for more.
+#[test]
+fn a_service_manager_is_told_how_it_goes() {
+    let directory = directory("watch_service");
+    write(&directory, "growing.pcap", ten_minutes());
+    let place = tempfile::tempdir().expect("a directory");
+    let manager = UnixDatagram::bind(place.path().join("notify")).expect("a socket");
+    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+    let mut command =
+        smbscope(&directory, &["watch", "--follow", "growing.pcap", "--duration", "2s", "-o", "out.json"]);
+    command.env("NOTIFY_SOCKET", place.path().join("notify")).env("WATCHDOG_USEC", "400000").env_remove("WATCHDOG_PID");
+    let child = command.spawn().expect("it starts");
+    let mut told = Vec::new();
+    while told.last().is_none_or(|last: &String| last != "STOPPING=1\n") {
+        let mut message = [0; 4_096];
+        let length = manager.recv(&mut message).expect("a message");
+        told.push(String::from_utf8_lossy(&message[..length]).into_owned());
+    }
+    let said = said(child.wait_with_output().expect("it ends"));
+    assert_eq!((said.status, said.err.as_str()), (Some(0), ""));
+    assert_eq!(told[0], "READY=1\n");
+    let statuses: String = told.iter().filter_map(|line| line.strip_prefix("STATUS=")).collect();
+    assert!(statuses.lines().count() >= 9 && statuses == said.out, "{statuses}{}", said.out);
+    // Every 200 ms, and at most a pulse of 100 ms later.
+    let fed = told.iter().filter(|line| *line == "WATCHDOG=1\n").count();
+    assert!((4..=10).contains(&fed), "{fed}: {told:?}");
 }

@@ -4,6 +4,7 @@ pub(crate) use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use sd_notify::NotifyState;
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::iterator::Signals;
 use smbscope_run::watch::sandbox;
@@ -31,6 +32,18 @@ pub(crate) fn follow(mut handle: impl FnMut(i32) + Send + 'static) {
         signals.forever().for_each(&mut handle);
     };
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(follow);
+}
+
+/// Sends a line of sd_notify(3). Does nothing without a service manager.
+pub(crate) fn tell_service_manager(state: &str) {
+    if let Err(error) = sd_notify::notify(&[NotifyState::Custom(state)]) {
+        tracing::info!(%error, "the service manager is not told");
+    }
+}
+
+/// Returns the time after which the service manager ends a process that is silent.
+pub(crate) fn watchdog_limit() -> Option<Duration> {
+    sd_notify::watchdog_enabled()
 }
 
 pub(crate) fn raise_ctrl_c() {

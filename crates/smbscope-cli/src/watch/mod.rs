@@ -3,6 +3,7 @@
 mod metrics;
 mod minute;
 mod screen;
+mod service;
 
 use crate::analyze;
 use crate::interrupt;
@@ -13,6 +14,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use metrics::WatchMetrics;
 use minute::Minute;
 use screen::{View, WatchScreen};
+use service::Service;
 use smbscope_analyze::slim::{Anonymize, SlimOptions};
 use smbscope_model::prose::time_of_day;
 use smbscope_model::{Exchange, Timestamp};
@@ -135,6 +137,7 @@ struct Display {
     metrics: Option<WatchMetrics>,
     causes: Option<CauseEvents>,
     notices: Arc<Notices>,
+    service: Service,
     stop: Arc<AtomicBool>,
     wants_report: bool,
 }
@@ -208,7 +211,17 @@ impl Display {
             (None, format) => Medium::Lines(format.unwrap_or(WatchFormat::Text)),
         };
         let notices = Arc::default();
-        Display { medium, state, losses, metrics, causes: None, notices, stop, wants_report: false }
+        Display {
+            medium,
+            state,
+            losses,
+            metrics,
+            causes: None,
+            notices,
+            service: Service::ready(),
+            stop,
+            wants_report: false,
+        }
     }
 
     fn show_notices(&mut self, notices: Arc<Notices>) {
@@ -311,6 +324,7 @@ impl LiveObserver for Display {
         if let Some(causes) = &mut self.causes {
             causes.minute(live.from, live.to, minute.answer.as_ref(), || minute.json());
         }
+        self.service.minute(&minute.line());
         if let Medium::Lines(format) = self.medium {
             let line = match format {
                 WatchFormat::Text => minute.line(),
@@ -335,6 +349,7 @@ impl LiveObserver for Display {
     }
 
     fn pulse(&mut self) -> bool {
+        self.service.pulse();
         let Medium::Screen(screen) = &mut self.medium else { return false };
         match screen.key() {
             Ok(Some(key)) => self.press(key),
