@@ -5,6 +5,7 @@ use serde_json::Value;
 use smbscope_testkit::{Conversation, pcap, skip, smb2};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
@@ -317,4 +318,20 @@ fn a_service_manager_is_told_how_it_goes() {
     // Every 200 ms, and at most a pulse of 100 ms later.
     let fed = told.iter().filter(|line| *line == "WATCHDOG=1\n").count();
     assert!((4..=10).contains(&fed), "{fed}: {told:?}");
+}
+
+#[test]
+fn messages_have_priorities_in_the_journal_only() {
+    let directory = directory("watch_journal");
+    let first_line = |name: &str, is_journal: bool| {
+        let log = fs::File::create(directory.join(name)).expect("a file");
+        let found = log.metadata().expect("its inode");
+        let mut command = smbscope(&directory, &["watch", "absent.pcap"]);
+        let stream = format!("{}:{}", found.dev(), found.ino() + u64::from(!is_journal));
+        command.stderr(log).env("JOURNAL_STREAM", stream).status().expect("it runs");
+        fs::read_to_string(directory.join(name)).expect("it was written")
+    };
+    let plain = first_line("plain.log", false);
+    assert!(plain.starts_with("smbscope: ") && plain.contains("absent.pcap"), "{plain}");
+    assert_eq!(first_line("journal.log", true), format!("<3>{plain}"));
 }

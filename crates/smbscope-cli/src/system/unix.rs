@@ -46,6 +46,12 @@ pub(crate) fn watchdog_limit() -> Option<Duration> {
     sd_notify::watchdog_enabled()
 }
 
+/// Returns true if the journal reads standard error: the variable has its device and inode (systemd.exec(5)).
+pub(crate) fn logs_to_journal() -> bool {
+    let found = rustix::fs::fstat(io::stderr()).map(|found| format!("{}:{}", found.st_dev, found.st_ino));
+    std::env::var("JOURNAL_STREAM").is_ok_and(|stream| Ok(stream) == found)
+}
+
 pub(crate) fn raise_ctrl_c() {
     let _ = signal_hook::low_level::raise(SIGINT);
 }

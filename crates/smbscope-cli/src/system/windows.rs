@@ -57,6 +57,11 @@ pub(crate) fn watchdog_limit() -> Option<Duration> {
     None
 }
 
+/// Returns false: there is no journal.
+pub(crate) fn logs_to_journal() -> bool {
+    false
+}
+
 pub(crate) fn raise_ctrl_c() {
     PRESSED.notify_one();
 }
