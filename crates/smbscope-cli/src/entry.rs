@@ -2,6 +2,7 @@
 //! again, and how to start load generators on other hosts. The binary itself can't start any; the package does so
 //! through Ray.
 
+use crate::terminal::{Priority, say_as};
 use crate::{
     Arguments, BadArguments, CommandEnded, InterruptedError, LimitExceeded, exit, logging, one_line, run, say, system,
 };
@@ -56,10 +57,11 @@ fn status(error: &anyhow::Error, words: &[OsString]) -> u8 {
         return exceeded.status();
     }
     let text = one_line(error);
-    say(&match nearest_file(&text, error, words) {
+    let text = match nearest_file(&text, error, words) {
         Some(near) => format!("{text}; {near}"),
         None => text,
-    });
+    };
+    say_as(Priority::Error, &text);
     if are_arguments_bad(error) { 2 } else { 1 }
 }
 

@@ -1,10 +1,11 @@
 //! Log events on standard error: warnings by default, more with `-v` or `SMBSCOPE_LOG`.
 
-use crate::terminal;
+use crate::system;
+use crate::terminal::{self, Priority};
 use std::fmt::{Debug, Write as _};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, registry};
@@ -16,6 +17,9 @@ const VARIABLE: &str = "SMBSCOPE_LOG";
 /// overrides both. Does nothing if the process has a log, as programs that embed this one may. An invalid directive
 /// is an error of one line.
 pub(crate) fn start(verbosity: u8) -> Result<(), String> {
+    if system::logs_to_journal() {
+        terminal::show_priorities();
+    }
     let directives = std::env::var(VARIABLE).unwrap_or_default();
     let filter = filter(&directives, verbosity).map_err(|error| format!("{VARIABLE}={directives}: {error}"))?;
     let _ = tracing::subscriber::set_global_default(registry().with(filter).with(StandardError));
@@ -42,7 +46,13 @@ impl<S: Subscriber> Layer<S> for StandardError {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
         let mut line = EventLine::default();
         event.record(&mut line);
-        terminal::say(&format!("{}{}", line.message, line.fields));
+        let priority = match *event.metadata().level() {
+            Level::ERROR => Priority::Error,
+            Level::WARN => Priority::Warning,
+            Level::INFO => Priority::Info,
+            Level::DEBUG | Level::TRACE => Priority::Debug,
+        };
+        terminal::say_as(priority, &format!("{}{}", line.message, line.fields));
     }
 }
 

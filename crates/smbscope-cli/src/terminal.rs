@@ -7,13 +7,38 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use smbscope_report::{STYLES, clean};
 use std::io::{self, IsTerminal, Write, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Length of the longest sequence in [`STYLES`].
 const STYLE_MAX: usize = 8;
 
+static SHOWS_PRIORITIES: AtomicBool = AtomicBool::new(false);
+
+/// Priority of a line in the journal, with the number of sd-daemon(3).
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Priority {
+    Error = 3,
+    Warning = 4,
+    Info = 6,
+    Debug = 7,
+}
+
 /// Writes a message of this program to standard error. Errors are ignored: the terminal may be gone.
 pub fn say(text: &str) {
-    line(&format!("smbscope: {text}"));
+    say_as(if text.starts_with("warning: ") { Priority::Warning } else { Priority::Info }, text);
+}
+
+/// Writes a message, in the journal with its priority.
+pub(crate) fn say_as(priority: Priority, text: &str) {
+    match SHOWS_PRIORITIES.load(Ordering::Relaxed) {
+        true => line(&format!("<{}>smbscope: {text}", priority as u8)),
+        false => line(&format!("smbscope: {text}")),
+    }
+}
+
+/// Begins messages with their priority.
+pub(crate) fn show_priorities() {
+    SHOWS_PRIORITIES.store(true, Ordering::Relaxed);
 }
 
 pub(crate) fn warn(notes: &[String]) {

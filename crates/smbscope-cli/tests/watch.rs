@@ -1,11 +1,13 @@
 //! `smbscope watch`: the report at its end equals the report of `analyze`, and every minute has its own figures.
 
-use crate::common::{Said, bundled, directory, finish, smbscope, write};
+use crate::common::{Said, bundled, directory, finish, said, smbscope, write};
 use serde_json::Value;
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, pcap, skip, smb2};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 
@@ -260,8 +262,27 @@ fn bad_requests_are_refused_in_one_line() {
 const LOADED: &str = r#"
 "$S" watch -i lo --port "$SMBSCOPE_LAB_PORT" --duration 12s --ring ring --quiet -o watch.json 2>watch.err &
 sleep 3
+cat /proc/$!/task/*/status >status.txt
 "$S" bench --users 2 --warmup 500ms --duration 3s --quiet --format json "$SMBSCOPE_LAB_URL" >bench.json
 wait $!"#;
+
+/// Fields of proc(5). CAP_KILL reaches tcpdump, and CAP_DAC_OVERRIDE a directory of another user.
+fn assert_all_threads_are_limited(status: &str) {
+    let values = |field: &str| -> Vec<String> {
+        let lines = status.lines().filter_map(|line| line.split_once(":\t"));
+        lines.filter(|(name, _)| *name == field).map(|(_, value)| value.to_owned()).collect()
+    };
+    let capabilities = values("CapEff");
+    assert!(capabilities.len() > 4, "{status}");
+    for held in capabilities.iter().chain(&values("CapPrm")) {
+        let held = u64::from_str_radix(held, 16).expect("a mask");
+        assert_eq!(held & !(1 << 5 | 1 << 1), 0, "{held:x}");
+    }
+    assert!(values("CapBnd").iter().all(|held| held.trim_start_matches('0').is_empty()), "{status}");
+    for (field, value) in [("NoNewPrivs", "1"), ("Seccomp", "2")] {
+        assert_eq!(values(field), vec![value; capabilities.len()], "{field}");
+    }
+}
 
 /// Three counts of the same commands: by the watch, by `analyze` of its ring, and by the load client.
 #[test]
@@ -283,6 +304,7 @@ fn an_interface_is_watched_without_a_loss() {
         return skip::missing("tcpdump is not installed");
     }
     assert_eq!((said.status, log.as_str()), (Some(0), ""), "{}", said.err);
+    assert_all_threads_are_limited(&fs::read_to_string(directory.join("status.txt")).expect("it was written"));
     let said = finish(smbscope(&directory, &["analyze", "--quiet", "ring", "-o", "ring.json"]));
     assert_eq!(said.status, Some(0), "{}", said.err);
     let [watched, kept, loaded] = ["watch.json", "ring.json", "bench.json"].map(|file| json(&directory.join(file)));
@@ -294,4 +316,48 @@ fn an_interface_is_watched_without_a_loss() {
     let measured = loaded["runs"][0]["total"]["client"]["count"].as_u64().expect("a number");
     // The client also prepares files, warms up and clears away.
     assert!(measured > 100 && commands(&watched) > measured, "{} of {measured}", commands(&watched));
+}
+
+/// Messages of sd_notify(3). The ten minutes of the capture pass at once; then the watch waits for more.
+#[test]
+fn a_service_manager_is_told_how_it_goes() {
+    let directory = directory("watch_service");
+    write(&directory, "growing.pcap", ten_minutes());
+    let place = tempfile::tempdir().expect("a directory");
+    let manager = UnixDatagram::bind(place.path().join("notify")).expect("a socket");
+    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+    let mut command =
+        smbscope(&directory, &["watch", "--follow", "growing.pcap", "--duration", "2s", "-o", "out.json"]);
+    command.env("NOTIFY_SOCKET", place.path().join("notify")).env("WATCHDOG_USEC", "400000").env_remove("WATCHDOG_PID");
+    let child = command.spawn().expect("it starts");
+    let mut told = Vec::new();
+    while told.last().is_none_or(|last: &String| last != "STOPPING=1\n") {
+        let mut message = [0; 4_096];
+        let length = manager.recv(&mut message).expect("a message");
+        told.push(String::from_utf8_lossy(&message[..length]).into_owned());
+    }
+    let said = said(child.wait_with_output().expect("it ends"));
+    assert_eq!((said.status, said.err.as_str()), (Some(0), ""));
+    assert_eq!(told[0], "READY=1\n");
+    let statuses: String = told.iter().filter_map(|line| line.strip_prefix("STATUS=")).collect();
+    assert!(statuses.lines().count() >= 9 && statuses == said.out, "{statuses}{}", said.out);
+    // Every 200 ms, and at most a pulse of 100 ms later.
+    let fed = told.iter().filter(|line| *line == "WATCHDOG=1\n").count();
+    assert!((4..=10).contains(&fed), "{fed}: {told:?}");
+}
+
+#[test]
+fn messages_have_priorities_in_the_journal_only() {
+    let directory = directory("watch_journal");
+    let first_line = |name: &str, is_journal: bool| {
+        let log = fs::File::create(directory.join(name)).expect("a file");
+        let found = log.metadata().expect("its inode");
+        let mut command = smbscope(&directory, &["watch", "absent.pcap"]);
+        let stream = format!("{}:{}", found.dev(), found.ino() + u64::from(!is_journal));
+        command.stderr(log).env("JOURNAL_STREAM", stream).status().expect("it runs");
+        fs::read_to_string(directory.join(name)).expect("it was written")
+    };
+    let plain = first_line("plain.log", false);
+    assert!(plain.starts_with("smbscope: ") && plain.contains("absent.pcap"), "{plain}");
+    assert_eq!(first_line("journal.log", true), format!("<3>{plain}"));
 }

@@ -4,8 +4,10 @@ pub(crate) use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use sd_notify::NotifyState;
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::iterator::Signals;
+use smbscope_run::watch::sandbox;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -25,8 +27,29 @@ pub(crate) fn follow(mut handle: impl FnMut(i32) + Send + 'static) {
     // Exceeding a file size limit (setrlimit(2)) is then a write error, like a full disk.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let Ok(mut signals) = Signals::new(wanted) else { return };
-    let follow = move || signals.forever().for_each(&mut handle);
+    let follow = move || {
+        sandbox::enter_thread();
+        signals.forever().for_each(&mut handle);
+    };
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(follow);
+}
+
+/// Sends a line of sd_notify(3). Does nothing without a service manager.
+pub(crate) fn tell_service_manager(state: &str) {
+    if let Err(error) = sd_notify::notify(&[NotifyState::Custom(state)]) {
+        tracing::info!(%error, "the service manager is not told");
+    }
+}
+
+/// Returns the time after which the service manager ends a process that is silent.
+pub(crate) fn watchdog_limit() -> Option<Duration> {
+    sd_notify::watchdog_enabled()
+}
+
+/// Returns true if the journal reads standard error: the variable has its device and inode (systemd.exec(5)).
+pub(crate) fn logs_to_journal() -> bool {
+    let found = rustix::fs::fstat(io::stderr()).map(|found| format!("{}:{}", found.st_dev, found.st_ino));
+    std::env::var("JOURNAL_STREAM").is_ok_and(|stream| Ok(stream) == found)
 }
 
 pub(crate) fn raise_ctrl_c() {

@@ -49,6 +49,19 @@ pub(crate) fn follow(mut handle: impl FnMut(i32) + Send + 'static) {
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(follow);
 }
 
+/// Does nothing: this is for systemd.
+pub(crate) fn tell_service_manager(_state: &str) {}
+
+/// Returns `None`: there is no watchdog.
+pub(crate) fn watchdog_limit() -> Option<Duration> {
+    None
+}
+
+/// Returns false: there is no journal.
+pub(crate) fn logs_to_journal() -> bool {
+    false
+}
+
 pub(crate) fn raise_ctrl_c() {
     PRESSED.notify_one();
 }

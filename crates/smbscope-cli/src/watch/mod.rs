@@ -3,6 +3,7 @@
 mod metrics;
 mod minute;
 mod screen;
+mod service;
 
 use crate::analyze;
 use crate::interrupt;
@@ -13,6 +14,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use metrics::WatchMetrics;
 use minute::Minute;
 use screen::{View, WatchScreen};
+use service::Service;
 use smbscope_analyze::slim::{Anonymize, SlimOptions};
 use smbscope_model::prose::time_of_day;
 use smbscope_model::{Exchange, Timestamp};
@@ -22,7 +24,7 @@ use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
 use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, WatchFormat, WatchOptions};
-use smbscope_run::watch::{self, CaptureLosses, CauseEvents, WatchedCapture};
+use smbscope_run::watch::{self, CaptureLosses, CauseEvents, WatchedCapture, sandbox};
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -39,6 +41,7 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let mut sources = Sources::default();
     let read = options.file.iter().filter(|file| file.as_os_str() != "-").chain(&options.thresholds);
     read.chain(options.reading.decryption.files()).for_each(|file| sources.add(file));
+    sandbox::prepare(options, shows_display(options));
     let mut output = Output::open(options.output.as_deref(), &sources)?;
     let registry = MetricsRegistry::new();
     let endpoint = MetricsEndpoint::open(&options.metrics, &registry)?;
@@ -69,6 +72,10 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     output.settle(result)?;
     ended.into_iter().for_each(|why| terminal::say(&format!("warning: {why}")));
     Ok(())
+}
+
+fn shows_display(options: &WatchOptions) -> bool {
+    options.format.is_none() && io::stdout().is_terminal() && io::stdin().is_terminal()
 }
 
 fn analysis_options(options: &WatchOptions) -> AnalysisOptions {
@@ -130,6 +137,7 @@ struct Display {
     metrics: Option<WatchMetrics>,
     causes: Option<CauseEvents>,
     notices: Arc<Notices>,
+    service: Service,
     stop: Arc<AtomicBool>,
     wants_report: bool,
 }
@@ -196,15 +204,24 @@ impl Display {
             is_typing: false,
             sorts_by_time: false,
         };
-        let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
-        let screen = (options.format.is_none() && is_terminal).then(|| WatchScreen::open().ok()).flatten();
+        let screen = shows_display(options).then(|| WatchScreen::open().ok()).flatten();
         let medium = match (screen, options.format) {
             (Some(screen), _) => Medium::Screen(Box::new(screen)),
             (None, None) if options.terminal.progress.quiet => Medium::Nowhere,
             (None, format) => Medium::Lines(format.unwrap_or(WatchFormat::Text)),
         };
         let notices = Arc::default();
-        Display { medium, state, losses, metrics, causes: None, notices, stop, wants_report: false }
+        Display {
+            medium,
+            state,
+            losses,
+            metrics,
+            causes: None,
+            notices,
+            service: Service::ready(),
+            stop,
+            wants_report: false,
+        }
     }
 
     fn show_notices(&mut self, notices: Arc<Notices>) {
@@ -307,6 +324,7 @@ impl LiveObserver for Display {
         if let Some(causes) = &mut self.causes {
             causes.minute(live.from, live.to, minute.answer.as_ref(), || minute.json());
         }
+        self.service.minute(&minute.line());
         if let Medium::Lines(format) = self.medium {
             let line = match format {
                 WatchFormat::Text => minute.line(),
@@ -331,6 +349,7 @@ impl LiveObserver for Display {
     }
 
     fn pulse(&mut self) -> bool {
+        self.service.pulse();
         let Medium::Screen(screen) = &mut self.medium else { return false };
         match screen.key() {
             Ok(Some(key)) => self.press(key),

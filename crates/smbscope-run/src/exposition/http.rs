@@ -3,6 +3,7 @@
 use super::figures::MetricsRegistry;
 use crate::BenchError;
 use crate::options::MetricsOptions;
+use crate::watch::sandbox::enter_thread;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
@@ -87,6 +88,7 @@ impl Drop for MetricsEndpoint {
 }
 
 fn serve(listener: TcpListener, registry: Arc<Registry>, stop: &Notify) {
+    enter_thread();
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return tracing::warn!(%error, "metrics cannot be served"),

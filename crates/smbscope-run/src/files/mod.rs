@@ -266,6 +266,15 @@ fn followed(path: &Path) -> io::Result<Followed> {
     Err(io::Error::other("too many symbolic links"))
 }
 
+/// Returns the directory of the file that a path leads to through links, also if there is no file yet. `None` for a
+/// descriptor.
+pub fn directory_behind(path: &Path) -> Option<PathBuf> {
+    match followed(path) {
+        Ok(Followed::Path(path)) => Some(directory(&path).to_owned()),
+        Ok(Followed::Descriptor(_)) | Err(_) => None,
+    }
+}
+
 /// Returns true if the name is a device's in every folder, as some are on Windows.
 pub fn names_device(path: &Path) -> bool {
     system::names_device(path)

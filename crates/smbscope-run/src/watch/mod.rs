@@ -6,6 +6,11 @@
 
 mod causes;
 mod directory;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub mod sandbox;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+#[path = "sandbox_elsewhere.rs"]
+pub mod sandbox;
 
 pub use causes::CauseEvents;
 
@@ -69,6 +74,7 @@ impl WatchedCapture {
             let mut program = CaptureStream::begin(interface, options.snap_length.unwrap_or(0), &filter(options))
                 .map_err(|why| BenchError::Unavailable(format!("cannot capture on {interface}: {why}")))?;
             let packets = program.child.stdout.take().ok_or(BenchError::Broken)?;
+            sandbox::enter(Some(program.child.id()));
             let (source, ring) = kept(Box::new(packets), limits)?;
             let set = CaptureSet::from_reader(interface, source).map_err(failed)?;
             let causes = CauseEvents::begin(options, saved_from, tell)?;
@@ -87,6 +93,7 @@ impl WatchedCapture {
                 if options.follow { Box::new(GrowingFile(opened)) } else { Box::new(opened) }
             }
         };
+        sandbox::enter(None);
         let (source, ring) = kept(source, limits)?;
         let set = CaptureSet::from_reader(&name, source).map_err(failed)?;
         let causes = CauseEvents::begin(options, saved_from, tell)?;
@@ -331,6 +338,7 @@ impl Drop for CaptureStream {
 }
 
 fn listen(stderr: ChildStderr, said: &Mutex<String>) {
+    sandbox::enter_thread();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.len() > SAID_MAX {
