@@ -38,6 +38,7 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     output::refuse_ending::<AnalyzeFormat>(false, options.output.as_deref())?;
     let mut sources = Sources::default();
     let read = options.file.iter().filter(|file| file.as_os_str() != "-").chain(&options.thresholds);
+    let read = read.chain(&options.metrics.metrics_config);
     read.chain(options.reading.decryption.files()).for_each(|file| sources.add(file));
     let mut output = Output::open(options.output.as_deref(), &sources)?;
     let registry = MetricsRegistry::new();

@@ -393,7 +393,12 @@ impl BenchOptions {
     /// Returns the input files of the run, which its output must not overwrite.
     pub(crate) fn sources(&self) -> Sources {
         let workload = Some(Path::new(&self.workload)).filter(|_| self.loadfile.is_none());
-        let files = [workload, self.loadfile.as_deref(), self.connect.password_file.as_deref()];
+        let files = [
+            workload,
+            self.loadfile.as_deref(),
+            self.connect.password_file.as_deref(),
+            self.metrics.metrics_config.as_deref(),
+        ];
         let mut sources = Sources::default();
         files.into_iter().flatten().filter(|file| !file.is_dir()).for_each(|file| sources.add(file));
         sources

@@ -1,16 +1,25 @@
-//! Option of the commands that serve metrics.
+//! Options of the commands that serve metrics.
 
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct MetricsOptions {
     /// Serve metrics for Prometheus while the command runs, on a port of 127.0.0.1 or of another address: 9445,
     /// 192.0.2.7:9445.
     ///
-    /// docs/metrics.md lists them. Anyone who can reach the address can read them, with names of servers and shares.
+    /// docs/metrics.md lists them. Anyone who can reach the address can read them, with names of servers and shares,
+    /// unless --metrics-config sets passwords.
     #[arg(hide_short_help = true, long, value_name = "[ADDRESS:]PORT", value_parser = listen_address, help_heading = "Results")]
     pub metrics: Option<SocketAddr>,
+
+    /// Serve metrics by HTTPS and with passwords, as this YAML file says: the web configuration of Prometheus exporters.
+    ///
+    /// Supported are `tls_server_config` with `cert_file` and `key_file`, and `basic_auth_users`. File names are relative
+    /// to the file. Certificates are read at the start.
+    #[arg(hide_short_help = true, long, value_name = "FILE", requires = "metrics", help_heading = "Results")]
+    pub metrics_config: Option<PathBuf>,
 }
 
 /// Parses a port, with or without colon, on 127.0.0.1, or an address with a port.
