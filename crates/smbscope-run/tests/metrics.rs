@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 use smbscope_lab::Launcher;
+use smbscope_model::Timestamp;
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
 use smbscope_run::options::{BenchOptions, MetricsOptions};
-use smbscope_run::{Bench, RunOptions};
+use smbscope_run::{Bench, RunOptions, WatchedServer};
 use smbscope_testkit::skip;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -164,6 +165,47 @@ fn prometheus_scrapes_with_tls_and_a_password() {
     };
     // `up` is 1 after a successful scrape, else 0.
     assert_eq!([scraped("fakepassword"), scraped("wrong")], [Some(2.0), Some(1.0)]);
+}
+
+/// The counters of a real node_exporter, and queries of a real Prometheus.
+#[test]
+fn a_minute_has_the_counters_of_node_exporter_and_the_values_of_prometheus() {
+    if !skip::has("prometheus") || !skip::has("prometheus-node-exporter") {
+        return;
+    }
+    let port = free_port();
+    let mut command = Command::new("prometheus-node-exporter");
+    command.arg(format!("--web.listen-address=127.0.0.1:{port}")).stdout(Stdio::null()).stderr(Stdio::null());
+    let process = command.spawn().expect("node_exporter starts");
+    let exporter = Prometheus { process, port, _folder: tempfile::tempdir().expect("a folder") };
+    let began = Instant::now();
+    while exporter.get("/metrics").is_none() && began.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(100));
+    }
+    let prometheus = Prometheus::start(port, "");
+    let queries = [
+        "answer=vector(42)",
+        "none=no_such_metric",
+        "two=vector(1) or label_replace(vector(2), \"a\", \"b\", \"\", \"\")",
+    ];
+    let queries = queries.map(|text| text.parse().expect("a query"));
+    let [node, url] = [exporter.port, prometheus.port].map(|port| format!("127.0.0.1:{port}"));
+    let (node, url) = (node.parse().expect("a URL"), url.parse().expect("a URL"));
+    let from = Timestamp((unix_time() * 1e9) as i64);
+    let watched = WatchedServer::begin(Some(&node), Some(&url), &queries).expect("threads");
+    let mut watched = watched.expect("something to read");
+    sleep(Duration::from_secs(5));
+    let minute = watched.minute(from, Timestamp((unix_time() * 1e9) as i64));
+    let server = minute.server.expect("node_exporter answered");
+    let cpu = &server.metrics["cpu"];
+    assert!(cpu.unit == "percent" && (0.0..=100.0).contains(&cpu.mean) && cpu.max >= cpu.mean, "{cpu:?}");
+    assert!(server.metrics["memory"].mean > 1e6, "{server:?}");
+    let also: Vec<_> = minute.also.iter().map(|query| (query.name.as_str(), query.mean)).collect();
+    assert_eq!(also, [("answer", 42.0)]);
+    let mut warnings = watched.warnings();
+    warnings.sort();
+    assert!(warnings.len() == 2 && warnings[0].contains("--also none: the query returns no series"), "{warnings:?}");
+    assert!(warnings[1].contains("--also two: the query returns 2 series"), "{warnings:?}");
 }
 
 /// Returns seconds since 1970.

@@ -3,6 +3,7 @@
 mod metrics;
 mod minute;
 mod screen;
+mod server;
 
 use crate::analyze;
 use crate::interrupt;
@@ -17,6 +18,7 @@ use smbscope_analyze::slim::{Anonymize, SlimOptions};
 use smbscope_model::prose::time_of_day;
 use smbscope_model::{Exchange, Timestamp};
 use smbscope_report::{Report, html};
+use smbscope_run::WatchedServer;
 use smbscope_run::analysis::AnalysisError;
 use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
@@ -57,6 +59,11 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let mut display = Display::open(options, capture.losses(), metrics, stop);
     display.show_notices(notices);
     display.causes = capture.take_causes();
+    display.server = WatchedServer::begin(
+        options.server_metrics.server_metrics.as_ref(),
+        options.queries.prometheus.as_ref(),
+        &options.queries.also,
+    )?;
     let report = live::follow(&mut capture.set, &analysis, capture.clock, &mut display);
     let causes = display.close();
     let ended = capture.ended_because();
@@ -130,6 +137,7 @@ struct Display {
     losses: Option<CaptureLosses>,
     metrics: Option<WatchMetrics>,
     causes: Option<CauseEvents>,
+    server: Option<WatchedServer>,
     notices: Arc<Notices>,
     stop: Arc<AtomicBool>,
     wants_report: bool,
@@ -205,7 +213,7 @@ impl Display {
             (None, format) => Medium::Lines(format.unwrap_or(WatchFormat::Text)),
         };
         let notices = Arc::default();
-        Display { medium, state, losses, metrics, causes: None, notices, stop, wants_report: false }
+        Display { medium, state, losses, metrics, causes: None, server: None, notices, stop, wants_report: false }
     }
 
     fn show_notices(&mut self, notices: Arc<Notices>) {
@@ -305,6 +313,10 @@ impl LiveObserver for Display {
         }
         let mut minute = Minute::new(&live, &self.state.second, dropped);
         minute.marks = std::mem::take(&mut self.state.marks);
+        if let Some(server) = &mut self.server {
+            minute.server = server.minute(live.from, live.to);
+            server.warnings().iter().for_each(|why| self.notices.tell(&format!("warning: {why}")));
+        }
         if let Some(causes) = &mut self.causes {
             causes.minute(live.from, live.to, minute.answer.as_ref(), || minute.json());
         }

@@ -1,5 +1,6 @@
-//! Options of the commands that serve metrics.
+//! Options for metrics: of smbscope, which a command serves, and of the server, which it reads.
 
+use crate::metrics::{Exporter, NamedQuery, PrometheusUrl};
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -20,6 +21,28 @@ pub struct MetricsOptions {
     /// to the file. Certificates are read at the start.
     #[arg(hide_short_help = true, long, value_name = "FILE", requires = "metrics", help_heading = "Results")]
     pub metrics_config: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServerMetricsOptions {
+    /// Read the server's CPU, memory, disk and network metrics from this node_exporter or windows_exporter.
+    ///
+    /// Without it, `bench` uses metrics of this machine if it is the server.
+    #[arg(long, value_name = "URL", help_heading = "Results")]
+    pub server_metrics: Option<Exporter>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct QueryOptions {
+    /// Send the queries of --also to this Prometheus: http://prometheus:9090.
+    #[arg(hide_short_help = true, long, value_name = "URL", requires = "also", help_heading = "Results")]
+    pub prometheus: Option<PrometheusUrl>,
+
+    /// Report the value of this PromQL query in each minute, under this name: `latency=max(array_latency_seconds)`.
+    ///
+    /// The option can be repeated. A query must return one number; it is evaluated every ten seconds.
+    #[arg(hide_short_help = true, long, value_name = "NAME=QUERY", requires = "prometheus", help_heading = "Results")]
+    pub also: Vec<NamedQuery>,
 }
 
 /// Parses a port, with or without colon, on 127.0.0.1, or an address with a port.
