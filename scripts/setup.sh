@@ -47,7 +47,7 @@ install_packages() {
 
 # Installs the packages for private servers, `make test-answers` and the load generator's tests: a Samba server and its
 # clients, packet capture, network emulation, a virus scanner with Samba's module for it, dbench's load file, and
-# Prometheus, which scrapes the metrics.
+# Prometheus, which scrapes the metrics, with node_exporter, curl and OpenSSL for certificates.
 install_laboratory() {
     local packages=() services=() path=$PATH:/usr/sbin:/sbin
     PATH=$path command -v smbd >/dev/null || { packages+=(samba); services+=(smbd nmbd); }
@@ -65,7 +65,11 @@ install_laboratory() {
     PATH=$path command -v smbnetfs >/dev/null || packages+=(smbnetfs)
     PATH=$path command -v Xvfb >/dev/null || packages+=(xvfb)
     PATH=$path command -v xmessage >/dev/null || packages+=(x11-utils)
+    command -v curl >/dev/null || packages+=(curl)
+    command -v openssl >/dev/null || packages+=(openssl)
     command -v prometheus >/dev/null || { packages+=(prometheus); services+=(prometheus); }
+    command -v prometheus-node-exporter >/dev/null ||
+        { packages+=(prometheus-node-exporter); services+=(prometheus-node-exporter); }
     [ -e /usr/share/dbench/client.txt ] || packages+=(dbench)
     if [ ${#packages[@]} -eq 0 ]; then return 0; fi
     install_packages "${packages[@]}"

@@ -157,6 +157,7 @@ def bench(
     keep_keys: bool = False,
     server_metrics: str | None = None,
     metrics: str | None = None,
+    metrics_config: Path | None = None,
     storage_latency: str | None = None,
     storage_iops: int | None = None,
     storage_bandwidth: str | None = None,

@@ -112,6 +112,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("N", ""),
     ("N/s", "per second"),
     ("NAME", ""),
+    ("NAME=QUERY", ""),
     ("NAME=VALUE", ""),
     ("NAME=VALUE,...", ""),
     ("NAME|FILE", ""),

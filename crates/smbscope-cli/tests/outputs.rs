@@ -64,11 +64,12 @@ fn no_output_is_an_input_under_whatever_name() {
 
 /// Options that name an input file or directory. Inputs of `bench`, `launch` and `study` are refused if they are in the
 /// directory of `-o`; the next test covers the others.
-const READ: [&str; 24] = [
+const READ: [&str; 26] = [
     "analyze --keys",
     "analyze --password-file",
     "analyze --thresholds",
     "bench --loadfile",
+    "bench --metrics-config",
     "bench --password-file",
     "bench clean --password-file",
     "compare --keys",
@@ -87,6 +88,7 @@ const READ: [&str; 24] = [
     "slim --keys",
     "slim --password-file",
     "watch --keys",
+    "watch --metrics-config",
     "watch --password-file",
     "watch --thresholds",
 ];

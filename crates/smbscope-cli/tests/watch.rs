@@ -3,12 +3,15 @@
 use crate::common::{Said, bundled, directory, finish, said, smbscope, write};
 use serde_json::Value;
 use smbscope_testkit::conversation::together;
+use smbscope_testkit::packet::EPOCH;
 use smbscope_testkit::{Conversation, pcap, skip, smb2};
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 fn json(path: &Path) -> Value {
@@ -142,6 +145,89 @@ fn a_growing_file_is_followed() {
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(json(&directory.join("out.json"))["totals"]["commands"], 60);
+}
+
+/// An exporter whose server is busy for a quarter of the time, and a Prometheus on the same port. Returns its address.
+fn counters_and_queries() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.expect("a client");
+            let mut lines = BufReader::new(stream.try_clone().expect("a handle")).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            while lines.next().is_some_and(|line| !line.is_empty()) {}
+            let sample = r#"{"metric":{},"value":[1,"7.5"]}"#;
+            let result = if first.contains("several") { format!("{sample},{sample}") } else { sample.to_owned() };
+            let body = if first.starts_with("GET /metrics ") {
+                let (idle, user) = (3 * number, number);
+                format!(
+                    "node_cpu_seconds_total{{mode=\"idle\"}} {idle}\nnode_cpu_seconds_total{{mode=\"user\"}} {user}\n"
+                )
+            } else {
+                format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{result}]}}}}"#)
+            };
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+            let _ = stream.write_all((head + &body).as_bytes());
+        }
+    });
+    address
+}
+
+/// Commands of the next four seconds on standard input: their minute has the counters of these seconds.
+#[test]
+fn a_minute_has_the_counters_of_the_server_and_values_of_queries() {
+    let directory = directory("watch_counters");
+    let since_epoch = || std::time::UNIX_EPOCH.elapsed().expect("a clock after 1970");
+    // Not over the end of a minute.
+    while since_epoch().as_secs() % 60 >= 50 {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let now = since_epoch().as_micros() as i64 - EPOCH.0 / 1_000;
+    let mut conversation = Conversation::new();
+    for second in 0..5 {
+        let (at, id) = (now + second * 1_000_000, second as u64 + 1);
+        conversation = conversation
+            .client_says(at, smb2::read(id, 7, 0, 10))
+            .server_says(at + 1_000, smb2::read_response(id, &[0; 10]));
+    }
+    // The handshake is not of this minute.
+    let packets: Vec<_> = conversation.packets().into_iter().skip(3).collect();
+    let address = counters_and_queries();
+    let running = ["json", "text"].map(|format| {
+        let report = format!("{format}.html");
+        let mut arguments = vec!["watch", "-", "--format", format, "-o", &report, "--server-metrics", &address];
+        arguments.extend(["--prometheus", &address, "--also", "load=one", "--also", "disk=several"]);
+        let mut watching = smbscope(&directory, &arguments);
+        let mut child = watching.stdin(Stdio::piped()).spawn().expect("it starts");
+        let mut input = child.stdin.take().expect("a pipe");
+        input.write_all(&pcap::nanos(&packets)).expect("it reads");
+        (child, input)
+    });
+    std::thread::sleep(Duration::from_secs(5));
+    let [minute, line] = running.map(|(child, input)| {
+        drop(input);
+        let said = said(child.wait_with_output().expect("it ends"));
+        assert!(said.err.contains("warning: --also disk: the query returns 2 series: select one"), "{}", said.err);
+        assert_eq!((said.status, said.out.lines().count()), (Some(0), 1), "{}", said.out);
+        said.out
+    });
+    let minute: Value = serde_json::from_str(&minute).expect("JSON");
+    let cpu = &minute["server"]["cpu"];
+    assert_eq!((cpu["mean"].as_f64(), cpu["max"].as_f64()), (Some(25.0), Some(25.0)), "{minute}");
+    assert_eq!(minute["server"]["source"], format!("http://{address}/metrics"));
+    assert_eq!(minute["also"], serde_json::json!([{"name": "load", "mean": 7.5, "max": 7.5, "count": 1}]));
+    assert!(line.contains(", server CPU 25% (max 25%), load 7.5 (max 7.5): "), "{line}");
+}
+
+#[test]
+fn counters_of_the_present_do_not_fit_a_finished_capture() {
+    let directory = directory("watch_counters_finished");
+    write(&directory, "ten.pcap", ten_minutes());
+    let said = watch(&directory, &["ten.pcap", "--server-metrics", "127.0.0.1:9100"]);
+    assert_eq!(said.status, Some(2));
+    assert!(said.err.contains("the capture is from the past"), "{}", said.err);
 }
 
 #[test]

@@ -51,7 +51,9 @@ pub use bench::{Bench, BenchOutcome};
 pub use capture::LabCapture;
 pub use directory::RUN;
 pub use error::{BenchError, one_line};
-pub use metrics::Exporter;
+pub use metrics::{
+    Exporter, NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer,
+};
 pub use server::{Connect, Login, Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
 pub use smbscope_explain::{analysis, keys};
 pub use smbscope_lab::PASSWORD_VARIABLE;

@@ -3,8 +3,10 @@
 
 use serde_json::Value;
 use smbscope_lab::Launcher;
+use smbscope_model::Timestamp;
+use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
 use smbscope_run::options::{BenchOptions, MetricsOptions};
-use smbscope_run::{Bench, RunOptions};
+use smbscope_run::{Bench, RunOptions, WatchedServer};
 use smbscope_testkit::skip;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -25,11 +27,12 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    fn start(scraped: u16) -> Prometheus {
+    /// `how` are further lines of its job, in YAML's flow style.
+    fn start(scraped: u16, how: &str) -> Prometheus {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let config = folder.path().join("prometheus.yml");
-        let jobs =
-            format!("scrape_configs: [{{job_name: smbscope, static_configs: [{{targets: ['127.0.0.1:{scraped}']}}]}}]");
+        let target = format!("static_configs: [{{targets: ['127.0.0.1:{scraped}']}}]");
+        let jobs = format!("scrape_configs: [{{job_name: smbscope, {target}{how}}}]");
         std::fs::write(&config, format!("global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}\n{jobs}\n"))
             .unwrap();
         let port = free_port();
@@ -92,13 +95,16 @@ fn prometheus_has_the_counts_of_the_report() {
         return;
     }
     let port = free_port();
-    let prometheus = Prometheus::start(port);
+    let prometheus = Prometheus::start(port, "");
     let bench = BenchOptions {
         users: Some("2,2".parse().expect("load points")),
         operations: Some(400),
         duration: Some(Duration::from_secs(20)),
         warmup: Some(Duration::from_secs(3)),
-        metrics: MetricsOptions { metrics: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port))) },
+        metrics: MetricsOptions {
+            metrics: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+            ..MetricsOptions::default()
+        },
         ..BenchOptions::default()
     };
     let password = |user: &str| Err(format!("a private server tells the password of {user} itself").into());
@@ -123,6 +129,88 @@ fn prometheus_has_the_counts_of_the_report() {
     assert_eq!(sum("smbscope_read_bytes_total"), first.bytes_read as f64);
     assert_eq!(sum("smbscope_written_bytes_total"), first.bytes_written as f64);
     assert_eq!(sum("smbscope_connections"), 2.0);
+}
+
+/// htpasswd -bnBC 10 scraper fakepassword, as in exporter-toolkit.
+const USERS: &str = "basic_auth_users: {scraper: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}";
+
+#[test]
+fn prometheus_scrapes_with_tls_and_a_password() {
+    if !skip::has("prometheus") || !skip::has("openssl") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=smbscope"]);
+    openssl.args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "tls.key", "-out", "tls.crt"]);
+    let made = openssl.current_dir(folder.path()).output().expect("openssl runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let config = folder.path().join("web.yml");
+    std::fs::write(&config, format!("tls_server_config: {{cert_file: tls.crt, key_file: tls.key}}\n{USERS}\n"))
+        .unwrap();
+    let metrics = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let options = MetricsOptions { metrics, metrics_config: Some(config) };
+    let endpoint = MetricsEndpoint::open(&options, &MetricsRegistry::new()).expect("a port").expect("an endpoint");
+    let authority = folder.path().join("tls.crt").display().to_string();
+    let scraped = |password: &str| {
+        let user = format!("basic_auth: {{username: scraper, password: {password}}}");
+        let how = format!(", scheme: https, {user}, tls_config: {{ca_file: {authority}}}");
+        let prometheus = Prometheus::start(endpoint.address().port(), &how);
+        let (begun, mut answer) = (Instant::now(), BTreeMap::new());
+        while answer.is_empty() && begun.elapsed() < Duration::from_secs(15) {
+            sleep(Duration::from_millis(200));
+            answer = prometheus.query("up%2B1", unix_time(), "job");
+        }
+        answer.get("smbscope").copied()
+    };
+    // `up` is 1 after a successful scrape, else 0.
+    assert_eq!([scraped("fakepassword"), scraped("wrong")], [Some(2.0), Some(1.0)]);
+}
+
+/// The counters of a real node_exporter, and queries of a real Prometheus.
+#[test]
+fn a_minute_has_the_counters_of_node_exporter_and_the_values_of_prometheus() {
+    if !skip::has("prometheus") || !skip::has("prometheus-node-exporter") {
+        return;
+    }
+    let port = free_port();
+    let mut command = Command::new("prometheus-node-exporter");
+    command.arg(format!("--web.listen-address=127.0.0.1:{port}")).stdout(Stdio::null()).stderr(Stdio::null());
+    let process = command.spawn().expect("node_exporter starts");
+    let exporter = Prometheus { process, port, _folder: tempfile::tempdir().expect("a folder") };
+    let began = Instant::now();
+    while exporter.get("/metrics").is_none() && began.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(100));
+    }
+    let prometheus = Prometheus::start(port, "");
+    let queries = [
+        "answer=vector(42)",
+        "none=no_such_metric",
+        "two=vector(1) or label_replace(vector(2), \"a\", \"b\", \"\", \"\")",
+    ];
+    let queries = queries.map(|text| text.parse().expect("a query"));
+    let [node, url] = [exporter.port, prometheus.port].map(|port| format!("127.0.0.1:{port}"));
+    let (node, url) = (node.parse().expect("a URL"), url.parse().expect("a URL"));
+    let from = Timestamp((unix_time() * 1e9) as i64);
+    let watched = WatchedServer::begin(Some(&node), Some(&url), &queries).expect("threads");
+    let mut watched = watched.expect("something to read");
+    sleep(Duration::from_secs(5));
+    let minute = watched.minute(from, Timestamp((unix_time() * 1e9) as i64));
+    let server = minute.server.expect("node_exporter answered");
+    let cpu = &server.metrics["cpu"];
+    assert!(cpu.unit == "percent" && (0.0..=100.0).contains(&cpu.mean) && cpu.max >= cpu.mean, "{cpu:?}");
+    assert!(server.metrics["memory"].mean > 1e6, "{server:?}");
+    let also: Vec<_> = minute.also.iter().map(|query| (query.name.as_str(), query.mean)).collect();
+    assert_eq!(also, [("answer", 42.0)]);
+    let mut warnings = watched.warnings();
+    warnings.sort();
+    assert!(warnings.len() == 2 && warnings[0].contains("--also none: the query returns no series"), "{warnings:?}");
+    assert!(warnings[1].contains("--also two: the query returns 2 series"), "{warnings:?}");
+}
+
+/// Returns seconds since 1970.
+fn unix_time() -> f64 {
+    std::time::UNIX_EPOCH.elapsed().expect("a clock after 1970").as_secs_f64()
 }
 
 fn promtool(arguments: &[&str]) -> String {

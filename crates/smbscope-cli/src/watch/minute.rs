@@ -1,10 +1,11 @@
 //! A minute of `watch`, as a line of text or JSON.
 
+use super::server;
 use serde::Serialize;
-
 use smbscope_model::prose::{clean, time_of_day};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::{Answer, Report, counted, or_dash, rate};
+use smbscope_run::ServerMinute;
 use smbscope_run::analysis::AnalysisError;
 use smbscope_run::analysis::live::{LiveMinute, LiveSecond};
 use smbscope_stats::DurationStatistics;
@@ -30,6 +31,8 @@ pub(super) struct Minute {
     kernel_dropped_packets: Option<u64>,
     /// Times marked on the display with the key `k`.
     pub(super) marks: Vec<Timestamp>,
+    #[serde(flatten)]
+    pub(super) server: ServerMinute,
     /// One sentence about the minute.
     pub(super) headline: String,
     /// Null for a minute without commands.
@@ -76,6 +79,7 @@ impl Minute {
             missing_packets: quality.map_or(0, |quality| quality.dropped_packets),
             kernel_dropped_packets,
             marks: Vec::new(),
+            server: ServerMinute::default(),
             headline: headline(&live.minute),
             answer: answer(&live.minute),
             hour_from_ns: live.hour_from,
@@ -92,7 +96,8 @@ impl Minute {
     pub(super) fn line(&self) -> String {
         let time = time_of_day(self.from_ns, 0);
         if self.commands == 0 {
-            return format!("{} UTC  {}", &time[..5], self.headline);
+            let server = self.server_words().map(|words| format!(", {words}")).unwrap_or_default();
+            return format!("{} UTC  {}{server}", &time[..5], self.headline);
         }
         let seconds = (self.to_ns - self.from_ns).0 as f64 / 1e9;
         let DurationStatistics { p50, p95, p99, .. } = self.response_time;
@@ -112,7 +117,15 @@ impl Minute {
         if let Some(dropped) = self.kernel_dropped_packets.filter(|dropped| *dropped > 0) {
             line += &format!(", {} dropped by the kernel since the start", counted(dropped, "packet", "packets"));
         }
+        if let Some(words) = self.server_words() {
+            line += &format!(", {words}");
+        }
         format!("{line}: {}", self.headline)
+    }
+
+    /// Returns what the server did in words, or `None` if that is unknown.
+    pub(super) fn server_words(&self) -> Option<String> {
+        Some(server::words(&self.server)).filter(|words| !words.is_empty())
     }
 }
 

@@ -3,6 +3,7 @@
 mod metrics;
 mod minute;
 mod screen;
+mod server;
 mod service;
 
 use crate::analyze;
@@ -19,6 +20,7 @@ use smbscope_analyze::slim::{Anonymize, SlimOptions};
 use smbscope_model::prose::time_of_day;
 use smbscope_model::{Exchange, Timestamp};
 use smbscope_report::{Report, html};
+use smbscope_run::WatchedServer;
 use smbscope_run::analysis::AnalysisError;
 use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
@@ -40,6 +42,7 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     output::refuse_ending::<AnalyzeFormat>(false, options.output.as_deref())?;
     let mut sources = Sources::default();
     let read = options.file.iter().filter(|file| file.as_os_str() != "-").chain(&options.thresholds);
+    let read = read.chain(&options.metrics.metrics_config);
     read.chain(options.reading.decryption.files()).for_each(|file| sources.add(file));
     sandbox::prepare(options, shows_display(options));
     let mut output = Output::open(options.output.as_deref(), &sources)?;
@@ -59,6 +62,11 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let mut display = Display::open(options, capture.losses(), metrics, stop);
     display.show_notices(notices);
     display.causes = capture.take_causes();
+    display.server = WatchedServer::begin(
+        options.server_metrics.server_metrics.as_ref(),
+        options.queries.prometheus.as_ref(),
+        &options.queries.also,
+    )?;
     let report = live::follow(&mut capture.set, &analysis, capture.clock, &mut display);
     let causes = display.close();
     let ended = capture.ended_because();
@@ -136,6 +144,7 @@ struct Display {
     losses: Option<CaptureLosses>,
     metrics: Option<WatchMetrics>,
     causes: Option<CauseEvents>,
+    server: Option<WatchedServer>,
     notices: Arc<Notices>,
     service: Service,
     stop: Arc<AtomicBool>,
@@ -217,6 +226,7 @@ impl Display {
             losses,
             metrics,
             causes: None,
+            server: None,
             notices,
             service: Service::ready(),
             stop,
@@ -321,6 +331,10 @@ impl LiveObserver for Display {
         }
         let mut minute = Minute::new(&live, &self.state.second, dropped);
         minute.marks = std::mem::take(&mut self.state.marks);
+        if let Some(server) = &mut self.server {
+            minute.server = server.minute(live.from, live.to);
+            server.warnings().iter().for_each(|why| self.notices.tell(&format!("warning: {why}")));
+        }
         if let Some(causes) = &mut self.causes {
             causes.minute(live.from, live.to, minute.answer.as_ref(), || minute.json());
         }

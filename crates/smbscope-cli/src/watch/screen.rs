@@ -1,6 +1,7 @@
 //! Draws the display of `watch`: the answers, a small history, and one table at a time.
 
 use super::WatchState;
+use super::minute::Minute;
 use crate::screen::{Look, Screen, ScreenEvent, draw_spark, table_row};
 use crossterm::event::KeyEvent;
 use ratatui::Frame;
@@ -80,9 +81,11 @@ impl WatchScreen {
 pub(super) fn draw(frame: &mut Frame, state: &WatchState, look: Look) {
     let area = frame.area();
     let minute = state.minutes.last();
+    let server = minute.and_then(Minute::server_words).unwrap_or_default();
     let answers = [
         ("Last minute", minute.map_or("the first minute is not over", |minute| minute.headline.as_str())),
         ("Last hour", state.hour_headline.as_str()),
+        ("Counters", server.as_str()),
     ];
     let answers: Vec<Line<'_>> = answers
         .into_iter()

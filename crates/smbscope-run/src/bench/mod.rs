@@ -90,7 +90,7 @@ impl Bench {
         }
         let (address, lab) = (setup.site.options.address, setup.site.lab_record());
         tracing::info!(server = %address, private = lab.is_some(), "the load begins");
-        let metrics = Metrics::new(address, lab, setup.options.bench.server_metrics.as_ref());
+        let metrics = Metrics::new(address, lab, setup.options.bench.server_metrics.server_metrics.as_ref());
         let mut keeper = RunResultWriter::new(&setup, directory, &metrics)?;
         let exposed = endpoint.is_some().then_some(&registry);
         let measured = ramp::run(&setup, fleet, (captures, exposed), &mut keeper, progress, stop)?;

@@ -1,11 +1,12 @@
 //! HTTP server for scrapes: one thread, bounded connections and times, so that no scraper can hold up the run.
 
+use super::access::ScrapeAccess;
 use super::figures::MetricsRegistry;
 use crate::BenchError;
 use crate::options::MetricsOptions;
 use crate::watch::sandbox::enter_thread;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -17,6 +18,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::sync::{Notify, Semaphore};
@@ -24,7 +26,7 @@ use tokio::time::{sleep, timeout};
 
 /// Scrapers connected at a time; others wait.
 const SCRAPERS_MAX: usize = 16;
-/// Time limit for a request's header.
+/// Time limit for a TLS handshake, and for a request's header.
 const HEADER_TIME: Duration = Duration::from_secs(5);
 /// Time limit for a whole connection, which carries one request.
 const CONNECTION_TIME: Duration = Duration::from_secs(20);
@@ -34,7 +36,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Serves a registry at `http://ADDRESS/metrics` until dropped.
+/// Serves a registry at `/metrics` of an address until dropped, by HTTP or HTTPS.
 #[derive(Debug)]
 pub struct MetricsEndpoint {
     address: SocketAddr,
@@ -46,12 +48,18 @@ impl MetricsEndpoint {
     /// Listens at the address of the options. Returns `None` if they have none.
     ///
     /// # Errors
-    /// The address is in use, or not one of this machine.
+    /// The address is in use, or not one of this machine; or the configuration file is wrong.
     pub fn open(options: &MetricsOptions, registry: &MetricsRegistry) -> Result<Option<MetricsEndpoint>, BenchError> {
-        options.metrics.map(|address| MetricsEndpoint::listen(address, registry)).transpose()
+        let Some(address) = options.metrics else { return Ok(None) };
+        let access = options.metrics_config.as_deref().map(ScrapeAccess::read).transpose()?;
+        MetricsEndpoint::listen(address, registry, access.unwrap_or_default()).map(Some)
     }
 
-    fn listen(address: SocketAddr, registry: &MetricsRegistry) -> Result<MetricsEndpoint, BenchError> {
+    fn listen(
+        address: SocketAddr,
+        registry: &MetricsRegistry,
+        access: ScrapeAccess,
+    ) -> Result<MetricsEndpoint, BenchError> {
         let refused = |error: std::io::Error| {
             BenchError::Unavailable(format!(
                 "cannot serve metrics at {address}: {error}: choose another address or port with --metrics"
@@ -62,6 +70,7 @@ impl MetricsEndpoint {
         listener.set_nonblocking(true).map_err(refused)?;
         let mut scraped = Registry::default();
         scraped.register_collector(Box::new(registry.clone()));
+        let scraped = ScrapeTarget { registry: scraped, access };
         let stop = Arc::new(Notify::new());
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new()
@@ -87,7 +96,12 @@ impl Drop for MetricsEndpoint {
     }
 }
 
-fn serve(listener: TcpListener, registry: Arc<Registry>, stop: &Notify) {
+struct ScrapeTarget {
+    registry: Registry,
+    access: ScrapeAccess,
+}
+
+fn serve(listener: TcpListener, target: Arc<ScrapeTarget>, stop: &Notify) {
     enter_thread();
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -96,7 +110,7 @@ fn serve(listener: TcpListener, registry: Arc<Registry>, stop: &Notify) {
     runtime.block_on(async {
         let accepting = async {
             match tokio::net::TcpListener::from_std(listener) {
-                Ok(listener) => accept(listener, registry).await,
+                Ok(listener) => accept(listener, target).await,
                 Err(error) => tracing::warn!(%error, "metrics cannot be served"),
             }
         };
@@ -105,17 +119,19 @@ fn serve(listener: TcpListener, registry: Arc<Registry>, stop: &Notify) {
             () = stop.notified() => {}
         }
     });
+    // The end does not wait for the check of a password.
+    runtime.shutdown_background();
 }
 
-async fn accept(listener: tokio::net::TcpListener, registry: Arc<Registry>) {
+async fn accept(listener: tokio::net::TcpListener, target: Arc<ScrapeTarget>) {
     let places = Arc::new(Semaphore::new(SCRAPERS_MAX));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let registry = Arc::clone(&registry);
+                let target = Arc::clone(&target);
                 tokio::spawn(async move {
-                    let _ = timeout(CONNECTION_TIME, answer(stream, registry)).await;
+                    let _ = timeout(CONNECTION_TIME, secure(stream, target)).await;
                     drop(place);
                 });
             }
@@ -127,23 +143,41 @@ async fn accept(listener: tokio::net::TcpListener, registry: Arc<Registry>) {
     }
 }
 
-async fn answer(stream: TcpStream, registry: Arc<Registry>) {
-    let service = service_fn(move |request| {
-        let response = respond(&request, &registry);
-        async { Ok::<_, Infallible>(response) }
+/// Answers a connection, with TLS if it is configured. One without a handshake is closed.
+async fn secure(stream: TcpStream, target: Arc<ScrapeTarget>) {
+    let Some(tls) = &target.access.tls else { return answer(stream, target).await };
+    match timeout(HEADER_TIME, tls.accept(stream)).await {
+        Ok(Ok(stream)) => answer(stream, target).await,
+        Ok(Err(error)) => tracing::debug!(%error, "no TLS connection with a scraper"),
+        Err(_) => tracing::debug!("a scraper did not finish the TLS handshake in time"),
+    }
+}
+
+async fn answer<S: AsyncRead + AsyncWrite + Unpin>(stream: S, target: Arc<ScrapeTarget>) {
+    let service = service_fn(|request| {
+        let target = Arc::clone(&target);
+        async move { Ok::<_, Infallible>(respond(&request, &target).await) }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIME).keep_alive(false);
     let _ = http.serve_connection(TokioIo::new(stream), service).await;
 }
 
-fn respond(request: &Request<Incoming>, registry: &Registry) -> Response<String> {
+async fn respond(request: &Request<Incoming>, target: &ScrapeTarget) -> Response<String> {
     let said = |status, kind, text| {
         let mut response = Response::new(text);
         *response.status_mut() = status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response
     };
+    if let Some(passwords) = &target.access.passwords
+        && !passwords.accept(request.headers().get(AUTHORIZATION)).await
+    {
+        let text = "A user and a password are required.\n".to_owned();
+        let mut response = said(StatusCode::UNAUTHORIZED, PROMETHEUS_TEXT, text);
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"smbscope\""));
+        return response;
+    }
     if request.uri().path() != "/metrics" {
         return said(StatusCode::NOT_FOUND, PROMETHEUS_TEXT, "The metrics are at /metrics.\n".to_owned());
     }
@@ -153,9 +187,9 @@ fn respond(request: &Request<Incoming>, registry: &Registry) -> Response<String>
     let accepts = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let mut encoded = String::new();
     let (kind, done) = if accepts.contains("application/openmetrics-text") {
-        (OPEN_METRICS, text::encode(&mut encoded, registry))
+        (OPEN_METRICS, text::encode(&mut encoded, &target.registry))
     } else {
-        (PROMETHEUS_TEXT, prometheus_text::encode(&mut encoded, registry))
+        (PROMETHEUS_TEXT, prometheus_text::encode(&mut encoded, &target.registry))
     };
     match done {
         Ok(()) => said(StatusCode::OK, kind, encoded),

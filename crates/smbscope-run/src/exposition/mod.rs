@@ -4,6 +4,7 @@
 //! Each thread that sees commands counts them in its own [`MetricsRecorder`] and adds its counts to the shared
 //! [`MetricsRegistry`] from time to time. [`MetricsEndpoint`] encodes the registry when it is scraped.
 
+mod access;
 mod families;
 mod figures;
 mod http;

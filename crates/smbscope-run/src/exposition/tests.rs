@@ -267,13 +267,14 @@ fn silent_scrapers_hold_up_neither_recorders_nor_the_end() {
 #[test]
 fn a_port_in_use_is_named() {
     let first = open(&MetricsRegistry::new());
-    let options = MetricsOptions { metrics: Some(first.address()) };
+    let options = MetricsOptions { metrics: Some(first.address()), ..MetricsOptions::default() };
     let error = MetricsEndpoint::open(&options, &MetricsRegistry::new()).unwrap_err().to_string();
     assert!(error.contains(&first.address().to_string()) && error.contains("--metrics"), "{error}");
 }
 
 fn open(registry: &MetricsRegistry) -> MetricsEndpoint {
-    let options = MetricsOptions { metrics: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))) };
+    let options =
+        MetricsOptions { metrics: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))), ..MetricsOptions::default() };
     MetricsEndpoint::open(&options, registry).expect("loopback has a free port").expect("an address was given")
 }
 

@@ -9,9 +9,9 @@ use ureq::Agent;
 use url::Url;
 
 /// Timeout of a request. A usable exporter answers within the sampling interval of one second.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// Bytes of an exporter's response; more are refused.
-const ANSWER_MAX: u64 = 16 << 20;
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+/// Bytes of the response of an exporter or a Prometheus; more are refused.
+pub(super) const ANSWER_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Exporter {
@@ -23,20 +23,25 @@ impl FromStr for Exporter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Exporter, String> {
-        const SHAPE: &str = "expected http://host:port/metrics";
-        let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-        let mut url = Url::parse(&whole).map_err(|error| format!("{error}; {SHAPE}"))?;
-        if url.scheme() != "http" || url.host_str().is_none() {
-            return Err(SHAPE.to_owned());
-        }
-        if url.password().is_some() {
-            return Err("a password in a URL would be visible to all users of this machine".to_owned());
-        }
+        let mut url = http_url(text, "expected http://host:port/metrics")?;
         if url.path() == "/" {
             url.set_path("/metrics");
         }
         let agent = Agent::new_with_config(Agent::config_builder().timeout_global(Some(PATIENCE)).build());
         Ok(Exporter { url, agent })
+    }
+}
+
+/// Parses the address of an HTTP server; the scheme may be omitted. `shape` says in an error how it should look.
+pub(super) fn http_url(text: &str, shape: &str) -> Result<Url, String> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url = Url::parse(&whole).map_err(|error| format!("{error}; {shape}"))?;
+    if url.scheme() != "http" || url.host_str().is_none() {
+        return Err(shape.to_owned());
+    }
+    match url.password() {
+        Some(_) => Err("a password in a URL would be visible to all users of this machine".to_owned()),
+        None => Ok(url),
     }
 }
 

@@ -4,8 +4,10 @@ mod counters;
 mod exporter;
 #[cfg(target_os = "linux")]
 mod machine;
+mod watched;
 
 pub use exporter::Exporter;
+pub use watched::{NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer};
 
 use counters::{Counters, Disk};
 use smbscope_lab::{LinkEmulation, SambaCount, SambaOperation, SambaStatus, ServerRecord, SmbstatusReading};
@@ -101,6 +103,11 @@ impl Metrics {
         }
         let source = self.source.clone().filter(|_| !metrics.is_empty())?;
         Some(ServerLoad::new(source, times, metrics))
+    }
+
+    /// Removes the samples up to a time, for a command that runs forever.
+    pub(crate) fn forget(&self, until: Timestamp) {
+        self.seen().metrics.retain(|metric| metric.time > until);
     }
 
     fn seen(&self) -> std::sync::MutexGuard<'_, CollectedMetrics> {

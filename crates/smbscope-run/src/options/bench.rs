@@ -2,11 +2,10 @@
 
 use super::connect::{ConnectOptions, RequestOptions, SMB3};
 use super::{
-    ClusterOptions, CommandOptions, GivenOptions, MetricsOptions, PossibleValueTable, StorageOptions, TerminalOptions,
-    dimension, one_of,
+    ClusterOptions, CommandOptions, GivenOptions, MetricsOptions, PossibleValueTable, ServerMetricsOptions,
+    StorageOptions, TerminalOptions, dimension, one_of,
 };
 use crate::files::Sources;
-use crate::metrics::Exporter;
 use crate::server::{Private, ServerUnderTest, TargetUrl};
 use clap::{Args, ValueEnum};
 use smbscope_lab::{LabServerSettings, Launcher};
@@ -199,11 +198,8 @@ pub struct BenchOptions {
     #[arg(hide_short_help = true, long, requires = "capture", help_heading = "Results")]
     pub keep_keys: bool,
 
-    /// Read the server's CPU, memory, disk and network metrics from this node_exporter or windows_exporter.
-    ///
-    /// Without it, metrics of this machine are used if it is the server.
-    #[arg(long, value_name = "URL", help_heading = "Results")]
-    pub server_metrics: Option<Exporter>,
+    #[command(flatten)]
+    pub server_metrics: ServerMetricsOptions,
 
     #[command(flatten)]
     pub metrics: MetricsOptions,
@@ -393,7 +389,12 @@ impl BenchOptions {
     /// Returns the input files of the run, which its output must not overwrite.
     pub(crate) fn sources(&self) -> Sources {
         let workload = Some(Path::new(&self.workload)).filter(|_| self.loadfile.is_none());
-        let files = [workload, self.loadfile.as_deref(), self.connect.password_file.as_deref()];
+        let files = [
+            workload,
+            self.loadfile.as_deref(),
+            self.connect.password_file.as_deref(),
+            self.metrics.metrics_config.as_deref(),
+        ];
         let mut sources = Sources::default();
         files.into_iter().flatten().filter(|file| !file.is_dir()).for_each(|file| sources.add(file));
         sources

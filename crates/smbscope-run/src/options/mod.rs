@@ -19,7 +19,7 @@ pub use compare::{CompareFormat, CompareOptions};
 pub use connect::LabServerOptions;
 pub use connect::{ConnectOptions, RequestOptions};
 pub use launch::{LaunchOptions, LaunchTarget, Mounter};
-pub use metrics::MetricsOptions;
+pub use metrics::{MetricsOptions, QueryOptions, ServerMetricsOptions};
 pub use predict::{PredictFormat, PredictOptions};
 pub use smbscope_explain::options::{
     AnalysisOptions, AnalyzeFormat, AnalyzeOptions, ColorChoice, CommandOptions, DecryptionOptions, GivenOptions,

@@ -1,7 +1,8 @@
 //! Options of `smbscope watch`.
 
 use super::{
-    AnalyzeFormat, CommandOptions, MetricsOptions, ReadingOptions, RingOptions, TerminalOptions, format_by_ending,
+    AnalyzeFormat, CommandOptions, MetricsOptions, QueryOptions, ReadingOptions, RingOptions, ServerMetricsOptions,
+    TerminalOptions, format_by_ending,
 };
 use clap::{Args, ValueEnum};
 use smbscope_model::{Nanos, units};
@@ -71,6 +72,12 @@ pub struct WatchOptions {
     pub metrics: MetricsOptions,
 
     #[command(flatten)]
+    pub server_metrics: ServerMetricsOptions,
+
+    #[command(flatten)]
+    pub queries: QueryOptions,
+
+    #[command(flatten)]
     pub reading: ReadingOptions,
 
     #[command(flatten)]
@@ -88,6 +95,12 @@ impl CommandOptions for WatchOptions {
     fn conflict(&self) -> Option<&'static str> {
         if matches!(self.report_format(), AnalyzeFormat::Csv | AnalyzeFormat::Parquet) {
             return Some("watch writes a report, not the exchange table; name an .html, .json, .txt or .md file");
+        }
+        let reads_server = self.server_metrics.server_metrics.is_some() || self.queries.prometheus.is_some();
+        if reads_server && !self.follow && self.file.as_ref().is_some_and(|file| file.is_file()) {
+            return Some(
+                "--server-metrics and --prometheus show the present, and the capture is from the past: add --follow if it grows",
+            );
         }
         let is_stdin = self.file.as_ref().is_some_and(|file| file.as_os_str() == "-");
         (self.follow && is_stdin).then_some("standard input (-) is followed anyway; leave out --follow")
