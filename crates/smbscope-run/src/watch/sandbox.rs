@@ -35,6 +35,19 @@ const LANDLOCK: ABI = ABI::V6;
 /// Read by libraries at any time: processors, memory and limits, time zones, random numbers.
 const SYSTEM_READS: [&str; 6] =
     ["/proc", "/sys/devices/system", "/sys/fs/cgroup", "/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom"];
+/// Read to find the address of a server whose counters are shown.
+const NAME_LOOKUP_READS: [&str; 10] = [
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/host.conf",
+    "/etc/gai.conf",
+    "/etc/ld.so.cache",
+    "/run/systemd/resolve",
+    "/usr/lib",
+    "/lib",
+    "/lib64",
+];
 /// The display opens the terminal by its name if standard input is something else.
 const SYSTEM_WRITES: [&str; 2] = ["/dev/null", "/dev/tty"];
 
@@ -44,6 +57,8 @@ struct Sandbox {
     keep: CapabilitySet,
     /// Commands are run later, and inherit all but capabilities.
     may_execute: bool,
+    /// The counters of the server are read through new connections.
+    may_connect: bool,
     ruleset: Option<RulesetCreated>,
 }
 
@@ -59,11 +74,16 @@ pub fn prepare(options: &WatchOptions, saves_reports: bool) {
     writes.extend(output.filter_map(|file| directory_to_replace(file)));
     writes.extend(saves_reports.then(|| PathBuf::from(".")));
     let reads = options.file.iter().chain(&options.thresholds).chain(options.reading.decryption.files());
-    let reads: Vec<PathBuf> = reads.filter(|file| file.as_os_str() != "-").cloned().collect();
+    let mut reads: Vec<PathBuf> = reads.filter(|file| file.as_os_str() != "-").cloned().collect();
     let is_foreign = reads.iter().chain(&writes).any(|path| belongs_to_another(path));
     let keep = if is_foreign { CapabilitySet::DAC_OVERRIDE } else { CapabilitySet::empty() };
+    let may_connect = options.server_metrics.server_metrics.is_some() || options.queries.prometheus.is_some();
+    if may_connect {
+        reads.extend(NAME_LOOKUP_READS.map(PathBuf::from));
+    }
     let ruleset = ruleset(&reads, &writes).inspect_err(|error| tracing::info!(%error, "no Landlock rules")).ok();
-    let _ = SANDBOX.set(Sandbox { keep, may_execute: options.on_cause.is_some(), ruleset });
+    let may_execute = options.on_cause.is_some();
+    let _ = SANDBOX.set(Sandbox { keep, may_execute, may_connect, ruleset });
 }
 
 /// Returns the directory in which a new version of a file is written: its own, or the one that `files` falls back to.
@@ -112,7 +132,7 @@ pub(super) fn enter(child: Option<u32>) {
     if sandbox.may_execute {
         return;
     }
-    let filters = filters(child).map_err(seccompiler::Error::from);
+    let filters = filters(child, sandbox.may_connect).map_err(seccompiler::Error::from);
     let applied = filters.and_then(|filters| filters.iter().try_for_each(|filter| apply_filter_all_threads(filter)));
     if let Err(error) = applied {
         tracing::info!(%error, "system calls are not filtered");
@@ -232,7 +252,7 @@ const NAMESPACES: [libc::c_int; 7] = [
 
 /// Returns two filters: most denials are EPERM; clone3, whose flags a filter can't read, is ENOSYS, on which C libraries
 /// fall back to clone.
-fn filters(child: Option<u32>) -> Result<[BpfProgram; 2], BackendError> {
+fn filters(child: Option<u32>, may_connect: bool) -> Result<[BpfProgram; 2], BackendError> {
     let condition = |argument, operator, value: u64| SeccompCondition::new(argument, Dword, operator, value);
     let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, vec![])).collect();
     let receivers = [Some(std::process::id()), child].into_iter().flatten();
@@ -246,8 +266,11 @@ fn filters(child: Option<u32>) -> Result<[BpfProgram; 2], BackendError> {
         denied.insert(libc::SYS_tkill, vec![]);
     }
     // The service manager listens on a Unix socket, and the metrics' socket is open.
-    let network = condition(0, Ne, libc::AF_UNIX as u64)?;
-    denied.insert(libc::SYS_socket, vec![SeccompRule::new(vec![network])?]);
+    let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    let families = if may_connect { &families[..] } else { &families[..1] };
+    let others: Result<Vec<SeccompCondition>, BackendError> =
+        families.iter().map(|family| condition(0, Ne, *family as u64)).collect();
+    denied.insert(libc::SYS_socket, vec![SeccompRule::new(others?)?]);
     let namespaces = NAMESPACES.map(|flag| flag as u64).map(|flag| condition(0, MaskedEq(flag), flag));
     let namespaces = namespaces.into_iter().map(|condition| SeccompRule::new(vec![condition?]));
     denied.insert(libc::SYS_clone, namespaces.collect::<Result<_, BackendError>>()?);
@@ -366,6 +389,20 @@ mod tests {
             UnixDatagram::unbound().expect("a Unix socket");
             assert_eq!(thread::spawn(|| 1).join().expect("it ends"), 1);
             assert_eq!(test_kill_process(rustix::process::getpid()), Ok(()));
+        });
+    }
+
+    #[test]
+    fn the_counters_of_a_server_can_be_asked_for() {
+        in_new_process("the_counters_of_a_server_can_be_asked_for", |folder| {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let port = listener.local_addr().expect("an address").port();
+            let server_metrics = format!("http://localhost:{port}/metrics").parse().expect("a URL");
+            let server_metrics = crate::options::ServerMetricsOptions { server_metrics: Some(server_metrics) };
+            prepare(&WatchOptions { server_metrics, ..options(folder) }, false);
+            enter(None);
+            std::net::TcpStream::connect(("localhost", port)).expect("found by name, and connected");
+            assert!(Command::new("/bin/true").status().is_err());
         });
     }
 
