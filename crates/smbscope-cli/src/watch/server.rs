@@ -1,4 +1,4 @@
-//! What the server did in a minute of `watch`, in words.
+//! Words for the server's figures in a minute of `watch`.
 
 use smbscope_model::prose::clean;
 use smbscope_run::ServerMinute;

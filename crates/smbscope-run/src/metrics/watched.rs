@@ -53,7 +53,7 @@ impl FromStr for NamedQuery {
     }
 }
 
-/// What the server did in a minute.
+/// Figures of the server in a minute.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ServerMinute {
     /// Null without an exporter, and if it gave no values in the minute.
@@ -266,7 +266,7 @@ impl QueryClient {
     fn new(prometheus: &PrometheusUrl) -> QueryClient {
         let mut url = prometheus.0.clone();
         url.set_path(&format!("{}/api/v1/query", url.path().trim_end_matches('/')));
-        // The body of an error says what is wrong with the query.
+        // The body of an error names the mistake in the query.
         let config = Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
         QueryClient { url, agent: Agent::new_with_config(config.build()) }
     }
@@ -372,7 +372,7 @@ mod tests {
         }
     }
 
-    /// Nobody listens at port 1.
+    /// No program listens at port 1.
     #[test]
     fn each_problem_is_told_once_and_values_count_in_their_minute() {
         let queries: Vec<NamedQuery> = ["a=one", "b=two", "c=nan"].map(|text| text.parse().expect("a query")).into();
