@@ -344,6 +344,32 @@ fn bad_requests_are_refused_in_one_line() {
     assert!(said.error(1).contains("it is the input"), "{}", said.err);
 }
 
+/// A service manager starts a watch again that failed, so the end of the capture has to be a failure.
+#[test]
+fn a_watch_whose_capture_program_ends_fails() {
+    if !rustix::process::geteuid().is_root() {
+        return skip::unable("only root may capture on the loopback interface");
+    }
+    let directory = directory("watch_capture_ends");
+    let mut watch = smbscope(&directory, &["watch", "-i", "lo", "--port", "1", "-o", "report.json"]);
+    let child = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let children = format!("/proc/{id}/task/{id}/children", id = child.id());
+    let program = std::iter::repeat_with(|| {
+        std::thread::sleep(Duration::from_millis(50));
+        fs::read_to_string(&children).unwrap_or_default()
+    });
+    let found: String = program.take(200).find(|children| !children.trim().is_empty()).unwrap_or_default();
+    let ended = std::process::Command::new("kill").arg(found.trim()).status();
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("neither tcpdump nor dumpcap is installed") {
+        return skip::missing("tcpdump is not installed");
+    }
+    assert!(ended.is_ok_and(|status| status.success()), "{found:?}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("tcpdump ended: ") || said.contains("dumpcap ended: "), "{said}");
+}
+
 /// Loads a private server while it is watched. `$S` is smbscope.
 const LOADED: &str = r#"
 "$S" watch -i lo --port "$SMBSCOPE_LAB_PORT" --duration 12s --ring ring --quiet -o watch.json 2>watch.err &

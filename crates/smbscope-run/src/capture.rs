@@ -417,7 +417,9 @@ fn device_of(route: &str) -> Option<&str> {
 /// Extracts the reason of a failure from the program's output: the first line about permissions, otherwise the first
 /// one with the program's name, otherwise the last one.
 pub(crate) fn reason(name: &str, said: &str) -> String {
-    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    // Every capture of tcpdump begins with the interface.
+    let is_reason = |line: &&str| !line.is_empty() && !line.contains("listening on ");
+    let lines = || said.lines().map(str::trim).filter(is_reason);
     let own = format!("{name}: ");
     let found = lines()
         .find(|line| line.to_ascii_lowercase().contains("permi"))
@@ -541,6 +543,9 @@ mod tests {
                         to capture on that device)";
         assert_eq!(reason("dumpcap", dumpcap), expected);
         assert_eq!(reason("tcpdump", "tcpdump: nosuch: No such device exists\n(x)\n"), "nosuch: No such device exists");
+        let gone = "tcpdump: listening on eth1, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n\
+                    tcpdump: pcap_loop: The interface disappeared\n0 packets captured\n";
+        assert_eq!(reason("tcpdump", gone), "pcap_loop: The interface disappeared");
         assert_eq!(reason("tcpdump", "\n"), "it said nothing");
     }
 

@@ -11,6 +11,7 @@ use crate::interrupt;
 use crate::output::{self, Output};
 use crate::record::random_key;
 use crate::terminal;
+use anyhow::bail;
 use crossterm::event::{KeyCode, KeyEvent};
 use metrics::WatchMetrics;
 use minute::Minute;
@@ -59,7 +60,7 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     }
     let analysis = analysis_options(options);
     let metrics = endpoint.is_some().then(|| WatchMetrics::new(registry));
-    let mut display = Display::open(options, capture.losses(), metrics, stop);
+    let mut display = Display::open(options, capture.losses(), metrics, Arc::clone(&stop));
     display.show_notices(notices);
     display.causes = capture.take_causes();
     display.server = WatchedServer::begin(
@@ -73,13 +74,19 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     if let Some(Err(error)) = capture.finish(causes) {
         terminal::say(&format!("warning: the ring ended: {error}"));
     }
-    let report = report.map_err(analyze::error)?;
+    let report = match (report, &ended) {
+        (Err(_), Some(why)) if !stop.load(Ordering::Relaxed) => bail!("{why}"),
+        (report, _) => report.map_err(analyze::error)?,
+    };
     // Without --by, a report has no groups to list.
     let text_options = analyze::text_options(&options.terminal, 0, false, &output);
     let result = analyze::write_report(&report, options.report_format(), &text_options, &mut output);
     output.settle(result)?;
-    ended.into_iter().for_each(|why| terminal::say(&format!("warning: {why}")));
-    Ok(())
+    // A service manager ends the capture program as well.
+    match ended.filter(|_| !stop.load(Ordering::Relaxed)) {
+        Some(why) => bail!("{why}; the report ends there"),
+        None => Ok(()),
+    }
 }
 
 fn shows_display(options: &WatchOptions) -> bool {
