@@ -62,7 +62,8 @@ struct Sandbox {
     ruleset: Option<RulesetCreated>,
 }
 
-/// Plans the sandbox of this process. Call it before any thread is started; [`enter_thread`] and [`enter`] apply it.
+/// Plans the sandbox of this process. Call it before any thread is started; [`enter_thread`] and opening the capture
+/// apply it.
 ///
 /// `saves_reports` permits new files in the working directory. The command of `--on-cause` gets all rights of the user,
 /// so with one, only capabilities are dropped: commands would inherit the other layers.
@@ -115,7 +116,7 @@ fn ruleset(reads: &[PathBuf], writes: &[PathBuf]) -> Result<RulesetCreated, Rule
         .add_rules(path_beneath_rules(writes, write))
 }
 
-/// Limits this thread, if the process has a sandbox. Threads that are older than [`enter`] call it first; younger ones
+/// Limits this thread, if the process has a sandbox. Threads that are older than the capture call it first; younger ones
 /// inherit the limits.
 pub fn enter_thread() {
     if let Some(sandbox) = SANDBOX.get() {
