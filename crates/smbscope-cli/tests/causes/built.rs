@@ -127,3 +127,30 @@ fn roaming_profile() {
     let beside = analyzed("roaming-profile-beside", &[folder_read(r"bob.V6\NTUSER.DAT")]);
     assert!(!hits(&beside).contains(&"roaming-profile"), "{}", beside["answer"]);
 }
+
+/// Opens and closes files 40 times over, with a read or a write each time. A slow command takes 400 ms, others 0.5 ms.
+/// `is_slow` gets the number of the command, and whether it is the read or write.
+fn paused(is_slow: impl Fn(u64, bool) -> bool) -> Conversation {
+    let (mut work, mut at) = (begun(50_000), 1_000);
+    for round in 0..40 {
+        for step in 0..7 {
+            let id = 1 + round * 7 + step;
+            let [asked, answered] = match step {
+                5 if round % 3 == 0 => [smb2::read(id, 7, 0, 10), smb2::read_response(id, &[0; 10])],
+                5 => [smb2::write(id, 7, 0, &[0; 10]), smb2::write_response(id, 10)],
+                0 | 2 | 4 => [smb2::create(id, "a.txt"), smb2::create_response(id, 7)],
+                _ => [smb2::close(id, 7), smb2::close_response(id)],
+            };
+            let time = if is_slow(id, step == 5) { 400_000 } else { 500 };
+            work = work.client_says(at, asked).server_says(at + time, answered);
+            at += time + 500;
+        }
+    }
+    work
+}
+
+/// A server that stops whatever it is asked for, against one whose disk is slow.
+#[test]
+fn throttled() {
+    holds("throttled", &[paused(|number, _| number % 9 == 0)], &[paused(|_, is_transfer| is_transfer)]);
+}

@@ -419,9 +419,13 @@ fn server_pauses(waits: Vec<&Wait>) -> Vec<(&Wait, Nanos)> {
     pauses
 }
 
+/// Reads, writes and flushes are of one kind, since slow storage delays all of them.
 fn are_of_several_kinds(pauses: &[(&Wait, Nanos)]) -> bool {
-    let mut kinds: HashMap<Command, usize> = HashMap::new();
-    pauses.iter().for_each(|(wait, _)| *kinds.entry(wait.command).or_default() += 1);
+    let mut kinds: HashMap<Option<Command>, usize> = HashMap::new();
+    for (wait, _) in pauses {
+        let needs_storage = matches!(wait.group, CommandGroup::Read | CommandGroup::Write);
+        *kinds.entry((!needs_storage).then_some(wait.command)).or_default() += 1;
+    }
     let most = kinds.values().copied().max().unwrap_or(0);
     kinds.len() > 1 && most as f64 <= 0.9 * pauses.len() as f64
 }
