@@ -8,6 +8,7 @@ use crate::options::WatchOptions;
 use crate::ring::{self, RingLimits, RingProgress};
 use smbscope_capture::private::create_private;
 use smbscope_lab::command_for;
+use smbscope_model::prose::clean;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::Answer;
 use std::collections::BTreeMap;
@@ -153,7 +154,7 @@ impl CauseActions {
         input.rewind()?;
         let mut shell = command_for(SHELL[0]);
         shell.args([SHELL[1], command]);
-        shell.env("SMBSCOPE_CAUSE", event.causes.join(" ")).env("SMBSCOPE_HEADLINE", without_nul(&event.headline));
+        shell.env("SMBSCOPE_CAUSE", event.causes.join(" ")).env("SMBSCOPE_HEADLINE", clean(&event.headline));
         shell.env("SMBSCOPE_FROM", moment(event.from)).env("SMBSCOPE_TO", moment(event.to));
         shell.env("SMBSCOPE_SAVED", saved.unwrap_or(Path::new("")));
         shell.stdin(Stdio::from(input)).stdout(output.try_clone()?).stderr(output.try_clone()?);
@@ -182,11 +183,6 @@ impl CauseActions {
 /// Formats a time as `analyze --from` takes it.
 fn moment(time: Timestamp) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(time.0)).map(|time| time.to_string()).unwrap_or_default()
-}
-
-/// A name from the wire may have NUL, which an environment variable can't.
-fn without_nul(text: &str) -> String {
-    text.replace('\0', "")
 }
 
 /// Saves the packets and the answer of a minute in a directory, which appears once it is complete.
