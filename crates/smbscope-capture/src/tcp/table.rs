@@ -24,12 +24,12 @@ struct FlowKey {
 
 impl FlowKey {
     #[inline]
-    fn new(source: SocketAddr, destination: SocketAddr) -> FlowKey {
+    fn from_segment(segment: &TcpSegment<'_>) -> FlowKey {
         let pack = |end: SocketAddr| match end.ip() {
             IpAddr::V4(address) => (u128::from(address.to_bits()), u64::from(end.port()) | 1 << 16),
             IpAddr::V6(address) => (address.to_bits(), u64::from(end.port())),
         };
-        let (one, other) = (pack(source), pack(destination));
+        let (one, other) = (pack(segment.source), pack(segment.destination));
         let (low, high) = if one <= other { (one, other) } else { (other, one) };
         FlowKey { addresses: [low.0, high.0], ports: low.1 << 32 | high.1 }
     }
@@ -111,7 +111,7 @@ impl<K: StreamSink> FlowTable<K> {
 
     #[inline]
     fn take(&mut self, segment: &TcpSegment<'_>) -> usize {
-        let key = FlowKey::new(segment.source, segment.destination);
+        let key = FlowKey::from_segment(segment);
         let slot = key.slot();
         let place = match &self.at_hand[slot] {
             Some((known, place)) if *known == key => *place,
@@ -158,11 +158,9 @@ impl<K: StreamSink> FlowTable<K> {
 
     /// Ends the flows without a packet since this time, as if the capture ended.
     pub fn end_silent(&mut self, since: Timestamp) {
-        let mut silent: Vec<_> = self.flows.iter().flatten().filter(|flow| flow.last.time < since).collect();
-        silent.sort_by_key(|flow| flow.view.id);
-        let keys: Vec<FlowKey> =
-            silent.iter().map(|flow| FlowKey::new(flow.view.source, flow.view.destination)).collect();
-        keys.into_iter().for_each(|key| self.close(key, false));
+        for (_, _, key) in self.by_age().into_iter().take_while(|(last, ..)| *last < since) {
+            self.close(key, false);
+        }
     }
 
     #[inline]
@@ -246,14 +244,20 @@ impl<K: StreamSink> FlowTable<K> {
         }
     }
 
-    /// Evicts the least recently active flows until an eighth of the budget is free. Keeps at least one.
-    fn evict(&mut self) {
+    /// Returns all flows with the times of their last packets, the least recently active first.
+    fn by_age(&self) -> Vec<(Timestamp, FlowId, FlowKey)> {
         let age = |(key, place): (&FlowKey, &usize)| {
             let flow = self.flows[*place].as_ref()?;
             Some((flow.last.time, flow.view.id, *key))
         };
         let mut by_age: Vec<_> = self.places.iter().filter_map(age).collect();
         by_age.sort_unstable_by_key(|(time, id, _)| (*time, *id));
+        by_age
+    }
+
+    /// Evicts the least recently active flows until an eighth of the budget is free. Keeps at least one.
+    fn evict(&mut self) {
+        let mut by_age = self.by_age();
         by_age.pop();
         for (_, _, key) in by_age {
             if self.used <= self.budget / 8 * 7 {
