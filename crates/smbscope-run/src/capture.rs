@@ -1,6 +1,6 @@
 //! Captures the packets of a load point or launch with tcpdump or dumpcap, and reads the capture.
 
-use crate::environment::{self, UNTIL_END_OF_INPUT, groups, on_path};
+use crate::environment::{self, UNTIL_END_OF_INPUT, ends_within, groups, on_path};
 use crate::files::{create_private, create_private_directory};
 use crate::options::CapturePoints;
 use crate::{BenchError, keys, one_line};
@@ -375,15 +375,10 @@ impl RunningCapture {
     fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         drop(child.stdin.take());
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            if let Ok(Some(_)) = child.try_wait() {
-                return;
-            }
-            sleep(Duration::from_millis(5));
+        if ends_within(&mut child, PATIENCE).is_none() {
+            groups::kill(&mut child);
+            let _ = child.wait();
         }
-        groups::kill(&mut child);
-        let _ = child.wait();
     }
 }
 

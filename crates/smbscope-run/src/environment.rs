@@ -5,8 +5,8 @@ use smbscope_lab::command_for;
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, thread};
 
 /// Returns the properties of this machine by name. Leaves out those that can't be read.
@@ -69,6 +69,17 @@ kill "$watch" 2>/dev/null
 exit "$status""#;
 
 /// Finds a program on the path or in the sbin directories, which ordinary users don't have on their path.
+/// Waits for the end of a program, at most this long. Returns `None` if it still runs, or can't be waited for.
+pub(crate) fn ends_within(child: &mut Child, time: Duration) -> Option<ExitStatus> {
+    let begun = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(None) if begun.elapsed() < time => thread::sleep(Duration::from_millis(5)),
+            ended => return ended.ok().flatten(),
+        }
+    }
+}
+
 pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);

@@ -1,7 +1,7 @@
 //! The folder with a launched program's files: local, or on a share that a program mounts through FUSE for it.
 
 use crate::BenchError;
-use crate::environment::UNTIL_END_OF_INPUT;
+use crate::environment::{UNTIL_END_OF_INPUT, ends_within};
 use crate::files::new_private_directory;
 use crate::options::Mounter;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -237,13 +237,7 @@ impl Drop for Mount {
     fn drop(&mut self) {
         // Closing its input makes the script terminate the program, which unmounts.
         drop(self.child.stdin.take());
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                break;
-            }
-            sleep(Duration::from_millis(10));
-        }
+        let _ = ends_within(&mut self.child, PATIENCE);
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
         }
