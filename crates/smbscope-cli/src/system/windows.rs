@@ -49,15 +49,15 @@ pub(crate) fn follow(mut handle: impl FnMut(i32) + Send + 'static) {
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(follow);
 }
 
-/// Does nothing: this is for systemd.
+/// Does nothing: the service manager is systemd.
 pub(crate) fn tell_service_manager(_state: &str) {}
 
-/// Returns `None`: there is no watchdog.
+/// Returns `None`: a watchdog is part of systemd.
 pub(crate) fn watchdog_limit() -> Option<Duration> {
     None
 }
 
-/// Returns false: there is no journal.
+/// Returns false: the journal is part of systemd.
 pub(crate) fn logs_to_journal() -> bool {
     false
 }

@@ -60,9 +60,8 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     }
     let analysis = analysis_options(options);
     let metrics = endpoint.is_some().then(|| WatchMetrics::new(registry));
-    let mut display = Display::open(options, capture.losses(), metrics, Arc::clone(&stop));
-    display.show_notices(notices);
-    display.causes = capture.take_causes();
+    let mut display = Display::open(options, capture.losses(), metrics, notices, Arc::clone(&stop));
+    display.causes = capture.causes.take();
     display.server = WatchedServer::begin(
         options.server_metrics.server_metrics.as_ref(),
         options.queries.prometheus.as_ref(),
@@ -199,6 +198,7 @@ impl Display {
         options: &WatchOptions,
         losses: Option<CaptureLosses>,
         metrics: Option<WatchMetrics>,
+        notices: Arc<Notices>,
         stop: Arc<AtomicBool>,
     ) -> Display {
         let name = options.interface.clone().or(options.file.as_ref().map(|file| file.display().to_string()));
@@ -226,7 +226,7 @@ impl Display {
             (None, None) if options.terminal.progress.quiet => Medium::Nowhere,
             (None, format) => Medium::Lines(format.unwrap_or(WatchFormat::Text)),
         };
-        let notices = Arc::default();
+        notices.is_display_open.store(matches!(medium, Medium::Screen(_)), Ordering::Relaxed);
         Display {
             medium,
             state,
@@ -239,12 +239,6 @@ impl Display {
             stop,
             wants_report: false,
         }
-    }
-
-    fn show_notices(&mut self, notices: Arc<Notices>) {
-        let is_screen = matches!(self.medium, Medium::Screen(_));
-        notices.is_display_open.store(is_screen, Ordering::Relaxed);
-        self.notices = notices;
     }
 
     fn close(self) -> Option<CauseEvents> {
@@ -295,9 +289,7 @@ impl Display {
             _ => {}
         }
     }
-}
 
-impl Display {
     /// Marks this moment in the list of minutes. With a ring, the minute is saved.
     fn mark(&mut self) {
         let time = self.state.second.time;

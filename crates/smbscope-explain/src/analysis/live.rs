@@ -568,8 +568,7 @@ impl<'f> Live<'_, 'f> {
 
     /// Ends all connections, and the minute.
     fn finish(mut self) -> Result<LivePart, AnalysisError> {
-        let has_begun = self.second_ends > 0;
-        if has_begun {
+        if self.second_ends > 0 {
             self.end_second();
         }
         let follower = self.follower.take().expect("it ends only here");
@@ -577,11 +576,7 @@ impl<'f> Live<'_, 'f> {
         (self.open, self.outstanding) = (Partial::default(), Vec::new());
         let recorded = lock(&self.tables).recorder.take_part(&[]);
         self.minute.recorded = Some(merged(self.minute.recorded.take(), recorded));
-        if has_begun {
-            self.tell_minute(false);
-        } else {
-            self.whole.add(&self.minute);
-        }
+        self.tell_minute(false);
         Ok(self.whole)
     }
 }

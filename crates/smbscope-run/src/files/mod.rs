@@ -266,8 +266,7 @@ fn followed(path: &Path) -> io::Result<Followed> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// Returns the directory of the file that a path leads to through links, also if there is no file yet. `None` for a
-/// descriptor.
+/// Returns the directory of a file, with links followed, even if the file does not exist yet. `None` for a descriptor.
 pub fn directory_behind(path: &Path) -> Option<PathBuf> {
     match followed(path) {
         Ok(Followed::Path(path)) => Some(directory(&path).to_owned()),

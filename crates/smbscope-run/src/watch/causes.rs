@@ -3,7 +3,7 @@
 //! A separate thread does both, so that neither a slow disk nor a slow command delays the analysis.
 
 use crate::BenchError;
-use crate::environment::{SHELL, groups};
+use crate::environment::{SHELL, ends_within, groups};
 use crate::options::WatchOptions;
 use crate::ring::{self, RingLimits, RingProgress};
 use smbscope_capture::private::create_private;
@@ -53,7 +53,7 @@ pub struct CauseEvents {
 }
 
 struct CauseEvent {
-    /// Identifiers of the causes that begin, or `mark`.
+    /// Identifiers of the causes that begin, or `mark`. Never empty.
     causes: Vec<String>,
     headline: String,
     from: Timestamp,
@@ -160,17 +160,10 @@ impl CauseActions {
         shell.stdin(Stdio::from(input)).stdout(output.try_clone()?).stderr(output.try_clone()?);
         groups::begin(&mut shell);
         let mut child = shell.spawn()?;
-        let begun = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if begun.elapsed() >= COMMAND_TIME_MAX {
-                groups::kill(&mut child);
-                child.wait()?;
-                return Err(io::Error::other(format!("killed after {} s", COMMAND_TIME_MAX.as_secs())));
-            }
-            thread::sleep(POLL_INTERVAL);
+        let Some(status) = ends_within(&mut child, COMMAND_TIME_MAX) else {
+            groups::kill(&mut child);
+            child.wait()?;
+            return Err(io::Error::other(format!("killed after {} s", COMMAND_TIME_MAX.as_secs())));
         };
         output.rewind()?;
         let mut said = Vec::new();
@@ -194,7 +187,7 @@ fn save(ring: &SavedFrom, event: &CauseEvent) -> io::Result<PathBuf> {
     let above = ring.limits.folder.join(SAVED);
     crate::files::create_private_directory(&above)?;
     let stamp = ring::stamp(event.from.0.div_euclid(1_000_000_000))?;
-    let name = format!("{stamp}-{}", event.causes.first().map_or("mark", String::as_str));
+    let name = format!("{stamp}-{}", event.causes[0]);
     let unfinished = above.join(format!(".{name}.partial"));
     remove_saved(&unfinished)?;
     crate::files::new_private_directory(&unfinished)?;

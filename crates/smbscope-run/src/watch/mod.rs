@@ -15,7 +15,7 @@ pub mod sandbox;
 pub use causes::CauseEvents;
 
 use crate::capture::{self, CaptureProgram};
-use crate::environment::{self, groups, on_path};
+use crate::environment::{self, ends_within, groups, on_path};
 use crate::options::WatchOptions;
 use crate::ring::{self, RingEvent, RingLimits, RingProgress, RingSummary};
 use crate::{BenchError, one_line};
@@ -47,9 +47,10 @@ pub struct WatchedCapture {
     pub set: CaptureSet,
     /// The system's clock, if it applies to the packets because they are captured now.
     pub clock: Option<fn() -> Timestamp>,
+    /// For the thread that finds causes, which gives it to [`WatchedCapture::finish`].
+    pub causes: Option<CauseEvents>,
     program: Option<CaptureStream>,
     ring: Option<RunningRing>,
-    causes: Option<CauseEvents>,
 }
 
 impl WatchedCapture {
@@ -68,41 +69,23 @@ impl WatchedCapture {
         let saved_from = limits.clone().map(|limits| SavedFrom { limits, progress: Arc::clone(&progress) });
         let said = tell.clone();
         let notify = move |event: &RingEvent| said(&format!("warning: {event}"));
-        let kept = |source, limits| kept(source, limits, slim, progress, notify);
-        let failed = |error: smbscope_capture::reader::CaptureError| BenchError::Unavailable(one_line(&error));
-        if let Some(interface) = &options.interface {
-            let mut program = CaptureStream::begin(interface, options.snap_length.unwrap_or(0), &filter(options))
-                .map_err(|why| BenchError::Unavailable(format!("cannot capture on {interface}: {why}")))?;
-            let packets = program.child.stdout.take().ok_or(BenchError::Broken)?;
-            sandbox::enter(Some(program.child.id()));
-            let (source, ring) = kept(Box::new(packets), limits)?;
-            let set = CaptureSet::from_reader(interface, source).map_err(failed)?;
-            let causes = CauseEvents::begin(options, saved_from, tell)?;
-            return Ok(WatchedCapture { set, clock: Some(environment::now), program: Some(program), ring, causes });
-        }
-        let file = options.file.as_deref().unwrap_or(Path::new("-"));
-        let name = file.display().to_string();
-        let source: Box<dyn Read + Send> = match name.as_str() {
-            "-" => Box::new(io::stdin()),
-            _ if file.is_dir() => {
-                refuse_own_ring(file, limits.as_ref())?;
-                Box::new(CaptureDirectory::new(file))
+        let (name, source, program) = match &options.interface {
+            Some(interface) => {
+                let (packets, program) = captured_on(interface, options)?;
+                (interface.clone(), packets, Some(program))
             }
-            _ => {
-                let opened = File::open(file).map_err(BenchError::file("open", file))?;
-                if options.follow { Box::new(GrowingFile(opened)) } else { Box::new(opened) }
+            None => {
+                let file = options.file.as_deref().unwrap_or(Path::new("-"));
+                (file.display().to_string(), opened(file, options.follow, limits.as_ref())?, None)
             }
         };
-        sandbox::enter(None);
-        let (source, ring) = kept(source, limits)?;
-        let set = CaptureSet::from_reader(&name, source).map_err(failed)?;
+        sandbox::enter(program.as_ref().map(|program| program.child.id()));
+        let (source, ring) = kept(source, limits, slim, progress, notify)?;
+        let set = CaptureSet::from_reader(&name, source);
+        let set = set.map_err(|error| BenchError::Unavailable(one_line(&error)))?;
         let causes = CauseEvents::begin(options, saved_from, tell)?;
-        Ok(WatchedCapture { set, clock: None, program: None, ring, causes })
-    }
-
-    /// Takes what acts when a cause begins, for the thread that finds causes. It is given back to `finish`.
-    pub fn take_causes(&mut self) -> Option<CauseEvents> {
-        self.causes.take()
+        let clock = program.as_ref().map(|_| environment::now as fn() -> Timestamp);
+        Ok(WatchedCapture { set, clock, causes, program, ring })
     }
 
     /// Ends the capture program, the ring and the actions. Returns what the ring kept.
@@ -131,6 +114,26 @@ impl WatchedCapture {
 
 /// Chunks of the capture that wait for the ring: about 64 MB. If the disk is slower than that, the capture waits for it.
 const RING_BEHIND: usize = 256;
+
+fn captured_on(interface: &str, options: &WatchOptions) -> Result<(Box<dyn Read + Send>, CaptureStream), BenchError> {
+    let mut program = CaptureStream::begin(interface, options.snap_length.unwrap_or(0), &filter(options))
+        .map_err(|why| BenchError::Unavailable(format!("cannot capture on {interface}: {why}")))?;
+    let packets = program.child.stdout.take().ok_or(BenchError::Broken)?;
+    Ok((Box::new(packets), program))
+}
+
+/// Opens a file, a directory or standard input.
+fn opened(file: &Path, follow: bool, ring: Option<&RingLimits>) -> Result<Box<dyn Read + Send>, BenchError> {
+    if file.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    if file.is_dir() {
+        refuse_own_ring(file, ring)?;
+        return Ok(Box::new(CaptureDirectory::new(file)));
+    }
+    let opened = File::open(file).map_err(BenchError::file("open", file))?;
+    Ok(if follow { Box::new(GrowingFile(opened)) } else { Box::new(opened) })
+}
 
 fn refuse_own_ring(folder: &Path, limits: Option<&RingLimits>) -> Result<(), BenchError> {
     let Some(limits) = limits else { return Ok(()) };
@@ -325,15 +328,10 @@ impl Drop for CaptureStream {
             return;
         }
         groups::end(&mut self.child);
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            if let Ok(Some(_)) = self.child.try_wait() {
-                return;
-            }
-            thread::sleep(Duration::from_millis(5));
+        if ends_within(&mut self.child, PATIENCE).is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
