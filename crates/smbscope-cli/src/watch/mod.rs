@@ -367,7 +367,11 @@ impl LiveObserver for Display {
         match screen.key() {
             Ok(Some(key)) => self.press(key),
             Ok(None) => {}
-            Err(_the_terminal_is_gone) => self.medium = Medium::Nowhere,
+            Err(_the_terminal_is_gone) => {
+                self.medium = Medium::Nowhere;
+                self.notices.close_display();
+                return false;
+            }
         }
         if let Some(text) = self.notices.waiting().drain(..).next_back() {
             self.state.said = Some(text);
