@@ -344,6 +344,14 @@ fn bad_requests_are_refused_in_one_line() {
     assert!(said.error(1).contains("it is the input"), "{}", said.err);
 }
 
+/// Returns a directory with the socket of a service manager, `notify`.
+fn service_manager() -> (tempfile::TempDir, UnixDatagram) {
+    let place = tempfile::tempdir().expect("a directory");
+    let manager = UnixDatagram::bind(place.path().join("notify")).expect("a socket");
+    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+    (place, manager)
+}
+
 /// A service manager starts a watch again that failed, so the end of the capture has to be a failure.
 #[test]
 fn a_watch_whose_capture_program_ends_fails() {
@@ -351,21 +359,21 @@ fn a_watch_whose_capture_program_ends_fails() {
         return skip::unable("only root may capture on the loopback interface");
     }
     let directory = directory("watch_capture_ends");
-    let mut watch = smbscope(&directory, &["watch", "-i", "lo", "--port", "1", "-o", "report.json"]);
-    let child = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let children = format!("/proc/{id}/task/{id}/children", id = child.id());
-    let program = std::iter::repeat_with(|| {
-        std::thread::sleep(Duration::from_millis(50));
-        fs::read_to_string(&children).unwrap_or_default()
-    });
-    let found: String = program.take(200).find(|children| !children.trim().is_empty()).unwrap_or_default();
+    let (place, manager) = service_manager();
+    let mut watch =
+        smbscope(&directory, &["watch", "-i", "lo", "--port", "1", "--duration", "60s", "-o", "report.json"]);
+    watch.env("NOTIFY_SOCKET", place.path().join("notify")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = watch.spawn().expect("it starts");
+    // Before it captures, a watch whose tcpdump ends tries dumpcap.
+    let is_ready = manager.recv(&mut [0; 64]).is_ok();
+    let found = fs::read_to_string(format!("/proc/{id}/task/{id}/children", id = child.id())).unwrap_or_default();
     let ended = std::process::Command::new("kill").arg(found.trim()).status();
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("neither tcpdump nor dumpcap is installed") {
         return skip::missing("tcpdump is not installed");
     }
-    assert!(ended.is_ok_and(|status| status.success()), "{found:?}");
+    assert!(is_ready && ended.is_ok_and(|status| status.success()), "{found:?}: {said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("tcpdump ended: ") || said.contains("dumpcap ended: "), "{said}");
 }
@@ -435,9 +443,7 @@ fn an_interface_is_watched_without_a_loss() {
 fn a_service_manager_is_told_how_it_goes() {
     let directory = directory("watch_service");
     write(&directory, "growing.pcap", ten_minutes());
-    let place = tempfile::tempdir().expect("a directory");
-    let manager = UnixDatagram::bind(place.path().join("notify")).expect("a socket");
-    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+    let (place, manager) = service_manager();
     let mut command =
         smbscope(&directory, &["watch", "--follow", "growing.pcap", "--duration", "2s", "-o", "out.json"]);
     command.env("NOTIFY_SOCKET", place.path().join("notify")).env("WATCHDOG_USEC", "400000").env_remove("WATCHDOG_PID");
