@@ -235,6 +235,30 @@ fn what_a_program_waits_for_a_share_is_seen_over_smb1() {
     }
 }
 
+/// Stops the program that mounts the share, as one that hangs in a rename, and then renames a file there. Only the end of
+/// the mount ends that rename.
+#[test]
+fn a_program_that_hangs_in_the_share_ends_with_its_mount() {
+    if !can_mount("rclone") {
+        return;
+    }
+    let folder = directory("launch-hangs");
+    let stop = r#"touch "$1/a"; for file in /proc/[0-9]*/cmdline; do for word in $(tr '\0' ' ' <"$file" 2>/dev/null); do
+        case "$word" in */mount/share) case "$1" in "$word"/*) pid=${file#/proc/}; kill -STOP "${pid%/cmdline}";; esac;; esac
+        done; done; mv "$1/a" "$1/b""#;
+    let mut command = smbscope(&folder, &["--target", "lab", "--mount", "rclone", "--launch-timeout", "2s", "-q"]);
+    command.args(["--repetitions", "1", "--", "sh", "-c", stop, "sh", "{folder}"]);
+    let begun = Instant::now();
+    let said = finish(command);
+    if said.err.contains("did not mount the share") && said.err.contains("fuse") {
+        return skip::unable(&said.err);
+    }
+    assert_eq!(said.status, Some(1), "{}", said.err);
+    assert!(said.err.contains("the program hung in the mounted share"), "{}", said.err);
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(!fs::read_to_string("/proc/self/mounts").unwrap().contains(&folder.display().to_string()));
+}
+
 /// Waits until a condition holds. Panics after 60 s.
 fn within(what: &str, holds: &dyn Fn() -> bool) {
     let begun = Instant::now();

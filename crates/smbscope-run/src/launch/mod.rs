@@ -265,12 +265,19 @@ impl Series {
         let started = now();
         let mut program = LaunchedProgram::start(&command, &environment, &self.workplace).map_err(told)?;
         let interrupted = || stop.load(Ordering::Relaxed);
-        let reached = watch.wait(&mut program, options.launch.launch_timeout, &interrupted)?;
-        let elapsed = reached.saturating_duration_since(program.started());
-        if until != Until::Exit {
+        let reached = watch.wait(&mut program, options.launch.launch_timeout, &interrupted);
+        if reached.is_ok() && until != Until::Exit {
             std::thread::sleep(options.launch.linger);
         }
-        program.stop();
+        if !program.stop() {
+            self.place.abort();
+            program.stop();
+        }
+        if reached.is_err() && !self.place.answers() {
+            let text = "the program hung in the mounted share, which did not answer: its mount was aborted";
+            return Err(LoadPointEnd::Failed(text.to_owned()));
+        }
+        let elapsed = reached?.saturating_duration_since(program.started());
         Ok(Launched { started, elapsed })
     }
 

@@ -15,7 +15,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::thread::sleep;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 /// Writing 3 here empties the system's file caches (Documentation/admin-guide/sysctl/vm.rst).
@@ -81,13 +82,26 @@ impl ProgramFolder {
         let mount = Mount::open(mounter, options, workplace)?;
         let within = PathBuf::from(directory.replace('\\', "/"));
         let above = mount.root().join(&within);
-        fs::create_dir_all(&above).map_err(BenchError::file("make", &above))?;
+        mount.within(PATIENCE, || fs::create_dir_all(&above)).map_err(BenchError::file("make", &above))?;
+        let mounted = mount.group();
         let share = Some((mounter, options.clone(), within));
         let workplace = Arc::clone(workplace);
         let mut place = ProgramFolder { share, mount: Some(mount), made: None, folder: above, workplace, left_out: 0 };
-        place.make_own()?;
-        place.left_out = content.map_or(Ok(0), |content| copied(content, &place.folder))?;
+        ended_after(mounted, PATIENCE, || place.make_own())?;
+        let copied = || content.map_or(Ok(0), |content| copied(content, &place.folder));
+        place.left_out = ended_after(mounted, FILES_PATIENCE, copied)?;
         Ok(place)
+    }
+
+    /// Returns false if the folder can't be listed. Aborts a mount that does not answer.
+    pub(super) fn answers(&self) -> bool {
+        let list = || fs::read_dir(&self.folder).is_ok();
+        self.mount.as_ref().map_or_else(list, |mount| mount.within(PATIENCE, list))
+    }
+
+    /// Ends the program that mounts the share, so that a program that waits for it gets an error.
+    pub(super) fn abort(&self) {
+        self.mount.iter().for_each(|mount| kill(mount.group()));
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -116,10 +130,16 @@ impl ProgramFolder {
 impl Drop for ProgramFolder {
     fn drop(&mut self) {
         // A folder on a share that is no longer mounted can't be removed.
-        if self.made.is_some() && self.share.is_some() == self.mount.is_some() {
-            let _ = fs::remove_dir_all(&self.folder);
-            // Also removes its directory on the share, if it is empty now.
-            let _ = self.mount.is_some().then(|| self.folder.parent().map(fs::remove_dir));
+        if self.made.is_some() && self.share.is_some() == self.mount.is_some() && self.answers() {
+            let remove = || {
+                let _ = fs::remove_dir_all(&self.folder);
+                // Also removes its directory on the share, if it is empty now.
+                let _ = self.mount.is_some().then(|| self.folder.parent().map(fs::remove_dir));
+            };
+            match &self.mount {
+                Some(mount) => mount.within(FILES_PATIENCE, remove),
+                None => remove(),
+            }
         }
     }
 }
@@ -171,6 +191,29 @@ fn copied(from: &Path, to: &Path) -> Result<u64, BenchError> {
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit for copying or removing the program's files on a share.
+const FILES_PATIENCE: Duration = Duration::from_secs(300);
+
+/// Runs work that accesses a mount, and kills the group of the mount's program if it takes longer. The kernel then fails
+/// all its requests. One that the program has read and never answers can't be interrupted otherwise, not even by
+/// killing the waiting process (Documentation/filesystems/fuse.rst of Linux, "Aborting a filesystem connection").
+fn ended_after<T>(group: Option<Pid>, time: Duration, work: impl FnOnce() -> T) -> T {
+    let (done, is_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if is_done.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+                kill(group);
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+fn kill(group: Option<Pid>) {
+    let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+}
 
 /// Path below its home directory where smbnetfs looks for user and password.
 const SMBNETFS_CONF: &str = ".smb/smbnetfs.conf";
@@ -210,12 +253,20 @@ impl Mount {
         &self.root
     }
 
+    fn group(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    fn within<T>(&self, time: Duration, work: impl FnOnce() -> T) -> T {
+        ended_after(self.group(), time, work)
+    }
+
     fn wait_for(&mut self, name: &str, point: &Path) -> Result<(), BenchError> {
         let begun = Instant::now();
         let before = device(&self.home);
         loop {
             // An empty mount point can be listed too, so the device must have changed.
-            if device(point) != before && fs::read_dir(&self.root).is_ok() {
+            if device(point) != before && self.within(PATIENCE, || fs::read_dir(&self.root).is_ok()) {
                 return Ok(());
             }
             let ended = matches!(self.child.try_wait(), Ok(Some(_)) | Err(_));
@@ -238,9 +289,7 @@ impl Drop for Mount {
         // Closing its input makes the script terminate the program, which unmounts.
         drop(self.child.stdin.take());
         let _ = ends_within(&mut self.child, PATIENCE);
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        kill(self.group());
         let _ = self.child.wait();
         // Processes with open files keep the mount alive until they end.
         let unmounted = smbscope_lab::unmount(&self.home.join("share"));

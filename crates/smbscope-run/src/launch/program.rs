@@ -109,21 +109,26 @@ impl LaunchedProgram {
         }
     }
 
-    pub(super) fn stop(&mut self) {
-        let Some(mut child) = self.child.take() else { return };
-        let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
-        let begun = Instant::now();
-        let _ = kill_process_group(group, Signal::TERM);
-        while begun.elapsed() < PATIENCE {
-            let ended = matches!(child.try_wait(), Ok(Some(_)) | Err(_));
-            // The group exists as long as any of its processes does.
-            if ended && rustix::process::test_kill_process_group(group).is_err() {
-                return;
+    /// Ends the program with all its children. Returns false if it is still there: a process that waits for a mount
+    /// that hangs can't be killed. Call this again once the mount is gone.
+    pub(super) fn stop(&mut self) -> bool {
+        let Some(child) = &mut self.child else { return true };
+        let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return true };
+        for signal in [Signal::TERM, Signal::KILL] {
+            let begun = Instant::now();
+            let _ = kill_process_group(group, signal);
+            while begun.elapsed() < PATIENCE {
+                let ended = matches!(child.try_wait(), Ok(Some(_)) | Err(_));
+                // The group exists as long as any of its processes does, and after SIGKILL at most as zombies.
+                let is_gone = || rustix::process::test_kill_process_group(group).is_err();
+                if ended && (signal == Signal::KILL || is_gone()) {
+                    self.child = None;
+                    return true;
+                }
+                sleep(Duration::from_millis(5));
             }
-            sleep(Duration::from_millis(5));
         }
-        let _ = kill_process_group(group, Signal::KILL);
-        let _ = child.wait();
+        false
     }
 }
 
