@@ -53,6 +53,7 @@ pub use directory::RUN;
 pub use error::{BenchError, one_line};
 pub use metrics::{
     Exporter, NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer,
+    busy_percent,
 };
 pub use server::{Connect, Login, Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
 pub use smbscope_explain::{analysis, keys};

@@ -4,11 +4,13 @@
 //! [`TargetUrl`] parses a target; [`Site`] is the server with the options to connect to it.
 
 use crate::BenchError;
+use crate::environment::verified_cpu_load;
 use smbscope_client::{
     ClientSession, ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SessionParameters, Transport,
 };
 use smbscope_lab::{LabServer, LabServerSettings, Launcher, ServerRecord, StateFolder};
 use smbscope_load::prepare;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -212,6 +214,8 @@ pub(crate) struct Site {
     /// `None` for a private server.
     pub(crate) target: Option<TargetUrl>,
     pub(crate) lab: Option<LabServer>,
+    /// CPU load of the private server in percent: wanted, and measured before the load.
+    cpu_load: Option<(u8, f64)>,
 }
 
 impl Site {
@@ -252,7 +256,7 @@ impl Site {
             ..connect.options.clone()
         };
         let directory = prepare::DEFAULT_DIRECTORY.to_owned();
-        Ok(Site { options, directory, target: Some(target.clone()), lab: None })
+        Ok(Site { options, directory, target: Some(target.clone()), lab: None, cpu_load: None })
     }
 
     fn share(named: &TargetUrl, target: &ShareUrl, connect: &Connect) -> Result<Site, BenchError> {
@@ -266,7 +270,20 @@ impl Site {
             ..connect.options.clone()
         };
         let directory = prepare::directory_below(&target.directory)?;
-        Ok(Site { options, directory, target: Some(named.clone()), lab: None })
+        Ok(Site { options, directory, target: Some(named.clone()), lab: None, cpu_load: None })
+    }
+
+    /// Returns the properties of a private server by name.
+    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
+        if self.lab.is_none() {
+            return BTreeMap::new();
+        }
+        let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));
+        let server = ("server".to_owned(), format!("a private Samba{version} on the same machine"));
+        let load = self.cpu_load.iter().flat_map(|(wanted, measured)| {
+            [("CPU load".to_owned(), format!("{wanted}%")), ("CPU load measured".to_owned(), format!("{measured:.0}%"))]
+        });
+        [server].into_iter().chain(load).collect()
     }
 
     /// Text of [`Heading::target`](crate::bench::progress::Heading::target).
@@ -313,6 +330,7 @@ impl Site {
         let guests = wanted.settings.guests || matches!(connect.login, Login::Guest | Login::Anonymous);
         let settings = LabServerSettings { signing, guests, ..wanted.settings.clone() };
         let server = wanted.launcher.start(&settings).map_err(BenchError::Lab)?;
+        let cpu_load = settings.cpu_load.map(verified_cpu_load).transpose()?.flatten();
         let address = server.address();
         let credentials = match connect.login {
             Login::Password => Credentials::Ntlm {
@@ -334,7 +352,8 @@ impl Site {
             credentials,
             ..connect.options.clone()
         };
-        Ok(Site { options, directory: prepare::DEFAULT_DIRECTORY.to_owned(), target: None, lab: Some(server) })
+        let directory = prepare::DEFAULT_DIRECTORY.to_owned();
+        Ok(Site { options, directory, target: None, lab: Some(server), cpu_load })
     }
 }
 

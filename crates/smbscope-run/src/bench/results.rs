@@ -48,10 +48,7 @@ impl Site {
 impl Setup {
     pub(crate) fn document(&self, measured: RampResults) -> BenchDocument {
         let mut environment = environment::of_client();
-        if self.site.lab.is_some() {
-            let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));
-            environment.insert("server".to_owned(), format!("a private Samba{version} on the same machine"));
-        }
+        environment.extend(self.site.environment());
         if !self.hosts.is_empty() {
             environment.insert("load hosts".to_owned(), self.hosts.join(", "));
         }

@@ -146,10 +146,7 @@ impl Series {
     fn described(&self, run: bench::BenchRun, seen_dialect: Option<String>, warnings: Vec<String>) -> BenchDocument {
         let SeriesOptions { launch, until, files, invocation, .. } = &self.options;
         let mut environment = environment::of_client();
-        if self.site.as_ref().is_some_and(|(site, _)| site.lab.is_some()) {
-            let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));
-            environment.insert("server".to_owned(), format!("a private Samba{version} on the same machine"));
-        }
+        environment.extend(self.site.iter().flat_map(|(site, _)| site.environment()));
         let storage = environment::storage(self.place.path());
         environment.extend(storage.map(|storage| ("folder".to_owned(), storage)));
         let program = launch.command.first().map_or("", String::as_str);

@@ -9,7 +9,7 @@ mod watched;
 pub use exporter::Exporter;
 pub use watched::{NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer};
 
-use counters::{Counters, Disk};
+use counters::{Counters, Disk, ServerMetricName};
 use smbscope_lab::{LinkEmulation, SambaCount, SambaOperation, SambaStatus, ServerRecord, SmbstatusReading};
 use smbscope_model::Timestamp;
 use smbscope_report::bench::files::ServerMetric;
@@ -28,6 +28,14 @@ const METRICS_MAX: usize = 24 * 86_400;
 const SMB_PORTS: [u16; 2] = [445, 139];
 
 const EVERY: Duration = Duration::from_secs(1);
+
+/// Returns the share of this machine's processors in use during this time, in percent. `None` if it can't be measured.
+pub fn busy_percent(time: Duration) -> Option<f64> {
+    let before = machine::counters().ok()?;
+    thread::sleep(time);
+    let rates = machine::counters().ok()?.since(&before);
+    rates.into_iter().find_map(|(metric, value)| (metric == ServerMetricName::Cpu).then_some(value))
+}
 
 pub(crate) struct Metrics {
     source: Option<String>,
