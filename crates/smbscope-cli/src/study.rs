@@ -13,14 +13,17 @@ use smbscope_report::{listed, quoted, span};
 use smbscope_run::launch::{ProgramFilesLocation, Series, SeriesOptions};
 use smbscope_run::options::{BenchOptions, ClusterOptions, LabServerOptions, LaunchOptions, StudyFormat, StudyOptions};
 use smbscope_run::study::{self, Conductor, PlannedVariant, Study, StudyProgress};
-use smbscope_run::{Bench, Connect, RunOptions, ServerUnderTest, TargetUrl};
+use smbscope_run::{Bench, Connect, RunOptions, ServerUnderTest, TargetUrl, busy_percent};
 use std::collections::HashMap;
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 const ANSWER_BYTES: u64 = 16;
+/// Time between two runs in which the load of other programs is measured.
+const BETWEEN_RUNS: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(arguments: &StudyOptions) -> anyhow::Result<()> {
     output::refuse_file_name(arguments.output.as_deref())?;
@@ -283,6 +286,10 @@ impl Conductor for Runs<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
+    fn other_load(&mut self) -> Option<f64> {
+        busy_percent(BETWEEN_RUNS)
+    }
+
     fn begins(&mut self, place: &StudyProgress<'_>) {
         let StudyProgress { number, of, variant, repetition, left } = place;
         let left = left.map_or_else(String::new, |left| format!(", about {} left", span(Nanos::from(left))));
@@ -295,5 +302,9 @@ impl Conductor for Runs<'_> {
             // Shown even if quiet: the run's results are missing.
             terminal::say(&format!("run {}: {} failed: {why}; {then}", place.number, place.variant.name));
         }
+    }
+
+    fn unfit(&mut self, place: &StudyProgress<'_>, why: &str) {
+        self.say(&format!("run {}: {} is repeated: {why}", place.number, place.variant.name));
     }
 }

@@ -71,8 +71,16 @@ fn a_study_runs_every_variant_as_often_as_asked_and_shows_the_factors() {
     write(&place, "echoes.toml", STUDY);
     let done = study(&place, &["echoes.toml", "--target", &target, "-o", "out"]);
     assert_eq!(done.status, Some(0), "{}", done.err);
-    assert!(done.out.starts_with("Study echoes\nHow long does an echo take"), "{}", done.out);
-    for line in ["mean(total), 1 user", "dialect 2.1", "dialect 3.1.1", "2 variants × 3 repetitions, 6 runs"] {
+    // The answer comes first.
+    assert!(done.out.starts_with("mean(total), 1 user: dialect 3.1.1 against dialect 2.1, "), "{}", done.out);
+    for line in [
+        "Study      echoes",
+        "Question   How long does an echo take",
+        "mean(total), 1 user",
+        "dialect 2.1",
+        "dialect 3.1.1",
+        "2 variants × 3 repetitions, 6 runs",
+    ] {
         assert!(done.out.contains(line), "{line}: {}", done.out);
     }
     assert!(done.err.contains("run 6 of 6: dialect "), "{}", done.err);
@@ -307,7 +315,7 @@ fn studies_are_compared_variant_by_variant() {
     let text = compare(&["old", "new"]);
     assert_eq!(text.status, Some(0), "{}", text.err);
     for line in [
-        "Study old beside new",
+        "Study      old beside new",
         "old and new were made from different files.",
         "old has no dialect 3.0.",
         "new has no dialect 3.1.1.",

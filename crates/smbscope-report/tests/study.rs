@@ -2,9 +2,10 @@
 
 use crate::common::bench::ramp;
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_report::bench::{Generator, ServerLoad, ServerSeries};
+use smbscope_report::bench::{Generator, OverloadEntry, ServerLoad, ServerSeries, StallEntry};
 use smbscope_report::study::{
-    Results, StudyDefinitionEntry, StudyDocument, StudyRun, StudyVerdict, VariantEntry, render, write,
+    Results, StudyDefinitionEntry, StudyDocument, StudyRun, StudyVerdict, Suspect, UnfitReason, VariantEntry, render,
+    write,
 };
 use smbscope_report::{Answer, Cause, Culprit};
 
@@ -43,16 +44,9 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
                     },
                 });
             }
-            results.add(variant, repetition, &made);
-            runs.push(StudyRun {
-                variant,
-                repetition,
-                directory: format!("0{}-x/{repetition}", variant + 1),
-                started_ns: Timestamp(0),
-                duration_ns: Nanos(1_000_000_000),
-                attempts: 1,
-                failed: None,
-            });
+            let made_run = study_run(variant, repetition);
+            results.add(&made_run, &made);
+            runs.push(made_run);
         }
     }
     let variant = |name: &str| VariantEntry {
@@ -60,6 +54,8 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
         baseline: 0,
         settings: [("scanner".to_owned(), name.to_owned())].into(),
         folder: String::new(),
+        place: "private server".to_owned(),
+        environment: Default::default(),
         command: String::new(),
         before: Vec::new(),
         after: Vec::new(),
@@ -74,6 +70,7 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
             sha256: "0123456789abcdef".repeat(4),
             text: String::new(),
             quick: true,
+            left_out: vec!["users 1,4 instead of 1,4,16".to_owned()],
             targets: Vec::new(),
         },
         command: String::new(),
@@ -83,6 +80,7 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
         environment: results.environment(),
         variants: vec![variant("no scanner"), variant("ClamAV on access")],
         runs,
+        unfit: results.unfit(),
         results: results.rows(),
         server: results.server(),
         warnings: Vec::new(),
@@ -90,6 +88,20 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
     };
     document.answer = results.answer(&document);
     document
+}
+
+fn study_run(variant: usize, repetition: u32) -> StudyRun {
+    StudyRun {
+        variant,
+        repetition,
+        directory: format!("0{}-x/{repetition}", variant + 1),
+        started_ns: Timestamp(0),
+        duration_ns: Nanos(1_000_000_000),
+        attempts: 1,
+        repeated: None,
+        other_load_percent: Some(1.5),
+        failed: None,
+    }
 }
 
 #[test]
@@ -122,19 +134,117 @@ fn variants_that_are_equal_blame_nobody() {
     assert_eq!(answer.culprit, Culprit::Nothing);
 }
 
+/// Five ratios whose logarithms are 0.03 + (-0.04, -0.02, 0, 0.02, 0.04): mean 0.03, variance 0.001.
+///
+/// By hand: the 80% bound of the variance is 0.001 × 4 / 1.6488 = 0.002426 (χ² of 4 degrees of freedom, 20%), its root
+/// 0.04925. Equality within ln 1.05 = 0.04879 needs (t.95 + t.90) × 0.04925 / √n below it: n = 11 gives
+/// (1.8125 + 1.3722) × 0.01485 = 0.0473, n = 10 gives (1.8331 + 1.3830) × 0.01557 = 0.0501. A difference needs no more.
 #[test]
-fn what_is_open_says_how_many_repetitions_would_decide_it_and_how_to_make_them() {
-    let answer = of([1.0, 1.1], &[0.6, 1.5, 0.8, 1.3, 0.9], Culprit::Server).answer;
+fn an_open_question_says_how_many_repetitions_would_decide_it_and_how_to_make_them() {
+    let logs = [-0.01, 0.01, 0.03, 0.05, 0.07f64];
+    let mut results = Results::new(&["mean(total)".parse().expect("a measure")], 5, 1, [0, 0]);
+    for (repetition, log) in (1..).zip(logs) {
+        for (variant, log) in [(0, 0.0), (1, log)] {
+            let mut made = ramp();
+            made.runs.truncate(1);
+            made.runs[0].total.client.mean = Some(Nanos((1e9 * log.exp()) as i64));
+            made.runs[0].due = None;
+            results.add(&study_run(variant, repetition), &made);
+        }
+    }
+    let mut document = of([1.0, 1.0], &[0.99, 1.0, 1.01, 1.0, 1.0], Culprit::Server);
+    document.results = results.rows();
+    let answer = results.answer(&document);
     assert_eq!(answer.culprit, Culprit::Capture);
-    let [caveat] = answer.caveats.as_slice() else { panic!("{answer:?}") };
-    let given = caveat.strip_prefix("Undecided: ClamAV on access against no scanner; ").expect("what is undecided");
-    let more: u32 = given.split_once(" more repetitions would probably decide.").expect("how many").0.parse().unwrap();
-    let expected = format!("smbscope study antivirus.toml --quick --repetitions {0} -o antivirus-{0}", 5 + more);
-    assert_eq!(answer.next.iter().map(|next| next.command.as_str()).collect::<Vec<_>>(), [expected]);
-    let too_few = of([1.0, 1.5], &[0.97, 1.02, 1.0], Culprit::Server).answer;
+    let expected = "mean(total), 1 user: ClamAV on access against no scanner, 1.03 times (0.99 to 1.07), 1.03 s \
+                    against 1.00 s, is undecided: 6 more repetitions would probably decide.";
+    assert_eq!(answer.headline, expected);
+    let commands: Vec<&str> = answer.next.iter().map(|next| next.command.as_str()).collect();
+    assert_eq!(commands, ["smbscope study antivirus.toml --quick --repetitions 11 -o antivirus-11"]);
+    let too_few = of([1.0, 1.5], &[0.97, 1.02, 1.0], Culprit::Server).answer.headline;
+    assert!(
+        too_few.ends_with("has too few repetitions for an interval: 2 more repetitions would give one."),
+        "{too_few}"
+    );
+}
+
+/// Returns a ramp of overload percentages by load, and the answer of the study about it.
+fn ramp_answer(repetitions: &[[f64; 2]]) -> Answer {
+    let mut results = Results::new(&["overload".parse().expect("a measure")], repetitions.len() as u32, 1, [0]);
+    for (repetition, percents) in (1..).zip(repetitions) {
+        let mut made = ramp();
+        made.runs.truncate(2);
+        for (run, percent) in made.runs.iter_mut().zip(percents) {
+            run.overload = Some(OverloadEntry {
+                scenarios: 1_000,
+                late: (percent * 10.0) as u64,
+                exceeded: 0,
+                not_begun: 0,
+                percent: *percent,
+                late_ns: Nanos(0),
+                budget_ns: None,
+            });
+            let values = vec![Some(30.0), Some(50.0)];
+            let metrics = vec![
+                ServerSeries::new("cpu", "percent", values.clone()),
+                ServerSeries::new("disk_operations", "1/s", values.clone()),
+                ServerSeries::new("disk_queue", "count", values),
+            ];
+            run.server = Some(ServerLoad { source: String::new(), times_ns: Vec::new(), metrics });
+        }
+        results.add(&study_run(0, repetition), &made);
+    }
+    let mut document = document();
+    (document.results, document.server, document.unfit) = (results.rows(), results.server(), results.unfit());
+    results.answer(&document)
+}
+
+#[test]
+fn a_ramp_answers_with_the_users_that_each_variant_carries() {
+    // Loads of 1 and 4 users. The lower median of 1, 1, 1, 4, 4 is 1.
+    let answer = ramp_answer(&[[0.0, 5.0], [0.2, 0.9], [0.0, 1.0], [0.0, 0.0], [0.0, 40.0]]);
+    let expected = "Users without overload (under 1% of scenarios): no scanner carries 1 user (1 user to 4 users, range of \
+                    5 repetitions).";
+    assert_eq!(answer.headline, expected);
     assert_eq!(
-        too_few.caveats,
-        ["Undecided: ClamAV on access against no scanner; 2 more repetitions would probably decide."]
+        answer.evidence[0],
+        "no scanner, 1 user: server CPU 40% on average, 50% at most, 40.0 IOPS, disk queue 40.0."
+    );
+    let all = ramp_answer(&[[0.0, 0.0], [0.0, 0.0]]).headline;
+    assert!(all.ends_with("carries 4 users or more, the highest load (the same in 2 repetitions)."), "{all}");
+    let none = ramp_answer(&[[3.0, 0.0]]).headline;
+    assert!(none.ends_with("carries fewer than 1 user (the same in 1 repetition)."), "{none}");
+}
+
+#[test]
+fn commands_under_suspicion_are_cleared_by_their_share_of_all_commands() {
+    let judged = |negotiations: u64| {
+        let suspect = Suspect { name: "Negotiation".to_owned(), commands: vec!["NEGOTIATE".to_owned()] };
+        let mut results = Results::new(&[], 1, 1, [0, 0]).suspecting(Some(suspect));
+        for variant in [0, 1] {
+            let mut made = ramp();
+            made.runs.truncate(1);
+            made.runs[0].operations = 1_000 - negotiations;
+            made.runs[0].connect_commands = [("NEGOTIATE".to_owned(), negotiations)].into();
+            results.add(&study_run(variant, 1), &made);
+        }
+        results.answer(&document())
+    };
+    let cleared = judged(1);
+    let text = "Negotiation is not the cause: 1 of 1,000 commands (0.1%) were NEGOTIATE (ClamAV on access).";
+    assert_eq!(cleared.ruled_out, [text]);
+    assert_eq!(cleared.evidence[0], "NEGOTIATE per run: 1 (no scanner; ClamAV on access).");
+    // One in four, as with a negotiation for each open.
+    let guilty = judged(250);
+    assert!(guilty.ruled_out.is_empty());
+    assert!(
+        guilty.evidence[0].starts_with("Negotiation may be the cause: 250 of 1,000 commands (25.0%) "),
+        "{:?}",
+        guilty.evidence
+    );
+    assert!(
+        judged(50).evidence[0]
+            .starts_with("Negotiation is at most a small part of the cause: 50 of 1,000 commands (5.0%) ")
     );
 }
 
@@ -160,7 +270,7 @@ fn the_server_of_a_variant_has_a_value_for_each_repetition_that_looked() {
             times_ns: vec![Timestamp(0), Timestamp(1_000_000_000)],
             metrics: vec![ServerSeries::new("cpu", "percent", values)],
         });
-        results.add(0, repetition, &made);
+        results.add(&study_run(0, repetition), &made);
     }
     let rows = results.server();
     assert_eq!(rows.len(), 1);
@@ -190,9 +300,58 @@ fn load_points_at_which_the_client_was_the_limit_are_said_with_their_variants() 
             run.workload_operations.clear();
             run.failures.clear();
         }
-        results.add(variant, 1, &made);
+        results.add(&study_run(variant, 1), &made);
     }
     let expected = "In 3 of 4 load points (near; far), the client was the limit: their figures say nothing about the \
                     server. Use a faster client, or fewer users.";
     assert_eq!(results.warnings(&["near", "far"]), [expected]);
+}
+
+/// Returns the results of five repetitions of two variants. `other_load` and `stalls` are by variant and repetition.
+fn with_incidents(other_load: &[(usize, u32)], stalls: &[(usize, u32)]) -> Results {
+    let mut results = Results::new(&["commands".parse().expect("a measure")], 5, 1, [0, 0]);
+    for repetition in 1..=5 {
+        for variant in [0, 1] {
+            let mut made = ramp();
+            made.runs.truncate(1);
+            let is_in = |list: &[(usize, u32)]| list.contains(&(variant, repetition));
+            let stall = StallEntry { start_ns: Timestamp(0), duration_ns: Nanos(3_000_000_000) };
+            made.runs[0].stalls = if is_in(stalls) { vec![stall] } else { Vec::new() };
+            let other = if is_in(other_load) { 80.0 } else { 2.0 };
+            results.add(&StudyRun { other_load_percent: Some(other), ..study_run(variant, repetition) }, &made);
+        }
+    }
+    results
+}
+
+#[test]
+fn an_unfit_run_is_left_out_and_counted() {
+    let results = with_incidents(&[(1, 2)], &[(0, 4)]);
+    let rows = results.rows();
+    let has = |row: usize| rows[row].values.iter().map(Option::is_some).collect::<Vec<_>>();
+    assert_eq!((has(0), has(1)), (vec![true, true, true, false, true], vec![true, false, true, true, true]));
+    assert_eq!(
+        results.warnings(&["near", "far"]),
+        [
+            "Left out: 1 of 10 load points (far), because other programs used the processors of this machine.",
+            "Left out: 1 of 10 load points (near), because the server stalled.",
+        ]
+    );
+    let unfit = results.unfit();
+    assert!(unfit.iter().all(|point| point.left_out) && unfit.len() == 2, "{unfit:?}");
+}
+
+/// Without this exception, a variant that always stalls would lose the stalls, which are its answer.
+#[test]
+fn what_happens_in_most_runs_is_kept_and_said() {
+    let results = with_incidents(&[], &[(1, 1), (1, 3), (1, 5)]);
+    assert!(results.rows().iter().all(|row| row.values.iter().all(Option::is_some)));
+    let text =
+        "In 3 of 10 load points (far), the server stalled. They are kept: it happens in most runs of the variant.";
+    assert_eq!(results.warnings(&["near", "far"]), [text]);
+    let busy: Vec<(usize, u32)> = (1..=5).flat_map(|repetition| [(0, repetition), (1, repetition)]).collect();
+    let results = with_incidents(&busy[..6], &[]);
+    assert!(results.unfit().iter().all(|point| point.reason == UnfitReason::OtherLoad && !point.left_out));
+    let [text] = &results.warnings(&["near", "far"])[..] else { panic!("one sentence") };
+    assert!(text.ends_with("So many are kept: repeat the study on an idle machine."), "{text}");
 }

@@ -1,4 +1,4 @@
-// Page of a study, `smbscope.study/1`: question, answer, and everything needed to reproduce it.
+// Page of a study, `smbscope.study/1`: the answer, its chart and its table, and everything needed to reproduce it.
 import { type Factor, type FactorPanel, factors } from "../charts/factors";
 import { copyButton, save } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
@@ -42,16 +42,19 @@ export function studyPage(study: SmbscopeStudyDocument): Page {
   return {
     title: `SMB study: ${study.name}`,
     facts: [
+      result(study),
       study.question && h("p", { class: "question" }, study.question),
       facts([
         ["Baseline", baselines(study)],
         ["Runs", runsText(study)],
+        ...(study.definition.left_out.length > 0
+          ? [["Left out", study.definition.left_out.join("; ")] as [string, Child]]
+          : []),
         ["Time", timeText(study)],
         ...(study.definition.targets.length > 0
           ? [["Targets", study.definition.targets.join(", ")] as [string, Child]]
           : []),
       ]),
-      result(study),
     ],
     version: study.generator.version,
     sections: [
@@ -61,12 +64,12 @@ export function studyPage(study: SmbscopeStudyDocument): Page {
         [any && lead(FACTORS), any && chosen.place((load) => [factorChart(study, load)])],
         "Factors",
       ),
-      curves(study, loads, chosen),
       section("results", "Results", [
         any && resultTable(study),
-        any && part("Every repetition", repetitionTable(study)),
         server && part("Server load", server),
+        any && part("Every repetition", repetitionTable(study)),
       ]),
+      curves(study, loads, chosen),
       section("setup", "Setup", [
         lead(
           study.studies.length > 0
@@ -96,7 +99,9 @@ function runsText({ variants, repetitions, runs, definition, studies }: Smbscope
   const planned = variants.length * repetitions;
   const done = runs.filter((run) => run.failed === null).length;
   const made = done === planned ? counted(done, "run") : `${done} of ${counted(planned, "run")}`;
-  const short = definition.quick ? ", short form (--quick)" : "";
+  const repeated = runs.filter((run) => run.attempts > 1).length;
+  const again = repeated > 0 ? `, ${repeated} of them repeated` : "";
+  const short = `${again}${definition.quick ? ", short form (--quick)" : ""}`;
   if (studies.length > 0) return `${counted(variants.length, "variant")}: ${counted(done, "run")}${short}`;
   return `${counted(variants.length, "variant")} × ${counted(repetitions, "repetition")}: ${made}${short}`;
 }
@@ -113,6 +118,7 @@ function result(study: SmbscopeStudyDocument): HTMLElement {
   const failed = study.runs.filter((run) => run.failed !== null);
   const { answer } = study;
   const sentences = [
+    ...answer.ruled_out,
     ...answer.evidence,
     ...answer.caveats,
     ...failed.map((run) =>
@@ -234,6 +240,10 @@ const METHOD: [string, string][] = [
   [
     "Undecided",
     "Neither a difference nor equality is significant. The number estimates the repetitions needed to decide.",
+  ],
+  [
+    "Unfit runs",
+    "Other programs used 25% or more of the processors just before or after the run, the client was stopped for a second, the server stalled, operations failed, or arrivals were missed. A run of one load point is repeated once, and the repetition counts. A load point that is still unfit is left out, unless the reason holds in most repetitions of the variant (of other programs and a stopped client: in most of the study): then it is kept. All are counted in the answer.",
   ],
   ["Spread", "Standard deviation of the repetitions, as a percentage of their mean."],
   ["A dash", "The value is unknown: too few commands, or none."],

@@ -129,11 +129,29 @@ export function variantTable(study: SmbscopeStudyDocument): HTMLElement {
     textColumn("Variant", (row) => row.name),
     ...(axes.length > 1 ? axes.map((axis) => textColumn<Row>(axis, (row) => row.settings[axis] ?? null)) : []),
     textColumn("Compared with", (row) => (study.variants[row.baseline] === row ? null : nameOf(study, row.baseline))),
+    textColumn("Files on", (row) => row.place || null),
+    textColumn(
+      "Conditions that differ",
+      (row) =>
+        Object.entries(row.environment)
+          .map(([name, value]) => `${name} ${value}`)
+          .join("; ") || null,
+      { width: COMMAND },
+    ),
     textColumn("Before each run", (row) => row.before.join("; ") || null, { width: COMMAND }),
     textColumn("After each run", (row) => row.after.join("; ") || null, { width: COMMAND }),
     textColumn("Command of one run", (row) => row.command || null, { width: COMMAND }),
   ];
   return table({ caption: "Variants", columns, rows: study.variants, filter: study.variants.length > 10 });
+}
+
+/** Names the reasons for which a run, or load points of it, are unfit. */
+function unfitText(study: SmbscopeStudyDocument, run: StudyRun): string | null {
+  const points = study.unfit.filter(
+    ({ variant, repetition }) => variant === run.variant && repetition === run.repetition,
+  );
+  const texts = points.map(({ reason, left_out }) => `${reason.replaceAll("_", " ")}${left_out ? ", left out" : ""}`);
+  return [...new Set(texts)].join("; ") || null;
 }
 
 /** Lists the runs in order of execution. */
@@ -145,6 +163,8 @@ export function runTable(study: SmbscopeStudyDocument): HTMLElement {
     { ...textColumn<StudyRun>("Start (UTC)", (row) => date(row.started_ns)), width: 20 },
     numberColumn("Took", (row) => row.duration_ns, span, { exported: "Took (ns)" }),
     countColumn("Attempts", (row) => row.attempts),
+    textColumn("Repeated because", (row) => row.repeated),
+    textColumn("Unfit", (row) => unfitText(study, row), { help: "Why the run does not show what the study asks" }),
     textColumn("Directory", (row) => row.directory),
     textColumn("Failed", (row) => row.failed),
   ];

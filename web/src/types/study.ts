@@ -9,6 +9,10 @@ export type Culprit = "server" | "network" | "client" | "application" | "capture
  */
 export type Confidence = "low" | "medium" | "high";
 /**
+ * Reason why a load point is unfit.
+ */
+export type StudyUnfitReason = "other_load" | "client_stopped" | "stall" | "errors" | "missed_arrivals" | "overload";
+/**
  * A value as a multiple of the baseline's.
  */
 export type BaselineRatio = {
@@ -117,7 +121,11 @@ export interface SmbscopeStudyDocument {
    */
   runs: StudyRun[];
   /**
-   * Results by measure, load and variant.
+   * Load points that were unfit.
+   */
+  unfit: StudyUnfitPoint[];
+  /**
+   * Results by measure, load and variant, without the load points that were left out.
    */
   results: StudyRow[];
   /**
@@ -338,6 +346,10 @@ export interface StudyDefinition {
    */
   quick: boolean;
   /**
+   * Settings and options of the full study that the short form changes or leaves out. Empty for the full study.
+   */
+  left_out: string[];
+  /**
    * Servers given with `--target` to replace the ones in the file, in order.
    */
   targets: string[];
@@ -364,6 +376,16 @@ export interface VariantEntry {
    * Directory of its runs, relative to the study directory.
    */
   folder: string;
+  /**
+   * Place of its files: a target, `private server`, or `this machine`.
+   */
+  place: string;
+  /**
+   * Test environment by name, as far as it is the same for all runs of the variant and differs from other variants.
+   */
+  environment: {
+    [k: string]: string;
+  };
   /**
    * Command line that repeats one of its runs.
    */
@@ -402,13 +424,47 @@ export interface StudyRun {
    */
   duration_ns: number;
   /**
-   * Attempts: 2 if the first one failed.
+   * Attempts: 2 if the first one failed or was unfit.
    */
   attempts: number;
+  /**
+   * Reason for a second attempt. Null without one.
+   */
+  repeated: string | null;
+  /**
+   * CPU time of other programs just before or after the run, whichever is higher, in percent of all processors of this machine. Null if unknown.
+   */
+  other_load_percent: number | null;
   /**
    * Reason for a missing result. Null if there is one.
    */
   failed: string | null;
+}
+/**
+ * Load point that was unfit to show what the study asks.
+ */
+export interface StudyUnfitPoint {
+  /**
+   * Index of the variant.
+   */
+  variant: number;
+  /**
+   * Repetition, from 1.
+   */
+  repetition: number;
+  /**
+   * Users at the load point.
+   */
+  users: number;
+  /**
+   * Operations per second at the load point. Null if load points differ in users.
+   */
+  rate: number | null;
+  reason: StudyUnfitReason;
+  /**
+   * Left out of all figures. False if most repetitions of the variant (of other load and a stopped client: most of the study) are unfit for this reason.
+   */
+  left_out: boolean;
 }
 /**
  * A measure of a variant at a load.

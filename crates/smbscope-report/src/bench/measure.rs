@@ -1,7 +1,7 @@
 //! Values derived from load points: measures by name, the overall response time of a ramp, and the time of operations
 //! inside Samba. The rest of a client's response time was spent in the network, in socket queues and in the client.
 
-use super::BenchRun;
+use super::{BenchRun, MeasuredCommand};
 use crate::names::OTHER;
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::{DurationStatistics, Measure, ServerFigure};
@@ -34,17 +34,21 @@ impl BenchRun {
         }
     }
 
-    /// Counts commands of a group or name, including connects. `NEGOTIATE` also matches `SMB_COM_NEGOTIATE`.
-    fn count_of(&self, of: &str) -> u64 {
+    /// Counts commands of a group, a name or a subcommand, including connects. `NEGOTIATE` also matches
+    /// `SMB_COM_NEGOTIATE`, and `VALIDATE_NEGOTIATE_INFO` the control code.
+    pub(crate) fn count_of(&self, of: &str) -> u64 {
         if let Some(group) = self.groups.iter().find(|group| group.group.eq_ignore_ascii_case(of)) {
             return group.times.client.count;
         }
-        let is = |name: &str| {
-            name.eq_ignore_ascii_case(of)
-                || name.strip_prefix("SMB_COM_").is_some_and(|name| name.eq_ignore_ascii_case(of))
-        };
-        let connects = self.connect_commands.iter().filter(|(name, _)| is(name)).map(|(_, count)| *count);
-        let commands = self.commands.iter().filter(|command| is(&command.command));
+        let bare =
+            |name: &str, prefix: &str| name.strip_prefix(prefix).is_some_and(|name| name.eq_ignore_ascii_case(of));
+        let is = |name: &str| name.eq_ignore_ascii_case(of) || bare(name, "SMB_COM_") || bare(name, "FSCTL_");
+        // A connect has no other control code.
+        let in_connect = |name: &str| is(name) || (name == "IOCTL" && is("FSCTL_VALIDATE_NEGOTIATE_INFO"));
+        let connects = self.connect_commands.iter().filter(|(name, _)| in_connect(name)).map(|(_, count)| *count);
+        let of_command =
+            |command: &MeasuredCommand| is(&command.command) || command.subcommand.as_deref().is_some_and(is);
+        let commands = self.commands.iter().filter(|command| of_command(command));
         connects.chain(commands.map(|command| command.times.client.count)).sum()
     }
 

@@ -1,19 +1,21 @@
 //! Results of `smbscope study` as a document, `smbscope.study/1`, from which an interrupted study continues.
 
+mod answer;
+mod fitness;
 mod results;
+mod text;
 
-use crate::bench::load_name;
 use crate::document::{self, DocumentKind, Generator, ParseError, write_indented_above};
-use crate::format::{bytes, clean, counted, rate, ratio};
-use crate::page::{Paint, TextPage};
-use crate::tables::{ColumnHead, Row, Table, Unit, Value};
 use crate::{Answer, quoted};
+pub use answer::Suspect;
+pub use fitness::{OTHER_LOAD_PERCENT, unfit_reasons};
 pub use results::Results;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::BaselineRatio;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+pub use text::{markdown, render};
 
 pub const SCHEMA: &str = "smbscope.study/1";
 
@@ -30,7 +32,7 @@ pub struct StudyDocument {
     /// Question of the study. Empty if the file has none.
     pub question: String,
     /// Answer to the question. `evidence` lists differences beyond those in the headline; `culprit` and `causes`
-    /// come from most runs of the worst variant; `caveats` repeat the warnings and name undecided comparisons.
+    /// come from most runs of the worst variant; `caveats` repeat the warnings.
     pub answer: Answer,
     /// Study file.
     pub definition: StudyDefinitionEntry,
@@ -50,7 +52,10 @@ pub struct StudyDocument {
     pub variants: Vec<VariantEntry>,
     /// Runs in the order they were made.
     pub runs: Vec<StudyRun>,
-    /// Results by measure, load and variant.
+    /// Load points that were unfit.
+    #[serde(default)]
+    pub unfit: Vec<UnfitPoint>,
+    /// Results by measure, load and variant, without the load points that were left out.
     pub results: Vec<StudyRow>,
     /// Server metrics by load and variant. Empty if unknown.
     #[serde(default)]
@@ -74,6 +79,9 @@ pub struct StudyDefinitionEntry {
     pub text: String,
     /// Made with `--quick`.
     pub quick: bool,
+    /// Settings and options of the full study that the short form changes or leaves out. Empty for the full study.
+    #[serde(default)]
+    pub left_out: Vec<String>,
     /// Servers given with `--target` to replace the ones in the file, in order.
     pub targets: Vec<String>,
 }
@@ -101,6 +109,12 @@ pub struct VariantEntry {
     pub settings: BTreeMap<String, String>,
     /// Directory of its runs, relative to the study directory.
     pub folder: String,
+    /// Place of its files: a target, `private server`, or `this machine`.
+    #[serde(default)]
+    pub place: String,
+    /// Test environment by name, as far as it is the same for all runs of the variant and differs from other variants.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
     /// Command line that repeats one of its runs.
     #[serde(default)]
     pub command: String,
@@ -113,7 +127,7 @@ pub struct VariantEntry {
 }
 
 /// A run of a variant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyRun"))]
 pub struct StudyRun {
     /// Index of the variant.
@@ -127,11 +141,59 @@ pub struct StudyRun {
     pub started_ns: Timestamp,
     /// Duration, including preparation.
     pub duration_ns: Nanos,
-    /// Attempts: 2 if the first one failed.
+    /// Attempts: 2 if the first one failed or was unfit.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub attempts: u32,
+    /// Reason for a second attempt. Null without one.
+    #[serde(default)]
+    pub repeated: Option<String>,
+    /// CPU time of other programs just before or after the run, whichever is higher, in percent of all processors of
+    /// this machine. Null if unknown.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 100)))]
+    pub other_load_percent: Option<f64>,
     /// Reason for a missing result. Null if there is one.
     pub failed: Option<String>,
+}
+
+/// Load point that was unfit to show what the study asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyUnfitPoint"))]
+pub struct UnfitPoint {
+    /// Index of the variant.
+    pub variant: usize,
+    /// Repetition, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub repetition: u32,
+    /// Users at the load point.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub users: u32,
+    /// Operations per second at the load point. Null if load points differ in users.
+    pub rate: Option<f64>,
+    /// Reason.
+    pub reason: UnfitReason,
+    /// Left out of all figures. False if most repetitions of the variant (of other load and a stopped client: most of
+    /// the study) are unfit for this reason.
+    pub left_out: bool,
+}
+
+/// Reason why a load point is unfit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyUnfitReason"))]
+#[serde(rename_all = "snake_case")]
+pub enum UnfitReason {
+    /// Other programs used the processors of the client's machine.
+    OtherLoad,
+    /// The client was stopped for a second or more.
+    ClientStopped,
+    /// The server stalled.
+    Stall,
+    /// Operations ended otherwise than the workload expects.
+    Errors,
+    /// Operations that were due never began.
+    MissedArrivals,
+    /// Scenarios were late or exceeded their time.
+    Overload,
 }
 
 /// A measure of a variant at a load.
@@ -241,146 +303,17 @@ impl StudyDocument {
         self.variants.get(variant).map_or("", |variant| variant.name.as_str())
     }
 
+    /// Returns the name of a variant, with the place of its files if the study was told where the server is.
+    fn name_with_place(&self, variant: usize) -> String {
+        match self.variants.get(variant) {
+            Some(entry) if !self.definition.targets.is_empty() && !entry.place.is_empty() => {
+                format!("{} ({})", entry.name, entry.place)
+            }
+            _ => self.name_of(variant).to_owned(),
+        }
+    }
+
     fn baseline_of(&self, row: &StudyRow) -> usize {
         self.variants.get(row.variant).map_or(0, |variant| variant.baseline)
-    }
-}
-
-pub fn render(document: &StudyDocument, width: usize, color: bool) -> String {
-    render_on(TextPage::new(width, color), document)
-}
-
-/// Formats the study in Markdown, for a ticket or a pull request.
-pub fn markdown(document: &StudyDocument) -> String {
-    render_on(TextPage::markdown(), document)
-}
-
-fn render_on(mut page: TextPage, document: &StudyDocument) -> String {
-    page.title(&format!("Study {}", document.name), false);
-    if !document.question.is_empty() {
-        page.paragraph(Paint::Plain, &document.question);
-    }
-    let answer = &document.answer;
-    if !answer.headline.is_empty() {
-        page.paragraph(Paint::Heading, &clean(&answer.headline));
-    }
-    answer.evidence.iter().for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
-    answer.caveats.iter().for_each(|caveat| page.paragraph(Paint::Warning, &clean(caveat)));
-    page.what_next(&answer.next);
-    page.blank();
-    facts(&mut page, document);
-    let rendered = results(document).render(&mut page);
-    if !document.results.is_empty() {
-        let mut baselines: Vec<&str> =
-            document.variants.iter().map(|variant| document.name_of(variant.baseline)).collect();
-        baselines.sort_unstable();
-        baselines.dedup();
-        let baseline = match baselines.as_slice() {
-            [one] => format!("the baseline ({one})"),
-            _ => "the baseline above it".to_owned(),
-        };
-        let within = match document.studies.is_empty() {
-            true => " within the same repetitions",
-            false => ", of all repetitions of the two studies",
-        };
-        let text = format!(
-            "× = ratio to {baseline}{within}, with its 95% interval; in brackets the least and the greatest ratio of too \
-             few repetitions for an interval. Answers are adjusted for the number of rows."
-        );
-        rendered.note(&mut page, &text);
-    }
-    page.into_text()
-}
-
-fn facts(page: &mut TextPage, document: &StudyDocument) {
-    let (variants, repetitions) = (document.variants.len() as u64, document.repetitions);
-    let done = document.runs.iter().filter(|run| run.failed.is_none()).count() as u64;
-    let planned = variants * u64::from(repetitions);
-    let short = if document.definition.quick { ", short form (--quick)" } else { "" };
-    let runs = match done == planned {
-        true => counted(done, "run", "runs"),
-        false => format!("{done} of {planned} runs"),
-    };
-    let variants = counted(variants, "variant", "variants");
-    let text = match document.studies.is_empty() {
-        true => format!(
-            "{variants} × {}, {runs} in random order (seed {}){short}",
-            counted(repetitions.into(), "repetition", "repetitions"),
-            document.seed
-        ),
-        false => format!("{variants}, {}{short}", counted(done, "run", "runs")),
-    };
-    page.fact(Paint::Plain, "Runs", &text);
-    page.fact(Paint::Plain, "File", &format!("{}, SHA-256 {}", document.definition.source, sha(document)));
-    let client = |name: &str| document.environment.get(name).cloned();
-    let cores = client("cores").map(|cores| format!("{cores} cores"));
-    let governor = client("governor").map(|governor| format!("governor {governor}"));
-    let facts =
-        [client("processor"), cores, governor, client("memory"), client("system"), client("kernel"), client("server")];
-    let environment: Vec<String> = facts.into_iter().flatten().collect();
-    if !environment.is_empty() {
-        page.fact(Paint::Plain, "Made on", &environment.join(", "));
-    }
-}
-
-/// Returns the shortest prefix that distinguishes two files.
-fn sha(document: &StudyDocument) -> &str {
-    document.definition.sha256.get(..12).unwrap_or(&document.definition.sha256)
-}
-
-fn results(document: &StudyDocument) -> Table<'_, &StudyRow> {
-    let mut lines = Vec::new();
-    let mut block = None;
-    for row in &document.results {
-        let load = Some((&row.measure, row.users, row.rate));
-        if block != load {
-            lines.push(Row::across(Paint::Heading, format!("{}, {}", row.measure, load_name(row.users, row.rate))));
-            block = load;
-        }
-        lines.push(Row::part(document.name_of(row.variant), row));
-    }
-    Table::new()
-        .column(
-            ColumnHead::new("mean", "Mean", Unit::Number, "").explained("mean of the repetitions"),
-            |row: &&StudyRow| Value::Number(row.mean, value(row.mean, &row.unit)),
-        )
-        .column(
-            ColumnHead::new("spread", "Spread", Unit::Percent, "")
-                .explained("standard deviation of the repetitions in percent of Mean"),
-            |row| {
-                let spread = row.stddev.filter(|_| row.mean > 0.0);
-                spread.map(|stddev| {
-                    let percent = 100.0 * stddev / row.mean;
-                    Value::Number(percent, format!("{percent:.1}%"))
-                })
-            },
-        )
-        .column(ColumnHead::new("ratio", "×", Unit::Ratio, "ratio to the baseline"), |row| {
-            let factor = row.factor.as_ref().and_then(|factor| factor.ratio);
-            factor.map(|factor| Value::Number(factor, ratio(factor)))
-        })
-        .column(
-            ColumnHead::new("interval", "95% interval", Unit::Text, "interval of the ratio").right_aligned().set_off(),
-            |row| row.factor.as_ref().and_then(interval),
-        )
-        .column(ColumnHead::new("answer", "Answer", Unit::Text, "verdict on the difference").set_off(), |row| {
-            row.answer()
-        })
-        .section("", lines)
-}
-
-/// Formats the confidence interval of a ratio, or in brackets the range of three or four repetitions.
-fn interval(factor: &BaselineRatio) -> Option<String> {
-    let range = factor.range.map(|(low, high)| format!("[{} to {}]", ratio(low), ratio(high)));
-    factor.interval.map(|(low, high)| format!("{} to {}", ratio(low), ratio(high))).or(range)
-}
-
-fn value(value: f64, unit: &str) -> String {
-    match unit {
-        "s" => Nanos((value * 1e9).round() as i64).to_string(),
-        "B/s" => format!("{}/s", bytes(value.round() as u64)),
-        "percent" => format!("{value:.0}%"),
-        "1/s" => format!("{}/s", rate(value)),
-        _ => rate(value),
     }
 }

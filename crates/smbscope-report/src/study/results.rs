@@ -1,18 +1,19 @@
-//! Results of a study: the values of its runs by measure, load and variant, their verdicts, and the study's answer.
+//! Results of a study: the values of its runs by measure, load and variant, and their verdicts.
 
-use super::{ServerRow, StudyDocument, StudyRow, StudyVerdict};
-use crate::bench::{self, BenchRun, ServerSeries, load_name};
-use crate::format::{at_least_1, counted, ratio, thousands};
-use crate::{Answer, Cause, Culprit};
-use smbscope_diagnose::SuggestedCommand;
+use super::answer::{Suspect, SuspectCounts, in_headline};
+use super::fitness::{LoadPointKey, unfit_reasons};
+use super::{ServerRow, StudyRow, StudyRun, StudyVerdict, UnfitReason};
+use crate::Answer;
+use crate::bench::{self, BenchRun, ServerSeries};
+use crate::format::{counted, thousands};
 use smbscope_stats::replication::{
-    self, BaselineRatio, DifferenceVerdict as Decision, REPETITIONS_MIN, ReplicationSettings, benjamini_hochberg, holm,
+    self, BaselineRatio, DifferenceVerdict as Decision, ReplicationSettings, benjamini_hochberg, holm,
 };
 use smbscope_stats::{Measure, ServerFigure};
 use std::collections::BTreeMap;
 
 /// Users and the bits of the rate.
-type StudyLoadKey = (u32, Option<u64>);
+pub(super) type StudyLoadKey = (u32, Option<u64>);
 
 type VariantValues = BTreeMap<usize, BTreeMap<u32, f64>>;
 
@@ -25,10 +26,16 @@ pub struct Results {
     /// The variants ran at different times, so repetitions with the same number are not paired.
     separate: bool,
     by_measure: Vec<BTreeMap<StudyLoadKey, VariantValues>>,
-    environments: Vec<BTreeMap<String, String>>,
+    /// Variant of each run, and its environment.
+    environments: Vec<(usize, BTreeMap<String, String>)>,
     server: BTreeMap<ServerMetricKey, ServerMetricValues>,
     answers: BTreeMap<(StudyLoadKey, usize), Vec<Answer>>,
-    points: u64,
+    pub(super) points: u64,
+    pub(super) points_of: BTreeMap<(StudyLoadKey, usize), u64>,
+    pub(super) unfit: BTreeMap<LoadPointKey, Vec<UnfitReason>>,
+    pub(super) suspect: Option<Suspect>,
+    /// By variant.
+    pub(super) suspected: BTreeMap<usize, SuspectCounts>,
     weak: BTreeMap<(usize, usize), u64>,
 }
 
@@ -37,13 +44,10 @@ struct Weakness {
     text: &'static str,
 }
 
-const WEAKNESSES: [Weakness; 2] = [
-    Weakness {
-        is_so: |run| run.client_cpu.is_some_and(|cpu| cpu.limited),
-        text: "the client was the limit: their figures say nothing about the server. Use a faster client, or fewer users.",
-    },
-    Weakness { is_so: |run| run.unexpected_count() > 0, text: "operations ended otherwise than the workload expects." },
-];
+const WEAKNESSES: [Weakness; 1] = [Weakness {
+    is_so: |run| run.client_cpu.is_some_and(|cpu| cpu.limited),
+    text: "the client was the limit: their figures say nothing about the server. Use a faster client, or fewer users.",
+}];
 
 const NAMED_MAX: usize = 4;
 
@@ -74,6 +78,10 @@ impl Results {
             server: BTreeMap::new(),
             answers: BTreeMap::new(),
             points: 0,
+            points_of: BTreeMap::new(),
+            unfit: BTreeMap::new(),
+            suspect: None,
+            suspected: BTreeMap::new(),
             weak: BTreeMap::new(),
         }
     }
@@ -83,7 +91,14 @@ impl Results {
         Results { separate: true, ..self }
     }
 
-    pub fn add(&mut self, variant: usize, repetition: u32, document: &bench::BenchDocument) {
+    /// Counts commands that may be the cause.
+    pub fn suspecting(self, suspect: Option<Suspect>) -> Results {
+        Results { suspect, ..self }
+    }
+
+    /// Adds the results of a run.
+    pub fn add(&mut self, made: &StudyRun, document: &bench::BenchDocument) {
+        let StudyRun { variant, repetition, other_load_percent, .. } = *made;
         let by_rate = document.is_ramp_of_rates();
         for run in &document.runs {
             let load = (run.users, run.rate().filter(|_| by_rate).map(f64::to_bits));
@@ -94,6 +109,12 @@ impl Results {
             }
             self.answers.entry((load, variant)).or_default().extend(run.answer.clone());
             self.points += 1;
+            *self.points_of.entry((load, variant)).or_default() += 1;
+            let reasons = unfit_reasons(run, other_load_percent, &self.measures);
+            if !reasons.is_empty() {
+                self.unfit.insert((load, variant, repetition), reasons);
+            }
+            self.count_suspects(variant, run);
             for (at, _) in WEAKNESSES.iter().enumerate().filter(|(_, weakness)| (weakness.is_so)(run)) {
                 *self.weak.entry((at, variant)).or_default() += 1;
             }
@@ -103,7 +124,26 @@ impl Results {
                 found.values.insert(repetition, (*mean, *max));
             }
         }
-        self.environments.push(document.environment.clone());
+        let mut environment = document.environment.clone();
+        let target = &document.target;
+        let facts = [
+            ("dialect", target.dialect.clone()),
+            ("signing", Some(target.signing_algorithm.clone().unwrap_or_else(|| "none".to_owned()))),
+            ("encryption", Some(target.cipher.clone().unwrap_or_else(|| "none".to_owned()))),
+        ];
+        environment.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))));
+        self.environments.push((variant, environment));
+    }
+
+    fn count_suspects(&mut self, variant: usize, run: &BenchRun) {
+        let Some(suspect) = &self.suspect else { return };
+        let counts = self.suspected.entry(variant).or_default();
+        counts.suspected.resize(suspect.commands.len(), 0);
+        for (sum, command) in counts.suspected.iter_mut().zip(&suspect.commands) {
+            *sum += run.count_of(command);
+        }
+        counts.all += run.operations + run.connect_commands.values().sum::<u64>();
+        counts.runs += 1;
     }
 
     pub(super) fn answers_of(&self, row: &StudyRow, variant: usize) -> &[Answer] {
@@ -111,10 +151,16 @@ impl Results {
     }
 
     pub fn environment(&self) -> BTreeMap<String, String> {
-        let Some((first, others)) = self.environments.split_first() else { return BTreeMap::new() };
-        let is_common =
-            |(name, value): &(&String, &String)| others.iter().all(|other| other.get(*name) == Some(*value));
-        first.iter().filter(is_common).map(|(name, value)| (name.clone(), value.clone())).collect()
+        common(self.environments.iter().map(|(_, environment)| environment))
+    }
+
+    /// Returns the properties that all runs of a variant share, and other variants do not.
+    pub fn environment_of(&self, variant: usize) -> BTreeMap<String, String> {
+        let of_variant = self.environments.iter().filter(|(of, _)| *of == variant).map(|(_, environment)| environment);
+        let mut own = common(of_variant);
+        let shared = self.environment();
+        own.retain(|name, _| !shared.contains_key(name));
+        own
     }
 
     /// A repetition runs every variant once within a short time, so variants are compared within repetitions.
@@ -130,9 +176,12 @@ impl Results {
 
     pub fn rows(&self) -> Vec<StudyRow> {
         let mut rows = Vec::new();
+        let left_out = self.left_out();
         for (measure, loads) in self.measures.iter().zip(&self.by_measure) {
-            for ((users, rate), variants) in loads {
-                for (variant, values) in variants {
+            for (load @ (users, rate), variants) in loads {
+                let variants =
+                    fit_values(variants, |variant, repetition| !left_out.contains(&(*load, variant, repetition)));
+                for (variant, values) in &variants {
                     let baseline = self.baselines.get(*variant).filter(|baseline| *baseline != variant);
                     let baseline = baseline.and_then(|baseline| variants.get(baseline));
                     // There is no ratio to 0.
@@ -170,13 +219,16 @@ impl Results {
             let named = named.collect::<Vec<_>>().join("; ");
             (count > 0).then(|| format!("In {count} of {of} ({named}{more}), {text}"))
         };
-        WEAKNESSES.iter().enumerate().filter_map(warning).collect()
+        self.unfit_warnings(names).into_iter().chain(WEAKNESSES.iter().enumerate().filter_map(warning)).collect()
     }
 
     pub fn server(&self) -> Vec<ServerRow> {
+        let left_out = self.left_out();
         let row = |((metric, users, rate, variant), found): (&ServerMetricKey, &ServerMetricValues)| {
-            let each =
-                |of: fn(&(f64, f64)) -> f64| (1..=self.repetitions).map(|at| found.values.get(&at).map(of)).collect();
+            let each = |of: fn(&(f64, f64)) -> f64| {
+                let is_fit = |at: &u32| !left_out.contains(&((*users, *rate), *variant, *at));
+                (1..=self.repetitions).map(|at| found.values.get(&at).filter(|_| is_fit(&at)).map(of)).collect()
+            };
             ServerRow {
                 metric: metric.clone(),
                 unit: found.unit.clone(),
@@ -189,6 +241,24 @@ impl Results {
         };
         self.server.iter().map(row).collect()
     }
+}
+
+fn common<'a>(mut environments: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
+    let mut shared = environments.next().cloned().unwrap_or_default();
+    for other in environments {
+        shared.retain(|name, value| other.get(name) == Some(value));
+    }
+    shared
+}
+
+/// Returns the values of fit load points. Leaves out variants without one.
+fn fit_values(variants: &VariantValues, is_fit: impl Fn(usize, u32) -> bool) -> VariantValues {
+    let fit = |(variant, values): (&usize, &BTreeMap<u32, f64>)| {
+        let fit = values.iter().filter(|(repetition, _)| is_fit(*variant, **repetition));
+        let fit: BTreeMap<u32, f64> = fit.map(|(repetition, value)| (*repetition, *value)).collect();
+        (!fit.is_empty()).then_some((*variant, fit))
+    };
+    variants.iter().filter_map(fit).collect()
 }
 
 /// Returns the mean, and the sample standard deviation (divisor n − 1) of at least two values.
@@ -222,8 +292,6 @@ fn adjust(rows: &mut [StudyRow]) {
         }
     }
 }
-
-const CLAIMS: usize = 2;
 
 /// Significance level, applied to adjusted p-values.
 const CHANCE: f64 = 0.05;
@@ -271,7 +339,7 @@ impl StudyRow {
 }
 
 impl StudyVerdict {
-    fn words(self) -> &'static str {
+    pub(super) fn words(self) -> &'static str {
         match self {
             StudyVerdict::Slower => "slower",
             StudyVerdict::Faster => "faster",
@@ -282,144 +350,4 @@ impl StudyVerdict {
             StudyVerdict::TooFew => "too few repetitions",
         }
     }
-}
-
-/// Returns the indices of the headline rows: the first measure with a ratio, at the highest load.
-fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
-    let Some(first) = rows.iter().find(|row| row.factor.is_some()) else { return Vec::new() };
-    let load = |row: &StudyRow| (row.users, row.rate.map_or(0, f64::to_bits));
-    let of_measure = || rows.iter().enumerate().filter(|(_, row)| row.measure == first.measure && row.factor.is_some());
-    let highest = of_measure().map(|(_, row)| load(row)).max();
-    of_measure().filter(|(_, row)| Some(load(row)) == highest).map(|(at, _)| at).collect()
-}
-
-impl Results {
-    /// Returns the study's answer from its rows in `document` and the answers of its runs. The culprit is the one named
-    /// by most runs of the worst variant, `Nothing` if all are equal, and `Capture` if rows or runs are inconclusive.
-    pub fn answer(&self, document: &StudyDocument) -> Answer {
-        let mut rows: Vec<&StudyRow> =
-            in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
-        rows.retain(|row| row.factor.is_some_and(|factor| factor.ratio.is_some()));
-        rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
-        let claims: Vec<String> = rows.iter().filter_map(|row| claim(document, row)).collect();
-        let worst = rows.iter().find_map(|row| Some((*row, worse_side(document, row)?)));
-        let runs = worst.map_or(&[][..], |(row, variant)| self.answers_of(row, variant));
-        let named = Culprit::ALL.into_iter().find(|culprit| most(runs, |answer| answer.culprit == *culprit));
-        let needed = needed(&rows).filter(|needed| *needed > document.repetitions);
-        let is_equal = !rows.is_empty() && rows.iter().all(|row| row.verdict == Some(StudyVerdict::Equal));
-        let culprit = match worst {
-            None if is_equal => Culprit::Nothing,
-            _ => named.unwrap_or(Culprit::Capture),
-        };
-        let of_runs = worst.zip(named).and_then(|((_, variant), named)| {
-            let example = runs.iter().find(|answer| answer.culprit == named)?;
-            Some(format!("{}: {}", document.name_of(variant), example.headline))
-        });
-        Answer {
-            culprit,
-            headline: headline(&rows, &claims),
-            evidence: claims.iter().skip(CLAIMS).map(|claim| format!("{claim}.")).chain(of_runs).collect(),
-            causes: in_most(runs),
-            caveats: document.warnings.iter().cloned().chain(undecided(document, &rows, needed)).collect(),
-            next: needed.and_then(|needed| again(document, needed)).into_iter().collect(),
-            ..Answer::default()
-        }
-    }
-}
-
-fn size(row: &StudyRow) -> f64 {
-    row.factor.and_then(|factor| factor.ratio).map_or(0.0, |ratio| ratio.ln().abs())
-}
-
-/// Returns the variant that is worse. None if there is no significant difference.
-fn worse_side(document: &StudyDocument, row: &StudyRow) -> Option<usize> {
-    match row.verdict? {
-        StudyVerdict::Slower | StudyVerdict::More => Some(row.variant),
-        StudyVerdict::Faster | StudyVerdict::Less => Some(document.baseline_of(row)),
-        StudyVerdict::Equal | StudyVerdict::Undecided | StudyVerdict::TooFew => None,
-    }
-}
-
-fn most(answers: &[Answer], holds: impl Fn(&Answer) -> bool) -> bool {
-    2 * answers.iter().filter(|answer| holds(answer)).count() > answers.len()
-}
-
-/// Returns the causes that more than half of the answers name, each as its first answer describes it.
-fn in_most(answers: &[Answer]) -> Vec<Cause> {
-    let mut found: Vec<&Cause> = Vec::new();
-    for cause in answers.iter().flat_map(|answer| &answer.causes) {
-        let has_it = |answer: &Answer| answer.causes.iter().any(|other| other.id == cause.id);
-        if most(answers, has_it) && found.iter().all(|known| known.id != cause.id) {
-            found.push(cause);
-        }
-    }
-    found.into_iter().cloned().collect()
-}
-
-/// Formats `p95(Read), 16 users: A is slower than B, 2.10 times (1.98 to 2.24); 3 more below.`
-fn headline(rows: &[&StudyRow], claims: &[String]) -> String {
-    let Some(first) = rows.first() else { return String::new() };
-    let more = claims.len().saturating_sub(CLAIMS);
-    let said = &claims[..claims.len().min(CLAIMS)];
-    let more = if more > 0 { format!("; {more} more below") } else { String::new() };
-    format!("{}, {}: {}{more}.", first.measure, load_name(first.users, first.rate), said.join("; "))
-}
-
-fn needed(rows: &[&StudyRow]) -> Option<u32> {
-    let needed = |row: &&StudyRow| match (row.verdict?, row.factor.as_ref()?.answer) {
-        (StudyVerdict::TooFew, _) => u32::try_from(REPETITIONS_MIN).ok(),
-        (StudyVerdict::Undecided, Decision::Undecided { repetitions_needed }) => repetitions_needed,
-        _ => None,
-    };
-    rows.iter().filter_map(needed).max()
-}
-
-/// Formats `Undecided: A against B; 9 more repetitions would probably decide.`, given the total number `needed`.
-fn undecided(document: &StudyDocument, rows: &[&StudyRow], needed: Option<u32>) -> Option<String> {
-    let is_open = |row: &&&StudyRow| matches!(row.verdict, Some(StudyVerdict::Undecided | StudyVerdict::TooFew));
-    let open: Vec<String> = rows
-        .iter()
-        .filter(is_open)
-        .map(|row| format!("{} against {}", document.name_of(row.variant), document.name_of(document.baseline_of(row))))
-        .collect();
-    let (first, others) = open.split_first()?;
-    let others = match others.len() {
-        0 => String::new(),
-        others => format!(" and {}", counted(others as u64, "other", "others")),
-    };
-    let more = needed.map_or_else(String::new, |needed| {
-        let more = counted((needed - document.repetitions).into(), "more repetition", "more repetitions");
-        format!("; {more} would probably decide")
-    });
-    Some(format!("Undecided: {first}{others}{more}."))
-}
-
-fn again(document: &StudyDocument, needed: u32) -> Option<SuggestedCommand> {
-    let directory = format!("{}-{needed}", document.name);
-    let command = document.definition.command(needed, &directory);
-    document.studies.is_empty().then(|| SuggestedCommand::new("decide", command))
-}
-
-fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
-    let factor = row.factor.as_ref()?;
-    let (name, baseline) = (document.name_of(row.variant), document.name_of(document.baseline_of(row)));
-    let times = ratio(factor.ratio?);
-    Some(match (row.verdict?, factor.interval, factor.detectable) {
-        (StudyVerdict::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
-        (
-            verdict @ (StudyVerdict::Slower | StudyVerdict::Faster | StudyVerdict::More | StudyVerdict::Less),
-            Some((low, high)),
-            _,
-        ) => {
-            let direction = verdict.words();
-            // The word has the direction.
-            let (times, (low, high)) = at_least_1(factor.ratio?, (low, high));
-            format!("{name} is {direction} than {baseline}, {} times ({} to {})", ratio(times), ratio(low), ratio(high))
-        }
-        (_, _, Some(least)) => format!(
-            "no difference between {name} and {baseline} that this data can show (a factor of {} or more would have shown)",
-            ratio(least)
-        ),
-        _ => format!("{name} {times} times {baseline} (too few repetitions for an interval)"),
-    })
 }

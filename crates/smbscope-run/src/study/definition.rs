@@ -1,14 +1,14 @@
-//! A study: its file (the question, the common options and the axes), the variants that follow from it, and the order
-//! of the runs.
+//! A study: its file (the question, the common options and the axes), and the servers that replace its own.
 
 use crate::TargetUrl;
 use crate::options::{GivenOptions, GivenValue, RUNS_OF_A_VARIANT_MAX};
-use crate::study::VariantOptions;
+use crate::study::needs::Need;
+use crate::study::{VariantOptions, changes};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use smbscope_load::bounded::{self, WORKLOAD_TABLE_MAX};
 use smbscope_load::workload::Location;
-use smbscope_report::quoted;
+use smbscope_report::study::Suspect;
 use smbscope_stats::Measure;
 use smbscope_stats::filter::did_you_mean;
 use std::collections::{BTreeMap, HashSet};
@@ -46,6 +46,12 @@ pub struct Study {
     /// Axis to compare along: each variant is compared with the one that has the first setting of this axis and
     /// otherwise the same settings. `None` compares all variants with the first one.
     pub compare_along: Option<String>,
+    /// Commands that the study finds guilty or clears.
+    pub suspect: Option<Suspect>,
+    /// Programs, files and rights without which no run works.
+    pub needs: Vec<Need>,
+    /// Reason why the study makes no sense with `--target`.
+    pub this_machine: Option<String>,
     pub definition: StudySource,
 }
 
@@ -56,6 +62,8 @@ pub struct StudySource {
     /// SHA-256 of the text, of `--quick` and of the targets, in hexadecimal.
     pub sha256: String,
     pub quick: bool,
+    /// Settings and options that the short form or the targets leave out or change.
+    pub left_out: Vec<String>,
     pub targets: Vec<String>,
 }
 
@@ -87,6 +95,10 @@ struct RawStudy {
     #[serde(default = "one")]
     seed: u64,
     compare_along: Option<Spanned<String>>,
+    suspect: Option<Suspect>,
+    #[serde(default)]
+    need: Vec<Spanned<Need>>,
+    this_machine: Option<String>,
     #[serde(default)]
     measures: Vec<Spanned<String>>,
     #[serde(default)]
@@ -162,6 +174,7 @@ macro_rules! options {
             launch: $of.launch.clone(),
             lab: $of.lab.clone(),
             set: $of.set.clone(),
+            server: None,
         }
         .checked()
     };
@@ -200,8 +213,9 @@ impl Study {
             return Err(place.invalid(along.span().start, what));
         }
         let measures = read_measures(&raw.measures, place)?;
+        let needs = read_needs(&raw.need, place)?;
         let sha256 = Sha256::new_with_prefix(text).chain_update([u8::from(quick)]).finalize();
-        Ok(Study {
+        let mut study = Study {
             name: raw.name.into_inner(),
             question: raw.question,
             repetitions,
@@ -210,14 +224,22 @@ impl Study {
             common,
             axes,
             compare_along: raw.compare_along.map(Spanned::into_inner),
+            suspect: raw.suspect,
+            needs,
+            this_machine: raw.this_machine,
             definition: StudySource {
                 source: file.to_owned(),
                 text: text.to_owned(),
                 sha256: hexadecimal(&sha256),
                 quick,
+                left_out: Vec::new(),
                 targets: Vec::new(),
             },
-        })
+        };
+        if quick {
+            study.definition.left_out = changes(&Study::parse(file, text, false)?, &study);
+        }
+        Ok(study)
     }
 }
 
@@ -294,19 +316,38 @@ fn read_measures(given: &[Spanned<String>], place: StudyText<'_>) -> Result<Vec<
     given.iter().map(read).collect()
 }
 
+fn read_needs(given: &[Spanned<Need>], place: StudyText<'_>) -> Result<Vec<Need>, DefinitionError> {
+    let read = |need: &Spanned<Need>| match need.get_ref().problem() {
+        Some(what) => Err(place.invalid(need.span().start, what.to_owned())),
+        None => Ok(need.get_ref().clone()),
+    };
+    given.iter().map(read).collect()
+}
+
 const SERVER: &str = "server";
 
 impl Study {
     /// Replaces the servers of the file, or the private ones, by these targets (`[NAME=]smb://…`). Fails if a target is
-    /// invalid or a name occurs twice.
+    /// invalid, a name occurs twice, or the study is about this machine.
     pub fn at_targets(&mut self, targets: &[String]) -> Result<(), String> {
         let settings = targets.iter().map(|target| at_target(target)).collect::<Result<Vec<_>, _>>()?;
         let Some(first) = settings.first() else { return Ok(()) };
+        if let Some(why) = &self.this_machine {
+            return Err(format!("{} can't be made with --target: {why}", self.name));
+        }
         // Settings of the private server don't apply to a target.
         self.common = self.common.without_lab();
+        self.leave_out_private_servers();
+        // Without a mark where the server is, every launch has its files there.
+        let is_marked = self.axes.iter().flat_map(|axis| &axis.settings).any(|setting| setting.options.is_at_server());
+        let placed = |setting: &Setting| match is_marked {
+            true => setting.clone(),
+            false => Setting { options: setting.options.launched_at_server(), ..setting.clone() },
+        };
+        let settings: Vec<Setting> = settings.iter().map(placed).collect();
         match self.axes.iter_mut().find(|axis| axis.name == SERVER) {
             Some(servers) => (servers.settings, servers.is_option) = (settings.clone(), false),
-            None if settings.len() == 1 => self.common = self.common.with(&first.options),
+            None if settings.len() == 1 => self.common = self.common.with(&placed(first).options),
             None => self.axes.insert(0, Axis { name: SERVER.to_owned(), settings: settings.clone(), is_option: false }),
         }
         let mut names = HashSet::new();
@@ -318,6 +359,25 @@ impl Study {
         targets.iter().for_each(|target| hash.update(target));
         self.definition.sha256 = hexadecimal(&hash.finalize());
         Ok(())
+    }
+
+    /// Removes settings that need a private server, if others remain to be compared.
+    fn leave_out_private_servers(&mut self) {
+        let is_private = |setting: &Setting| setting.options.lab_option().is_some();
+        let mut axes = self.axes.clone();
+        for axis in axes.iter_mut().filter(|axis| axis.name != SERVER) {
+            axis.settings.retain(|setting| !is_private(setting));
+        }
+        let variants: usize = axes.iter().map(|axis| axis.settings.len()).product();
+        if variants < 2 && self.variants().len() > 1 {
+            return;
+        }
+        for axis in self.axes.iter().filter(|axis| axis.name != SERVER) {
+            let names = axis.settings.iter().filter(|setting| is_private(setting)).map(|setting| setting.name.as_str());
+            let text = names.map(|name| format!("{name} (needs a private server)"));
+            self.definition.left_out.extend(text);
+        }
+        self.axes = axes;
     }
 }
 
@@ -407,127 +467,6 @@ const STUDIES: &[&str] = &[
 /// Returns true if the text is a shipped study's, so its commands are trusted.
 fn is_bundled(text: &str) -> bool {
     STUDIES.contains(&text)
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedVariant {
-    pub name: String,
-    pub folder: String,
-    /// Index of the variant to compare with. Its own index if it is a baseline.
-    pub baseline: usize,
-    pub settings: Vec<(String, String)>,
-    pub options: VariantOptions,
-    pub before: Vec<String>,
-    /// Shell commands after each run, in reverse order of the axes.
-    pub after: Vec<String>,
-}
-
-impl PlannedVariant {
-    pub fn command(&self) -> String {
-        let run = format!("smbscope{}", words(&self.options.words()));
-        match (self.options.target(), words(&self.options.lab_words())) {
-            (None, lab) if !lab.is_empty() => format!("{run} (lab{lab})"),
-            _ => run,
-        }
-    }
-}
-
-fn words(arguments: &[String]) -> String {
-    let parts = arguments.iter().flat_map(|argument| match argument.split_once('=') {
-        Some((name, value)) if name.starts_with("--") => vec![name, value],
-        _ => vec![argument.as_str()],
-    });
-    parts.map(|word| format!(" {}", quoted(word))).collect()
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VariantRepetition {
-    /// From 1.
-    pub repetition: u32,
-    pub variant: usize,
-}
-
-impl Study {
-    /// Combines the settings of all axes. The first variant is the baseline.
-    pub fn variants(&self) -> Vec<PlannedVariant> {
-        let mut combinations: Vec<Vec<(&Axis, &Setting)>> = vec![Vec::new()];
-        for axis in &self.axes {
-            let longer = |chosen: Vec<_>| {
-                axis.settings.iter().map(move |setting| {
-                    let mut longer = chosen.clone();
-                    longer.push((axis, setting));
-                    longer
-                })
-            };
-            combinations = combinations.into_iter().flat_map(longer).collect();
-        }
-        let digits = combinations.len().to_string().len().max(2);
-        let variant = |(at, chosen): (usize, Vec<(&Axis, &Setting)>)| {
-            let names: Vec<String> = chosen.iter().map(|(axis, setting)| named(axis, setting)).collect();
-            let name = if names.is_empty() { self.name.clone() } else { names.join(", ") };
-            PlannedVariant {
-                folder: format!("{:0digits$}-{}", at + 1, folder(&name)),
-                name,
-                baseline: self.baseline(at),
-                settings: chosen.iter().map(|(axis, setting)| (axis.name.clone(), setting.name.clone())).collect(),
-                options: chosen.iter().fold(self.common.clone(), |all, (_, setting)| all.with(&setting.options)),
-                before: chosen.iter().flat_map(|(_, setting)| setting.before.clone()).collect(),
-                after: chosen.iter().rev().flat_map(|(_, setting)| setting.after.clone()).collect(),
-            }
-        };
-        combinations.into_iter().enumerate().map(variant).collect()
-    }
-
-    fn baseline(&self, variant: usize) -> usize {
-        let Some(along) = &self.compare_along else { return 0 };
-        let axes = self.axes.iter().rev();
-        // The last axis varies fastest.
-        let mut stride = 1;
-        for axis in axes {
-            let settings = axis.settings.len();
-            if axis.name == *along {
-                return variant - variant / stride % settings * stride;
-            }
-            stride *= settings;
-        }
-        0
-    }
-
-    /// Returns the runs in order: each repetition runs every variant once in random order, which spreads drift evenly
-    /// over the variants.
-    pub fn turns(&self, variants: usize) -> Vec<VariantRepetition> {
-        let block = |repetition: u32| {
-            let mut block: Vec<VariantRepetition> =
-                (0..variants).map(|variant| VariantRepetition { repetition, variant }).collect();
-            block.sort_by_key(|turn| lot(self.seed, *turn));
-            block
-        };
-        (1..=self.repetitions).flat_map(block).collect()
-    }
-}
-
-fn named(axis: &Axis, setting: &Setting) -> String {
-    if axis.is_option { format!("{} {}", axis.name, setting.name) } else { setting.name.clone() }
-}
-
-/// Returns the sort key that shuffles the runs. The same seed gives the same order.
-fn lot(seed: u64, turn: VariantRepetition) -> Vec<u8> {
-    let numbers = [seed, turn.repetition.into(), turn.variant as u64];
-    Sha256::digest(numbers.map(u64::to_le_bytes).concat()).to_vec()
-}
-
-/// Bytes of a variant's name in its folder's name. File systems limit names to 255.
-const FOLDER_NAME_MAX: usize = 80;
-
-fn folder(name: &str) -> String {
-    let mut folder = String::new();
-    for c in name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }) {
-        if c != '-' || !folder.ends_with('-') {
-            folder.push(c);
-        }
-    }
-    folder.truncate(FOLDER_NAME_MAX);
-    folder.trim_matches(['-', '.']).to_owned()
 }
 
 #[cfg(test)]

@@ -4,13 +4,15 @@
 //! Start reading at [`run()`]; [`Study`] is the parsed file, [`PlannedVariant`] one combination of its settings.
 
 mod definition;
+mod needs;
+mod plan;
 mod saved;
 #[cfg(test)]
 mod tests;
 
-pub use definition::{
-    Axis, DefinitionError, PlannedVariant, Setting, Study, StudySource, VARIANTS_MAX, VariantRepetition,
-};
+pub use definition::{Axis, DefinitionError, Setting, Study, StudySource, VARIANTS_MAX};
+pub use needs::Need;
+pub use plan::{PlannedVariant, VariantRepetition};
 pub use saved::{PAGE, STUDY, SavedStudy, beside};
 
 use crate::BenchError;
@@ -21,7 +23,8 @@ use crate::options::{GivenOptions, GivenValue, word};
 use saved::Memory;
 use smbscope_report::bench::{self, BenchRunOutcome};
 use smbscope_report::study::{self, StudyDocument};
-use std::collections::BTreeMap;
+use smbscope_stats::Measure;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -34,10 +37,16 @@ pub trait Conductor {
 
     fn is_interrupted(&self) -> bool;
 
+    /// Returns the share of this machine's processors in use between runs, in percent. `None` if it is unknown.
+    fn other_load(&mut self) -> Option<f64>;
+
     fn begins(&mut self, place: &StudyProgress<'_>);
 
     /// Called after a run with its document, or with the failure and whether the run will be repeated.
     fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&bench::BenchDocument, (&str, bool)>);
+
+    /// Called after an unfit run that will be repeated.
+    fn unfit(&mut self, place: &StudyProgress<'_>, why: &str);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +60,17 @@ pub struct StudyProgress<'a> {
 }
 
 /// Performs the runs that are still missing in `directory`. Returns the results so far if the conductor is interrupted.
+/// Fails before the first run if something that the study needs is missing.
 pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Result<StudyDocument, BenchError> {
     let variants = study.variants();
     let turns = study.turns(variants.len());
     let mut sources = Sources::default();
     sources.add(Path::new(&study.definition.source));
     let mut memory = Memory::open(directory, study, &variants, &sources)?;
+    if turns.iter().any(|turn| !memory.is_done(*turn)) {
+        needs::check(study, &variants).map_err(BenchError::Unavailable)?;
+    }
+    let mut session = Session { measures: &study.measures, directory, other_load: None, repeats: turns.len() / 4 + 1 };
     let (begun, mut here) = (Instant::now(), 0);
     for (at, turn) in turns.iter().enumerate() {
         if memory.is_done(*turn) {
@@ -73,7 +87,7 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
             left,
         };
         conductor.begins(&place);
-        let Some((run, result)) = attempts(*turn, &place, directory, conductor)? else { break };
+        let Some((run, result)) = session.attempts(*turn, &place, conductor)? else { break };
         memory.note(*turn, run, result.as_ref());
         memory.keep()?;
         here += 1;
@@ -86,44 +100,80 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
     Ok(memory.into_document())
 }
 
-/// Performs a run, and repeats it once if it fails. Returns `None` if the study was interrupted before there was a
-/// result.
-fn attempts(
-    turn: VariantRepetition,
-    place: &StudyProgress<'_>,
-    directory: &Path,
-    conductor: &mut dyn Conductor,
-) -> Result<Option<(study::StudyRun, Option<bench::BenchDocument>)>, BenchError> {
-    let folder = format!("{}/{}", place.variant.folder, turn.repetition);
-    let path = directory.join(&folder);
-    let (started, begun) = (now(), Instant::now());
-    clear_unfinished(&path)?;
-    let mut attempt = 1;
-    loop {
-        let result = one(place, &path, conductor);
-        if conductor.is_interrupted() && !result.as_ref().is_ok_and(is_whole) {
-            return Ok(None);
+/// Runs of one call of [`run()`].
+struct Session<'a> {
+    measures: &'a [Measure],
+    directory: &'a Path,
+    /// Load of other programs after the last run.
+    other_load: Option<f64>,
+    /// Unfit runs that may still be repeated: a quarter of all runs, so that a busy machine does not double the time.
+    repeats: usize,
+}
+
+impl Session<'_> {
+    /// Performs a run, and repeats it once if it fails or is unfit. Returns `None` if the study was interrupted before
+    /// there was a result.
+    fn attempts(
+        &mut self,
+        turn: VariantRepetition,
+        place: &StudyProgress<'_>,
+        conductor: &mut dyn Conductor,
+    ) -> Result<Option<(study::StudyRun, Option<bench::BenchDocument>)>, BenchError> {
+        let folder = format!("{}/{}", place.variant.folder, turn.repetition);
+        let path = self.directory.join(&folder);
+        let (started, begun) = (now(), Instant::now());
+        clear_unfinished(&path)?;
+        let (mut attempt, mut repeated) = (1, None);
+        loop {
+            let before = self.other_load.or_else(|| conductor.other_load());
+            let result = one(place, &path, conductor);
+            if conductor.is_interrupted() && !result.as_ref().is_ok_and(is_whole) {
+                return Ok(None);
+            }
+            self.other_load = conductor.other_load();
+            let other_load = before.into_iter().chain(self.other_load).reduce(f64::max);
+            let result = result.and_then(|document| match failure(&document) {
+                Some(why) => Err(why),
+                None => Ok(document),
+            });
+            if let Some(why) = result.as_ref().ok().and_then(|document| self.unfit(document, other_load))
+                && attempt < ATTEMPTS
+                && self.repeats > 0
+            {
+                self.repeats -= 1;
+                // A short disturbance may be over: the next attempt measures again.
+                self.other_load = None;
+                conductor.unfit(place, &why);
+                (attempt, repeated) = (attempt + 1, Some(why));
+                continue;
+            }
+            let again = result.is_err() && attempt < ATTEMPTS;
+            conductor.ended(place, result.as_ref().map_err(|why| (why.as_str(), again)));
+            if again {
+                (attempt, repeated) = (attempt + 1, result.err());
+                continue;
+            }
+            let run = study::StudyRun {
+                variant: turn.variant,
+                repetition: turn.repetition,
+                directory: folder,
+                started_ns: started,
+                duration_ns: begun.elapsed().into(),
+                attempts: attempt,
+                repeated,
+                other_load_percent: other_load,
+                failed: result.as_ref().err().cloned(),
+            };
+            return Ok(Some((run, result.ok())));
         }
-        let result = result.and_then(|document| match failure(&document) {
-            Some(why) => Err(why),
-            None => Ok(document),
-        });
-        let again = result.is_err() && attempt < ATTEMPTS;
-        conductor.ended(place, result.as_ref().map_err(|why| (why.as_str(), again)));
-        if again {
-            attempt += 1;
-            continue;
-        }
-        let run = study::StudyRun {
-            variant: turn.variant,
-            repetition: turn.repetition,
-            directory: folder,
-            started_ns: started,
-            duration_ns: begun.elapsed().into(),
-            attempts: attempt,
-            failed: result.as_ref().err().cloned(),
-        };
-        return Ok(Some((run, result.ok())));
+    }
+
+    /// Returns why a run of one load point is unfit. Of a ramp, single load points are left out instead.
+    fn unfit(&self, document: &bench::BenchDocument, other_load: Option<f64>) -> Option<String> {
+        let [run] = document.runs.as_slice() else { return None };
+        let reasons = study::unfit_reasons(run, other_load, self.measures);
+        let words: Vec<&str> = reasons.into_iter().map(study::UnfitReason::words).collect();
+        (!words.is_empty()).then(|| words.join("; "))
     }
 }
 
@@ -165,6 +215,8 @@ pub struct VariantOptions {
     lab: GivenOptions,
     /// Parameters of the workload.
     set: BTreeMap<String, GivenValue>,
+    /// Server that replaces the private one.
+    server: Option<String>,
 }
 
 impl VariantOptions {
@@ -207,14 +259,24 @@ impl VariantOptions {
             launch: all.launch.with(&others.launch),
             lab: all.lab.with(&others.lab),
             set: all.set,
+            server: others.server.clone().or(all.server),
         }
     }
 
     pub fn at(&self, target: &str) -> VariantOptions {
+        let mut all = VariantOptions { server: Some(target.to_owned()), ..self.clone() };
+        all.bench.set("target", [target]);
+        all
+    }
+
+    /// Returns true if a launch has its files on the server: a private one, or the one given with `--target`.
+    fn is_at_server(&self) -> bool {
+        self.launch.values("target").first().is_some_and(|target| target == PRIVATE)
+    }
+
+    fn launched_at_server(&self) -> VariantOptions {
         let mut all = self.clone();
-        for options in [&mut all.bench, &mut all.launch] {
-            options.set("target", [target]);
-        }
+        all.launch.set("target", [PRIVATE]);
         all
     }
 
@@ -227,9 +289,11 @@ impl VariantOptions {
     }
 
     pub fn target(&self) -> Option<&str> {
+        if self.is_launch() && self.is_at_server() {
+            return self.server.as_deref();
+        }
         let options = if self.is_launch() { &self.launch } else { &self.bench };
-        let target = options.values("target").first().and_then(|target| target.to_str());
-        target.filter(|target| !self.is_launch() || *target != PRIVATE)
+        options.values("target").first().and_then(|target| target.to_str())
     }
 
     pub fn lab_option(&self) -> Option<&str> {
@@ -251,7 +315,11 @@ impl VariantOptions {
     pub fn launch(&self) -> GivenOptions {
         let mut once = GivenOptions::default();
         once.set(REPETITIONS, ["1"]);
-        once.with(&self.launch)
+        let mut launch = once.with(&self.launch);
+        if let Some(server) = self.server.as_ref().filter(|_| self.is_at_server()) {
+            launch.set("target", [server]);
+        }
+        launch
     }
 
     /// Returns the options of the private server.
@@ -278,10 +346,12 @@ impl VariantOptions {
     }
 
     fn launch_words(&self) -> Vec<String> {
-        let once = (!self.launch.contains(REPETITIONS)).then(|| format!("--{REPETITIONS}=1"));
-        let options = self.launch.iter().filter(|(name, _)| *name != COMMAND).flat_map(written);
+        let times = self.launch.values(REPETITIONS).first().map_or_else(|| "1".into(), |times| times.to_string_lossy());
+        let times = [format!("--{REPETITIONS}={times}")];
+        let launch = self.launch();
+        let options = launch.iter().filter(|(name, _)| ![COMMAND, REPETITIONS].contains(name)).flat_map(written);
         let command = self.launch.values(COMMAND).iter().map(|word| word.to_string_lossy().into_owned());
-        once.into_iter().chain(options).chain(["--".to_owned()]).chain(command).collect()
+        times.into_iter().chain(options).chain(["--".to_owned()]).chain(command).collect()
     }
 
     fn lab_words(&self) -> Vec<String> {
@@ -292,4 +362,43 @@ impl VariantOptions {
 fn written((name, values): (&str, &[OsString])) -> Vec<String> {
     let words = values.iter().filter_map(|value| word(name, value, true));
     words.map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Returns the settings and options of a study that its short form leaves out or changes.
+fn changes(full: &Study, short: &Study) -> Vec<String> {
+    let mut left_out = Vec::new();
+    for (axis, kept) in full.axes.iter().zip(&short.axes) {
+        let is_kept = |name: &str| kept.settings.iter().any(|setting| setting.name == name);
+        let dropped: Vec<&str> =
+            axis.settings.iter().map(|setting| setting.name.as_str()).filter(|name| !is_kept(name)).collect();
+        if !dropped.is_empty() {
+            left_out.push(format!("{} {}", axis.name, dropped.join(" and ")));
+        }
+    }
+    let (all, few) = (full.common.texts(), short.common.texts());
+    let names: BTreeSet<&String> = all.keys().chain(few.keys()).collect();
+    for name in names {
+        let value = |of: &BTreeMap<String, String>| of.get(name).cloned().unwrap_or_else(|| "the default".to_owned());
+        let (from, to) = (value(&all), value(&few));
+        if from != to {
+            left_out.push(format!("{name} {to} instead of {from}"));
+        }
+    }
+    if full.repetitions != short.repetitions {
+        left_out.push(format!("{} instead of {} repetitions", short.repetitions, full.repetitions));
+    }
+    left_out
+}
+
+impl VariantOptions {
+    /// Returns every option with its value as text.
+    fn texts(&self) -> BTreeMap<String, String> {
+        let given = self.bench.iter().chain(self.launch.iter()).chain(self.lab.iter());
+        let text = |values: &[OsString]| {
+            values.iter().map(|value| value.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        let given = given.map(|(name, values)| (name.to_owned(), text(values)));
+        let set = self.set.iter().filter_map(|(name, value)| Some((name.clone(), value.one()?.to_owned())));
+        given.chain(set).collect()
+    }
 }

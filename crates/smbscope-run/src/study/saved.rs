@@ -66,7 +66,8 @@ impl Memory {
                 study.repetitions,
                 study.seed,
                 variants.iter().map(|variant| variant.baseline),
-            ),
+            )
+            .suspecting(study.suspect.clone()),
             document: document(study, variants, directory),
         };
         for run in earlier.into_iter().flat_map(|earlier| earlier.runs) {
@@ -95,7 +96,7 @@ impl Memory {
     ) {
         self.done.insert(turn);
         if let Some(result) = result {
-            self.results.add(turn.variant, turn.repetition, result);
+            self.results.add(&run, result);
         }
         self.document.runs.push(run);
     }
@@ -103,6 +104,10 @@ impl Memory {
     pub(super) fn keep(&mut self) -> Result<(), BenchError> {
         self.document.started_ns = self.document.runs.iter().map(|run| run.started_ns).min();
         self.document.environment = self.results.environment();
+        for (at, variant) in self.document.variants.iter_mut().enumerate() {
+            variant.environment = self.results.environment_of(at);
+        }
+        self.document.unfit = self.results.unfit();
         self.document.results = self.results.rows();
         self.document.server = self.results.server();
         let names: Vec<&str> = self.document.variants.iter().map(|variant| variant.name.as_str()).collect();
@@ -161,6 +166,8 @@ fn document(study: &Study, variants: &[PlannedVariant], directory: &Path) -> Stu
         baseline: variant.baseline,
         settings: variant.settings.iter().cloned().collect(),
         folder: variant.folder.clone(),
+        place: variant.place(),
+        environment: BTreeMap::new(),
         command: variant.command(),
         before: variant.before.clone(),
         after: variant.after.clone(),
@@ -170,6 +177,7 @@ fn document(study: &Study, variants: &[PlannedVariant], directory: &Path) -> Stu
         sha256: study.definition.sha256.clone(),
         text: study.definition.text.clone(),
         quick: study.definition.quick,
+        left_out: study.definition.left_out.clone(),
         targets: study.definition.targets.clone(),
     };
     StudyDocument {
@@ -185,6 +193,7 @@ fn document(study: &Study, variants: &[PlannedVariant], directory: &Path) -> Stu
         environment: Default::default(),
         variants: variants.iter().map(variant).collect(),
         runs: Vec::new(),
+        unfit: Vec::new(),
         results: Vec::new(),
         server: Vec::new(),
         warnings: Vec::new(),
@@ -243,8 +252,9 @@ pub fn beside(title: Option<String>, studies: &[SavedStudy]) -> Result<StudyDocu
             let result = bench::BenchDocument::parse(&text)
                 .map_err(|error| BenchError::Unavailable(format!("{}: {error}", file.display())))?;
             let Some(variant) = places.get(run.variant).copied() else { continue };
-            results.add(variant, run.repetition, &result);
-            runs.push(study::StudyRun { variant, directory: directory.display().to_string(), ..run.clone() });
+            let run = study::StudyRun { variant, directory: directory.display().to_string(), ..run.clone() };
+            results.add(&run, &result);
+            runs.push(run);
         }
     }
     runs.sort_by_key(|run| (run.started_ns, run.variant));
@@ -261,6 +271,7 @@ pub fn beside(title: Option<String>, studies: &[SavedStudy]) -> Result<StudyDocu
         started_ns: runs.iter().map(|run| run.started_ns).min(),
         repetitions,
         environment: results.environment(),
+        unfit: results.unfit(),
         results: results.rows(),
         server: results.server(),
         variants,

@@ -1,6 +1,7 @@
 use super::*;
 use crate::directory::RUN;
 use crate::document::tests::document;
+use smbscope_model::Nanos;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -36,6 +37,10 @@ struct Made {
     failing: Option<(&'static str, usize)>,
     begun: Vec<(String, u32)>,
     said: Vec<String>,
+    /// Loads of other programs, from the last to the first; 0 afterwards.
+    other_loads: Vec<f64>,
+    /// Variant whose first runs stall, and how many of them.
+    stalling: Option<(&'static str, usize)>,
 }
 
 impl Conductor for Made {
@@ -49,9 +54,20 @@ impl Conductor for Made {
             return Err("no such server".to_owned());
         }
         let mut made = document(&[4]);
+        // A fit run: without failed operations and missed arrivals.
+        made.runs[0].pace = bench::ScheduleAdherence::Closed;
+        made.runs[0].workload_operations.iter_mut().for_each(|operation| operation.unexpected.clear());
         let repetition = self.begun.last().unwrap().1;
         made.runs[0].operations_per_second =
             (if variant.name.starts_with("new") { 50.0 } else { 100.0 }) + f64::from(repetition);
+        if let Some((name, times)) = &mut self.stalling
+            && variant.name.starts_with(*name)
+            && *times > 0
+        {
+            *times -= 1;
+            let start_ns = made.runs[0].started_ns;
+            made.runs[0].stalls = vec![bench::StallEntry { start_ns, duration_ns: Nanos(2_000_000_000) }];
+        }
         fs::create_dir_all(directory).unwrap();
         let mut text = Vec::new();
         bench::write(&made, &mut text).unwrap();
@@ -63,7 +79,15 @@ impl Conductor for Made {
         self.most.is_some_and(|most| self.begun.len() >= most)
     }
 
+    fn other_load(&mut self) -> Option<f64> {
+        Some(self.other_loads.pop().unwrap_or(0.0))
+    }
+
     fn begins(&mut self, _place: &StudyProgress<'_>) {}
+
+    fn unfit(&mut self, place: &StudyProgress<'_>, why: &str) {
+        self.said.push(format!("{}: {why}", place.variant.name));
+    }
 
     fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&bench::BenchDocument, (&str, bool)>) {
         if let Err((why, again)) = result {
@@ -230,6 +254,72 @@ fn a_failed_run_is_tried_once_more_and_then_left_out_until_the_next_time() {
     let document = run(&study, &path, &mut next).unwrap();
     assert_eq!((next.begun.len(), document.runs.len()), (1, 20));
     assert!(document.runs.iter().all(|run| run.failed.is_none()));
+}
+
+#[test]
+fn an_unfit_run_is_repeated_once_and_only_the_repetition_counts() {
+    let (study, place) = (study(TWO), tempfile::tempdir().unwrap());
+    let mut once = Made { stalling: Some(("old, dialect 3", 1)), ..Made::default() };
+    let document = run(&study, &place.path().join("once"), &mut once).unwrap();
+    assert_eq!(once.said, ["old, dialect 3.1.1: the server stalled"]);
+    assert_eq!((once.begun.len(), document.runs.len(), document.unfit.len()), (21, 20, 0));
+    let repeated: Vec<_> = document.runs.iter().filter_map(|run| run.repeated.as_deref()).collect();
+    assert_eq!(repeated, ["the server stalled"]);
+
+    let mut twice = Made { stalling: Some(("old, dialect 3", 2)), ..Made::default() };
+    let document = run(&study, &place.path().join("twice"), &mut twice).unwrap();
+    assert_eq!((twice.begun.len(), document.unfit.len()), (21, 1));
+    assert!(document.warnings.iter().any(|text| text.starts_with("Left out: 1 of 20 load points")), "{document:?}");
+    let left_out: Vec<_> = document.results.iter().filter(|row| row.values.contains(&None)).collect();
+    assert_eq!(left_out.len(), 1);
+}
+
+#[test]
+fn other_load_before_or_after_a_run_makes_it_unfit_and_repeats_are_bounded() {
+    let (study, place) = (study(TWO), tempfile::tempdir().unwrap());
+    // Before and after the first run, and before and after its repetition, from the last to the first.
+    let mut made = Made { other_loads: vec![2.0, 1.0, 90.0, 3.0], ..Made::default() };
+    let document = run(&study, &place.path().join("after"), &mut made).unwrap();
+    assert_eq!((made.begun.len(), document.runs[0].attempts), (21, 2));
+    // The load after a run is the load before the next.
+    assert_eq!((document.runs[0].other_load_percent, document.runs[1].other_load_percent), (Some(2.0), Some(2.0)));
+    assert_eq!(document.unfit.len(), 0);
+    let mut made = Made { other_loads: vec![90.0; 100], ..Made::default() };
+    let document = run(&study, &place.path().join("always"), &mut made).unwrap();
+    // 20 runs, and 20 / 4 + 1 repeats.
+    assert_eq!((made.begun.len(), document.unfit.len()), (26, 20));
+    assert!(document.unfit.iter().all(|point| !point.left_out));
+}
+
+#[test]
+fn the_short_form_says_what_it_leaves_out() {
+    let text = TWO.replace("[bench]", "[quick]\nbench.users = 1\n[bench]") + "quick = ['3.1.1']\n";
+    let quick = Study::parse("two.toml", &text, true).unwrap();
+    assert_eq!(quick.definition.left_out, ["dialect 2.1", "users 1 instead of 4"]);
+    assert!(study(&text).definition.left_out.is_empty());
+}
+
+#[test]
+fn with_a_target_launches_say_where_they_ran_and_private_servers_are_left_out() {
+    let text = "name = 'launch'\n[launch]\ncommand = ['true']\n[[axis]]\nname = 'profile'\n\
+                [[axis.setting]]\nname = 'local'\n\
+                [[axis.setting]]\nname = 'share'\nlaunch = { target = 'lab' }\n\
+                [[axis.setting]]\nname = 'busy'\nlaunch = { target = 'lab' }\nlab.cpu-load = 50\n";
+    let mut given = study(text);
+    let places = |study: &Study| study.variants().iter().map(PlannedVariant::place).collect::<Vec<_>>();
+    assert_eq!(places(&given), ["this machine", "private server", "private server"]);
+    given.at_targets(&["smb://ann@server/share".to_owned()]).unwrap();
+    assert_eq!(places(&given), ["this machine", "smb://ann@server/share"]);
+    assert_eq!(given.definition.left_out, ["busy (needs a private server)"]);
+    assert_eq!(given.variants()[1].options.launch().values("target"), ["smb://ann@server/share"]);
+    assert!(given.variants()[0].options.launch().values("target").is_empty());
+    // A study without marks has all its files on the target.
+    let mut all = study("name = 'x'\n[launch]\ncommand = ['true']\n");
+    all.at_targets(&["smb://a/s".to_owned()]).unwrap();
+    assert_eq!(places(&all), ["smb://a/s"]);
+    let mut power = study("name = 'power'\nthis_machine = 'it is fixed'\n");
+    let error = power.at_targets(&["smb://a/s".to_owned()]).unwrap_err();
+    assert_eq!(error, "power can't be made with --target: it is fixed");
 }
 
 #[test]
