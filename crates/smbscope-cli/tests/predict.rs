@@ -65,6 +65,8 @@ fn the_text_begins_with_the_greatest_effect() {
 fn what_cannot_be_predicted_is_one_line() {
     for (arguments, status, text) in [
         (&["--if", "speed=2x"][..], 2, "unknown change 'speed'"),
+        (&["--if", "serve=2x"], 2, "did you mean server?"),
+        (&["--if", "cache=lease"], 2, "did you mean cache=leases?"),
         (&["--if", "dialect=3.1.1"], 2, "bench --dialect"),
         (&["--if", "read=10ms"], 2, "such as +10ms"),
         (&[], 2, "--if"),

@@ -21,6 +21,7 @@ use simulate::{Assumptions, Conditions};
 use smbscope_model::{
     CommandGroup, ConnectionSummary, Endpoints, Exchange, FileId, FlowId, Nanos, Timestamp, prose, units,
 };
+use smbscope_stats::filter::did_you_mean;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::net::IpAddr;
@@ -76,7 +77,12 @@ impl FromStr for Scenario {
 }
 
 fn unknown(change: &str) -> String {
-    let hint = if change == "dialect" { "; a dialect can be measured, with bench --dialect" } else { "" };
+    const OTHERS: [&str; 5] = ["rtt", "bandwidth", "server", "cache=leases", "read-ahead"];
+    let names = OTHERS.into_iter().chain(groups().map(|(_, group)| group_name(group)));
+    let hint = match change {
+        "dialect" => "; a dialect can be measured, with bench --dialect".to_owned(),
+        _ => did_you_mean(change, names).map_or_else(String::new, |near| format!("; {near}")),
+    };
     format!(
         "unknown change '{change}'; expected rtt=20ms, bandwidth=100mbit, server=0.5x, read=+10ms, cache=leases or \
          read-ahead, or several separated by commas{hint}"
