@@ -126,13 +126,15 @@ Examples:
 Exit status: 0 done, 1 a failed launch or unusable input, 2 bad arguments, 130 interrupted.")]
     Launch(Box<LaunchOptions>),
 
-    /// Predict how long captured commands would take with another round trip, bandwidth, server or cache.
+    /// Predict how long captured commands would take with another round trip, bandwidth, server or cache, or more users.
     ///
-    /// Replays the commands of a capture with their dependencies, the client's own time and TCP's limits. Each
-    /// prediction is a range with its assumptions. `smbscope help causes` has more.
+    /// --if replays the commands of a capture with their dependencies, the client's own time and TCP's limits. --users
+    /// predicts response times from the load of the captured users, by mean value analysis. Each prediction is a range
+    /// with its assumptions. `smbscope help causes` has more.
     #[command(after_help = "\
 Examples:
   smbscope predict --if rtt=20ms capture.pcapng
+  smbscope predict --users 10..1000 capture.pcapng
   smbscope predict --episode 3 --if server=0.5x --if cache=leases capture.pcapng
   smbscope predict --if rtt=20ms,bandwidth=20mbit --format json capture.pcapng
 

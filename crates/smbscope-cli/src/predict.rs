@@ -6,7 +6,7 @@ use crate::output::{self, Output};
 use crate::terminal;
 use anyhow::Context;
 use smbscope_capture::reader::CaptureInput;
-use smbscope_report::prediction::PredictionDocument;
+use smbscope_report::prediction::{PredictedUsers, PredictionDocument};
 use smbscope_run::files::Sources;
 use smbscope_run::options::{PredictFormat, PredictOptions};
 
@@ -22,8 +22,10 @@ pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
     if interrupted {
         return Err(InterruptedError::with(format!("{}: interrupted, nothing was predicted", names.join(", "))).into());
     }
-    let document =
-        PredictionDocument::new(&report, arguments.episode, &arguments.changes).with_context(|| names.join(", "))?;
+    let users = arguments.users.as_ref();
+    let users = users.map(|users| PredictedUsers { numbers: users.numbers(), identity: arguments.user_is });
+    let document = PredictionDocument::new(&report, arguments.episode, &arguments.changes, users)
+        .with_context(|| names.join(", "))?;
     let result = match arguments.format() {
         PredictFormat::Json => document.write(output.writer()),
         PredictFormat::Markdown => output.writer().write_all(document.markdown().as_bytes()),

@@ -105,6 +105,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("FILE", ""),
     ("FORMAT", ""),
     ("HOST[:PORT]", ""),
+    ("IDENTITY", ""),
     ("INTERFACE", ""),
     ("LIMIT", ""),
     ("LOGIN", ""),

@@ -69,7 +69,11 @@ fn what_cannot_be_predicted_is_one_line() {
         (&["--if", "cache=lease"], 2, "did you mean cache=leases?"),
         (&["--if", "dialect=3.1.1"], 2, "bench --dialect"),
         (&["--if", "read=10ms"], 2, "such as +10ms"),
-        (&[], 2, "--if"),
+        (&[], 2, "<--if <CHANGE,...>|--users <USERS>>"),
+        (&["--users", "0"], 2, "0 is too few"),
+        (&["--if", "rtt=1ms", "--user-is", "client"], 2, "--users"),
+        (&["--users", "10", "--user-is", "client"], 1, "has 1.0 on average (client address): if each connection"),
+        (&["--users", "10", "--filter", "group == Session"], 1, "--users needs at least 200: capture for longer"),
         (&["--if", "rtt=1ms", "--episode", "999"], 1, "--episode 999"),
         (&["--if", "rtt=1ms", "--filter", "command == FLUSH and path == nowhere"], 1, "no command was answered"),
         (&["--if", "rtt=1ms", "-o", "report.html"], 2, ".html"),
@@ -77,5 +81,41 @@ fn what_cannot_be_predicted_is_one_line() {
         let said = predict(arguments);
         assert_eq!(said.status, Some(status), "{arguments:?}: {}", said.err);
         assert!(said.err.contains(text), "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn users_are_predicted_with_bounds_that_hold_the_captured_response_time() {
+    let found = document(&["--users", "5..20:5", "--user-is", "connection"]);
+    assert!(found["predictions"].is_null() && found["captured_ns"].is_null(), "{found}");
+    let points = found["users"].as_array().expect("a list");
+    let numbers: Vec<u64> = points.iter().filter_map(|point| point["users"].as_u64()).collect();
+    assert_eq!(numbers, [5, 10, 15, 20]);
+    let times = |key: &str| -> Vec<i64> {
+        points.iter().map(|point| point["response_time_ns"][key].as_i64().expect("ns")).collect()
+    };
+    let [low, best, high] = ["low", "best", "high"].map(times);
+    assert!([&low, &best, &high].iter().all(|times| times.is_sorted()), "{points:?}");
+    assert!((0..4).all(|at| low[at] <= best[at] && best[at] <= high[at]), "{points:?}");
+    // Little's law, from the document's own figures: commands/s × (think time + response time) is the number of users.
+    let load = &found["load"];
+    let float = |value: &Value| value.as_f64().expect("a number");
+    let cycle = float(&load["think_time_ns"]) + float(&load["response_time_ns"]) / float(&load["outstanding_per_user"]);
+    let users = float(&load["commands_per_s"]) * cycle / 1e9;
+    assert!((users / float(&load["users"]) - 1.0).abs() < 0.01, "{users} users: {load}");
+    let mix: f64 = load["mix"].as_object().expect("groups").values().map(float).sum();
+    assert!((mix - 1.0).abs() < 1e-9, "{load}");
+}
+
+#[test]
+fn the_text_of_users_begins_with_the_most_and_ends_with_assumptions() {
+    let said = predict(&["--users", "5,20", "--user-is", "connection", "--if", "rtt=20ms"]);
+    let said = said.output();
+    let (changes, users) = said.split_once("With 20 users, a command takes ").expect("both are predicted");
+    assert!(changes.starts_with("With rtt=20ms, the "), "{said}");
+    for part in
+        ["response time doubles at", "as captured", "Taken for granted", "commands queue for", "The link is left out"]
+    {
+        assert!(users.contains(part), "{part}: {said}");
     }
 }

@@ -48,6 +48,14 @@ pub fn span(time: Nanos) -> String {
     }
 }
 
+/// Formats a range without repeating the unit: `2.12 to 2.73 s`.
+pub fn from_to(low: &str, high: &str) -> String {
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())

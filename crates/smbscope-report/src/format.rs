@@ -1,7 +1,7 @@
 //! Formatting of numbers, durations and names.
 
 pub(crate) use smbscope_model::prose::{
-    NO_BREAK, capital, is_invisible, prose_percent, share, shorten, thousands, time_of_day, unbroken,
+    NO_BREAK, capital, from_to, is_invisible, prose_percent, share, shorten, thousands, time_of_day, unbroken,
 };
 pub use smbscope_model::prose::{clean, counted, span};
 use smbscope_model::units;

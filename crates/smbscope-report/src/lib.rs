@@ -48,6 +48,7 @@ pub use smbscope_diagnose::next::{SuggestedCommand, quoted};
 pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
 pub use tables::listed;
 
+use smbscope_diagnose::whatif::TimeSample;
 use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};
 use smbscope_model::{
     CaptureInfo, ConnectAttempts, ConnectionSummary, EncapsulatedTraffic, Exchange, Nanos, Quality, SkippedPackets,
@@ -91,6 +92,8 @@ pub struct Explanation {
     pub episodes: Vec<Episode>,
     /// Commands of the selected episode, in time order. Empty if none was selected.
     pub waterfall: Vec<Exchange>,
+    /// Part of the capture that these commands are.
+    pub sample: TimeSample,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -11,6 +11,7 @@ mod simulate;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod users;
 mod waits;
 
 use crate::classify::{Fact, facts_of, is_close, is_open};
@@ -28,6 +29,10 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use tcp::Behavior;
+pub use users::{
+    Bounded, CapturedLoad, CapturedStation, DoublingPoint, TimeSample, USERS_COMMANDS_MIN, UserIdentity, UsersPoint,
+    UsersPrediction, predict_users,
+};
 
 /// Commands in a prediction; more are refused.
 pub const COMMANDS_MAX: usize = 200_000;
@@ -200,6 +205,14 @@ pub enum PredictionError {
     TooManyCommands,
     /// A connection has no known round trip, which this change needs.
     NoRoundTrip(Scenario),
+    /// Too few commands to tell how more users would fare.
+    TooFewCommands(usize),
+    /// Mean number of users at work.
+    OneUser(UserIdentity, f64),
+    /// The response time consists mostly of data transfers, in percent.
+    BulkTransfers(u64),
+    /// Too few commands had the server alone.
+    NeverAlone,
 }
 
 impl fmt::Display for PredictionError {
@@ -213,6 +226,28 @@ impl fmt::Display for PredictionError {
             PredictionError::NoRoundTrip(change) => {
                 write!(f, "{change} needs the round trip of every connection: start the capture before they are opened")
             }
+            PredictionError::TooFewCommands(commands) => write!(
+                f,
+                "{}, and --users needs at least {USERS_COMMANDS_MIN}: capture for longer",
+                prose::counted(*commands as u64, "command", "commands")
+            ),
+            PredictionError::OneUser(identity, users) => {
+                let hint = match identity {
+                    UserIdentity::Connection => "capture several users",
+                    _ => "if each connection is a user, use --user-is connection",
+                };
+                let name = identity.name();
+                write!(f, "--users needs several users, and the capture has {users:.1} on average ({name}): {hint}")
+            }
+            PredictionError::BulkTransfers(share) => write!(
+                f,
+                "{share}% of the response time is data transfer, so the link decides and not the server: use --if \
+                 bandwidth=…, or --filter for the other commands"
+            ),
+            PredictionError::NeverAlone => f.write_str(
+                "--users needs the server time without load, and almost every command met others at the server: \
+                 capture at a quieter time",
+            ),
         }
     }
 }

@@ -154,7 +154,7 @@ impl CaptureSetAnalysis {
         }
         let warnings = warnings(options, &found, &recorded, &aggregate);
         let AnalyzedCaptures { captures, analysis, .. } = found;
-        let waterfall = recorded.waterfall();
+        let (waterfall, sample) = recorded.waterfall();
         let AggregatedExchanges { filtered, aggregator, collector, .. } = recorded;
         let mut report = Report {
             title: options.title.clone(),
@@ -173,7 +173,7 @@ impl CaptureSetAnalysis {
             interval: options.interval,
             slow: options.slow.clone(),
             sides,
-            explanation: Explanation { waterfall, ..Explanation::default() },
+            explanation: Explanation { waterfall, sample, ..Explanation::default() },
         };
         // Freeing large tables takes as long as the diagnosis, so both run in parallel.
         let explain =

@@ -4,7 +4,7 @@ use super::AnalysisOptions;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::pipeline::Sink;
 use smbscope_diagnose::Collector;
-use smbscope_diagnose::whatif::COMMANDS_MAX;
+use smbscope_diagnose::whatif::{COMMANDS_MAX, TimeSample};
 use smbscope_model::{CommandGroup, ConnectionSummary, Exchange, FlowId, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};
@@ -43,17 +43,45 @@ impl<'f> Chooser<'f> {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Waterfall(BTreeMap<(Timestamp, FlowId, u64, u64), Exchange>);
+struct Waterfall {
+    commands: BTreeMap<(Timestamp, FlowId, u64, u64), Exchange>,
+    /// Keeps a sample if there are too many commands. Otherwise the first ones are kept.
+    sample: Option<TimeSample>,
+}
 
 impl Waterfall {
+    fn new(options: &AnalysisOptions) -> Option<Waterfall> {
+        let sample = options.sampled.then(TimeSample::default);
+        options.waterfall.then(|| Waterfall { sample, ..Waterfall::default() })
+    }
+
     fn add(&mut self, exchange: Exchange) {
         let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
+        if self.sample.is_some_and(|sample| !sample.holds(first.time)) {
+            return;
+        }
         // The members of a compound share their packets.
         let key = (first.time, exchange.flow, last.packet.number(), exchange.message_id.unwrap_or(0));
-        self.0.insert(key, exchange);
-        if self.0.len() > COMMANDS_MAX {
-            self.0.pop_last();
+        self.commands.insert(key, exchange);
+        match self.sample {
+            None if self.commands.len() > COMMANDS_MAX => drop(self.commands.pop_last()),
+            Some(sample) if self.commands.len() > COMMANDS_MAX => self.reduce_to(sample.half()),
+            _ => {}
         }
+    }
+
+    fn reduce_to(&mut self, sample: TimeSample) {
+        self.sample = Some(sample);
+        self.commands.retain(|(time, ..), _| sample.holds(*time));
+    }
+
+    fn merge(&mut self, other: Waterfall) {
+        if let Some(sample) =
+            other.sample.filter(|sample| self.sample.is_some_and(|mine| mine.every() < sample.every()))
+        {
+            self.reduce_to(sample);
+        }
+        other.commands.into_values().for_each(|exchange| self.add(exchange));
     }
 }
 
@@ -84,7 +112,7 @@ impl AggregatedExchanges {
         };
         beside(collect, || self.aggregator.merge(other.aggregator));
         if let (Some(mine), Some(theirs)) = (&mut self.waterfall, other.waterfall) {
-            theirs.0.into_values().for_each(|exchange| mine.add(exchange));
+            mine.merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.sightings, other.sightings) {
             mine.merge(theirs);
@@ -99,8 +127,11 @@ impl AggregatedExchanges {
         }
     }
 
-    pub(super) fn waterfall(&self) -> Vec<Exchange> {
-        self.waterfall.as_ref().map(|waterfall| waterfall.0.values().cloned().collect()).unwrap_or_default()
+    pub(super) fn waterfall(&self) -> (Vec<Exchange>, TimeSample) {
+        let kept = |waterfall: &Waterfall| {
+            (waterfall.commands.values().cloned().collect(), waterfall.sample.unwrap_or_default())
+        };
+        self.waterfall.as_ref().map(kept).unwrap_or_default()
     }
 }
 
@@ -122,7 +153,7 @@ impl<'f> AnalysisRecorder<'f> {
                 filtered: None,
                 aggregator: aggregator.sliced(&options.by, options.sort),
                 collector: (!options.no_findings).then(Collector::default),
-                waterfall: options.waterfall.then(Waterfall::default),
+                waterfall: Waterfall::new(options),
                 sightings: options.sightings.then(PointSightings::default),
             },
         }

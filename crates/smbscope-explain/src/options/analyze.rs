@@ -145,6 +145,10 @@ pub struct AnalysisOptions {
     #[arg(skip)]
     pub waterfall: bool,
 
+    /// If there are too many of these commands, keeps the ones in time windows across the capture, not the first ones.
+    #[arg(skip)]
+    pub sampled: bool,
+
     /// Keeps times and contents of exchanges, to recognise them in a capture of another point.
     #[arg(skip)]
     pub sightings: bool,

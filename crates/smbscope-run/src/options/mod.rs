@@ -20,7 +20,7 @@ pub use connect::LabServerOptions;
 pub use connect::{ConnectOptions, RequestOptions};
 pub use launch::{LaunchOptions, LaunchTarget, Mounter};
 pub use metrics::{MetricsOptions, QueryOptions, ServerMetricsOptions};
-pub use predict::{PredictFormat, PredictOptions};
+pub use predict::{PredictFormat, PredictOptions, UserNumbers};
 pub use smbscope_explain::options::{
     AnalysisOptions, AnalyzeFormat, AnalyzeOptions, ColorChoice, CommandOptions, DecryptionOptions, GivenOptions,
     MemoryOptions, NamedSide, PossibleValueTable, ProgressOptions, ReadingOptions, TerminalOptions, TimeBound,

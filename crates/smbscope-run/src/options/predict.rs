@@ -1,12 +1,18 @@
 //! Options of `smbscope predict`.
 
-use super::{AnalysisOptions, CommandOptions, ReadingOptions, TerminalOptions, format_by_ending, has_repeated_file};
-use clap::{Args, ValueEnum};
-use smbscope_diagnose::whatif::Scenario;
+use super::{
+    AnalysisOptions, CommandOptions, PossibleValueTable, ReadingOptions, TerminalOptions, format_by_ending,
+    has_repeated_file, one_of,
+};
+use clap::{ArgGroup, Args, ValueEnum};
+use smbscope_diagnose::whatif::{Scenario, UserIdentity};
+use smbscope_load::engine::{Users, UsersError};
 use smbscope_stats::filter::Filter;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("prediction").args(["changes", "users"]).required(true).multiple(true))]
 pub struct PredictOptions {
     /// Read these captures; `-` is standard input, and a directory stands for the captures in it. Several files form one
     /// capture, in time order.
@@ -19,8 +25,18 @@ pub struct PredictOptions {
     /// rtt sets the round trip; bandwidth limits each client's link, in each direction; server multiplies the server's
     /// time of every command; read=+10ms adds time to each command of a group (open, read, write, directory,
     /// attributes, locking, session, control). With cache=leases, files that are opened again cost nothing.
-    #[arg(long = "if", required = true, value_name = "CHANGE,...")]
+    #[arg(long = "if", value_name = "CHANGE,...")]
     pub changes: Vec<Scenario>,
+
+    /// Predict the response time with these numbers of users, each with the load of a captured one: 200, 10..1000 or
+    /// 10..200:10. A range without a step is ten numbers.
+    #[arg(long, value_name = "USERS")]
+    pub users: Option<UserNumbers>,
+
+    /// Set what counts as a user of --users: account is an account on a client. [default: client, or account if there
+    /// is one client]
+    #[arg(long, value_name = "IDENTITY", requires = "users", value_parser = one_of(IDENTITIES))]
+    pub user_is: Option<UserIdentity>,
 
     /// Predict only the episode with this number: a burst of work of one client, such as an application launch.
     /// `analyze --full` lists the episodes. [default: the whole capture]
@@ -66,6 +82,7 @@ impl PredictOptions {
             episode: self.episode,
             no_findings: self.episode.is_none(),
             waterfall: true,
+            sampled: self.users.is_some(),
             ..AnalysisOptions::default()
         }
     }
@@ -81,4 +98,70 @@ pub enum PredictFormat {
     Markdown,
     /// One object, `smbscope.prediction/1`; times in nanoseconds.
     Json,
+}
+
+const IDENTITIES: &PossibleValueTable<UserIdentity> = &[
+    ("client", "Address of a client", UserIdentity::Client),
+    ("account", "Account on a client", UserIdentity::Account),
+    ("connection", "TCP connection", UserIdentity::Connection),
+];
+
+/// Numbers of users, ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserNumbers(Vec<u32>);
+
+impl UserNumbers {
+    pub fn numbers(&self) -> &[u32] {
+        &self.0
+    }
+}
+
+impl FromStr for UserNumbers {
+    type Err = UsersError;
+
+    /// Parses numbers of users as `bench` does, but a range without a step is ten numbers with about the same ratio.
+    fn from_str(text: &str) -> Result<UserNumbers, UsersError> {
+        let mut numbers = Vec::new();
+        for part in text.split(',') {
+            let users: Users = part.parse()?;
+            match part.contains("..") && !part.contains(':') {
+                true => numbers.extend(by_ratio(users.fewest(), users.most())),
+                false => numbers.extend_from_slice(users.points()),
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(UserNumbers(numbers))
+    }
+}
+
+/// Returns ten numbers in a geometric series, rounded to two digits between the first and the last.
+fn by_ratio(first: u32, last: u32) -> impl Iterator<Item = u32> {
+    const STEPS: i32 = 9;
+    let step = (f64::from(last) / f64::from(first)).powf(1.0 / f64::from(STEPS));
+    let number = move |at: i32| {
+        let exact = f64::from(first) * step.powi(at);
+        let digit = 10f64.powi((exact.log10().floor() as i32 - 1).max(0));
+        ((exact / digit).round() * digit) as u32
+    };
+    (0..=STEPS).map(move |at| match at {
+        0 => first,
+        STEPS => last,
+        _ => number(at).clamp(first, last),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_without_a_step_is_a_series_with_a_common_ratio() {
+        let parsed = |text: &str| text.parse::<UserNumbers>().map(|users| users.0);
+        // 10 × 100^(n/9), rounded: 16.7, 27.8, 46.4, 77.4, 129, 215, 359, 599.
+        assert_eq!(parsed("10..1000"), Ok(vec![10, 17, 28, 46, 77, 130, 220, 360, 600, 1000]));
+        assert_eq!(parsed("10..40:10"), Ok(vec![10, 20, 30, 40]));
+        assert_eq!(parsed("8, 3..5, 200"), Ok(vec![3, 4, 5, 8, 200]));
+        assert!(parsed("0..5").is_err() && parsed("5..1").is_err() && parsed("ten").is_err());
+    }
 }
