@@ -102,12 +102,13 @@ fn captured(run: &Path) -> Option<PathBuf> {
     paths.find(|path| path.extension().is_some_and(|extension| extension == "pcap"))
 }
 
-/// Runs one pass with one user and returns its capture. Skips the test and returns `None` if capturing is not possible.
+/// Runs one pass, of one user unless the arguments tell otherwise, and returns its capture. Skips the test and returns `None` if capturing is not possible.
 fn pass(server: &LabServer, run: &Path, arguments: &[&str]) -> Option<PathBuf> {
     let run_name = run.display().to_string();
     let url = format!("smb://{}@{}/{}", server.user(), server.address(), server.share());
-    let load = ["bench", "--users", "1", "--passes", "1", "--warmup", "0s", "--duration", "60s", "--quiet"];
-    let mut command = smbscope(&[&load[..], &["--capture", "-o", &run_name], arguments, &[&url]].concat());
+    let load = ["bench", "--passes", "1", "--warmup", "0s", "--duration", "60s", "--quiet"];
+    let users: &[&str] = if arguments.contains(&"--users") { &[] } else { &["--users", "1"] };
+    let mut command = smbscope(&[&load[..], users, &["--capture", "-o", &run_name], arguments, &[&url]].concat());
     command.env("SMBSCOPE_PASSWORD", server.password());
     let said = finish(command);
     assert_eq!(said.status, Some(0), "{}", said.err);
@@ -249,6 +250,45 @@ fn a_queue_is_replayed_as_a_queue() {
         connections.iter().filter_map(|one| one["max_outstanding"].as_u64()).max()
     };
     assert_eq!(outstanding(&first), outstanding(&second));
+}
+
+/// Users at the same time become threads of their machine, and are at work at the same time again.
+#[test]
+fn what_happened_at_the_same_time_is_replayed_at_the_same_time() {
+    if let Err(why) = available() {
+        skip::missing(why);
+        return;
+    }
+    let folder = directory("record-threads");
+    let settings = LabServerSettings { delay: Some(Duration::from_millis(2)), ..LabServerSettings::default() };
+    let server = LabServer::start(&settings).unwrap_or_else(|error| panic!("{error}"));
+    let load = ["--users", "4", "--workload", "copy-small", "--set", "files=5", "--think", "3ms"];
+    let Some(first) = pass(&server, &folder.join("first"), &load) else { return };
+    let recording = folder.join("app.toml").display().to_string();
+    let said = record(&["-o", &recording, first.to_str().expect("UTF-8")]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    assert!(said.err.contains("of 1 client with 4 threads") && !said.err.contains("not replayed"), "{}", said.err);
+    let Some(second) = pass(&server, &folder.join("second"), &["--users", "1", "--workload", &recording]) else {
+        return;
+    };
+    let sorted = |capture: &Path| {
+        let mut all = commands(capture);
+        all.sort();
+        all
+    };
+    // The replay also creates the files, before its measured part.
+    let (original, mut again) = (sorted(&first), sorted(&second));
+    let missing: Vec<_> = original
+        .iter()
+        .filter(|row| again.iter().position(|other| &other == row).map(|at| again.remove(at)).is_none())
+        .collect();
+    assert!(original.len() > 40 && missing.is_empty(), "{missing:#?}");
+    let connections = |capture: &Path| {
+        let said = finish(smbscope(&["analyze", "--format", "json", "-q", capture.to_str().expect("UTF-8")]));
+        let report: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
+        report["connections"].as_array().map(Vec::len)
+    };
+    assert_eq!(connections(&second), connections(&first));
 }
 
 /// Runs each shipped recording on a private server. A few results (at most 0.5%) may differ, because launches over

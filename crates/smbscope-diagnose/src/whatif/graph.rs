@@ -86,8 +86,48 @@ pub(super) struct Graph {
     pub(super) pools: Vec<Vec<usize>>,
 }
 
+/// A command's place among the threads of its client.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ThreadPlace {
+    pub thread: usize,
+    /// Pool and number of the task in it, if any free thread of the pool could have taken the task.
+    pub pooled: Option<(usize, usize)>,
+    /// Commands of other threads, as indices, that ended before it could begin.
+    pub after: Vec<usize>,
+}
+
+/// Divides the commands of a client into threads: within a thread, commands follow each other, overlap only on one
+/// file, or belong to one compound. Threads of a pool take their tasks from one list. `None` stands for a command that no thread waited for.
+pub fn threads(exchanges: &[Exchange]) -> Vec<Option<ThreadPlace>> {
+    let mut places = vec![None; exchanges.len()];
+    let Some((mut graph, origins)) = Graph::with_origins(exchanges, &FlowPaths::new()) else { return places };
+    graph.find_dependencies(false);
+    let mut numbers: HashMap<usize, usize> = HashMap::new();
+    let mut pooled: HashMap<usize, (usize, usize)> = HashMap::new();
+    for (pool, tasks) in graph.pools.iter().enumerate() {
+        pooled.extend(tasks.iter().enumerate().map(|(number, task)| (*task, (pool, number))));
+    }
+    for (node, origin) in graph.nodes.iter().zip(&origins) {
+        let next = numbers.len();
+        let thread = *numbers.entry(node.lane).or_insert(next);
+        let of_others = node.dependencies.iter().filter(|dependency| {
+            dependency.event == DependencyEvent::Ended && graph.nodes[dependency.on].lane != node.lane
+        });
+        let after = of_others.filter_map(|dependency| origins[dependency.on]).collect();
+        if let Some(origin) = origin {
+            places[*origin] = Some(ThreadPlace { thread, pooled: pooled.get(&node.task).copied(), after });
+        }
+    }
+    places
+}
+
 impl Graph {
     pub(super) fn new(exchanges: &[Exchange], paths: &FlowPaths) -> Option<Graph> {
+        Graph::with_origins(exchanges, paths).map(|(graph, _)| graph)
+    }
+
+    /// Also returns the index of each node's exchange. A handshake has none.
+    fn with_origins(exchanges: &[Exchange], paths: &FlowPaths) -> Option<(Graph, Vec<Option<usize>>)> {
         let begin = exchanges.iter().filter(|exchange| counts(exchange)).filter_map(started).min()?;
         let mut of_nodes: Vec<(CommandNode, Option<usize>)> = Vec::new();
         for (at, exchange) in exchanges.iter().enumerate() {
@@ -105,7 +145,7 @@ impl Graph {
         graph.join_alternating_lanes();
         graph.find_tasks();
         graph.find_pools(exchanges, &origins);
-        Some(graph)
+        Some((graph, origins))
     }
 
     /// Returns the connection on which a lane sends a command. The command may come from another lane's task.

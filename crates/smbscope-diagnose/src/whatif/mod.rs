@@ -17,6 +17,7 @@ mod waits;
 use crate::classify::{Fact, facts_of, is_close, is_open};
 use crate::slow::{group_name, groups};
 use graph::Graph;
+pub use graph::{ThreadPlace, threads};
 use serde::{Serialize, Serializer};
 use simulate::{Assumptions, Conditions};
 use smbscope_model::{

@@ -100,7 +100,7 @@ pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> Result<R, EngineError> {
     plan.check()?;
-    let share = WorkerShare::whole(plan.workers_for(most.saturating_mul(plan.sessions_per_user)));
+    let share = WorkerShare::whole(plan.workers_for(plan.sessions.of_users(most)));
     with_workers(plan, &share, users, surroundings, ramp)
 }
 
@@ -203,7 +203,7 @@ impl<'a> Engine<'a> {
     pub(crate) fn point(&mut self, load: OfferedLoad) -> LoadPointResult {
         let users = load.users;
         let schedule = self.plan.schedule.at(users, load.rate);
-        let sessions = users.saturating_mul(self.plan.sessions_per_user);
+        let sessions = self.plan.sessions.of_users(users);
         let control = Arc::new(LoadPointControl::new(self.surroundings.stop.clone(), self.plan.limits));
         let clock = Clock::at(Instant::now());
         self.surroundings.hooks.point_begins(users);
@@ -345,7 +345,7 @@ impl<'a> Engine<'a> {
         let ended = point.end(&parts);
         let MergedParts { mut recorder, late, silences, hosts } = self.merge(point, parts, last);
         let exchanges = recorder.take_exchanges().map(ExchangeLog::finish);
-        let figures = recorder.finish(&self.names, duration, self.plan.sessions_per_user);
+        let figures = recorder.finish(&self.names, duration, &self.plan.sessions);
         let run = LoadPointResult {
             users: point.users,
             started: point.clock.timestamp(start),
@@ -457,7 +457,7 @@ impl<'a> Engine<'a> {
 
     fn host(&self, lane: usize, users: u32) -> Option<(String, u32)> {
         let host = self.lanes[lane].host.as_ref()?;
-        Some((host.name.clone(), host.share.sessions(users.saturating_mul(self.plan.sessions_per_user))))
+        Some((host.name.clone(), host.share.sessions(self.plan.sessions.of_users(users))))
     }
 }
 

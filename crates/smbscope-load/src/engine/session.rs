@@ -317,7 +317,7 @@ impl UserSession {
             Action::SessionSetup => client.reauthenticate().await?,
             Action::TreeConnect(tree) => client.connect_again(tree).await?,
             Action::Echo => client.echo().await?,
-            Action::Think(_) => {}
+            Action::Think(_) | Action::Await { .. } => {}
         }
         Ok(Performed::DONE)
     }

@@ -9,7 +9,7 @@ use super::recorder::Completed;
 use super::result::{LoadPointEnd, ScriptPass, waited};
 use super::schedule::Appointments;
 use super::session::{Performed, ServerSession, SessionFactory};
-use crate::workload::{Action, HandleSlot, Script, ScriptStep};
+use crate::workload::{Action, HandleSlot, PassPosition, Script, ScriptStep};
 use smbscope_client::ClientError;
 use smbscope_model::{Command, FlowId};
 use smbscope_wire::status::NtStatus;
@@ -222,6 +222,9 @@ impl<T: ServerSession> ScriptedSession<T> {
         if let Action::Think(pause) = step.action {
             return self.think(point, work, pause).await;
         }
+        if let Action::Await { thread, position } = step.action {
+            return self.wait_for_thread(point, work, (thread, position)).await;
+        }
         work.begin(&step, performer.appointments, point.plan.schedule.is_open());
         let (result, span) = performer.perform(point, &step, work.time).await;
         work.pass_time(point, span).await?;
@@ -265,6 +268,30 @@ impl<T: ServerSession> ScriptedSession<T> {
         } else {
             work.steps_without_command += 1;
         }
+        if work.current.is_none() && point.is_over(work.time) {
+            return ControlFlow::Break(UserExit::Over);
+        }
+        work.check_progress(point)
+    }
+
+    async fn wait_for_thread<C: SessionFactory<Session = T>>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        work: &mut WorkProgress,
+        (thread, position): (u32, PassPosition),
+    ) -> ControlFlow<UserExit> {
+        if let Some(progress) = self.script.progress() {
+            let reached = async {
+                tokio::select! {
+                    biased;
+                    () = progress.wait(thread, position) => {}
+                    () = point.ended() => {}
+                }
+            };
+            self.rest_until(point, reached).await;
+            work.time = now();
+        }
+        work.steps_without_command += 1;
         if work.current.is_none() && point.is_over(work.time) {
             return ControlFlow::Break(UserExit::Over);
         }
@@ -604,7 +631,8 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(HandleSlot, Arc<str>)>) -> Opti
         | Action::SessionSetup
         | Action::TreeConnect(_)
         | Action::Echo
-        | Action::Think(_) => None,
+        | Action::Think(_)
+        | Action::Await { .. } => None,
     }
 }
 

@@ -11,13 +11,13 @@ mod paths;
 mod sources;
 mod synthetic;
 
-pub use action::{Action, Expected, HandleSlot, Script, ScriptStep};
+pub use action::{Action, Expected, HandleSlot, PassPosition, Script, ScriptStep, ThreadProgress};
 pub use draw::SizeDistribution;
 pub use loadfile::{check_line, ranges_text};
 pub use netbench::NetbenchLike;
 pub use paths::{CreatedPaths, FileSet, FileSetOwner, Own, UserSeat};
 pub(crate) use paths::{NAMES_MAX, own_directory};
-pub use sources::{RecordedWorkload, Recording, Travelling};
+pub use sources::{RecordedClient, RecordedPool, RecordedWorkload, Recording, Travelling};
 pub use synthetic::{STEPS, StepField, StepKind};
 
 use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
@@ -252,6 +252,15 @@ impl Workload {
         match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.has_queues(),
             WorkloadKind::Synthetic(synthetic) => synthetic.has_queues(),
+        }
+    }
+
+    /// Returns the number of sessions that a user has, for each recorded client. Users take the clients' parts in turn.
+    /// Empty for a workload of one kind of user.
+    pub fn recorded_sessions(&self) -> &[u32] {
+        match &self.kind {
+            WorkloadKind::Loadfile(loadfile) => loadfile.sessions(),
+            WorkloadKind::Synthetic(_) => &[],
         }
     }
 

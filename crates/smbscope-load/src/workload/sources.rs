@@ -1,9 +1,9 @@
 //! Workloads that are not plain files: built-in, recorded from a capture, and received from another host.
 //!
 //! The built-in ones are the generated mix and the TOML files in `workloads/`, which also serve as examples. A
-//! recording is a TOML file that contains loadfile lines. Its `[recorded]` table has two texts: `files` creates the
-//! files that the recording expects, before measurement starts, and `steps` has its commands with the pauses between
-//! them. [`Travelling`] is the serialised form of any workload, which another load generator parses again.
+//! recording is a TOML file that contains loadfile lines. Each of its `[[recorded.clients]]` has a text `files`, which
+//! creates the files that the client expects before measurement starts, and a text for each of its `threads`, with their
+//! commands and the pauses between them, and `pools` of tasks that threads share. [`Travelling`] is the serialised form of any workload, which another load generator parses again.
 
 use super::loadfile::Loadfile;
 use super::netbench::{self, NetbenchLike};
@@ -102,9 +102,34 @@ pub struct RecordedWorkload {
     /// Commands that are not replayed, with count and reason.
     #[serde(default)]
     pub not_replayed: Vec<String>,
-    pub files: String,
-    pub steps: String,
+    pub clients: Vec<RecordedClient>,
 }
+
+/// What one client did. Its threads have sessions of their own and the same files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedClient {
+    /// Lines that create the files which the client expects.
+    pub files: String,
+    /// Lines of each thread.
+    pub threads: Vec<String>,
+    /// Work that threads share once they have done their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<RecordedPool>,
+}
+
+/// A list of tasks, such as files to copy: whichever thread is free takes the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedPool {
+    /// Numbers of the threads, from 1.
+    pub threads: Vec<u32>,
+    /// Lines of each task.
+    pub tasks: Vec<String>,
+}
+
+/// Threads of a recording, and so its sessions; more are refused.
+const RECORDED_THREADS_MAX: usize = 4_096;
 
 impl Recording {
     pub fn to_toml(&self) -> String {
@@ -123,9 +148,14 @@ pub(super) fn parse_recording(file: &str, text: &str, source: WorkloadSource) ->
         WorkloadError::invalid(place, error.message().replace('\n', ", "), "see docs/workloads.md, or record it again")
     })?;
     let Recording { name, description, recorded } = recording;
-    let lines = format!("{}{}", with_end(&recorded.files), recorded.steps);
-    let first = recorded.files.lines().count() as u32 + 1;
-    let loadfile = Loadfile::parse_recorded(file, &lines)?.repeat_from_line(first);
+    let threads: usize = recorded.clients.iter().map(|client| client.threads.len()).sum();
+    if threads > RECORDED_THREADS_MAX || recorded.clients.iter().any(|client| client.threads.is_empty()) {
+        let place = Location { file: file.to_owned(), line: None, column: None };
+        let what =
+            format!("a client of a recording has 1 thread or more, and all of them {RECORDED_THREADS_MAX} at most");
+        return Err(WorkloadError::invalid(place, what, "record it again, or fewer clients with --client"));
+    }
+    let loadfile = Loadfile::parse_recorded(file, &recorded.clients)?;
     let loadfile = if recorded.repeats { loadfile } else { loadfile.once() };
     let definition = WorkloadDefinition::new(text);
     let about = WorkloadMetadata {
@@ -138,14 +168,6 @@ pub(super) fn parse_recording(file: &str, text: &str, source: WorkloadSource) ->
         toml: None,
     };
     Ok(Workload { about: Arc::new(about), kind: WorkloadKind::Loadfile(Arc::new(loadfile)), thinking: None })
-}
-
-fn with_end(text: &str) -> String {
-    match text {
-        "" => String::new(),
-        text if text.ends_with('\n') => text.to_owned(),
-        text => format!("{text}\n"),
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -283,12 +305,17 @@ mod tests {
                 anonymized: false,
                 repeats,
                 not_replayed: vec!["2 × CHANGE_NOTIFY: it waits for another client".to_owned()],
-                files:
-                    "NTCreateX \"\\a\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 100 100 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n"
-                        .to_owned(),
-                steps: "Create \"\\a\" 0x120089 0x7 1 0x40 0x80 1 SUCCESS\nSleep 20000 SUCCESS\n\
-                        ReadX 1 0 100 100 SUCCESS\nClose 1 SUCCESS\n"
-                    .to_owned(),
+                clients: vec![RecordedClient {
+                    files:
+                        "NTCreateX \"\\a\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 100 100 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n"
+                            .to_owned(),
+                    threads: vec![
+                        "Create \"\\a\" 0x120089 0x7 1 0x40 0x80 1 SUCCESS\nSleep 20000 SUCCESS\n\
+                         ReadX 1 0 100 100 SUCCESS\nClose 1 SUCCESS\n"
+                            .to_owned(),
+                    ],
+                    ..RecordedClient::default()
+                }],
             },
         }
     }
@@ -296,8 +323,8 @@ mod tests {
     #[test]
     fn clients_is_a_name_like_any_other() {
         let mut recording = recording(false);
-        recording.recorded.files = String::new();
-        recording.recorded.steps = "Mkdir \"\\clients\" SUCCESS\nMkdir \"\\clients\\client1\" SUCCESS\n".to_owned();
+        let steps = "Mkdir \"\\clients\" SUCCESS\nMkdir \"\\clients\\client1\" SUCCESS\n".to_owned();
+        recording.recorded.clients = vec![RecordedClient { threads: vec![steps], ..RecordedClient::default() }];
         let workload = workload(&recording);
         let seat = UserSeat { number: 0, of: 1, seed: 1, directory: "bench".to_owned() };
         let mut script = workload.script(&seat);

@@ -117,7 +117,7 @@ fn sniffers(options: &RunOptions, site: &Site) -> Result<Option<Result<Sniffers,
 
 /// Gives each user of a local folder a thread, because file system calls block. Refuses options that need SMB.
 fn adapt_to_folder(options: &mut RunOptions) -> Result<(), BenchError> {
-    let RampPlan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
+    let RampPlan { users, sessions, connections_per_session, workers, .. } = &mut options.plan;
     let of_smb = match (options.bench.capture.is_some(), *connections_per_session) {
         (true, _) => Some("--capture needs packets"),
         (_, 2..) => Some("several connections a session are of SMB 3"),
@@ -126,7 +126,7 @@ fn adapt_to_folder(options: &mut RunOptions) -> Result<(), BenchError> {
     if let Some(what) = of_smb {
         return Err(BenchError::Unavailable(format!("{what}, and the target is a local folder: omit it")));
     }
-    let sessions = users.most().saturating_mul(*sessions_per_user) as usize;
+    let sessions = sessions.of_users(users.most()) as usize;
     *workers = workers.or(NonZeroUsize::new(sessions.min(FOLDER_THREADS_MAX)));
     Ok(())
 }

@@ -95,7 +95,7 @@ impl Setup {
     fn workload(&self) -> bench::WorkloadEntry {
         let RunOptions { workload, plan, .. } = &self.options;
         let files = workload.file_set();
-        let sets = if files.shared { 1 } else { u64::from(plan.users.most()) * u64::from(plan.sessions_per_user) };
+        let sets = if files.shared { 1 } else { u64::from(plan.sessions.of_users(plan.users.most())) };
         bench::WorkloadEntry {
             name: workload.name().to_owned(),
             source: match workload.source() {
@@ -126,7 +126,7 @@ impl Setup {
             duration_ns: (*duration).into(),
             warmup_ns: (*warmup).into(),
             threads: workers.map_or_else(half, NonZeroUsize::get) as u32,
-            sessions_per_user: self.options.plan.sessions_per_user,
+            sessions_per_user: self.options.plan.sessions.most(),
             connections_per_session: self.options.plan.connections_per_session,
             busy_poll: self.options.plan.busy_poll,
             passes: self.options.plan.limits.passes,

@@ -22,13 +22,18 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn sessions(&self) -> u32 {
-        let RampPlan { users, sessions_per_user, .. } = &self.options.plan;
-        users.most().saturating_mul(*sessions_per_user)
+        let RampPlan { users, sessions, .. } = &self.options.plan;
+        sessions.of_users(users.most())
     }
 
     pub(crate) fn fleet(&mut self, cluster: Cluster) -> Result<Fleet, BenchError> {
         if self.site.options.folder.is_some() {
             let text = "a local folder exists on one machine only: name a share, or omit --cluster";
+            return Err(BenchError::Unavailable(text.to_owned()));
+        }
+        if self.options.workload.recorded_sessions().iter().any(|threads| *threads > 1) {
+            let text =
+                "the threads of a recorded client wait for each other, so they must run on one host: omit --cluster";
             return Err(BenchError::Unavailable(text.to_owned()));
         }
         let Cluster { hosts, on_lost } = cluster;

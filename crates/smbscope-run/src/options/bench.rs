@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use smbscope_lab::{LabServerSettings, Launcher};
 use smbscope_load::engine::{
     Arrivals, Connects, Criterion, EngineError, ErrorLimit, LOAD_POINTS_MAX, LoadPointLimits, LoadSchedule, OnFailure,
-    OnLostHost, OverloadLimits, RampPlan, Rates, Search, Users,
+    OnLostHost, OverloadLimits, RampPlan, Rates, Search, SessionsPerUser, Users,
 };
 use smbscope_load::workload::{Scenarios, Workload, WorkloadError};
 use smbscope_model::units;
@@ -76,7 +76,7 @@ pub struct BenchOptions {
     pub set: Vec<(String, String)>,
 
     /// Run a load point for each of these numbers of users: 1,8,32 or 10..200:10. [default: 1,2,4,8,16,32; with
-    /// --rate or --rates 32]
+    /// --rate or --rates 32; for a recording of several clients, as many]
     #[arg(long, value_name = "USERS", help_heading = "Load")]
     pub users: Option<Users>,
 
@@ -298,6 +298,14 @@ impl BenchOptions {
         }
     }
 
+    /// Returns the load points of a workload. A recording of several clients has as many users unless told otherwise.
+    fn users_of(&self, workload: &Workload) -> Users {
+        match (&self.users, workload.recorded_sessions()) {
+            (None, recorded @ [_, _, ..]) => Users::one(u32::try_from(recorded.len()).unwrap_or(u32::MAX)),
+            _ => self.users(),
+        }
+    }
+
     /// Returns an error message if users and rates contradict each other.
     fn rate_conflict(&self) -> Option<&'static str> {
         let several_users = self.users().points().len() > 1;
@@ -376,6 +384,10 @@ impl BenchOptions {
             let what = "--capture=both keeps the captures of both ends: name a directory for them with --output";
             return Err(OptionsError::Conflict(what.to_owned()));
         }
+        if self.sessions_per_user > 1 && !matches!(workload.recorded_sessions(), [] | [1]) {
+            let what = "--sessions-per-user: the recording tells how many sessions each user has: omit the option";
+            return Err(OptionsError::Conflict(what.to_owned()));
+        }
         workload.check_dialect(self.connect.dialect).map_err(|error| OptionsError::Conflict(error.to_string()))?;
         if self.passes.is_some() && !workload.has_end() {
             let name = workload.name();
@@ -407,14 +419,17 @@ impl BenchOptions {
         let overload = workload.scenarios().filter(|_| schedule.is_open());
         // A search generates its own load points within the range.
         let (users, rates) = match (&self.find_capacity, rates.is_empty()) {
-            (None, _) => (self.users(), rates),
+            (None, _) => (self.users_of(workload), rates),
             (Some(_), true) => (Users::range(self.search().first, self.search().most), rates),
             (Some(_), false) => (self.users(), vec![self.search().first, self.search().most]),
         };
         RampPlan {
             users,
             rates,
-            sessions_per_user: self.sessions_per_user.into(),
+            sessions: match workload.recorded_sessions() {
+                [] | [1] => SessionsPerUser::same(self.sessions_per_user.into()),
+                recorded => SessionsPerUser::of_clients(recorded),
+            },
             connections_per_session: self.connections_per_session.into(),
             schedule,
             overload: overload.map(|Scenarios { late, budget, .. }| OverloadLimits { late, budget }),

@@ -1,9 +1,8 @@
 //! Converts commands into recording lines. SMB1's become lines that a load generator can perform over any dialect.
 
-use crate::record::BufferedCommand;
 use crate::record::InitialPathState;
 use crate::record::lines::{Reason, RecordingBuilder, nt, range, said};
-use smbscope_model::{ResponseStatus, Subcommand};
+use smbscope_model::{Exchange, ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;
 use smbscope_wire::names::{InfoLevel, Trans2};
 use smbscope_wire::smb1::Smb1Command;
@@ -12,12 +11,7 @@ use smbscope_wire::status::NtStatus;
 use std::fmt::Display;
 
 impl RecordingBuilder<'_> {
-    pub(super) fn smb2(
-        &mut self,
-        taken: &BufferedCommand,
-        command: Smb2Command,
-        status: NtStatus,
-    ) -> Result<String, Reason> {
+    pub(super) fn smb2(&mut self, taken: &Exchange, command: Smb2Command, status: NtStatus) -> Result<String, Reason> {
         let said = &said(status);
         let detail = taken.details.as_ref().map(|details| &details.request);
         match command {
@@ -44,7 +38,7 @@ impl RecordingBuilder<'_> {
         }
     }
 
-    fn query_info(&mut self, taken: &BufferedCommand, said: &str) -> Result<String, Reason> {
+    fn query_info(&mut self, taken: &Exchange, said: &str) -> Result<String, Reason> {
         match taken.subcommand {
             Some(Subcommand::Info(level @ (InfoLevel::File(_) | InfoLevel::FileSystem(_)))) => {
                 let [info_type, class]: [u8; 2] = level.to_wire().into();
@@ -55,7 +49,7 @@ impl RecordingBuilder<'_> {
         }
     }
 
-    fn query_directory(&mut self, taken: &BufferedCommand, said: &str) -> Result<String, Reason> {
+    fn query_directory(&mut self, taken: &Exchange, said: &str) -> Result<String, Reason> {
         let detail = taken.details.as_ref().map(|details| &details.request);
         let (Some(RequestDetail::QueryDirectory { pattern, flags }), Some(Subcommand::Info(InfoLevel::File(class)))) =
             (detail, taken.subcommand)
@@ -69,7 +63,7 @@ impl RecordingBuilder<'_> {
         Ok(format!("QueryDirectory {} \"{pattern}\" {class} {flags} {said}", self.open(taken)?.handle))
     }
 
-    fn set_info(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn set_info(&mut self, taken: &Exchange, status: NtStatus, said: &str) -> Result<String, Reason> {
         let detail = taken.details.as_ref().map(|details| &details.request);
         match (taken.subcommand, detail) {
             (Some(Subcommand::Info(InfoLevel::FILE_BASIC_INFORMATION)), _) => {
@@ -105,7 +99,7 @@ const SET_BASIC: u16 = 1004;
 impl RecordingBuilder<'_> {
     pub(super) fn smb1(
         &mut self,
-        taken: &BufferedCommand,
+        taken: &Exchange,
         command: Smb1Command,
         status: ResponseStatus,
     ) -> Result<String, Reason> {
@@ -160,7 +154,7 @@ impl RecordingBuilder<'_> {
         }
     }
 
-    fn leave_out_chain(&mut self, taken: &BufferedCommand, command: Smb1Command) {
+    fn leave_out_chain(&mut self, taken: &Exchange, command: Smb1Command) {
         if let Some(Subcommand::AndX(chain)) = taken.subcommand {
             for chained in chain.into_iter().filter(|chained| *chained != Smb1Command::NO_ANDX) {
                 self.leave_out(format!("{chained} that was chained to {command}"), 1);
@@ -168,7 +162,7 @@ impl RecordingBuilder<'_> {
         }
     }
 
-    fn create_directory(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn create_directory(&mut self, taken: &Exchange, status: NtStatus, said: &str) -> Result<String, Reason> {
         let path = self.path(taken)?;
         let there = if status == NtStatus::OBJECT_NAME_COLLISION {
             InitialPathState::Directory
@@ -180,7 +174,7 @@ impl RecordingBuilder<'_> {
         Ok(format!("Mkdir \"\\{path}\" {said}"))
     }
 
-    fn rename(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn rename(&mut self, taken: &Exchange, status: NtStatus, said: &str) -> Result<String, Reason> {
         let Some(RequestDetail::Rename { path: to, .. }) = taken.details.as_ref().map(|details| &details.request)
         else {
             return Err(cut_off(Smb1Command::RENAME));
@@ -193,7 +187,7 @@ impl RecordingBuilder<'_> {
         Ok(format!("Rename \"\\{from}\" \"\\{to}\" {said}"))
     }
 
-    fn transaction2(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn transaction2(&mut self, taken: &Exchange, status: NtStatus, said: &str) -> Result<String, Reason> {
         let Some(Subcommand::Trans2(subcommand)) = taken.subcommand else {
             return Err("TRANSACTION2 that the capture cut off".to_owned());
         };
@@ -224,7 +218,7 @@ impl RecordingBuilder<'_> {
     }
 
     /// Formats a read. Past the end of a file, SMB1 succeeds with no bytes.
-    fn read(&mut self, taken: &BufferedCommand, said: &str) -> Result<String, Reason> {
+    fn read(&mut self, taken: &Exchange, said: &str) -> Result<String, Reason> {
         let (offset, length) = range(taken)?;
         let open = self.open(taken)?;
         let handle = open.handle;
@@ -234,25 +228,13 @@ impl RecordingBuilder<'_> {
         Ok(format!("ReadX {handle} {offset} {length} {length} {said}"))
     }
 
-    fn query_path(
-        &mut self,
-        taken: &BufferedCommand,
-        level: u16,
-        status: NtStatus,
-        said: &str,
-    ) -> Result<String, Reason> {
+    fn query_path(&mut self, taken: &Exchange, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
         let path = self.path(taken)?;
         self.note(&path, InitialPathState::Something, status);
         Ok(format!("QUERY_PATH_INFORMATION \"\\{path}\" {level} {said}"))
     }
 
-    fn find_first(
-        &mut self,
-        taken: &BufferedCommand,
-        level: u16,
-        status: NtStatus,
-        said: &str,
-    ) -> Result<String, Reason> {
+    fn find_first(&mut self, taken: &Exchange, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
         let path = taken.path.as_deref().ok_or("FIND_FIRST2 that the capture cut off")?;
         let (above, pattern) = path.rsplit_once('\\').unwrap_or(("", path));
         let is_name = !pattern.contains(['*', '?', '<', '>', '"']);
@@ -271,7 +253,7 @@ impl RecordingBuilder<'_> {
         Ok(format!("FIND_FIRST \"\\{whole}\" {level} 0 0 {said}"))
     }
 
-    fn finds(&mut self, taken: &BufferedCommand, found: InitialPathState, status: NtStatus) -> Result<String, Reason> {
+    fn finds(&mut self, taken: &Exchange, found: InitialPathState, status: NtStatus) -> Result<String, Reason> {
         let path = self.path(taken)?;
         self.note(&path, found, status);
         self.repeats &= status.is_error();

@@ -1,10 +1,12 @@
 //! Turns a capture into a workload: the clients' file commands as lines for the load engine, the files they need with
 //! their sizes, and a list of the commands that can't be replayed.
 //!
-//! Commands are replayed in the order of their responses, with the pauses during which nothing was outstanding. Reads
-//! of a file that were outstanding together are outstanding together again, and so are writes; all other commands run
-//! one after the other. Start reading at [`WorkloadRecorder`].
+//! Each client becomes a user with its own threads ([`smbscope_diagnose::whatif::threads`]), which run beside each other
+//! and wait for each other as the client's did. The commands of a thread are replayed in the order of their responses,
+//! with its pauses. Reads of a file that were outstanding together are outstanding together again, and so are writes.
+//! Start reading at [`WorkloadRecorder`].
 
+mod batches;
 mod commands;
 mod lines;
 #[cfg(test)]
@@ -13,12 +15,10 @@ mod tests;
 use lines::RecordingBuilder;
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_load::workload::{RecordedWorkload, Recording};
-use smbscope_model::exchange::Details;
-use smbscope_model::{
-    Command, CommandGroup, Exchange, ExchangeOutcome, FileId, FlowId, ResponseStatus, Subcommand, Timestamp,
-};
+use smbscope_model::{Exchange, ExchangeOutcome, FlowId};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Commands of a recording; more are refused. Larger captures need a filter.
@@ -26,27 +26,9 @@ pub const RECORDED_MAX: usize = 100_000;
 /// Bytes of the paths in its opens; more are refused.
 pub const RECORDED_NAMES_MAX: usize = 8 << 20;
 
-#[derive(Debug)]
-struct BufferedCommand {
-    start: Timestamp,
-    end: Timestamp,
-    flow: FlowId,
-    command: Command,
-    subcommand: Option<Subcommand>,
-    group: CommandGroup,
-    file_id: Option<FileId>,
-    share: Option<Arc<str>>,
-    path: Option<Arc<str>>,
-    status: Option<ResponseStatus>,
-    offset: Option<u64>,
-    length: Option<u64>,
-    compounded: bool,
-    details: Option<Box<Details>>,
-}
-
 #[derive(Debug, Default)]
 pub struct WorkloadRecorder {
-    taken: Vec<BufferedCommand>,
+    taken: Vec<Exchange>,
     name_bytes: usize,
     incomplete: BTreeMap<ExchangeOutcome, u64>,
     is_full: bool,
@@ -80,45 +62,25 @@ impl WorkloadRecorder {
             }
             return;
         }
-        let times = exchange.request.first.zip(exchange.response.last);
-        let Some((first, last)) = times.filter(|_| !self.is_full) else { return };
+        if self.is_full || exchange.request.first.is_none() || exchange.response.last.is_none() {
+            return;
+        }
         if exchange.details.as_ref().is_some_and(|details| details.created.is_some()) {
             self.name_bytes += exchange.path.as_ref().map_or(0, |path| path.len());
         }
         self.is_full = self.taken.len() >= RECORDED_MAX || self.name_bytes > RECORDED_NAMES_MAX;
-        self.taken.push(BufferedCommand {
-            start: first.time,
-            end: last.time,
-            flow: exchange.flow,
-            command: exchange.command,
-            subcommand: exchange.subcommand,
-            group: exchange.group,
-            file_id: exchange.file_id,
-            share: exchange.share.clone(),
-            path: exchange.path.clone(),
-            status: exchange.status,
-            offset: exchange.offset,
-            length: exchange.length,
-            compounded: exchange.compounded,
-            details: exchange.details.clone(),
-        });
+        self.taken.push(exchange.clone());
     }
 
     pub fn finish(self, request: &RecordingOptions) -> Result<Recording, RecordingError> {
-        let WorkloadRecorder { mut taken, incomplete, is_full, .. } = self;
+        let WorkloadRecorder { taken, incomplete, is_full, .. } = self;
         if is_full {
             return Err(RecordingError::TooMany);
         }
-        // Overlapping commands are assumed to have been executed in the order of their responses. The sort is stable:
-        // the members of a compound, answered together, keep their order.
-        taken.sort_by_key(|taken| (taken.end, taken.start));
+        let begin =
+            taken.iter().filter(|taken| batches::is_wanted(taken)).map(batches::start).min().unwrap_or_default();
         let mut lines = RecordingBuilder::new(request.key.as_ref(), &taken);
-        let mut rest = &taken[..];
-        while !rest.is_empty() {
-            let (now, later) = rest.split_at(lines::together(rest));
-            lines.add(now);
-            rest = later;
-        }
+        let clients = by_client(taken).into_iter().filter_map(|commands| lines.client(&commands, begin)).collect();
         let commands = lines.commands();
         let done = lines.finish();
         let incomplete =
@@ -135,16 +97,34 @@ impl WorkloadRecorder {
                 anonymized: request.key.is_some(),
                 repeats: done.repeats,
                 not_replayed,
-                files: done.files,
-                steps: done.steps,
+                clients,
             },
         })
     }
 }
 
+/// Divides commands by the client's address, and by user where the capture tells, in the order of their first request.
+fn by_client(taken: Vec<Exchange>) -> Vec<Vec<Exchange>> {
+    // The commands that log a user on come before the user is known.
+    let mut of_flow: HashMap<FlowId, Arc<str>> = HashMap::new();
+    for exchange in &taken {
+        if let Some(user) = &exchange.user {
+            of_flow.entry(exchange.flow).or_insert_with(|| user.clone());
+        }
+    }
+    let mut clients: BTreeMap<(IpAddr, Option<Arc<str>>), Vec<Exchange>> = BTreeMap::new();
+    for exchange in taken {
+        let user = exchange.user.as_ref().or_else(|| of_flow.get(&exchange.flow)).cloned();
+        clients.entry((exchange.endpoints.client.ip(), user)).or_default().push(exchange);
+    }
+    let mut clients: Vec<Vec<Exchange>> = clients.into_values().collect();
+    clients.sort_by_key(|commands| commands.iter().map(batches::start).min());
+    clients
+}
+
 /// Bytes of a recorded file; longer ones are shortened. Sizes in a capture may be anything.
 const RECORDED_FILE_MAX: u64 = 1 << 40;
-/// Bytes of all recorded files.
+/// Bytes of all recorded files of a client.
 const RECORDED_BYTES_MAX: u64 = 16 << 40;
 /// Bytes of their paths; others are not created.
 const RECORDED_PATHS_MAX: usize = 32 << 20;
@@ -172,6 +152,11 @@ struct RecordedPaths {
 }
 
 impl RecordedPaths {
+    /// Starts with this number of bytes used by other clients.
+    fn with_bytes(bytes: usize) -> RecordedPaths {
+        RecordedPaths { bytes, ..RecordedPaths::default() }
+    }
+
     fn find(&mut self, path: &str, found: InitialPathState) {
         let Some(path) = self.original(path) else { return };
         self.note(&path, found);

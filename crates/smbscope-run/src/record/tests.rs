@@ -1,6 +1,7 @@
 use super::*;
 use smbscope_load::workload::{Action, Script, UserSeat, Workload};
-use smbscope_model::exchange::CreatedFile;
+use smbscope_model::exchange::{CreatedFile, Details};
+use smbscope_model::{Command, CommandGroup, Endpoints, FileId, FlowId, ResponseStatus, Subcommand};
 use smbscope_testkit::exchange::{packet, read};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::status::{DosError, NtStatus};
@@ -59,10 +60,10 @@ fn commands_are_lines_with_the_pauses_between_them_and_files_have_their_sizes() 
     // The open ends at 1 ms, and the read starts at 11 ms.
     let steps = "Create \"\\d\\a.ini\" 0x120089 0x7 1 0x40 0x80 1 SUCCESS\nSleep 10000 SUCCESS\nReadX 1 0 100 100 SUCCESS\n\
                  ReadX 1 100 900 900 SUCCESS\nClose 1 SUCCESS\n";
-    assert_eq!(recording.recorded.steps, steps);
+    assert_eq!(recording.recorded.clients[0].threads[0], steps);
     let files = "Mkdir \"\\d\" NT_STATUS_OK\nNTCreateX \"\\d\\a.ini\" 0x40 0x2 0 NT_STATUS_OK\n\
                  WriteX 0 0 1000 1000 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n";
-    assert_eq!(recording.recorded.files, files);
+    assert_eq!(recording.recorded.clients[0].files, files);
     assert_eq!((recording.recorded.commands, recording.recorded.repeats), (4, true));
     assert_eq!(recording.recorded.not_replayed, Vec::<String>::new());
 }
@@ -103,10 +104,70 @@ fn reads_that_were_outstanding_together_are_so_again() {
         close(9, 7),
     ];
     let recorded = recorded(&exchanges, None).unwrap().recorded;
-    let lines: Vec<&str> = recorded.steps.lines().filter(|line| !line.starts_with("Sleep")).collect();
+    let lines: Vec<&str> = recorded.clients[0].threads[0].lines().filter(|line| !line.starts_with("Sleep")).collect();
     let expected = ["ReadQueue 1 2 \"0+100*3 500+100\" SUCCESS", "ReadX 1 0 100 100 SUCCESS", "Close 1 SUCCESS"];
     assert_eq!((&lines[1..], recorded.commands), (&expected[..], 7));
     assert_eq!(recorded.not_replayed, Vec::<String>::new());
+}
+
+fn on(flow: u64, client: &str, exchange: Exchange) -> Exchange {
+    let endpoints = Endpoints { client: format!("{client}:50000").parse().unwrap(), ..exchange.endpoints };
+    Exchange { flow: FlowId(flow), endpoints, ..exchange }
+}
+
+#[test]
+fn each_client_is_a_user_with_its_own_files_and_begins_as_late_as_it_did() {
+    let ann = |exchange| on(1, "10.0.0.1", exchange);
+    let bob = |exchange| on(2, "10.0.0.2", exchange);
+    let exchanges = [
+        ann(open(100, "a", 7)),
+        bob(open(140, "b", 7)),
+        ann(reads(150, 7, 0, 100)),
+        bob(close(160, 7)),
+        ann(close(170, 7)),
+    ];
+    let recorded = recorded(&exchanges, None).unwrap().recorded;
+    let threads: Vec<&[String]> = recorded.clients.iter().map(|client| &client.threads[..]).collect();
+    // 49 ms pass from 101 to 150 ms, 19 from 151 to 170, 40 from the start of the recording to the second client.
+    let of_ann = "Create \"\\a\" 0x120089 0x7 1 0x40 0x80 1 SUCCESS\nSleep 49000 SUCCESS\nReadX 1 0 100 100 SUCCESS\n\
+                  Sleep 19000 SUCCESS\nClose 1 SUCCESS\n";
+    let of_bob = "Sleep 40000 SUCCESS\nCreate \"\\b\" 0x120089 0x7 1 0x40 0x80 2 SUCCESS\nSleep 19000 SUCCESS\n\
+                  Close 2 SUCCESS\n";
+    assert_eq!(threads, [[of_ann], [of_bob]]);
+    assert!(!recorded.clients[0].files.contains("\\b") && recorded.clients[1].files.contains("\\b"));
+    assert_eq!((recorded.commands, recorded.not_replayed.len()), (5, 0));
+}
+
+#[test]
+fn threads_of_a_client_run_beside_each_other_and_wait_for_each_other() {
+    // A listing of 10 ms on the first connection, then two files at the same time on two connections.
+    let first = |exchange| on(1, "10.0.0.1", exchange);
+    let second = |exchange| on(2, "10.0.0.1", exchange);
+    let long = |exchange: Exchange, ms| {
+        let response = packet(exchange.request.first.unwrap().time.0 + ms * MS);
+        Exchange { response, ..exchange }
+    };
+    let exchanges = [
+        first(long(open(0, "list", 1), 10)),
+        first(open(12, "a", 7)),
+        second(open(13, "b", 7)),
+        first(long(reads(14, 7, 0, 100), 6)),
+        second(long(reads(15, 7, 0, 100), 9)),
+        first(close(21, 7)),
+        second(close(25, 7)),
+    ];
+    let recorded = recorded(&exchanges, None).unwrap().recorded;
+    assert_eq!((recorded.clients.len(), recorded.commands, recorded.not_replayed.len()), (1, 7, 0));
+    let threads = &recorded.clients[0].threads;
+    let expected = "Await 1 2 SUCCESS\nCreate \"\\b\" 0x120089 0x7 1 0x40 0x80 3 SUCCESS\nSleep 1000 SUCCESS\n\
+                    ReadX 3 0 100 100 SUCCESS\nSleep 1000 SUCCESS\nClose 3 SUCCESS\n";
+    assert_eq!((threads.len(), threads[1].as_str()), (2, expected));
+    // Which is a workload: with its own session for each thread.
+    let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    let text = Recording { name: "two".to_owned(), description: String::new(), recorded }.to_toml();
+    std::fs::write(file.path(), text).unwrap();
+    let workload = Workload::load(file.path()).unwrap();
+    assert_eq!(workload.recorded_sessions(), [2]);
 }
 
 fn smb1(
@@ -156,7 +217,7 @@ fn commands_of_smb1_are_lines_of_a_loadfile() {
     let close = smb1(11, smb1::Smb1Command::CLOSE, CommandGroup::OpenClose, Some(5), None);
     let recorded = recorded(&[query, find, opens, read(6, 0), read(7, 1_000), missing, notify, close], None).unwrap();
     let recorded = recorded.recorded;
-    let lines: Vec<&str> = recorded.steps.lines().filter(|line| !line.starts_with("Sleep")).collect();
+    let lines: Vec<&str> = recorded.clients[0].threads[0].lines().filter(|line| !line.starts_with("Sleep")).collect();
     let expected = [
         r#"QUERY_PATH_INFORMATION "\d\a.ini" 257 SUCCESS"#,
         r#"FIND_FIRST "\d\*.ini" 260 0 0 SUCCESS"#,
@@ -169,7 +230,7 @@ fn commands_of_smb1_are_lines_of_a_loadfile() {
     ];
     assert_eq!(lines, expected);
     // The later open reveals the size of the file that was queried.
-    assert!(recorded.files.contains("WriteX 0 0 1000 1000"), "{}", recorded.files);
+    assert!(recorded.clients[0].files.contains("WriteX 0 0 1000 1000"), "{}", recorded.clients[0].files);
     assert_eq!(recorded.not_replayed, ["1 × SMB_COM_NT_TRANSACT: it waits for another client"]);
     assert!(recorded.repeats);
 }

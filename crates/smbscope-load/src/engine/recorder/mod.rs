@@ -11,6 +11,7 @@
 use super::clocks::Clock;
 use super::exchanges::{ActionBatch, CommandSource, ExchangeLog, Maker};
 use super::hooks::{ExchangeObserver, LiveFigures, LivePart};
+use super::plan::SessionsPerUser;
 use super::result::{IntervalResult, JobSummary, OperationResult};
 use super::schedule::{MeasurementWindow, OverloadLimits, OverloadTally};
 use super::session::{CommandQueueDepth, Performed};
@@ -332,9 +333,14 @@ impl LoadPointRecorder {
         self.counted.exchanges.take()
     }
 
-    pub(crate) fn finish(mut self, names: &[String], duration: Duration, sessions_per_user: u32) -> LoadPointFigures {
+    pub(crate) fn finish(
+        mut self,
+        names: &[String],
+        duration: Duration,
+        of_users: &SessionsPerUser,
+    ) -> LoadPointFigures {
         self.count_waiting();
-        let intervals = self.intervals(duration, sessions_per_user);
+        let intervals = self.intervals(duration, of_users);
         let mut due: Option<Summary> = None;
         for response in self.counted.operations.iter().filter_map(|counts| counts.response.as_ref()) {
             due.get_or_insert_with(|| Summary::new(SummaryPrecision::ROW)).merge(response);
@@ -364,7 +370,7 @@ impl LoadPointRecorder {
     }
 
     /// Returns all intervals of the measured part, including those in which nothing started.
-    fn intervals(&self, duration: Duration, sessions_per_user: u32) -> Vec<IntervalResult> {
+    fn intervals(&self, duration: Duration, of_users: &SessionsPerUser) -> Vec<IntervalResult> {
         let timeline = self.counted.aggregator.timeline();
         let origin = self.clock.timestamp(self.window.start);
         let began: HashMap<usize, TimelineCounts> = timeline
@@ -382,7 +388,7 @@ impl LoadPointRecorder {
             sessions += cell.sessions;
             IntervalResult {
                 start: Timestamp(origin.0 + at as i64 * timeline.width.0),
-                users: (sessions.max(0) / i64::from(sessions_per_user)) as u32,
+                users: of_users.users_with(u32::try_from(sessions.max(0)).unwrap_or(u32::MAX)),
                 operations: bin.complete,
                 errors: bin.errors,
                 bytes_read: cell.bytes_read,

@@ -74,7 +74,7 @@ fn feed(recorder: &mut LoadPointRecorder, begin: Instant, (at, took, kind, statu
 }
 
 fn figures(recorder: LoadPointRecorder) -> LoadPointFigures {
-    recorder.finish(&["first".to_owned(), "second".to_owned()], SECOND * 3, 1)
+    recorder.finish(&["first".to_owned(), "second".to_owned()], SECOND * 3, &SessionsPerUser::same(1))
 }
 
 proptest! {

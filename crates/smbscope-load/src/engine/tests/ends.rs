@@ -262,7 +262,7 @@ fn a_ramp_keeps_its_sessions_and_drops_those_it_has_too_many() {
 
 #[test]
 fn sessions_of_a_user_work_side_by_side() {
-    let plan = RampPlan { sessions_per_user: 3, ..plan(2, 1) };
+    let plan = RampPlan { sessions: SessionsPerUser::same(3), ..plan(2, 1) };
     let run = run_one(&plan, &MockServer::new(|_| after_ms(10)));
     assert_eq!((run.users, run.intervals[0].users, run.connects.count(), run.total().count()), (2, 2, 6, 600));
 }

@@ -260,3 +260,85 @@ fn a_job_whose_session_breaks_is_unfinished_and_the_next_one_begins_anew() {
 fn a_script_without_an_end_has_no_jobs() {
     assert!(run_one(&plan(1, 1), &server()).jobs.is_none());
 }
+
+/// Two threads: the first asks twice, the second awaits that and 5 ms more.
+const TWO_THREADS: &str = r#"
+name = "two"
+[recorded]
+commands = 3
+repeats = true
+[[recorded.clients]]
+files = ""
+threads = [
+  "QUERY_FS_INFORMATION 259 SUCCESS\nQUERY_FS_INFORMATION 259 SUCCESS\n",
+  "Await 1 2 SUCCESS\nSleep 5000 SUCCESS\nQUERY_FS_INFORMATION 259 SUCCESS\n",
+]
+"#;
+
+/// Two threads share four tasks of one command each.
+const POOL: &str = r#"
+name = "pool"
+[recorded]
+commands = 5
+repeats = false
+[[recorded.clients]]
+files = ""
+threads = ["QUERY_FS_INFORMATION 259 SUCCESS\n", ""]
+[[recorded.clients.pools]]
+threads = [1, 2]
+tasks = [
+  "QUERY_FS_INFORMATION 259 SUCCESS\n",
+  "QUERY_FS_INFORMATION 259 SUCCESS\n",
+  "QUERY_FS_INFORMATION 259 SUCCESS\n",
+  "QUERY_FS_INFORMATION 259 SUCCESS\n",
+]
+"#;
+
+/// Runs a recording of one client with two threads, on a server that takes 10 ms. Returns for each command whether it
+/// is of the first thread, and when it was sent, in ms.
+fn recorded_client(text: &str, passes: u32) -> Vec<(bool, i64)> {
+    let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let workload = crate::workload::Workload::load(file.path()).unwrap();
+    assert_eq!(workload.recorded_sessions(), [2]);
+    let seat = |number| crate::workload::UserSeat { number, of: 2, seed: 1, directory: "bench".to_owned() };
+    // The first session's second and third command, after those that remove and make the user's directory.
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let server = MockServer::new({
+        let asked = asked.clone();
+        move |command: mock::Asked| {
+            asked.lock().unwrap().push((command.connection, command.at.as_millis() as i64));
+            after_ms(10)
+        }
+    });
+    let sessions = SessionsPerUser::of_clients(workload.recorded_sessions());
+    let limits = LoadPointLimits { passes: Some(passes), ..LoadPointLimits::default() };
+    let plan = RampPlan { sessions, limits, ..plan(1, 10) };
+    let (live, stop) = (LiveFigures::default(), StopFlag::new());
+    let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
+    let scripts = |number| Box::new(workload.script(&seat(number))) as Box<dyn Script>;
+    let sessions = plan.sessions.of_users(1);
+    let runs =
+        with_engine(&plan, sessions, simulated(&server, &scripts), surroundings, |engine| ramp(&plan, engine)).unwrap();
+    assert_eq!((runs.len(), &runs[0].ended), (1, &LoadPointEnd::Done));
+    let asked = asked.lock().unwrap().clone();
+    // The first thread's first two commands remove and make the user's directory.
+    let (first, begin) = (asked[0].0, asked[2].1);
+    assert_eq!(runs[0].total().count(), asked.len() as u64 - 2);
+    asked[2..].iter().map(|(connection, at)| (*connection == first, *at - begin)).collect()
+}
+
+#[test]
+fn threads_of_a_recorded_client_await_each_other_and_the_end_of_a_pass() {
+    // 0 and 10 ms; 5 ms after the 20th, until the 35th; and again.
+    let expected = [(true, 0), (true, 10), (false, 25), (true, 35), (true, 45), (false, 60)];
+    assert_eq!(recorded_client(TWO_THREADS, 2), expected);
+}
+
+#[test]
+fn the_next_free_thread_takes_the_next_task_of_a_pool() {
+    // The second thread is free at once and takes the first task; from 10 ms on, both take one each.
+    let mut found = recorded_client(POOL, 1);
+    found.sort_by_key(|(is_first, at)| (*at, !is_first));
+    assert_eq!(found, [(true, 0), (false, 0), (true, 10), (false, 10), (true, 20)]);
+}

@@ -11,13 +11,15 @@ mod tests;
 pub use parse::ranges_text;
 
 use super::Location;
-use super::action::{Action, Expected, HandleSlot, Script, ScriptStep};
+use super::action::{Action, Expected, HandleSlot, PassPosition, Script, ScriptStep, ThreadProgress};
 use super::paths::{PathId, PathInterner, UserPaths};
-use super::{CreatedPaths, Own, UserSeat, WorkloadError};
+use super::{CreatedPaths, Own, RecordedClient, UserSeat, WorkloadError};
 use parse::Clients;
 use smbscope_client::{ByteRangeLock, CreateDisposition, FileRange, FsctlProfile, Info, access, create_options};
 use smbscope_model::Dialect;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -29,11 +31,60 @@ pub(super) struct Loadfile {
     made: CreatedPaths,
     operations: Vec<String>,
     lines: Vec<LoadfileLine>,
-    /// Number of leading lines that create the files which the rest works with.
-    set_up: usize,
-    repeat: usize,
+    /// One thread, or those of the clients of a recording, by client.
+    threads: Vec<LoadfileThread>,
+    /// Tasks that threads share, by pool: the lines of each.
+    pools: Vec<Vec<Range<usize>>>,
+    clients: RecordedClients,
     once: bool,
     skipped: u32,
+}
+
+/// Lines that one session performs.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct LoadfileThread {
+    lines: Range<usize>,
+    /// End of the leading lines that create the files which the rest works with.
+    set_up: usize,
+    /// First line of every pass but the first.
+    repeat: usize,
+    /// Pool from which the thread takes tasks after its own lines.
+    pool: Option<usize>,
+}
+
+/// Users take the parts of the recorded clients in turn.
+#[derive(Debug, Clone, Default)]
+struct RecordedClients {
+    /// Number of threads of each client.
+    threads: Vec<u32>,
+    /// Progress of the users' threads, by user. Shared by all scripts of the workload.
+    progress: Arc<Mutex<BTreeMap<u32, ThreadProgress>>>,
+}
+
+impl RecordedClients {
+    /// Returns user, client, and the client's thread of a session.
+    fn place(&self, session: u32) -> SessionPlace {
+        let of_all: u32 = self.threads.iter().sum();
+        let (round, mut thread) = (session / of_all.max(1), session % of_all.max(1));
+        let mut client = 0;
+        while let Some(count) = self.threads.get(client).filter(|count| thread >= **count) {
+            thread -= count;
+            client += 1;
+        }
+        SessionPlace { user: round * self.threads.len() as u32 + client as u32, client, thread }
+    }
+
+    fn progress(&self, user: u32, threads: u32) -> ThreadProgress {
+        let mut all = self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        all.entry(user).or_insert_with(|| ThreadProgress::new(threads as usize)).clone()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SessionPlace {
+    user: u32,
+    client: usize,
+    thread: u32,
 }
 
 /// A validated line: its handle is open, its path stays inside, its levels and status are known.
@@ -76,6 +127,7 @@ enum Op {
     Rmdir { path: PathId },
     Deltree { path: PathId },
     Sleep { time: Duration },
+    Await { thread: u32, operations: u32 },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,17 +181,16 @@ pub fn check_line(line: &str) -> Result<(), String> {
 
 impl Loadfile {
     pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
-        Loadfile::with(name, text, Clients::Users)
+        parse::parse(name, text, Clients::Users)?.not_empty(name)
     }
 
     /// Parses the lines of a recording, in which `\clients` has no special meaning.
-    pub(super) fn parse_recorded(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
-        Loadfile::with(name, text, Clients::Names)
+    pub(super) fn parse_recorded(name: &str, clients: &[RecordedClient]) -> Result<Loadfile, WorkloadError> {
+        parse::parse_recorded(name, clients)?.not_empty(name)
     }
 
-    fn with(name: &str, text: &str, clients: Clients) -> Result<Loadfile, WorkloadError> {
-        let loadfile = parse::parse(name, text, clients)?;
-        if loadfile.lines.iter().all(|line| line.number == 0) {
+    fn not_empty(self, name: &str) -> Result<Loadfile, WorkloadError> {
+        if self.lines.iter().all(|line| line.number == 0) {
             let place = Location { file: name.to_owned(), line: None, column: None };
             return Err(WorkloadError::invalid(
                 place,
@@ -147,16 +198,22 @@ impl Loadfile {
                 "give a file with lines such as: Mkdir \"\\dir\" NT_STATUS_OK",
             ));
         }
-        Ok(loadfile)
+        Ok(self)
     }
 
     /// Starts every pass but the first at this line of the file, for files whose end restores the state that this line
     /// expects.
     pub(super) fn repeat_from_line(mut self, number: u32) -> Loadfile {
-        let first = self.lines.iter().position(|line| line.number >= number);
-        self.repeat = first.unwrap_or(0);
-        self.set_up = self.repeat;
+        let first = self.lines.iter().position(|line| line.number >= number).unwrap_or(0);
+        for thread in &mut self.threads {
+            (thread.repeat, thread.set_up) = (first, first);
+        }
         self
+    }
+
+    /// Returns the number of sessions that a user has, for each recorded client. Empty for other loadfiles.
+    pub(super) fn sessions(&self) -> &[u32] {
+        &self.clients.threads
     }
 
     pub(super) fn once(self) -> Loadfile {
@@ -202,11 +259,14 @@ impl Loadfile {
     }
 
     pub(super) fn set_up_bytes(&self) -> u64 {
-        let lengths = self.lines[..self.set_up].iter().map(|line| match line.op {
-            Op::Write { length, .. } => u64::from(length),
-            _ => 0,
-        });
-        lengths.sum()
+        let of_thread = |thread: &LoadfileThread| {
+            let lengths = self.lines[thread.lines.start..thread.set_up].iter().map(|line| match line.op {
+                Op::Write { length, .. } => u64::from(length),
+                _ => 0,
+            });
+            lengths.sum::<u64>()
+        };
+        self.threads.iter().map(of_thread).sum()
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -220,15 +280,83 @@ const SHARE_ALL: u32 = 0x7;
 #[derive(Debug)]
 pub(super) struct LoadfileScript {
     loadfile: Arc<Loadfile>,
+    thread: LoadfileThread,
     paths: UserPaths,
-    position: usize,
+    /// Lines left, of the thread's own or of a task.
+    left: Range<usize>,
     passes: u32,
+    /// Present if the user has several threads.
+    others: Option<OtherThreads>,
+}
+
+/// What a thread knows of its user's other threads, and tells them.
+#[derive(Debug)]
+struct OtherThreads {
+    progress: ThreadProgress,
+    own: u32,
+    count: u32,
+    performed: u32,
+    /// True if the last step was an operation, which is complete when the next step is taken.
+    performs: bool,
+    /// Next thread to await at the start of a pass: a pass begins when all threads have ended the last one.
+    gathers: u32,
+}
+
+impl OtherThreads {
+    fn last_step_is_complete(&mut self, pass: u32) {
+        if std::mem::take(&mut self.performs) {
+            self.performed += 1;
+            self.progress.reached(self.own, PassPosition { pass, operations: self.performed });
+        }
+    }
+
+    fn pass_is_complete(&mut self, pass: u32) {
+        self.progress.reached(self.own, PassPosition { pass, operations: PassPosition::END });
+        (self.performed, self.gathers) = (0, 0);
+    }
+
+    /// Returns the next wait for another thread at the start of a pass.
+    fn gather(&mut self, pass: u32) -> Option<Action<'static>> {
+        let thread = (self.gathers..self.count).find(|thread| *thread != self.own);
+        self.gathers = thread.map_or(u32::MAX, |thread| thread + 1);
+        let position = PassPosition { pass: pass.checked_sub(1)?, operations: PassPosition::END };
+        thread.map(|thread| Action::Await { thread, position })
+    }
 }
 
 impl LoadfileScript {
     pub(super) fn new(loadfile: Arc<Loadfile>, seat: &UserSeat) -> LoadfileScript {
-        let paths = loadfile.names.resolve(seat);
-        LoadfileScript { loadfile, paths, position: 0, passes: 0 }
+        let (mut number, mut first, mut others) = (seat.number, 0, None);
+        if !loadfile.clients.threads.is_empty() {
+            let SessionPlace { user, client, thread } = loadfile.clients.place(seat.number);
+            let count = loadfile.clients.threads.get(client).copied().unwrap_or(1);
+            let before: u32 = loadfile.clients.threads[..client].iter().sum();
+            (number, first) = (user, (before + thread) as usize);
+            others = (count > 1).then(|| {
+                let progress = loadfile.clients.progress(user, count);
+                OtherThreads { progress, own: thread, count, performed: 0, performs: false, gathers: count }
+            });
+        }
+        let paths = loadfile.names.resolve(&UserSeat { number, ..seat.clone() });
+        let thread = loadfile.threads.get(first).cloned().unwrap_or_default();
+        let left = thread.lines.clone();
+        LoadfileScript { loadfile, thread, paths, left, passes: 0, others }
+    }
+
+    /// Takes the next task of the thread's pool.
+    fn take_task(&self) -> Option<Range<usize>> {
+        let pool = self.thread.pool?;
+        let tasks = &self.loadfile.pools[pool];
+        let task = self.others.as_ref()?.progress.take_task(pool, self.passes, tasks.len())?;
+        tasks.get(task).cloned()
+    }
+
+    fn end_pass(&mut self) {
+        self.left = self.thread.repeat..self.thread.lines.end;
+        if let Some(others) = &mut self.others {
+            others.pass_is_complete(self.passes);
+        }
+        self.passes += 1;
     }
 }
 
@@ -238,30 +366,66 @@ impl Script for LoadfileScript {
     }
 
     fn next(&mut self) -> Option<ScriptStep<'_>> {
+        if let Some(others) = &mut self.others {
+            others.last_step_is_complete(self.passes);
+        }
         if self.loadfile.once && self.passes > 0 {
             return None;
         }
-        let line = *self.loadfile.lines.get(self.position)?;
-        self.position += 1;
-        if self.position == self.loadfile.lines.len() {
-            self.position = self.loadfile.repeat;
-            self.passes += 1;
+        if let Some(others) = &mut self.others {
+            if let Some(action) = others.gather(self.passes) {
+                return Some(not_counted(action));
+            }
+            if self.left.is_empty() {
+                match self.take_task() {
+                    Some(task) => self.left = task,
+                    None => {
+                        self.end_pass();
+                        return Some(not_counted(Action::Think(Duration::ZERO)));
+                    }
+                }
+            }
         }
-        Some(step(line, &self.paths, &self.loadfile))
+        let is_set_up = self.sets_up();
+        let line = self.left.next().and_then(|at| self.loadfile.lines.get(at)).copied()?;
+        let pass = self.passes;
+        match &mut self.others {
+            // The other threads hear of the end of a pass when its last operation is complete.
+            Some(others) => others.performs = !is_set_up && line.operation != NOT_COUNTED,
+            None if self.left.is_empty() => self.end_pass(),
+            None => {}
+        }
+        let mut step = step(line, &self.paths, &self.loadfile);
+        if let Action::Await { position, .. } = &mut step.action {
+            position.pass = pass;
+        }
+        Some(step)
     }
 
     fn restart(&mut self) {
-        self.position = 0;
+        self.left = self.thread.lines.clone();
         self.passes = 0;
+        if let Some(others) = &mut self.others {
+            (others.performs, others.performed) = (false, 0);
+            others.progress.gives_up(others.own);
+        }
     }
 
     fn sets_up(&self) -> bool {
-        self.passes == 0 && self.position < self.loadfile.set_up
+        self.passes == 0 && self.left.start < self.thread.set_up
     }
 
     fn passes(&self) -> Option<u32> {
         Some(self.passes)
     }
+
+    fn progress(&self) -> Option<ThreadProgress> {
+        self.others.as_ref().map(|others| others.progress.clone())
+    }
+}
+
+fn not_counted(action: Action<'_>) -> ScriptStep<'_> {
+    ScriptStep { action, operation: None, expected: Expected::Anything, completes: false, line: None }
 }
 
 fn step<'a>(line: LoadfileLine, paths: &'a UserPaths, loadfile: &'a Loadfile) -> ScriptStep<'a> {
@@ -316,6 +480,7 @@ fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a
             Action::RemoveTree(paths.get(path), Own { made: loadfile.made(), directory: paths.own() })
         }
         Op::Sleep { time } => Action::Think(time),
+        Op::Await { thread, operations } => Action::Await { thread, position: PassPosition { pass: 0, operations } },
     }
 }
 

@@ -191,7 +191,7 @@ fn the_whole_of_debians_client_txt_is_understood() {
     };
     assert_eq!((count("ReadX"), count("NTCreateX"), count("Rename"), count("Deltree")), (124_199, 79_230, 3_355, 2));
     // Line 608 opens the file that line 610 is the first to read.
-    assert_eq!(loadfile.lines[loadfile.set_up].number, 608);
+    assert_eq!(loadfile.lines[loadfile.threads[0].set_up].number, 608);
 }
 
 #[test]

@@ -9,16 +9,16 @@ mod operations;
 
 pub use operations::ranges_text;
 
-use super::{How, Loadfile, LoadfileLine, NOT_COUNTED, Op, PatternId};
-use crate::workload::WorkloadError;
+use super::{How, Loadfile, LoadfileLine, LoadfileThread, NOT_COUNTED, Op, PatternId, RecordedClients};
 use crate::workload::action::Expected;
 use crate::workload::paths::{Last, NAMES_MAX, PathId, PathInterner, below};
-use crate::workload::{Location, suggest};
+use crate::workload::{Location, RecordedClient, WorkloadError, suggest};
 use smbscope_client::{FileRange, create_options};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
+use std::ops::Range;
 
-const OPERATIONS: [&str; 32] = [
+const OPERATIONS: [&str; 33] = [
     "NTCreateX",
     "Close",
     "ReadX",
@@ -53,6 +53,7 @@ const OPERATIONS: [&str; 32] = [
     "Control",
     "ReadQueue",
     "WriteQueue",
+    "Await",
 ];
 
 /// Lines of a loadfile; more are refused. dbench's client.txt has 458,344. Each takes 40 bytes.
@@ -71,20 +72,66 @@ pub(super) enum Clients {
 
 pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile, WorkloadError> {
     let mut parser = LoadfileParser::new(name, clients);
-    for (number, line) in (1..).zip(text.lines()) {
-        parser.number = number;
-        if number > LINES_MAX {
-            return Err(parser.error(format!("there are more than {LINES_MAX} lines"), "replay a part of them"));
+    parser.lines(text)?;
+    parser.finish().not_too_large(name)
+}
+
+/// Parses the threads of all clients of a recording. The first thread of a client creates its files.
+pub(super) fn parse_recorded(name: &str, clients: &[RecordedClient]) -> Result<Loadfile, WorkloadError> {
+    let mut parser = LoadfileParser::new(name, Clients::Names);
+    let (mut threads, mut pools) = (Vec::new(), Vec::new());
+    let root = parser.names.intern("");
+    for client in clients {
+        parser.threads = client.threads.len() as u32;
+        for (number, steps) in client.threads.iter().enumerate() {
+            let start = parser.lines.len();
+            if number == 0 {
+                parser.push_unasked(Op::Deltree { path: root });
+                parser.push_unasked(Op::Mkdir { path: root });
+                parser.lines(&client.files)?;
+                parser.close_all();
+            }
+            let repeat = parser.lines.len();
+            parser.lines(steps)?;
+            parser.close_all();
+            let lines = start..parser.lines.len();
+            threads.push(LoadfileThread { lines, set_up: repeat, repeat, pool: None });
         }
-        parser.line(line)?;
+        let first = threads.len() - client.threads.len();
+        for pool in &client.pools {
+            for thread in &pool.threads {
+                let found = thread.checked_sub(1).and_then(|at| threads.get_mut(first + at as usize));
+                let Some(free) = found.filter(|thread| thread.pool.is_none() && client.threads.len() > 1) else {
+                    let what = format!("a pool has the thread {thread}, which is not there or in two pools");
+                    return Err(parser.error(what, "threads count from 1; a client with pools has 2 or more"));
+                };
+                free.pool = Some(pools.len());
+            }
+            let mut tasks = Vec::new();
+            for task in &pool.tasks {
+                let start = parser.lines.len();
+                parser.lines(task)?;
+                parser.close_all();
+                tasks.push(start..parser.lines.len());
+            }
+            tasks.retain(|task: &Range<usize>| !task.is_empty());
+            pools.push(tasks);
+        }
     }
-    let loadfile = parser.finish();
-    if loadfile.made.is_too_large() {
-        let place = Location { file: name.to_owned(), line: None, column: None };
-        let what = format!("its paths and the directories above them have more than {} MiB", NAMES_MAX >> 20);
-        return Err(WorkloadError::invalid(place, what, "replay fewer files, or give them shorter names"));
+    let counts = clients.iter().map(|client| client.threads.len() as u32).collect();
+    let clients = RecordedClients { threads: counts, ..RecordedClients::default() };
+    Loadfile { threads, pools, clients, ..parser.complete() }.not_too_large(name)
+}
+
+impl Loadfile {
+    fn not_too_large(self, name: &str) -> Result<Loadfile, WorkloadError> {
+        if self.made.is_too_large() {
+            let place = Location { file: name.to_owned(), line: None, column: None };
+            let what = format!("its paths and the directories above them have more than {} MiB", NAMES_MAX >> 20);
+            return Err(WorkloadError::invalid(place, what, "replay fewer files, or give them shorter names"));
+        }
+        Ok(self)
     }
-    Ok(loadfile)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,6 +161,8 @@ struct LoadfileParser<'a> {
     set_up: usize,
     set_up_ended: bool,
     skipped: u32,
+    /// Threads of the recorded client, which a line may await.
+    threads: u32,
 }
 
 struct LoadfileFields<'t> {
@@ -142,7 +191,19 @@ impl<'a> LoadfileParser<'a> {
             set_up: 0,
             set_up_ended: false,
             skipped: 0,
+            threads: 0,
         }
+    }
+
+    fn lines(&mut self, text: &str) -> Result<(), WorkloadError> {
+        for line in text.lines() {
+            self.number += 1;
+            if self.number > LINES_MAX {
+                return Err(self.error(format!("there are more than {LINES_MAX} lines"), "replay a part of them"));
+            }
+            self.line(line)?;
+        }
+        Ok(())
     }
 
     fn line(&mut self, text: &str) -> Result<(), WorkloadError> {
@@ -226,9 +287,19 @@ impl<'a> LoadfileParser<'a> {
     }
 
     fn close_unasked(&mut self, slot: u32) {
-        let line =
-            LoadfileLine { op: Op::Close { slot }, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
-        self.lines.push(line);
+        self.push_unasked(Op::Close { slot });
+    }
+
+    fn push_unasked(&mut self, op: Op) {
+        self.lines.push(unasked(op));
+    }
+
+    /// Closes what a thread leaves open, because the next one has a session of its own.
+    fn close_all(&mut self) {
+        let mut left: Vec<u32> = self.open.drain().map(|(_, slot)| slot).collect();
+        left.sort_unstable();
+        self.free.extend(&left);
+        left.into_iter().for_each(|slot| self.close_unasked(slot));
     }
 
     fn on_handle(
@@ -277,7 +348,7 @@ impl<'a> LoadfileParser<'a> {
                 | Op::List { .. }
         );
         self.set_up_ended |= !makes;
-        let operation = if matches!(op, Op::Sleep { .. }) { NOT_COUNTED } else { operation as u8 };
+        let operation = if matches!(op, Op::Sleep { .. } | Op::Await { .. }) { NOT_COUNTED } else { operation as u8 };
         self.lines.push(LoadfileLine { op, expected, number: self.number, operation });
         if !self.set_up_ended && self.open.is_empty() {
             self.set_up = self.lines.len();
@@ -367,15 +438,12 @@ impl<'a> LoadfileParser<'a> {
 
     /// Makes the loadfile repeatable: a pass starts with an empty user directory and ends with all handles closed.
     fn finish(mut self) -> Loadfile {
-        let mut left: Vec<u32> = self.open.values().copied().collect();
-        left.sort_unstable();
         let ends_with_removal = matches!(self.lines.last(), Some(LoadfileLine { op: Op::Deltree { .. }, .. }));
-        let removal = if ends_with_removal && !left.is_empty() { self.lines.pop() } else { None };
-        left.into_iter().for_each(|slot| self.close_unasked(slot));
+        let removal = if ends_with_removal && !self.open.is_empty() { self.lines.pop() } else { None };
+        self.close_all();
         self.lines.extend(removal);
 
         let root = self.names.intern("");
-        let unasked = |op| LoadfileLine { op, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
         let mut begin = Vec::new();
         if !matches!(self.lines.first(), Some(LoadfileLine { op: Op::Deltree { path }, .. }) if *path == root) {
             begin.push(unasked(Op::Deltree { path: root }));
@@ -388,7 +456,13 @@ impl<'a> LoadfileParser<'a> {
         let after = usize::from(begin.len() == 1 && !is_made);
         self.set_up += begin.len();
         self.lines.splice(after..after, begin);
+        let lines = 0..self.lines.len();
+        let thread = LoadfileThread { lines, set_up: self.set_up, ..LoadfileThread::default() };
+        Loadfile { threads: vec![thread], ..self.complete() }
+    }
 
+    /// Numbers the operations that occur. The threads are up to the caller.
+    fn complete(mut self) -> Loadfile {
         let used: Vec<usize> = (0..OPERATIONS.len())
             .filter(|index| self.lines.iter().any(|line| usize::from(line.operation) == *index))
             .collect();
@@ -406,12 +480,17 @@ impl<'a> LoadfileParser<'a> {
             ranges: self.ranges,
             operations: used.into_iter().map(|index| OPERATIONS[index].to_owned()).collect(),
             lines: self.lines,
-            set_up: self.set_up,
-            repeat: 0,
+            threads: Vec::new(),
+            pools: Vec::new(),
+            clients: RecordedClients::default(),
             once: false,
             skipped: self.skipped,
         }
     }
+}
+
+fn unasked(op: Op) -> LoadfileLine {
+    LoadfileLine { op, expected: Expected::Anything, number: 0, operation: NOT_COUNTED }
 }
 
 fn makes_directory(op: &Op, directory: PathId) -> bool {

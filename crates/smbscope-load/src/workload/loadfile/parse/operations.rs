@@ -5,10 +5,10 @@
 //! `0+65536*16 4194304+512`: 16 contiguous ranges of 64 KiB and one of 512 bytes.
 
 use super::{LoadfileHandle, LoadfileParser, OPERATIONS};
-use crate::workload::WorkloadError;
 use crate::workload::action::Expected;
 use crate::workload::loadfile::{How, Op, OpenFor, PatternId};
 use crate::workload::paths::Last;
+use crate::workload::{PassPosition, WorkloadError};
 use smbscope_client::{FileRange, FsctlProfile, Info};
 use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::status::NtStatus;
@@ -68,8 +68,26 @@ impl LoadfileParser<'_> {
                 from: self.path(name, arguments, 0, Last::Name)?,
                 to: self.path(name, arguments, 1, Last::Name)?,
             },
+            "Await" => self.wait_for(name, arguments)?,
             _ => Op::Sleep { time: Duration::from_micros(self.number_at(name, arguments, 0, "time in microseconds")?) },
         })
+    }
+
+    /// Parses `Await THREAD OPERATIONS STATUS`: waits until another thread of the client has performed so many
+    /// operations of this pass, or all of them with `end`. Threads count from 1.
+    fn wait_for(&self, name: &str, arguments: &[&str]) -> Result<Op, WorkloadError> {
+        let number = self.short_at(name, arguments, 0, "number of a thread")?;
+        let operations = match arguments.get(1) {
+            Some(&"end") => PassPosition::END,
+            _ => self.short_at(name, arguments, 1, "number of operations")?,
+        };
+        match number.checked_sub(1).filter(|thread| *thread < self.threads) {
+            Some(thread) => Ok(Op::Await { thread, operations }),
+            None => Err(self.error(
+                format!("{name} has the thread {number}, and there are {}", self.threads),
+                "only threads of a recorded client await each other",
+            )),
+        }
     }
 
     fn find_first(&mut self, name: &str, arguments: &[&str]) -> Result<Op, WorkloadError> {
