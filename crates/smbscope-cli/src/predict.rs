@@ -1,14 +1,20 @@
 //! `smbscope predict`: the duration of captured commands under other conditions.
 
 use crate::analyze::{self, AnalysisOutcome};
-use crate::interrupt::InterruptedError;
+use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
-use crate::terminal;
+use crate::record::{self, RecordedCommands, RecordedPart};
+use crate::{lab, terminal};
 use anyhow::Context;
 use smbscope_capture::reader::CaptureInput;
 use smbscope_report::prediction::{PredictedUsers, PredictionDocument};
+use smbscope_run::BenchError;
 use smbscope_run::files::Sources;
 use smbscope_run::options::{PredictFormat, PredictOptions};
+use smbscope_run::predict::{ProofObserver, ProofRequest, Scenario, prove as prove_in_lab};
+use smbscope_run::record::RecordingOptions;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
     output::refuse_ending::<PredictFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
@@ -26,6 +32,10 @@ pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
     let users = users.map(|users| PredictedUsers { numbers: users.numbers(), identity: arguments.user_is });
     let document = PredictionDocument::new(&report, arguments.episode, &arguments.changes, users)
         .with_context(|| names.join(", "))?;
+    let document = match arguments.prove {
+        true => prove(arguments, &inputs, document)?,
+        false => document,
+    };
     let result = match arguments.format() {
         PredictFormat::Json => document.write(output.writer()),
         PredictFormat::Markdown => output.writer().write_all(document.markdown().as_bytes()),
@@ -37,4 +47,48 @@ pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
     output.settle(result)?;
     terminal::warn(&notes);
     Ok(())
+}
+
+/// Replays the commands in the lab, as captured and with each change.
+fn prove(
+    arguments: &PredictOptions,
+    inputs: &[CaptureInput],
+    document: PredictionDocument,
+) -> anyhow::Result<PredictionDocument> {
+    let PredictOptions { reading, episode, filter, changes, repetitions, terminal, .. } = arguments;
+    let part = RecordedPart { client: None, episode: *episode, filter: filter.as_ref() };
+    let RecordedCommands { recorder, names, .. } = record::read(inputs, reading, &part, terminal.progress.quiet)?;
+    let named = RecordingOptions { name: "recorded".to_owned(), from: names.join(", "), key: None };
+    let recording = recorder.finish(&named).with_context(|| names.join(", "))?;
+    let request = ProofRequest {
+        recording: &recording,
+        changes,
+        round_trip: document.round_trip(),
+        repetitions: *repetitions,
+        launcher: lab::kept()?,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    interrupt::any_end_sets(&stop);
+    let proof = prove_in_lab(&request, &mut Replays { quiet: terminal.progress.quiet }, &stop);
+    match proof {
+        Ok(proof) => Ok(document.proved(proof)),
+        Err(BenchError::Interrupted) => {
+            Err(InterruptedError::with("interrupted, nothing was proved".to_owned()).into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says which replay runs.
+struct Replays {
+    quiet: bool,
+}
+
+impl ProofObserver for Replays {
+    fn begins(&mut self, change: Option<&Scenario>, number: u32, of: u32) {
+        if !self.quiet {
+            let what = change.map_or_else(|| "as captured".to_owned(), |change| format!("with {change}"));
+            terminal::say(&format!("replay {number} of {of}, {what}"));
+        }
+    }
 }

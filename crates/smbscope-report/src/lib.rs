@@ -22,6 +22,7 @@ pub mod html;
 pub mod json;
 pub mod parquet;
 pub mod prediction;
+pub mod proof;
 pub mod study;
 pub mod table;
 pub mod text;

@@ -3,6 +3,7 @@
 use crate::document::{Generator, write_indented_above};
 use crate::format::{clean, counted, from_to, rate, ratio, span, thousands, unbroken};
 use crate::page::{Paint, TextPage};
+use crate::proof::Proof;
 use crate::tables::{ColumnHead, Row, Table, Unit};
 use crate::{Explanation, Report};
 use serde::Serialize;
@@ -10,6 +11,7 @@ use smbscope_diagnose::whatif::{
     self, Bounded, CapturedLoad, DoublingPoint, PredictedDuration, Prediction, PredictionError, Predictions, Scenario,
     UserIdentity, UsersPoint, UsersPrediction,
 };
+use smbscope_model::Nanos;
 use std::io::{self, Write};
 
 pub const SCHEMA: &str = "smbscope.prediction/1";
@@ -32,6 +34,8 @@ pub struct PredictionDocument {
     /// Predicted response times, of --users.
     #[serde(flatten)]
     users: Option<UsersPrediction>,
+    /// Measurement of the predictions in the lab. Null without --prove.
+    proof: Option<Proof>,
 }
 
 /// Numbers of users to predict, and what counts as one. None is the default of [`whatif::predict_users`].
@@ -63,7 +67,17 @@ impl PredictionDocument {
             episode,
             predictions: (!changes.is_empty()).then(predict).transpose()?,
             users: users.map(predict_users).transpose()?,
+            proof: None,
         })
+    }
+
+    pub fn round_trip(&self) -> Option<Nanos> {
+        self.predictions.as_ref().and_then(|predictions| predictions.round_trip_ns)
+    }
+
+    #[must_use]
+    pub fn proved(self, proof: Proof) -> PredictionDocument {
+        PredictionDocument { proof: Some(proof), ..self }
     }
 
     pub fn write(&self, out: impl Write) -> io::Result<()> {
@@ -96,7 +110,8 @@ impl PredictionDocument {
 
     fn add_changes(&self, all: &Predictions, page: &mut TextPage) {
         let Predictions { captured_ns, round_trip_ns, commands, predictions } = all;
-        page.paragraph(Paint::Heading, &clean(&headline(all)));
+        let first = self.proof.as_ref().map_or_else(|| headline(all), Proof::headline);
+        page.paragraph(Paint::Heading, &clean(&first));
         let what = match self.episode {
             Some(number) => format!("episode {number}"),
             None => "the whole capture".to_owned(),
@@ -125,6 +140,10 @@ impl PredictionDocument {
             .render(page);
         let trip = round_trip_ns.map_or_else(String::new, |trip| format!("The round trip is {} now.", unbroken(trip)));
         rendered.note(page, &trip);
+        if let Some(proof) = &self.proof {
+            page.blank();
+            proof.render(page);
+        }
         add_assumptions(assumptions(predictions), page);
     }
 }
@@ -273,7 +292,7 @@ fn factor(then: i64, now: i64) -> String {
 }
 
 /// Formats a duration with its range: `2.41 s (2.12 to 2.73 s)`.
-fn with_range(PredictedDuration { low, best, high }: PredictedDuration) -> String {
+pub(crate) fn with_range(PredictedDuration { low, best, high }: PredictedDuration) -> String {
     let [low, best, high] = [low, best, high].map(span);
     format!("{best} ({})", from_to(&low, &high))
 }
@@ -281,7 +300,6 @@ fn with_range(PredictedDuration { low, best, high }: PredictedDuration) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_model::Nanos;
 
     fn shown(low: i64, best: i64, high: i64) -> String {
         let [low, best, high] = [low, best, high].map(|ms| Nanos(ms * 1_000_000));

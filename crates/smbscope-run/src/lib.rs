@@ -38,6 +38,7 @@ pub mod launch;
 pub mod launch;
 mod metrics;
 pub mod options;
+pub mod predict;
 pub mod record;
 pub mod ring;
 mod server;

@@ -129,7 +129,7 @@ fn further(row: &StudyRow) -> Option<u32> {
         (StudyVerdict::Undecided, Decision::Undecided { repetitions_needed }) => repetitions_needed,
         _ => None,
     };
-    needed?.checked_sub(u32::try_from(factor.repetitions).ok()?).filter(|further| *further > 0)
+    needed?.checked_sub(factor.repetitions).filter(|further| *further > 0)
 }
 
 /// Returns the command that makes the study with enough repetitions to decide every headline row.

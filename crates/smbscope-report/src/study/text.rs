@@ -168,7 +168,7 @@ fn results(document: &StudyDocument) -> Table<'_, &StudyRow> {
             lines.push(Row::across(Paint::Heading, format!("{}, {}", row.measure, load_name(row.users, row.rate))));
             block = load;
         }
-        lines.push(Row::part(&document.name_with_place(row.variant), row));
+        lines.push(Row::part(document.name_with_place(row.variant), row));
     }
     Table::new()
         .column(

@@ -43,6 +43,18 @@ pub struct PredictOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub episode: Option<u32>,
 
+    /// Replay the commands in a lab, as captured and with each change really made, and set the measurement beside the
+    /// prediction.
+    ///
+    /// Each client becomes a user of its own, with its threads and pauses. The lab can change the round trip, the
+    /// bandwidth, and the time of reads and writes. Requires Samba, root and tcpdump.
+    #[arg(long, requires = "changes")]
+    pub prove: bool,
+
+    /// Replay the commands N times under each condition.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "prove", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repetitions: u32,
+
     /// Predict only commands that match an expression. `smbscope help filters` describes it.
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<Filter>,

@@ -1,0 +1,344 @@
+//! Proves predictions: replays the recorded commands on private servers, as they were and with each change really made,
+//! and measures both on the wire.
+//!
+//! The replay as captured calibrates the prediction, because the lab's server and client are not the captured ones. Runs
+//! take turns, so that drift affects all of them alike. Start reading at [`prove`].
+
+use crate::analysis::{AnalysisOptions, CaptureSetAnalysis};
+use crate::bench::setup::RunOptions;
+use crate::bench::{Bench, BenchOutcome};
+use crate::options::{BenchOptions, CapturePoints, OptionsError};
+use crate::server::{Private, ServerUnderTest};
+use crate::{BenchError, one_line};
+use smbscope_capture::reader::CaptureInput;
+pub use smbscope_diagnose::whatif::Scenario;
+use smbscope_diagnose::whatif::{self, FlowPaths};
+use smbscope_lab::{LabServerSettings, Launcher, Storage};
+use smbscope_load::engine::Users;
+use smbscope_load::workload::Recording;
+use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
+use smbscope_report::bench::{BenchRunOutcome, Captured, RunCapture};
+use smbscope_report::proof::{MeasuredDuration, Proof, ProofVerdict, ProvedChange};
+use smbscope_stats::Covered;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Time limit of one replay.
+const REPLAY_MAX: Duration = Duration::from_secs(600);
+/// Round trip of the lab without a delay. A captured one above it is imitated.
+const ROUND_TRIP_OF_LAB: Nanos = Nanos(200_000);
+
+/// What is proved.
+#[derive(Debug)]
+pub struct ProofRequest<'a> {
+    pub recording: &'a Recording,
+    pub changes: &'a [Scenario],
+    /// Longest captured round trip, if it is known.
+    pub round_trip: Option<Nanos>,
+    pub repetitions: u32,
+    pub launcher: Launcher,
+}
+
+/// Follows the replays.
+pub trait ProofObserver {
+    /// Called before each replay. `change` is `None` for the conditions of the capture.
+    fn begins(&mut self, change: Option<&Scenario>, number: u32, of: u32);
+}
+
+/// Conditions of the replays, with what they measured.
+struct Condition {
+    settings: Result<LabServerSettings, String>,
+    replays: Vec<Replay>,
+}
+
+struct Replay {
+    duration: Nanos,
+    exchanges: Vec<Exchange>,
+    paths: FlowPaths,
+    shape: ReplayShape,
+}
+
+/// Where the time of a replay went, to tell which assumption failed.
+#[derive(Debug, Clone, Copy, Default)]
+struct ReplayShape {
+    server: i64,
+    own: i64,
+    retransmitted: u64,
+}
+
+/// Replays the recording as captured and with each change, and compares. A change that the lab can't make is only
+/// named.
+pub fn prove(
+    request: &ProofRequest<'_>,
+    observer: &mut dyn ProofObserver,
+    stop: &AtomicBool,
+) -> Result<Proof, BenchError> {
+    let folder = tempfile::tempdir().map_err(BenchError::system("temporary directory"))?;
+    let workload = folder.path().join("recording.toml");
+    std::fs::write(&workload, request.recording.to_toml()).map_err(BenchError::file("write", &workload))?;
+    let base = as_captured(request.round_trip);
+    let of_change = |change| settings(&base, change, request.recording);
+    let mut conditions: Vec<Condition> = std::iter::once(Ok(base.clone()))
+        .chain(request.changes.iter().map(of_change))
+        .map(|settings| Condition { settings, replays: Vec::new() })
+        .collect();
+    let made = conditions.iter().filter(|condition| condition.settings.is_ok()).count() as u32;
+    let mut number = 0;
+    for _ in 0..request.repetitions {
+        for (at, condition) in conditions.iter_mut().enumerate() {
+            let Ok(settings) = &condition.settings else { continue };
+            if stop.load(Ordering::Relaxed) {
+                return Err(BenchError::Interrupted);
+            }
+            number += 1;
+            observer.begins(at.checked_sub(1).map(|at| &request.changes[at]), number, made * request.repetitions);
+            let directory = folder.path().join(number.to_string());
+            condition.replays.push(replay(request, &workload, settings, &directory, stop)?);
+        }
+    }
+    Ok(compared(request, &conditions))
+}
+
+/// Returns the settings of a server that is as far away as the captured one.
+fn as_captured(round_trip: Option<Nanos>) -> LabServerSettings {
+    let delay = round_trip.filter(|trip| *trip > ROUND_TRIP_OF_LAB).map(one_way);
+    LabServerSettings { delay, ..LabServerSettings::default() }
+}
+
+fn one_way(round_trip: Nanos) -> Duration {
+    Duration::from_nanos(round_trip.0.max(0) as u64 / 2)
+}
+
+/// Returns the settings that make a change, or why the lab can't make it.
+fn settings(base: &LabServerSettings, change: &Scenario, recording: &Recording) -> Result<LabServerSettings, String> {
+    let Scenario { round_trip, bandwidth, server, slower, cache_opens, read_ahead } = change;
+    if server.is_some() {
+        return Err("the lab can't change the server's time by a factor".to_owned());
+    }
+    if *cache_opens || *read_ahead {
+        return Err("the replay sends the recorded commands, and this change is the client's".to_owned());
+    }
+    let mut settings = base.clone();
+    if let Some(trip) = round_trip {
+        settings.delay = Some(one_way(*trip)).filter(|delay| !delay.is_zero());
+    }
+    if let Some(rate) = bandwidth {
+        settings.bandwidth = Some(*rate);
+    }
+    if !slower.is_empty() {
+        settings.storage = Storage { latency: Some(storage_latency(slower, recording)?), ..Storage::default() };
+    }
+    Ok(settings)
+}
+
+/// Slow storage delays reads, writes and flushes alike.
+fn storage_latency(slower: &[(CommandGroup, Nanos)], recording: &Recording) -> Result<Duration, String> {
+    let alike = "the lab's storage delays reads and writes, by the same time: give both, or record only one of them";
+    let all = recording.recorded.clients.iter().flat_map(|client| &client.threads).flat_map(|thread| thread.lines());
+    let has = |names: [&str; 3]| all.clone().any(|line| names.iter().any(|name| line.starts_with(name)));
+    let is_given = |group| slower.iter().any(|(given, _)| *given == group);
+    let of_storage = |group: &CommandGroup| matches!(group, CommandGroup::Read | CommandGroup::Write);
+    let time = slower.first().map_or(Nanos(0), |(_, time)| *time);
+    let is_whole = slower.iter().all(|(group, given)| of_storage(group) && *given == time)
+        && (is_given(CommandGroup::Read) || !has(["ReadX", "ReadQueue", "Read "]))
+        && (is_given(CommandGroup::Write) || !has(["WriteX", "WriteQueue", "Flush"]));
+    match is_whole {
+        true => Ok(Duration::from_nanos(time.0.max(0) as u64)),
+        false => Err(alike.to_owned()),
+    }
+}
+
+/// Replays the recording once on a new server, and reads its capture.
+fn replay(
+    request: &ProofRequest<'_>,
+    workload: &Path,
+    settings: &LabServerSettings,
+    directory: &Path,
+    stop: &AtomicBool,
+) -> Result<Replay, BenchError> {
+    let users = request.recording.recorded.clients.len() as u32;
+    let bench = BenchOptions {
+        workload: workload.display().to_string(),
+        users: Some(Users::one(users)),
+        passes: Some(1),
+        duration: Some(REPLAY_MAX),
+        capture: Some(CapturePoints::Client),
+        output: Some(directory.to_owned()),
+        ..BenchOptions::default()
+    };
+    let nobody = Box::new(|_: &str| Err("a private server has its own password".into()));
+    let options = RunOptions::new(bench, request.launcher.clone(), nobody).map_err(|error| match error {
+        OptionsError::Conflict(what) => BenchError::Unavailable(what),
+        OptionsError::Workload(error) => BenchError::Unavailable(one_line(&error)),
+    })?;
+    let private = Private { launcher: request.launcher.clone(), settings: settings.clone() };
+    let options = RunOptions { server: ServerUnderTest::Private(private), ..options };
+    let BenchOutcome { document, kept } = Bench::open(options)?.run(&mut (), stop)?;
+    kept?;
+    let run = document.runs.first().ok_or(BenchError::Broken)?;
+    match &run.ended {
+        BenchRunOutcome::Interrupted => return Err(BenchError::Interrupted),
+        BenchRunOutcome::Done if run.failures.is_empty() => {}
+        _ => {
+            let why = document.failure().unwrap_or_else(|| "some sessions failed".to_owned());
+            return Err(BenchError::Unavailable(format!("the replay failed: {why}")));
+        }
+    }
+    let why = match &run.capture {
+        Some(RunCapture::Made(Captured { file: Some(file), dropped_packets: 0, .. })) => {
+            return measured(directory.join(file), run.started_ns);
+        }
+        Some(RunCapture::Made(captured)) => format!("the capture lost {} packets", captured.dropped_packets),
+        Some(RunCapture::Skipped { why }) => format!("it could not be captured: {why}"),
+        None => "it was not captured".to_owned(),
+    };
+    Err(BenchError::Unavailable(format!("the replay proves nothing: {why}")))
+}
+
+/// Reads what a replay did from its start on. Before that, it created the files.
+fn measured(capture: PathBuf, started: Timestamp) -> Result<Replay, BenchError> {
+    let options = AnalysisOptions { waterfall: true, no_findings: true, ..AnalysisOptions::default() };
+    let inputs = [CaptureInput::File(capture)];
+    let unreadable = |error| BenchError::Unavailable(format!("the capture of the replay: {}", one_line(&error)));
+    let analysis = CaptureSetAnalysis::run(&inputs, &options, &mut ()).map_err(unreadable)?;
+    let report = analysis.into_report(&options).map_err(unreadable)?;
+    let starts = |exchange: &Exchange| exchange.request.first.map(|stamp| stamp.time);
+    let is_part = |exchange: &Exchange| {
+        exchange.group != CommandGroup::Session && starts(exchange).is_some_and(|time| time >= started)
+    };
+    let exchanges: Vec<Exchange> = report.explanation.waterfall.iter().filter(|one| is_part(one)).cloned().collect();
+    let begin = exchanges.iter().filter_map(starts).min();
+    let end = exchanges.iter().filter_map(|exchange| exchange.response.last).map(|stamp| stamp.time).max();
+    let Some((begin, end)) = begin.zip(end) else {
+        return Err(BenchError::Unavailable("the capture of the replay has none of its commands".to_owned()));
+    };
+    let duration = end - begin;
+    let mut paths = whatif::paths(&report.connections);
+    // The connections were opened before the replay.
+    paths.values_mut().for_each(|path| path.opened = None);
+    let trip = |exchange: &Exchange| paths.get(&exchange.flow).and_then(|path| path.round_trip).unwrap_or_default();
+    let server = exchanges.iter().filter_map(|one| Some((one.time(TimeKind::ServiceTime)? - trip(one)).0.max(0))).sum();
+    let mut covered = Covered::default();
+    let outstanding = exchanges.iter().filter_map(|one| Some((starts(one)?, one.response.last?.time)));
+    let waited: i64 = outstanding.map(|(from, until)| covered.add(from, until).0).sum();
+    let own = (duration.0 - waited).max(0);
+    let retransmitted = report.quality.retransmitted_segments;
+    Ok(Replay { duration, exchanges, paths, shape: ReplayShape { server, own, retransmitted } })
+}
+
+fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
+    let as_captured = &conditions[0].replays;
+    let changes = request.changes.iter().zip(&conditions[1..]).map(|(change, condition)| {
+        let predicted = predicted(as_captured, change);
+        let measured = MeasuredDuration::new(condition.replays.iter().map(|replay| replay.duration).collect());
+        let verdict = match (&condition.settings, predicted, &measured) {
+            (Err(why), ..) => ProofVerdict::NotMade { why: why.clone() },
+            (_, Some(predicted), Some(measured)) if measured.is_within(predicted) => ProofVerdict::Holds,
+            (_, Some(predicted), Some(measured)) => {
+                let miss = (measured.best - predicted.high).0.max((predicted.low - measured.best).0);
+                ProofVerdict::Misses { why: failed_assumption(as_captured, &condition.replays, miss) }
+            }
+            _ => ProofVerdict::NotMade { why: "nothing is predicted for the replay".to_owned() },
+        };
+        ProvedChange { change: change.clone(), predicted_ns: predicted, measured_ns: measured, verdict }
+    });
+    let recorded = &request.recording.recorded;
+    Proof {
+        commands: recorded.commands,
+        clients: recorded.clients.len() as u64,
+        threads: recorded.clients.iter().map(|client| client.threads.len() as u64).sum(),
+        not_replayed: recorded.not_replayed.clone(),
+        as_captured_ns: MeasuredDuration::new(as_captured.iter().map(|replay| replay.duration).collect()),
+        changes: changes.collect(),
+    }
+}
+
+/// Predicts a change from each replay as captured. The bounds are those of all of them.
+fn predicted(replays: &[Replay], change: &Scenario) -> Option<whatif::PredictedDuration> {
+    let of_replay = |replay: &Replay| {
+        let found = whatif::predict(&replay.exchanges, &replay.paths, std::slice::from_ref(change)).ok()?;
+        found.predictions.first().map(|prediction| prediction.duration_ns)
+    };
+    let mut all: Vec<_> = replays.iter().filter_map(of_replay).collect();
+    all.sort_by_key(|predicted| predicted.best);
+    Some(whatif::PredictedDuration {
+        low: all.iter().map(|predicted| predicted.low).min()?,
+        best: all.get(all.len() / 2)?.best,
+        high: all.iter().map(|predicted| predicted.high).max()?,
+    })
+}
+
+/// Names the assumption that the changed replays contradict, if that is enough to explain the miss.
+fn failed_assumption(as_captured: &[Replay], changed: &[Replay], miss: i64) -> String {
+    let middle = |replays: &[Replay], of: fn(&ReplayShape) -> i64| {
+        let mut values: Vec<i64> = replays.iter().map(|replay| of(&replay.shape)).collect();
+        values.sort_unstable();
+        values.get(values.len() / 2).copied().unwrap_or(0)
+    };
+    let retransmitted = |replays: &[Replay]| middle(replays, |shape| shape.retransmitted as i64);
+    if retransmitted(changed) > retransmitted(as_captured) {
+        return format!("packets were lost: {} segments were sent again", retransmitted(changed));
+    }
+    let moved = [
+        (
+            "the server's time did not stay as it was",
+            middle(as_captured, |shape| shape.server),
+            middle(changed, |shape| shape.server),
+        ),
+        (
+            "the client's own time between commands did not stay as it was",
+            middle(as_captured, |shape| shape.own),
+            middle(changed, |shape| shape.own),
+        ),
+    ];
+    let changed = moved.into_iter().filter(|(_, before, after)| (after - before).abs() * 2 >= miss);
+    match changed.max_by_key(|(_, before, after)| (after - before).abs()) {
+        Some((what, before, after)) => {
+            let [before, after] = [before, after].map(|time| smbscope_report::span(Nanos(time)));
+            format!("{what}: {before} became {after} in all")
+        }
+        None => "server and client took as long as before, so the order of the commands or the model of TCP is wrong"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_load::workload::{RecordedClient, RecordedWorkload};
+
+    fn recording(steps: &str) -> Recording {
+        let client = RecordedClient { threads: vec![steps.to_owned()], ..RecordedClient::default() };
+        let recorded = RecordedWorkload {
+            commands: 1,
+            anonymized: false,
+            repeats: false,
+            not_replayed: Vec::new(),
+            clients: vec![client],
+        };
+        Recording { name: String::new(), description: String::new(), recorded }
+    }
+
+    fn made(change: &str, steps: &str) -> Result<LabServerSettings, String> {
+        let base = as_captured(Some(Nanos(4_000_000)));
+        settings(&base, &change.parse().unwrap(), &recording(steps))
+    }
+
+    #[test]
+    fn a_change_is_made_by_the_link_or_the_storage_or_refused() {
+        const MS: Duration = Duration::from_millis(1);
+        let reads = "ReadX 1 0 100 100 SUCCESS\n";
+        let far = made("rtt=20ms,bandwidth=20mbit", reads).unwrap();
+        assert_eq!((far.delay, far.bandwidth), (Some(10 * MS), Some(20_000_000)));
+        // The captured round trip of 4 ms stays.
+        let slow = made("read=+10ms", reads).unwrap();
+        assert_eq!((slow.delay, slow.storage.latency), (Some(2 * MS), Some(10 * MS)));
+        let both = format!("{reads}WriteX 1 0 5 5 SUCCESS\n");
+        assert!(made("read=+10ms", &both).is_err() && made("read=+10ms,write=+10ms", &both).is_ok());
+        for change in ["open=+10ms", "read=+10ms,write=+5ms", "server=2x", "cache=leases", "read-ahead"] {
+            assert!(made(change, &both).is_err(), "{change}");
+        }
+        assert_eq!(as_captured(Some(Nanos(100_000))).delay, None);
+    }
+}
