@@ -23,12 +23,12 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Commands needed to predict the load of other users: 200.
+/// Commands needed to predict the load of other users.
 pub const USERS_COMMANDS_MIN: usize = 200;
 /// Mean number of users at work below which one user's commands say nothing about several.
 const USERS_LEAST: f64 = 1.5;
-/// Customers in a prediction of users: 1,000,000. A user with several outstanding commands is several customers.
-const CUSTOMERS_MAX: f64 = 1e6;
+/// Customers in a prediction of users. A user with several outstanding commands is several customers.
+const CUSTOMERS_MAX: u32 = 1_000_000;
 /// Relative error of the model that widens each interval.
 const MODEL: f64 = 0.1;
 /// Share of data transfers in the response time above which the link decides, not the server.
@@ -274,7 +274,7 @@ impl<'a> ResponseCurves<'a> {
         let solve = |unloaded: f64, queue: f64| {
             let delay = load.network + (unloaded - queue).max(0.0);
             let network = ClosedNetwork { think: load.think * load.parallel, delay, queue: queue.min(unloaded) };
-            network.solve(customers.clamp(1.0, CUSTOMERS_MAX).ceil() as usize)
+            network.solve(customers.clamp(1.0, CUSTOMERS_MAX.into()).ceil() as usize)
         };
         let ServerStation { unloaded, queue, is_queue_known, .. } = station;
         ResponseCurves {

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 const BLOCKS: usize = 20;
 /// Quantile of Student's distribution with 19 degrees of freedom for 95%.
 const STUDENT: f64 = 2.093;
-/// Undisturbed commands that a mean needs: 20.
+/// Undisturbed commands that a mean needs.
 const UNDISTURBED_MIN: usize = 20;
-/// Commands that must have met others at the server before their effect is estimated: 50.
+/// Commands that must have met others at the server before their effect is estimated.
 const OVERLAPPING_MIN: usize = 50;
 /// Share of the commands that must have met as many others for the server to have worked on them in parallel.
 const REACHED: f64 = 0.05;
