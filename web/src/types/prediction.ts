@@ -1,6 +1,32 @@
 // Made from schema/smbscope.prediction-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
+ * Result of comparing a prediction with its measurement.
+ */
+export type ProofVerdict =
+  | {
+      kind: "holds";
+    }
+  | {
+      kind: "misses";
+      /**
+       * The assumption that failed, as far as the replays show.
+       */
+      why: string;
+    }
+  | {
+      kind: "not_made";
+      /**
+       * The reason.
+       */
+      why: string;
+    };
+/**
+ * Meaning of a user.
+ */
+export type UserIdentity = "client" | "account" | "connection";
+
+/**
  * Predictions as `smbscope predict --format json` prints them. Durations are in nanoseconds.
  */
 export interface SmbscopePredictionDocument {
@@ -15,21 +41,36 @@ export interface SmbscopePredictionDocument {
    */
   episode: number | null;
   /**
+   * Measurement of the predictions in the lab. Null without --prove.
+   */
+  proof: Proof | null;
+  /**
    * Captured duration, from the first request to the last response.
    */
-  captured_ns: number;
-  /**
-   * Longest captured round-trip time of the connections. Null if unknown.
-   */
-  round_trip_ns: number | null;
+  captured_ns?: number;
   /**
    * Commands with a response.
    */
-  commands: number;
+  commands?: number;
+  doubled_at?: DoublingPoint;
+  load?: CapturedLoad;
   /**
    * Predictions, in the order of the changes.
    */
-  predictions: Prediction[];
+  predictions?: Prediction[];
+  /**
+   * Longest captured round-trip time of the connections. Null if unknown.
+   */
+  round_trip_ns?: number | null;
+  station?: CapturedStation;
+  /**
+   * Predictions, by number of users.
+   */
+  users?: UsersPoint[];
+  /**
+   * Assumptions of the predictions for users, one sentence each.
+   */
+  users_assumptions?: string[];
 }
 /**
  * Program that wrote a document.
@@ -43,6 +84,155 @@ export interface Generator {
    * Version of the program.
    */
   version: string;
+}
+/**
+ * Measurement of predictions: the recorded commands, replayed in the lab as captured and with each change.
+ */
+export interface Proof {
+  /**
+   * Replayed commands.
+   */
+  commands: number;
+  /**
+   * Clients that were replayed, each as a user of its own.
+   */
+  clients: number;
+  /**
+   * Their threads. Each has a connection of its own.
+   */
+  threads: number;
+  /**
+   * Commands that were not replayed as captured, with count and reason.
+   */
+  not_replayed: string[];
+  /**
+   * Durations as captured. Null if nothing was measured.
+   */
+  as_captured_ns: MeasuredDuration | null;
+  /**
+   * The changes, in the order of the predictions.
+   */
+  changes: ProvedChange[];
+}
+/**
+ * Durations of repeated replays.
+ */
+export interface MeasuredDuration {
+  /**
+   * Shortest duration.
+   */
+  low: number;
+  /**
+   * Median.
+   */
+  best: number;
+  /**
+   * Longest duration.
+   */
+  high: number;
+  /**
+   * Number of replays.
+   */
+  replays: number;
+}
+/**
+ * A change with its prediction and its measurement.
+ */
+export interface ProvedChange {
+  /**
+   * Change, in the syntax of --if.
+   */
+  change: string;
+  /**
+   * Duration that the replay as captured lets expect. Null if there is no prediction.
+   */
+  predicted_ns: PredictedDuration | null;
+  /**
+   * Measured duration. Null if the change was not made.
+   */
+  measured_ns: MeasuredDuration | null;
+  verdict: ProofVerdict;
+}
+/**
+ * Best estimate of a duration, with its bounds.
+ */
+export interface PredictedDuration {
+  low: number;
+  best: number;
+  high: number;
+}
+/**
+ * Numbers of users.
+ */
+export interface DoublingPoint {
+  low: number | null;
+  best: number | null;
+  high: number | null;
+}
+/**
+ * Load of the captured users on one server.
+ */
+export interface CapturedLoad {
+  /**
+   * Server to which the predictions apply: the one with the most commands.
+   */
+  server: string;
+  user_is: UserIdentity;
+  /**
+   * Mean number of users at work: between their first command and their last.
+   */
+  users: number;
+  /**
+   * Commands that the predictions derive from. A compound counts as one.
+   */
+  commands: number;
+  /**
+   * First request.
+   */
+  from_ns: number;
+  /**
+   * Last response.
+   */
+  to_ns: number;
+  /**
+   * True if the capture is longer than two hours and only the hour with the most commands counts.
+   */
+  is_busiest_hour: boolean;
+  /**
+   * One of this number of time windows of 7 s was used. 1 is all of them.
+   */
+  one_window_in: number;
+  commands_per_s: number;
+  /**
+   * Time of a user per command with nothing outstanding.
+   */
+  think_time_ns: number;
+  /**
+   * Mean response time of a command.
+   */
+  response_time_ns: number;
+  /**
+   * Mean response time outside the server: round trip and transfers.
+   */
+  network_ns: number;
+  /**
+   * Mean number of outstanding commands of a user that has any.
+   */
+  outstanding_per_user: number;
+  /**
+   * Bytes per command to the server.
+   */
+  bytes_to_server: number;
+  /**
+   * Bytes per command to the client.
+   */
+  bytes_to_client: number;
+  /**
+   * Share of each group in the commands, from 0 to 1.
+   */
+  mix: {
+    [k: string]: number;
+  };
 }
 /**
  * Duration of the commands under a change.
@@ -63,10 +253,50 @@ export interface Prediction {
   assumptions: string[];
 }
 /**
- * Best estimate of a duration, with its bounds.
+ * Server times of the captured commands.
  */
-export interface PredictedDuration {
+export interface CapturedStation {
+  /**
+   * Mean server time of a command.
+   */
+  server_time_ns: number;
+  unloaded_ns: Bounded;
+  queueing_ns: Bounded;
+  /**
+   * Commands that met others at the server.
+   */
+  overlapping_commands: number;
+  /**
+   * Most commands at the server at one time.
+   */
+  outstanding_max: number;
+}
+/**
+ * A figure with its bounds. `best` is null if the capture supports only the bounds.
+ */
+export interface Bounded {
   low: number;
-  best: number;
+  best: number | null;
+  high: number;
+}
+/**
+ * Prediction for a number of users.
+ */
+export interface UsersPoint {
+  users: number;
+  response_time_ns: Bounded;
+  commands_per_s: Bounded2;
+  server_busy: Bounded2;
+  /**
+   * True if more commands meet at the server than ever in the capture.
+   */
+  is_extrapolated: boolean;
+}
+/**
+ * A figure with its bounds. `best` is null if the capture supports only the bounds.
+ */
+export interface Bounded2 {
+  low: number;
+  best: number | null;
   high: number;
 }
