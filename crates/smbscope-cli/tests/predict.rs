@@ -1,7 +1,9 @@
 //! `smbscope predict`: predictions of a bundled capture, and what can't be predicted.
 
-use crate::common::{Said, bundled, finish};
+use crate::common::{Said, bundled, directory, finish};
 use serde_json::Value;
+use smbscope_lab::available;
+use smbscope_testkit::skip;
 use std::process::{Command, Stdio};
 
 /// The office capture, whose connections begin in it.
@@ -118,4 +120,44 @@ fn the_text_of_users_begins_with_the_most_and_ends_with_assumptions() {
     {
         assert!(users.contains(part), "{part}: {said}");
     }
+}
+
+/// Reads 12 small files one after the other, and proves a longer round trip and slow storage with it.
+#[test]
+fn a_prediction_is_proved_by_replays_in_the_lab() {
+    if let Err(why) = available() {
+        return skip::missing(why);
+    }
+    let folder = directory("predict-prove");
+    let run = folder.join("run").display().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(["bench", "-q", "--workload", "copy-small", "--set", "files=12", "--users", "1", "--passes", "1"]);
+    command.args(["--capture", "-o", &run]).stdin(Stdio::null());
+    let said = finish(command);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let files = std::fs::read_dir(&run).expect("the run is kept").map(|entry| entry.expect("an entry").path());
+    let Some(capture) = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "pcap")) else {
+        return skip::unable(format_args!("nothing can be captured: {}", said.err));
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(["predict", "-q", "--format", "json", "--prove", "--repetitions", "1"]);
+    command.args(["--if", "rtt=10ms", "--if", "server=0.5x"]).arg(capture).stdin(Stdio::null());
+    let said = finish(command);
+    if said.err.contains("proxy") || said.err.contains("captured") {
+        return skip::unable(said.err.trim());
+    }
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    let (proof, commands) = (&document["proof"], document["proof"]["commands"].as_i64().expect("a number"));
+    // Each file is opened, read, closed, created elsewhere, written, closed and removed, one command after the other.
+    assert!(commands >= 12 * 6, "{proof}");
+    let [farther, faster] = [0, 1].map(|at| &proof["changes"][at]);
+    let measured = farther["measured_ns"]["best"].as_i64().expect("ns");
+    let predicted = farther["predicted_ns"]["best"].as_i64().expect("ns");
+    for duration in [measured, predicted] {
+        assert!(duration >= commands * 10_000_000, "each command takes 10 ms: {proof}");
+        assert!(duration <= commands * 20_000_000 + 5_000_000_000, "{proof}");
+    }
+    assert!(["holds", "misses"].contains(&farther["verdict"]["kind"].as_str().expect("a verdict")), "{proof}");
+    assert_eq!((&faster["verdict"]["kind"], &faster["measured_ns"]), (&Value::from("not_made"), &Value::Null));
 }

@@ -16,7 +16,7 @@ pub struct Proof {
     pub commands: u64,
     /// Clients that were replayed, each as a user of its own.
     pub clients: u64,
-    /// Their threads. Each has a connection of its own.
+    /// Threads of these clients. Each has a connection of its own.
     pub threads: u64,
     /// Commands that were not replayed as captured, with count and reason.
     pub not_replayed: Vec<String>,

@@ -13,7 +13,7 @@ use crate::{BenchError, one_line};
 use smbscope_capture::reader::CaptureInput;
 pub use smbscope_diagnose::whatif::Scenario;
 use smbscope_diagnose::whatif::{self, FlowPaths};
-use smbscope_lab::{LabServerSettings, Launcher, Storage};
+use smbscope_lab::{LabServerSettings, Launcher, LinkEmulation, Storage};
 use smbscope_load::engine::Users;
 use smbscope_load::workload::Recording;
 use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
@@ -29,7 +29,7 @@ const REPLAY_MAX: Duration = Duration::from_secs(600);
 /// Round trip of the lab without a delay. A captured one above it is imitated.
 const ROUND_TRIP_OF_LAB: Nanos = Nanos(200_000);
 
-/// What is proved.
+/// A proof to make.
 #[derive(Debug)]
 pub struct ProofRequest<'a> {
     pub recording: &'a Recording,
@@ -46,7 +46,7 @@ pub trait ProofObserver {
     fn begins(&mut self, change: Option<&Scenario>, number: u32, of: u32);
 }
 
-/// Conditions of the replays, with what they measured.
+/// Conditions of replays, with the replays under them.
 struct Condition {
     settings: Result<LabServerSettings, String>,
     replays: Vec<Replay>,
@@ -59,7 +59,7 @@ struct Replay {
     shape: ReplayShape,
 }
 
-/// Where the time of a replay went, to tell which assumption failed.
+/// Parts of the time of a replay, which tell the assumption that failed.
 #[derive(Debug, Clone, Copy, Default)]
 struct ReplayShape {
     server: i64,
@@ -174,7 +174,12 @@ fn replay(
     })?;
     let private = Private { launcher: request.launcher.clone(), settings: settings.clone() };
     let options = RunOptions { server: ServerUnderTest::Private(private), ..options };
-    let BenchOutcome { document, kept } = Bench::open(options)?.run(&mut (), stop)?;
+    let bench = Bench::open(options)?;
+    if let Some(LinkEmulation::Proxy { why }) = bench.lab_link() {
+        let what = "a proof needs a network between client and server, and the lab has only a proxy";
+        return Err(BenchError::Unavailable(format!("{what}: {why}")));
+    }
+    let BenchOutcome { document, kept } = bench.run(&mut (), stop)?;
     kept?;
     let run = document.runs.first().ok_or(BenchError::Broken)?;
     match &run.ended {
@@ -254,7 +259,7 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
     }
 }
 
-/// Predicts a change from each replay as captured. The bounds are those of all of them.
+/// Predicts a change from each replay as captured. The bounds include the bounds of each.
 fn predicted(replays: &[Replay], change: &Scenario) -> Option<whatif::PredictedDuration> {
     let of_replay = |replay: &Replay| {
         let found = whatif::predict(&replay.exchanges, &replay.paths, std::slice::from_ref(change)).ok()?;

@@ -98,7 +98,7 @@ export interface Proof {
    */
   clients: number;
   /**
-   * Their threads. Each has a connection of its own.
+   * Threads of these clients. Each has a connection of its own.
    */
   threads: number;
   /**

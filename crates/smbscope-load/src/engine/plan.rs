@@ -74,7 +74,7 @@ impl Default for RampPlan {
     }
 }
 
-/// Number of sessions of each user: all the same, or those of recorded clients, which users play in turn.
+/// Number of sessions of each user: the same for all, or the sessions of recorded clients, which users play in turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionsPerUser(Vec<u32>);
 

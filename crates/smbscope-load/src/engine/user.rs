@@ -125,6 +125,7 @@ impl<T: ServerSession> ScriptedSession<T> {
             }
             Err(error) => {
                 let reason = error.to_string();
+                self.script.abandon();
                 point.recorder.borrow_mut().failure(&reason);
                 if is_hopeless(&error) {
                     point.control.finish(LoadPointEnd::Failed(reason.clone()), now());
@@ -300,6 +301,7 @@ impl<T: ServerSession> ScriptedSession<T> {
 
     fn lost<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, error: &ClientError, time: Instant) {
         let reason = error.to_string();
+        self.script.abandon();
         let mut recorder = point.recorder.borrow_mut();
         recorder.failure(&reason);
         recorder.sessions(time, -1);
@@ -420,6 +422,7 @@ impl<T: ServerSession> ScriptedSession<T> {
     /// Drops the session: a response is still outstanding or the session is incomplete, so it can't be used.
     pub(crate) fn give_up<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
         let reason = "no answer until the load point ended, nor in the grace period after it";
+        self.script.abandon();
         let mut recorder = point.recorder.borrow_mut();
         recorder.failure(reason);
         if self.session.take().is_some() {

@@ -178,6 +178,9 @@ pub trait Script {
     fn progress(&self) -> Option<ThreadProgress> {
         None
     }
+
+    /// Releases the scripts that await this one: its session was lost or could not be opened.
+    fn abandon(&mut self) {}
 }
 
 /// Position in the passes of a recording. A pass and the number of its operations that are complete, so positions of
@@ -219,7 +222,7 @@ impl ThreadProgress {
         });
     }
 
-    /// Releases whoever waits for this thread, now and later: it starts over.
+    /// Releases all threads that wait for this one, now and later: it starts over.
     pub(crate) fn gives_up(&self, thread: u32) {
         self.reached(thread, PassPosition::GONE);
     }

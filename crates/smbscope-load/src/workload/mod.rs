@@ -355,6 +355,14 @@ impl Script for UserScript {
     fn passes(&self) -> Option<u32> {
         either!(self, script => script.passes())
     }
+
+    fn progress(&self) -> Option<ThreadProgress> {
+        either!(self, script => script.progress())
+    }
+
+    fn abandon(&mut self) {
+        either!(self, script => script.abandon());
+    }
 }
 
 /// Validates a path relative to the root of a share and strips backslashes at both ends. Returns the problem as the

@@ -105,7 +105,7 @@ pub struct RecordedWorkload {
     pub clients: Vec<RecordedClient>,
 }
 
-/// What one client did. Its threads have sessions of their own and the same files.
+/// Work of one client. Its threads have sessions of their own and the same files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedClient {

@@ -21,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::options::CapturePoints;
 use crate::server::{Site, probe};
 use smbscope_client::KeyLog;
+use smbscope_lab::LinkEmulation;
 use smbscope_load::engine::{Fleet, RampPlan};
 use smbscope_report::bench::BenchDocument;
 use std::num::NonZeroUsize;
@@ -73,6 +74,11 @@ impl Bench {
     pub fn heading(&self) -> Heading {
         let Setup { options, site, facts, .. } = &self.setup;
         Heading { workload: options.workload.name().to_owned(), target: site.heading(facts) }
+    }
+
+    /// Returns the emulated link to the private server. `None` if no link is emulated.
+    pub(crate) fn lab_link(&self) -> Option<LinkEmulation> {
+        self.setup.site.lab_record()?.link
     }
 
     /// Creates the workload's files, runs all load points and stores the results. Ends early with the measurements so

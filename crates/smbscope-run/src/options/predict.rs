@@ -43,7 +43,7 @@ pub struct PredictOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub episode: Option<u32>,
 
-    /// Replay the commands in a lab, as captured and with each change really made, and set the measurement beside the
+    /// Replay the commands in a lab, as captured and with each change really made, and compare measurement and
     /// prediction.
     ///
     /// Each client becomes a user of its own, with its threads and pauses. The lab can change the round trip, the

@@ -49,7 +49,7 @@ pub(super) struct RecordingBuilder<'k> {
 #[derive(Debug)]
 enum ThreadLine {
     Step(String),
-    /// Waits for so many operations of a thread, by its index; `None` for all of them.
+    /// Waits for this number of operations of a thread, by its index; `None` for all of them.
     Await {
         thread: usize,
         operations: Option<u64>,
@@ -206,7 +206,7 @@ impl<'k> RecordingBuilder<'k> {
         let mut threads: Vec<String> =
             with_work.iter().map(|at| lines_text(&self.threads[*at].lines, &numbers)).collect();
         if let [only] = &mut threads[..] {
-            // Nobody shares its tasks.
+            // No other thread takes its tasks.
             pools.into_values().flat_map(|pool| pool.tasks).for_each(|task| only.push_str(&task));
             pools = BTreeMap::new();
         }

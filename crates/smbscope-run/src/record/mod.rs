@@ -1,7 +1,7 @@
 //! Turns a capture into a workload: the clients' file commands as lines for the load engine, the files they need with
 //! their sizes, and a list of the commands that can't be replayed.
 //!
-//! Each client becomes a user with its own threads ([`smbscope_diagnose::whatif::threads`]), which run beside each other
+//! Each client becomes a user with its own threads ([`smbscope_diagnose::whatif::threads`]), which run at the same time
 //! and wait for each other as the client's did. The commands of a thread are replayed in the order of their responses,
 //! with its pauses. Reads of a file that were outstanding together are outstanding together again, and so are writes.
 //! Start reading at [`WorkloadRecorder`].

@@ -268,15 +268,15 @@ fn a_file_that_is_changed_makes_a_recording_that_is_done_once() {
 #[test]
 fn an_anonymous_recording_has_none_of_the_names() {
     let exchanges = [
-        open(0, r"Clients\Miller\offer Miller.docx", 7),
+        open(0, r"Customers\Miller\offer Miller.docx", 7),
         reads(3, 7, 0, 100),
         close(5, 7),
-        open(6, r"Clients\Smith.pdf", 8),
+        open(6, r"Customers\Smith.pdf", 8),
         close(8, 8),
     ];
     let key = PseudonymKey::new([3; 32]);
     let text = recorded(&exchanges, Some(key)).unwrap().to_toml().to_lowercase();
-    for name in ["clients", "miller", "offer", "smith"] {
+    for name in ["customers", "miller", "offer", "smith"] {
         assert!(!text.contains(name), "{name} in {text}");
     }
     assert!(text.contains(".docx") && text.contains(".pdf"));

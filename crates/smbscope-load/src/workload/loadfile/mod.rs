@@ -31,7 +31,7 @@ pub(super) struct Loadfile {
     made: CreatedPaths,
     operations: Vec<String>,
     lines: Vec<LoadfileLine>,
-    /// One thread, or those of the clients of a recording, by client.
+    /// One thread, or the threads of a recording, by client.
     threads: Vec<LoadfileThread>,
     /// Tasks that threads share, by pool: the lines of each.
     pools: Vec<Vec<Range<usize>>>,
@@ -289,7 +289,7 @@ pub(super) struct LoadfileScript {
     others: Option<OtherThreads>,
 }
 
-/// What a thread knows of its user's other threads, and tells them.
+/// A thread's link to the other threads of its user.
 #[derive(Debug)]
 struct OtherThreads {
     progress: ThreadProgress,
@@ -405,6 +405,10 @@ impl Script for LoadfileScript {
     fn restart(&mut self) {
         self.left = self.thread.lines.clone();
         self.passes = 0;
+        self.abandon();
+    }
+
+    fn abandon(&mut self) {
         if let Some(others) = &mut self.others {
             (others.performs, others.performed) = (false, 0);
             others.progress.gives_up(others.own);

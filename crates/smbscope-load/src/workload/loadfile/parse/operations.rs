@@ -73,8 +73,8 @@ impl LoadfileParser<'_> {
         })
     }
 
-    /// Parses `Await THREAD OPERATIONS STATUS`: waits until another thread of the client has performed so many
-    /// operations of this pass, or all of them with `end`. Threads count from 1.
+    /// Parses `Await THREAD OPERATIONS STATUS`: waits until another thread of the client has performed this
+    /// number of operations in this pass, or all of them with `end`. Threads count from 1.
     fn wait_for(&self, name: &str, arguments: &[&str]) -> Result<Op, WorkloadError> {
         let number = self.short_at(name, arguments, 0, "number of a thread")?;
         let operations = match arguments.get(1) {
