@@ -443,7 +443,8 @@ fn a_set_up_that_the_server_refuses_ends_the_run_at_once() {
     let files = "NTCreateX \"\\a\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 100 100 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n";
     let steps = "Create \"\\a\" 0x12019f 0x7 1 0x40 0x0 1 SUCCESS\nClose 1 SUCCESS\n";
     let text = format!(
-        "name = 'full'\n[recorded]\ncommands = 2\nrepeats = true\nfiles = '''\n{files}'''\nsteps = '''\n{steps}'''\n"
+        "name = 'full'\n[recorded]\ncommands = 2\nrepeats = true\n[[recorded.clients]]\nfiles = '''\n{files}'''\n\
+         threads = ['''\n{steps}''']\n"
     );
     common::write(&place, "full.toml", text);
     let workload = place.join("full.toml").display().to_string();

@@ -3,7 +3,7 @@
 use crate::document::{Generator, write_indented_above};
 use crate::format::{clean, counted, from_to, rate, ratio, span, thousands, unbroken};
 use crate::page::{Paint, TextPage};
-use crate::proof::Proof;
+use crate::proof::{Proof, with_range};
 use crate::tables::{ColumnHead, Row, Table, Unit};
 use crate::{Explanation, Report};
 use serde::Serialize;
@@ -289,12 +289,6 @@ fn percentages(Bounded { low, best, high }: Bounded<f64>) -> String {
 
 fn factor(then: i64, now: i64) -> String {
     ratio(then as f64 / now.max(1) as f64)
-}
-
-/// Formats a duration with its range: `2.41 s (2.12 to 2.73 s)`.
-pub(crate) fn with_range(PredictedDuration { low, best, high }: PredictedDuration) -> String {
-    let [low, best, high] = [low, best, high].map(span);
-    format!("{best} ({})", from_to(&low, &high))
 }
 
 #[cfg(test)]

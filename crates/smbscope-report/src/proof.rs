@@ -1,8 +1,7 @@
 //! The proof of predictions: replays in the lab, and how they compare.
 
-use crate::format::{clean, counted, span};
+use crate::format::{clean, counted, from_to, span};
 use crate::page::{Paint, TextPage};
-use crate::prediction::with_range;
 use crate::tables::{ColumnHead, Row, Table, Unit};
 use serde::Serialize;
 use smbscope_diagnose::whatif::{PredictedDuration, Scenario};
@@ -165,4 +164,10 @@ impl Proof {
             page.beside(Paint::Plain, "- ", &clean(&format!("Not as captured: {reason}.")));
         }
     }
+}
+
+/// Formats a duration with its range: `2.41 s (2.12 to 2.73 s)`.
+pub(crate) fn with_range(PredictedDuration { low, best, high }: PredictedDuration) -> String {
+    let [low, best, high] = [low, best, high].map(span);
+    format!("{best} ({})", from_to(&low, &high))
 }

@@ -1,8 +1,6 @@
 //! This machine: its operating system, processors and memory, from `/proc` and `/etc/os-release`, its clock, and other
 //! programs on it, such as shell commands of a variant.
 
-use crate::BenchError;
-use crate::metrics::busy_percent;
 use smbscope_lab::command_for;
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeMap;
@@ -42,25 +40,6 @@ fn facts(release: &str, processors: &str, memory: &str) -> Vec<(&'static str, Op
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(Nanos::from(since).0)
-}
-
-/// Time over which the CPU load of a private server is verified: 500 ms.
-const CPU_LOAD_CHECK: Duration = Duration::from_millis(500);
-/// Tolerance for a CPU load that is too low, in percentage points.
-const CPU_LOAD_TOLERANCE: f64 = 10.0;
-
-/// Measures the CPU load that a private server was started with. Fails if it is too low, because the figures would
-/// describe a less busy server.
-pub(crate) fn verified_cpu_load(wanted: u8) -> Result<Option<(u8, f64)>, BenchError> {
-    if wanted == 0 {
-        return Ok(None);
-    }
-    let Some(measured) = busy_percent(CPU_LOAD_CHECK) else { return Ok(None) };
-    if measured + CPU_LOAD_TOLERANCE < f64::from(wanted) {
-        let text = format!("the processors are {measured:.0}% busy instead of {wanted}%: repeat the run");
-        return Err(BenchError::Unavailable(text));
-    }
-    Ok(Some((wanted, measured)))
 }
 
 pub(crate) fn run_commands(when: &str, commands: &[String], environment: &[(&str, String)]) -> Result<(), String> {

@@ -4,7 +4,7 @@
 //! [`TargetUrl`] parses a target; [`Site`] is the server with the options to connect to it.
 
 use crate::BenchError;
-use crate::environment::verified_cpu_load;
+use crate::metrics::verified_cpu_load;
 use smbscope_client::{
     ClientSession, ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SessionParameters, Transport,
 };

@@ -9,6 +9,7 @@ mod watched;
 pub use exporter::Exporter;
 pub use watched::{NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer};
 
+use crate::BenchError;
 use counters::{Counters, Disk, ServerMetricName};
 use smbscope_lab::{LinkEmulation, SambaCount, SambaOperation, SambaStatus, ServerRecord, SmbstatusReading};
 use smbscope_model::Timestamp;
@@ -35,6 +36,25 @@ pub fn busy_percent(time: Duration) -> Option<f64> {
     thread::sleep(time);
     let rates = machine::counters().ok()?.since(&before);
     rates.into_iter().find_map(|(metric, value)| (metric == ServerMetricName::Cpu).then_some(value))
+}
+
+/// Time over which the CPU load of a private server is verified: 500 ms.
+const CPU_LOAD_CHECK: Duration = Duration::from_millis(500);
+/// Tolerance for a CPU load that is too low, in percentage points.
+const CPU_LOAD_TOLERANCE: f64 = 10.0;
+
+/// Measures the CPU load that a private server was started with. Fails if it is too low, because the figures would
+/// describe a less busy server.
+pub(crate) fn verified_cpu_load(wanted: u8) -> Result<Option<(u8, f64)>, BenchError> {
+    if wanted == 0 {
+        return Ok(None);
+    }
+    let Some(measured) = busy_percent(CPU_LOAD_CHECK) else { return Ok(None) };
+    if measured + CPU_LOAD_TOLERANCE < f64::from(wanted) {
+        let text = format!("the processors are {measured:.0}% busy instead of {wanted}%: repeat the run");
+        return Err(BenchError::Unavailable(text));
+    }
+    Ok(Some((wanted, measured)))
 }
 
 pub(crate) struct Metrics {

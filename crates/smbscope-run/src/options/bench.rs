@@ -76,7 +76,9 @@ pub struct BenchOptions {
     pub set: Vec<(String, String)>,
 
     /// Run a load point for each of these numbers of users: 1,8,32 or 10..200:10. [default: 1,2,4,8,16,32; with
-    /// --rate or --rates 32; for a recording of several clients, as many]
+    /// --rate or --rates 32]
+    ///
+    /// A recording of several clients has as many users by default.
     #[arg(long, value_name = "USERS", help_heading = "Load")]
     pub users: Option<Users>,
 

@@ -1,8 +1,8 @@
 //! Divides the commands of a client into threads and, within a thread, into those that become one line.
 
-use super::lines::{is_pipe, nt};
 use smbscope_diagnose::whatif::ThreadPlace;
-use smbscope_model::{CommandGroup, Exchange, Subcommand};
+use smbscope_model::{CommandGroup, Exchange, ResponseStatus, Subcommand};
+use smbscope_wire::status::{DosError, NtStatus};
 use std::collections::BTreeMap;
 
 /// A thread, and its task if that is one of a pool.
@@ -100,4 +100,21 @@ pub(super) fn is_transfer(taken: &Exchange) -> bool {
         && taken.status.is_some_and(|status| !nt(status).is_error())
         && taken.subcommand.is_none()
         && !taken.share.as_deref().is_some_and(is_pipe)
+}
+
+pub(super) fn is_pipe(share: &str) -> bool {
+    share.eq_ignore_ascii_case("IPC$")
+}
+
+/// Maps a DOS error to the NT status, as far as recordings distinguish them (MS-CIFS 2.2.2.4).
+pub(super) fn nt(status: ResponseStatus) -> NtStatus {
+    match status {
+        ResponseStatus::Nt(status) => status,
+        ResponseStatus::Dos(error) if !error.is_error() => NtStatus::SUCCESS,
+        ResponseStatus::Dos(DosError { class: 1, code: 2 }) => NtStatus::OBJECT_NAME_NOT_FOUND,
+        ResponseStatus::Dos(DosError { class: 1, code: 3 }) => NtStatus::OBJECT_PATH_NOT_FOUND,
+        ResponseStatus::Dos(DosError { class: 1, code: 18 }) => NtStatus::NO_SUCH_FILE,
+        ResponseStatus::Dos(DosError { class: 1, code: 80 | 183 }) => NtStatus::OBJECT_NAME_COLLISION,
+        ResponseStatus::Dos(_) => NtStatus::UNSUCCESSFUL,
+    }
 }

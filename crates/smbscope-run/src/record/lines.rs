@@ -1,14 +1,14 @@
 //! Converts commands into recording lines: the parts common to SMB1 and SMB2.
 
-use super::batches::{CommandBatch, LinePlace, batches, end, is_wanted, outstanding, start};
+use super::batches::{CommandBatch, LinePlace, batches, end, is_pipe, is_wanted, nt, outstanding, start};
 use super::{InitialPathState, RecordedPaths};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_client::FileRange;
 use smbscope_diagnose::whatif;
 use smbscope_load::workload::{RecordedClient, RecordedPool, check_line, ranges_text};
-use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, ResponseStatus};
+use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId};
 use smbscope_wire::RequestDetail;
-use smbscope_wire::status::{DosError, NtStatus};
+use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
@@ -464,10 +464,6 @@ fn shown_path(with_share: bool, key: Option<&PseudonymKey>, share: Option<&str>,
     Ok(key.map_or_else(|| path.to_owned(), |key| key.path(path)))
 }
 
-pub(super) fn is_pipe(share: &str) -> bool {
-    share.eq_ignore_ascii_case("IPC$")
-}
-
 fn of_other_thread(command: Command) -> Reason {
     format!("{command} of a file that another thread of the client has open")
 }
@@ -489,19 +485,6 @@ struct AwaitedCommand {
     end: i64,
     /// Number of its operation in its thread. `None` if it is not replayed.
     operation: Option<u64>,
-}
-
-/// Maps a DOS error to the NT status, as far as recordings distinguish them (MS-CIFS 2.2.2.4).
-pub(super) fn nt(status: ResponseStatus) -> NtStatus {
-    match status {
-        ResponseStatus::Nt(status) => status,
-        ResponseStatus::Dos(error) if !error.is_error() => NtStatus::SUCCESS,
-        ResponseStatus::Dos(DosError { class: 1, code: 2 }) => NtStatus::OBJECT_NAME_NOT_FOUND,
-        ResponseStatus::Dos(DosError { class: 1, code: 3 }) => NtStatus::OBJECT_PATH_NOT_FOUND,
-        ResponseStatus::Dos(DosError { class: 1, code: 18 }) => NtStatus::NO_SUCH_FILE,
-        ResponseStatus::Dos(DosError { class: 1, code: 80 | 183 }) => NtStatus::OBJECT_NAME_COLLISION,
-        ResponseStatus::Dos(_) => NtStatus::UNSUCCESSFUL,
-    }
 }
 
 pub(super) fn said(status: NtStatus) -> String {
