@@ -15,7 +15,7 @@ pub use smbscope_diagnose::whatif::Scenario;
 use smbscope_diagnose::whatif::{self, FlowPaths};
 use smbscope_lab::{LabServerSettings, Launcher, LinkEmulation, Storage};
 use smbscope_load::engine::Users;
-use smbscope_load::workload::Recording;
+use smbscope_load::workload::{RecordedClient, Recording};
 use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
 use smbscope_report::bench::{BenchRunOutcome, Captured, RunCapture};
 use smbscope_report::proof::{MeasuredDuration, Proof, ProofVerdict, ProvedChange};
@@ -135,7 +135,7 @@ fn settings(base: &LabServerSettings, change: &Scenario, recording: &Recording) 
 /// Slow storage delays reads, writes and flushes alike.
 fn storage_latency(slower: &[(CommandGroup, Nanos)], recording: &Recording) -> Result<Duration, String> {
     let alike = "the lab's storage delays reads and writes, by the same time: give both, or record only one of them";
-    let all = recording.recorded.clients.iter().flat_map(|client| &client.threads).flat_map(|thread| thread.lines());
+    let all = recording.recorded.clients.iter().flat_map(RecordedClient::lines);
     let has = |names: [&str; 3]| all.clone().any(|line| names.iter().any(|name| line.starts_with(name)));
     let is_given = |group| slower.iter().any(|(given, _)| *given == group);
     let of_storage = |group: &CommandGroup| matches!(group, CommandGroup::Read | CommandGroup::Write);
@@ -311,10 +311,13 @@ fn failed_assumption(as_captured: &[Replay], changed: &[Replay], miss: i64) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_load::workload::{RecordedClient, RecordedWorkload};
+    use smbscope_load::workload::{RecordedPool, RecordedWorkload};
 
     fn recording(steps: &str) -> Recording {
-        let client = RecordedClient { threads: vec![steps.to_owned()], ..RecordedClient::default() };
+        recording_of(RecordedClient { threads: vec![steps.to_owned()], ..RecordedClient::default() })
+    }
+
+    fn recording_of(client: RecordedClient) -> Recording {
         let recorded = RecordedWorkload {
             commands: 1,
             anonymized: false,
@@ -345,5 +348,14 @@ mod tests {
             assert!(made(change, &both).is_err(), "{change}");
         }
         assert_eq!(as_captured(Some(Nanos(100_000))).delay, None);
+    }
+
+    #[test]
+    fn writes_of_a_pool_are_writes_of_the_recording() {
+        let pool = RecordedPool { threads: vec![1, 2], tasks: vec!["WriteX 1 0 5 5 SUCCESS\n".to_owned()] };
+        let threads = ["ReadX 1 0 100 100 SUCCESS\n", ""].map(str::to_owned).to_vec();
+        let recording = recording_of(RecordedClient { threads, pools: vec![pool], ..RecordedClient::default() });
+        let made = |change: &str| settings(&as_captured(None), &change.parse().unwrap(), &recording);
+        assert!(made("read=+10ms").is_err() && made("read=+10ms,write=+10ms").is_ok());
     }
 }

@@ -118,6 +118,14 @@ pub struct RecordedClient {
     pub pools: Vec<RecordedPool>,
 }
 
+impl RecordedClient {
+    /// Returns the lines of all threads and tasks.
+    pub fn lines(&self) -> impl Iterator<Item = &str> + Clone {
+        let tasks = self.pools.iter().flat_map(|pool| &pool.tasks);
+        self.threads.iter().chain(tasks).flat_map(|steps| steps.lines())
+    }
+}
+
 /// A list of tasks, such as files to copy: whichever thread is free takes the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
