@@ -34,7 +34,7 @@ pub use criterion::{Criterion, CriterionError, CriterionResult};
 pub use exchanges::{EXCHANGES_MAX, ExchangeLog};
 pub use hooks::{EnginePhase, EngineSnapshot, ExchangeObserver, Hooks, LiveFigures, LiveGroup, StopFlag};
 pub use hosts::{Fleet, Host, LoadHost, LoadWork, OnLostHost};
-pub use plan::{Connects, EngineError, ErrorLimit, LoadPointLimits, OnFailure, RampPlan, SessionsPerUser};
+pub use plan::{Connects, EngineError, ErrorLimit, LoadPointLimits, OnFailure, RampPlan};
 pub use plan::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 pub use result::{FinishedJob, JOBS_KEPT_MAX, JobSummary, JobTotals};
 pub use schedule::{Arrivals, LoadSchedule, OverloadLimits, OverloadTally};

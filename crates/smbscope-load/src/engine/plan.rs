@@ -1,6 +1,7 @@
 //! Settings of a ramp, and its load points by users or by rate: `8`, `1,8,32`, `10..200:10`, and combinations.
 
 use super::schedule::{LoadSchedule, OverloadLimits};
+use crate::workload::SessionsPerUser;
 use serde::{Deserialize, Serialize};
 use smbscope_stats::Dimension;
 use std::fmt;
@@ -71,47 +72,6 @@ impl Default for RampPlan {
             exchanges: false,
             by: Vec::new(),
         }
-    }
-}
-
-/// Number of sessions of each user: the same for all, or the sessions of recorded clients, which users play in turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionsPerUser(Vec<u32>);
-
-impl SessionsPerUser {
-    pub fn same(sessions: u32) -> SessionsPerUser {
-        SessionsPerUser(vec![sessions])
-    }
-
-    pub fn of_clients(sessions: &[u32]) -> SessionsPerUser {
-        SessionsPerUser(sessions.to_vec())
-    }
-
-    fn is_for_everyone(&self) -> bool {
-        !self.0.is_empty() && !self.0.contains(&0)
-    }
-
-    pub fn most(&self) -> u32 {
-        self.0.iter().copied().max().unwrap_or(0)
-    }
-
-    pub fn of_users(&self, users: u32) -> u32 {
-        let of_round = self.0.iter().fold(0, |sum: u32, sessions| sum.saturating_add(*sessions));
-        let (rounds, rest) = (users / self.0.len().max(1) as u32, users as usize % self.0.len().max(1));
-        let of_rest = self.0[..rest].iter().fold(0, |sum: u32, sessions| sum.saturating_add(*sessions));
-        rounds.saturating_mul(of_round).saturating_add(of_rest)
-    }
-
-    /// Returns the number of users who have all their sessions.
-    pub(crate) fn users_with(&self, sessions: u32) -> u32 {
-        let of_round = self.of_users(self.0.len() as u32).max(1);
-        let (rounds, mut left) = (sessions / of_round, sessions % of_round);
-        let rest = self.0.iter().take_while(|wanted| {
-            let is_there = **wanted <= left;
-            left -= (**wanted).min(left);
-            is_there
-        });
-        rounds * self.0.len() as u32 + rest.count() as u32
     }
 }
 
@@ -344,16 +304,6 @@ mod tests {
 
     fn points(text: &str) -> Vec<u32> {
         text.parse::<Users>().unwrap().0
-    }
-
-    #[test]
-    fn users_play_recorded_clients_in_turn() {
-        // Clients of 4, 1 and 2 sessions: 7 for three users, 11 for four.
-        let sessions = SessionsPerUser::of_clients(&[4, 1, 2]);
-        assert_eq!([0, 1, 2, 3, 4, 6].map(|users| sessions.of_users(users)), [0, 4, 5, 7, 11, 14]);
-        assert_eq!([0, 3, 4, 6, 7, 11].map(|count| sessions.users_with(count)), [0, 0, 1, 2, 3, 4]);
-        assert_eq!((SessionsPerUser::same(3).of_users(5), SessionsPerUser::same(3).users_with(14)), (15, 4));
-        assert_eq!(SessionsPerUser::same(3).of_users(u32::MAX), u32::MAX);
     }
 
     #[test]

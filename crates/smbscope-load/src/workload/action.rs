@@ -1,13 +1,11 @@
 //! The steps of a user as data. The engine performs them on a session.
 
 use super::Own;
+use super::threads::{PassPosition, ThreadProgress};
 use smbscope_client::{ByteRangeLock, CreateDisposition, FileRange, FsctlProfile, Info, TreeConnectTarget, WholeFile};
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Index of an open file in a user's table; a loadfile calls it a handle. Scripts use few of them, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -181,67 +179,4 @@ pub trait Script {
 
     /// Releases the scripts that await this one: its session was lost or could not be opened.
     fn abandon(&mut self) {}
-}
-
-/// Position in the passes of a recording. A pass and the number of its operations that are complete, so positions of
-/// different passes can be compared, however many operations a pass has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PassPosition {
-    pub pass: u32,
-    /// [`PassPosition::END`] for the end of the pass.
-    pub operations: u32,
-}
-
-impl PassPosition {
-    pub const END: u32 = u32::MAX;
-    pub(crate) const BEGIN: PassPosition = PassPosition { pass: 0, operations: 0 };
-    const GONE: PassPosition = PassPosition { pass: u32::MAX, operations: u32::MAX };
-}
-
-/// Progress of the threads of a recorded client, and the tasks that they share.
-#[derive(Debug, Clone)]
-pub struct ThreadProgress(Arc<SharedProgress>);
-
-#[derive(Debug)]
-struct SharedProgress {
-    threads: watch::Sender<Vec<PassPosition>>,
-    /// By pool: pass, and the next task in it.
-    pools: Mutex<BTreeMap<usize, (u32, usize)>>,
-}
-
-impl ThreadProgress {
-    pub(crate) fn new(threads: usize) -> ThreadProgress {
-        let threads = watch::Sender::new(vec![PassPosition::BEGIN; threads]);
-        ThreadProgress(Arc::new(SharedProgress { threads, pools: Mutex::default() }))
-    }
-
-    pub(crate) fn reached(&self, thread: u32, position: PassPosition) {
-        self.0.threads.send_if_modified(|all| {
-            let known = all.get_mut(thread as usize).filter(|known| **known < position);
-            known.map(|known| *known = position).is_some()
-        });
-    }
-
-    /// Releases all threads that wait for this one, now and later: it starts over.
-    pub(crate) fn gives_up(&self, thread: u32) {
-        self.reached(thread, PassPosition::GONE);
-    }
-
-    pub(crate) async fn wait(&self, thread: u32, position: PassPosition) {
-        let is_there = |all: &Vec<PassPosition>| all.get(thread as usize).is_none_or(|known| *known >= position);
-        // The sender is held here, so the channel stays open.
-        let _ = self.0.threads.subscribe().wait_for(is_there).await;
-    }
-
-    /// Takes the next of `of` tasks of a pool in this pass.
-    pub(crate) fn take_task(&self, pool: usize, pass: u32, of: usize) -> Option<usize> {
-        let mut pools = self.0.pools.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let (known, next) = pools.entry(pool).or_insert((pass, 0));
-        if *known < pass {
-            (*known, *next) = (pass, 0);
-        }
-        let task = (*next < of).then_some(*next);
-        *next += usize::from(task.is_some());
-        task
-    }
 }

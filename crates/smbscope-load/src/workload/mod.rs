@@ -10,15 +10,17 @@ mod netbench;
 mod paths;
 mod sources;
 mod synthetic;
+mod threads;
 
-pub use action::{Action, Expected, HandleSlot, PassPosition, Script, ScriptStep, ThreadProgress};
+pub use action::{Action, Expected, HandleSlot, Script, ScriptStep};
 pub use draw::SizeDistribution;
 pub use loadfile::{check_line, ranges_text};
 pub use netbench::NetbenchLike;
 pub use paths::{CreatedPaths, FileSet, FileSetOwner, Own, UserSeat};
 pub(crate) use paths::{NAMES_MAX, own_directory};
-pub use sources::{RecordedClient, RecordedPool, RecordedWorkload, Recording, Travelling};
+pub use sources::{RecordedWorkload, Recording, Travelling};
 pub use synthetic::{STEPS, StepField, StepKind};
+pub use threads::{PassPosition, RecordedClient, RecordedPool, SessionsPerUser, ThreadProgress};
 
 use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
 use loadfile::{Loadfile, LoadfileScript};
@@ -255,12 +257,11 @@ impl Workload {
         }
     }
 
-    /// Returns the number of sessions that a user has, for each recorded client. Users take the clients' parts in turn.
-    /// Empty for a workload of one kind of user.
-    pub fn recorded_sessions(&self) -> &[u32] {
+    /// Returns the sessions of recorded clients, which users play in turn. `None` if all users need the same one session.
+    pub fn recorded_sessions(&self) -> Option<&SessionsPerUser> {
         match &self.kind {
-            WorkloadKind::Loadfile(loadfile) => loadfile.sessions(),
-            WorkloadKind::Synthetic(_) => &[],
+            WorkloadKind::Loadfile(loadfile) => loadfile.sessions().filter(|sessions| !sessions.is_one_for_all()),
+            WorkloadKind::Synthetic(_) => None,
         }
     }
 

@@ -3,10 +3,12 @@
 //! The built-in ones are the generated mix and the TOML files in `workloads/`, which also serve as examples. A
 //! recording is a TOML file that contains loadfile lines. Each of its `[[recorded.clients]]` has a text `files`, which
 //! creates the files that the client expects before measurement starts, and a text for each of its `threads`, with their
-//! commands and the pauses between them, and `pools` of tasks that threads share. [`Travelling`] is the serialised form of any workload, which another load generator parses again.
+//! commands and the pauses between them, and `pools` of tasks that threads share. [`Travelling`] is the serialised form
+//! of any workload, which another load generator parses again.
 
 use super::loadfile::Loadfile;
 use super::netbench::{self, NetbenchLike};
+use super::threads::RecordedClient;
 use super::{
     FileSet, Workload, WorkloadDefinition, WorkloadError, WorkloadKind, WorkloadMetadata, WorkloadSource, read,
 };
@@ -103,37 +105,6 @@ pub struct RecordedWorkload {
     #[serde(default)]
     pub not_replayed: Vec<String>,
     pub clients: Vec<RecordedClient>,
-}
-
-/// Work of one client. Its threads have sessions of their own and the same files.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecordedClient {
-    /// Lines that create the files which the client expects.
-    pub files: String,
-    /// Lines of each thread.
-    pub threads: Vec<String>,
-    /// Work that threads share once they have done their own.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pools: Vec<RecordedPool>,
-}
-
-impl RecordedClient {
-    /// Returns the lines of all threads and tasks.
-    pub fn lines(&self) -> impl Iterator<Item = &str> + Clone {
-        let tasks = self.pools.iter().flat_map(|pool| &pool.tasks);
-        self.threads.iter().chain(tasks).flat_map(|steps| steps.lines())
-    }
-}
-
-/// A list of tasks, such as files to copy: whichever thread is free takes the next one.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecordedPool {
-    /// Numbers of the threads, from 1.
-    pub threads: Vec<u32>,
-    /// Lines of each task.
-    pub tasks: Vec<String>,
 }
 
 /// Threads of a recording, and so its sessions; more are refused.

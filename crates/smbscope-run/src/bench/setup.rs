@@ -31,7 +31,7 @@ impl Setup {
             let text = "a local folder exists on one machine only: name a share, or omit --cluster";
             return Err(BenchError::Unavailable(text.to_owned()));
         }
-        if self.options.workload.recorded_sessions().iter().any(|threads| *threads > 1) {
+        if self.options.workload.recorded_sessions().is_some_and(|sessions| sessions.most() > 1) {
             let text =
                 "the threads of a recorded client wait for each other, so they must run on one host: omit --cluster";
             return Err(BenchError::Unavailable(text.to_owned()));

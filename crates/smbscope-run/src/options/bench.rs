@@ -11,9 +11,9 @@ use clap::{Args, ValueEnum};
 use smbscope_lab::{LabServerSettings, Launcher};
 use smbscope_load::engine::{
     Arrivals, Connects, Criterion, EngineError, ErrorLimit, LOAD_POINTS_MAX, LoadPointLimits, LoadSchedule, OnFailure,
-    OnLostHost, OverloadLimits, RampPlan, Rates, Search, SessionsPerUser, Users,
+    OnLostHost, OverloadLimits, RampPlan, Rates, Search, Users,
 };
-use smbscope_load::workload::{Scenarios, Workload, WorkloadError};
+use smbscope_load::workload::{Scenarios, SessionsPerUser, Workload, WorkloadError};
 use smbscope_model::units;
 use smbscope_stats::Dimension;
 use std::num::NonZeroUsize;
@@ -302,8 +302,8 @@ impl BenchOptions {
 
     /// Returns the load points of a workload. A recording of several clients has as many users unless told otherwise.
     fn users_of(&self, workload: &Workload) -> Users {
-        match (&self.users, workload.recorded_sessions()) {
-            (None, recorded @ [_, _, ..]) => Users::one(u32::try_from(recorded.len()).unwrap_or(u32::MAX)),
+        match (&self.users, workload.recorded_sessions().map(SessionsPerUser::clients)) {
+            (None, Some(clients @ 2..)) => Users::one(clients),
             _ => self.users(),
         }
     }
@@ -386,7 +386,7 @@ impl BenchOptions {
             let what = "--capture=both keeps the captures of both ends: name a directory for them with --output";
             return Err(OptionsError::Conflict(what.to_owned()));
         }
-        if self.sessions_per_user > 1 && !matches!(workload.recorded_sessions(), [] | [1]) {
+        if self.sessions_per_user > 1 && workload.recorded_sessions().is_some() {
             let what = "--sessions-per-user: the recording tells how many sessions each user has: omit the option";
             return Err(OptionsError::Conflict(what.to_owned()));
         }
@@ -429,8 +429,8 @@ impl BenchOptions {
             users,
             rates,
             sessions: match workload.recorded_sessions() {
-                [] | [1] => SessionsPerUser::same(self.sessions_per_user.into()),
-                recorded => SessionsPerUser::of_clients(recorded),
+                None => SessionsPerUser::same(self.sessions_per_user.into()),
+                Some(recorded) => recorded.clone(),
             },
             connections_per_session: self.connections_per_session.into(),
             schedule,

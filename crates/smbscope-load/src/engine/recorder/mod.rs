@@ -11,11 +11,11 @@
 use super::clocks::Clock;
 use super::exchanges::{ActionBatch, CommandSource, ExchangeLog, Maker};
 use super::hooks::{ExchangeObserver, LiveFigures, LivePart};
-use super::plan::SessionsPerUser;
 use super::result::{IntervalResult, JobSummary, OperationResult};
 use super::schedule::{MeasurementWindow, OverloadLimits, OverloadTally};
 use super::session::{CommandQueueDepth, Performed};
 use super::silences::Silences;
+use crate::workload::SessionsPerUser;
 use serde::{Deserialize, Serialize};
 use smbscope_client::{Sample, Samples};
 use smbscope_model::{Command, ExchangeOutcome, Nanos, Timestamp};

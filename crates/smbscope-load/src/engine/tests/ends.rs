@@ -3,6 +3,7 @@
 use super::mock::{Answer, Asked, after_ms};
 use super::*;
 use crate::engine::exchanges::ExchangeLog;
+use crate::workload::SessionsPerUser;
 use smbscope_model::{CommandGroup, ExchangeOutcome};
 use smbscope_wire::status::NtStatus;
 

@@ -11,9 +11,10 @@ mod tests;
 pub use parse::ranges_text;
 
 use super::Location;
-use super::action::{Action, Expected, HandleSlot, PassPosition, Script, ScriptStep, ThreadProgress};
+use super::action::{Action, Expected, HandleSlot, Script, ScriptStep};
 use super::paths::{PathId, PathInterner, UserPaths};
-use super::{CreatedPaths, Own, RecordedClient, UserSeat, WorkloadError};
+use super::threads::{PassPosition, RecordedClient, SessionPlace, SessionsPerUser, ThreadProgress};
+use super::{CreatedPaths, Own, UserSeat, WorkloadError};
 use parse::Clients;
 use smbscope_client::{ByteRangeLock, CreateDisposition, FileRange, FsctlProfile, Info, access, create_options};
 use smbscope_model::Dialect;
@@ -35,7 +36,10 @@ pub(super) struct Loadfile {
     threads: Vec<LoadfileThread>,
     /// Tasks that threads share, by pool: the lines of each.
     pools: Vec<Vec<Range<usize>>>,
-    clients: RecordedClients,
+    /// Sessions of the recorded clients. Absent for other loadfiles.
+    sessions: Option<SessionsPerUser>,
+    /// Progress of the users' threads, by user. Shared by all scripts of the workload.
+    progress: Arc<Mutex<BTreeMap<u32, ThreadProgress>>>,
     once: bool,
     skipped: u32,
 }
@@ -50,41 +54,6 @@ struct LoadfileThread {
     repeat: usize,
     /// Pool from which the thread takes tasks after its own lines.
     pool: Option<usize>,
-}
-
-/// Users take the parts of the recorded clients in turn.
-#[derive(Debug, Clone, Default)]
-struct RecordedClients {
-    /// Number of threads of each client.
-    threads: Vec<u32>,
-    /// Progress of the users' threads, by user. Shared by all scripts of the workload.
-    progress: Arc<Mutex<BTreeMap<u32, ThreadProgress>>>,
-}
-
-impl RecordedClients {
-    /// Returns user, client, and the client's thread of a session.
-    fn place(&self, session: u32) -> SessionPlace {
-        let of_all: u32 = self.threads.iter().sum();
-        let (round, mut thread) = (session / of_all.max(1), session % of_all.max(1));
-        let mut client = 0;
-        while let Some(count) = self.threads.get(client).filter(|count| thread >= **count) {
-            thread -= count;
-            client += 1;
-        }
-        SessionPlace { user: round * self.threads.len() as u32 + client as u32, client, thread }
-    }
-
-    fn progress(&self, user: u32, threads: u32) -> ThreadProgress {
-        let mut all = self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        all.entry(user).or_insert_with(|| ThreadProgress::new(threads as usize)).clone()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SessionPlace {
-    user: u32,
-    client: usize,
-    thread: u32,
 }
 
 /// A validated line: its handle is open, its path stays inside, its levels and status are known.
@@ -211,9 +180,13 @@ impl Loadfile {
         self
     }
 
-    /// Returns the number of sessions that a user has, for each recorded client. Empty for other loadfiles.
-    pub(super) fn sessions(&self) -> &[u32] {
-        &self.clients.threads
+    pub(super) fn sessions(&self) -> Option<&SessionsPerUser> {
+        self.sessions.as_ref()
+    }
+
+    fn progress(&self, user: u32, threads: u32) -> ThreadProgress {
+        let mut all = self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        all.entry(user).or_insert_with(|| ThreadProgress::new(threads as usize)).clone()
     }
 
     pub(super) fn once(self) -> Loadfile {
@@ -326,19 +299,15 @@ impl OtherThreads {
 
 impl LoadfileScript {
     pub(super) fn new(loadfile: Arc<Loadfile>, seat: &UserSeat) -> LoadfileScript {
-        let (mut number, mut first, mut others) = (seat.number, 0, None);
-        if !loadfile.clients.threads.is_empty() {
-            let SessionPlace { user, client, thread } = loadfile.clients.place(seat.number);
-            let count = loadfile.clients.threads.get(client).copied().unwrap_or(1);
-            let before: u32 = loadfile.clients.threads[..client].iter().sum();
-            (number, first) = (user, (before + thread) as usize);
-            others = (count > 1).then(|| {
-                let progress = loadfile.clients.progress(user, count);
-                OtherThreads { progress, own: thread, count, performed: 0, performs: false, gathers: count }
-            });
-        }
+        let place = loadfile.sessions.as_ref().map(|sessions| sessions.place(seat.number));
+        let number = place.map_or(seat.number, |place| place.user);
+        let others = place.filter(|place| place.of > 1).map(|SessionPlace { user, own, of, .. }| {
+            let progress = loadfile.progress(user, of);
+            OtherThreads { progress, own, count: of, performed: 0, performs: false, gathers: of }
+        });
         let paths = loadfile.names.resolve(&UserSeat { number, ..seat.clone() });
-        let thread = loadfile.threads.get(first).cloned().unwrap_or_default();
+        let thread =
+            loadfile.threads.get(place.map_or(0, |place| place.of_round as usize)).cloned().unwrap_or_default();
         let left = thread.lines.clone();
         LoadfileScript { loadfile, thread, paths, left, passes: 0, others }
     }

@@ -9,14 +9,16 @@ mod operations;
 
 pub use operations::ranges_text;
 
-use super::{How, Loadfile, LoadfileLine, LoadfileThread, NOT_COUNTED, Op, PatternId, RecordedClients};
+use super::{How, Loadfile, LoadfileLine, LoadfileThread, NOT_COUNTED, Op, PatternId};
 use crate::workload::action::Expected;
 use crate::workload::paths::{Last, NAMES_MAX, PathId, PathInterner, below};
-use crate::workload::{Location, RecordedClient, WorkloadError, suggest};
+use crate::workload::threads::{RecordedClient, SessionsPerUser};
+use crate::workload::{Location, WorkloadError, suggest};
 use smbscope_client::{FileRange, create_options};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 const OPERATIONS: [&str; 33] = [
     "NTCreateX",
@@ -118,9 +120,8 @@ pub(super) fn parse_recorded(name: &str, clients: &[RecordedClient]) -> Result<L
             pools.push(tasks);
         }
     }
-    let counts = clients.iter().map(|client| client.threads.len() as u32).collect();
-    let clients = RecordedClients { threads: counts, ..RecordedClients::default() };
-    Loadfile { threads, pools, clients, ..parser.complete() }.not_too_large(name)
+    let sessions = Some(SessionsPerUser::of_clients(clients));
+    Loadfile { threads, pools, sessions, ..parser.complete() }.not_too_large(name)
 }
 
 impl Loadfile {
@@ -482,7 +483,8 @@ impl<'a> LoadfileParser<'a> {
             lines: self.lines,
             threads: Vec::new(),
             pools: Vec::new(),
-            clients: RecordedClients::default(),
+            sessions: None,
+            progress: Arc::default(),
             once: false,
             skipped: self.skipped,
         }

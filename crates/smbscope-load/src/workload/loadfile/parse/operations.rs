@@ -5,10 +5,11 @@
 //! `0+65536*16 4194304+512`: 16 contiguous ranges of 64 KiB and one of 512 bytes.
 
 use super::{LoadfileHandle, LoadfileParser, OPERATIONS};
+use crate::workload::WorkloadError;
 use crate::workload::action::Expected;
 use crate::workload::loadfile::{How, Op, OpenFor, PatternId};
 use crate::workload::paths::Last;
-use crate::workload::{PassPosition, WorkloadError};
+use crate::workload::threads::PassPosition;
 use smbscope_client::{FileRange, FsctlProfile, Info};
 use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::status::NtStatus;
