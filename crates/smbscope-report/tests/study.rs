@@ -353,5 +353,5 @@ fn what_happens_in_most_runs_is_kept_and_said() {
     let results = with_incidents(&busy[..6], &[]);
     assert!(results.unfit().iter().all(|point| point.reason == UnfitReason::OtherLoad && !point.left_out));
     let [text] = &results.warnings(&["near", "far"])[..] else { panic!("one sentence") };
-    assert!(text.ends_with("So many are kept: repeat the study on an idle machine."), "{text}");
+    assert!(text.ends_with("That is too many to leave out: repeat the study on an idle machine."), "{text}");
 }

@@ -1,13 +1,12 @@
 //! The answer of a study: its question answered by the headline measure, with intervals, and by the causes that most
 //! runs of the worst variant name.
 
-use super::results::Results;
+use super::results::{Results, Suspect, SuspectCounts, in_headline};
 use super::text::value;
 use super::{ServerRow, StudyDocument, StudyRow, StudyVerdict};
 use crate::bench::load_name;
 use crate::format::{at_least_1, counted, ratio, share, thousands, visible_percent};
 use crate::{Answer, Cause, Culprit};
-use serde::{Deserialize, Serialize};
 use smbscope_diagnose::SuggestedCommand;
 use smbscope_stats::Measure;
 use smbscope_stats::replication::{DifferenceVerdict as Decision, REPETITIONS_MIN};
@@ -19,15 +18,6 @@ const CLAIMS: usize = 2;
 const FURTHER_CLAIMS: usize = 3;
 /// Variants that are named one by one.
 const VARIANTS_NAMED: usize = 4;
-
-/// Returns the indices of the headline rows: the first measure with a ratio, at the highest load.
-pub(super) fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
-    let Some(first) = rows.iter().find(|row| row.factor.is_some()) else { return Vec::new() };
-    let load = |row: &StudyRow| (row.users, row.rate.map_or(0, f64::to_bits));
-    let of_measure = || rows.iter().enumerate().filter(|(_, row)| row.measure == first.measure && row.factor.is_some());
-    let highest = of_measure().map(|(_, row)| load(row)).max();
-    of_measure().filter(|(_, row)| Some(load(row)) == highest).map(|(at, _)| at).collect()
-}
 
 impl Results {
     /// Returns the study's answer from its rows in `document` and the answers of its runs. The culprit is the one named
@@ -82,7 +72,7 @@ fn size(row: &StudyRow) -> f64 {
     row.factor.and_then(|factor| factor.ratio).map_or(0.0, |ratio| ratio.ln().abs())
 }
 
-/// Returns the variant that is worse. None if there is no significant difference.
+/// Returns the slower or costlier variant of a comparison. `None` without a significant difference.
 fn worse_side(document: &StudyDocument, row: &StudyRow) -> Option<usize> {
     match row.verdict? {
         StudyVerdict::Slower | StudyVerdict::More => Some(row.variant),
@@ -169,7 +159,9 @@ fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
         }
         (StudyVerdict::Undecided, Some((low, high)), _) if low > 1.0 || high < 1.0 => {
             let interval = format!("{} to {}", ratio(low), ratio(high));
-            format!("{name} against {baseline}, {times} times ({interval}), may be chance among so many comparisons")
+            format!(
+                "{name} against {baseline}, {times} times ({interval}), may be due to chance, as there are many comparisons"
+            )
         }
         (_, _, Some(least)) => format!(
             "no difference between {name} and {baseline} that this data can show (a factor of {} or more would have shown)",
@@ -287,29 +279,11 @@ fn resources(document: &StudyDocument, at: &StudyRow, variant: usize) -> Option<
     Some(format!("{name}, {load}: server CPU {average:.0}% on average, {highest:.0}% at most{disk}."))
 }
 
-/// Commands that a study suspects of being the cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Suspect {
-    /// Purpose of the commands: "Negotiation".
-    pub name: String,
-    /// Names, as in `count(NEGOTIATE)`.
-    pub commands: Vec<String>,
-}
-
 /// Share of all commands below which the suspects are cleared, in percent.
 const CLEARED_PERCENT: f64 = 1.0;
 /// Share of all commands from which the suspects may be the cause, in percent. With a negotiation for each open, it is one
 /// command in four (NEGOTIATE, CREATE, READ, CLOSE).
 const SUSPICIOUS_PERCENT: f64 = 20.0;
-
-/// Commands of a variant's runs: the suspected ones, in their order, and all.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SuspectCounts {
-    pub(super) suspected: Vec<u64>,
-    pub(super) all: u64,
-    pub(super) runs: u64,
-}
 
 struct SuspectVerdict {
     is_cleared: bool,
@@ -358,11 +332,5 @@ impl Results {
             many => format!("{} ({many} variants)", thousands(count)),
         });
         format!("{command} per run: {}.", texts.collect::<Vec<_>>().join(", "))
-    }
-}
-
-impl SuspectCounts {
-    fn per_run(&self) -> u64 {
-        self.all / self.runs.max(1)
     }
 }

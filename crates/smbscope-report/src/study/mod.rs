@@ -7,9 +7,8 @@ mod text;
 
 use crate::document::{self, DocumentKind, Generator, ParseError, write_indented_above};
 use crate::{Answer, quoted};
-pub use answer::Suspect;
-pub use fitness::{OTHER_LOAD_PERCENT, unfit_reasons};
-pub use results::Results;
+pub use fitness::unfit_reasons;
+pub use results::{Results, Suspect};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::BaselineRatio;

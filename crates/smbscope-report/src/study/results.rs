@@ -1,19 +1,22 @@
 //! Results of a study: the values of its runs by measure, load and variant, and their verdicts.
 
-use super::answer::{Suspect, SuspectCounts, in_headline};
-use super::fitness::{LoadPointKey, unfit_reasons};
-use super::{ServerRow, StudyRow, StudyRun, StudyVerdict, UnfitReason};
+use super::fitness::unfit_reasons;
+use super::{ServerRow, StudyRow, StudyRun, StudyVerdict, UnfitPoint, UnfitReason};
 use crate::Answer;
 use crate::bench::{self, BenchRun, ServerSeries};
-use crate::format::{counted, thousands};
+use crate::format::{counted, share, thousands};
+use serde::{Deserialize, Serialize};
 use smbscope_stats::replication::{
     self, BaselineRatio, DifferenceVerdict as Decision, ReplicationSettings, benjamini_hochberg, holm,
 };
 use smbscope_stats::{Measure, ServerFigure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Users and the bits of the rate.
 pub(super) type StudyLoadKey = (u32, Option<u64>);
+
+/// A load of a variant in a repetition.
+type LoadPointKey = (StudyLoadKey, usize, u32);
 
 type VariantValues = BTreeMap<usize, BTreeMap<u32, f64>>;
 
@@ -30,13 +33,37 @@ pub struct Results {
     environments: Vec<(usize, BTreeMap<String, String>)>,
     server: BTreeMap<ServerMetricKey, ServerMetricValues>,
     answers: BTreeMap<(StudyLoadKey, usize), Vec<Answer>>,
-    pub(super) points: u64,
-    pub(super) points_of: BTreeMap<(StudyLoadKey, usize), u64>,
-    pub(super) unfit: BTreeMap<LoadPointKey, Vec<UnfitReason>>,
+    points: u64,
+    points_of: BTreeMap<(StudyLoadKey, usize), u64>,
+    unfit: BTreeMap<LoadPointKey, Vec<UnfitReason>>,
     pub(super) suspect: Option<Suspect>,
     /// By variant.
     pub(super) suspected: BTreeMap<usize, SuspectCounts>,
     weak: BTreeMap<(usize, usize), u64>,
+}
+
+/// Commands that a study suspects of being the cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suspect {
+    /// Purpose of the commands: "Negotiation".
+    pub name: String,
+    /// Names, as in `count(NEGOTIATE)`.
+    pub commands: Vec<String>,
+}
+
+/// Commands of a variant's runs: the suspected ones, in their order, and all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SuspectCounts {
+    pub(super) suspected: Vec<u64>,
+    pub(super) all: u64,
+    pub(super) runs: u64,
+}
+
+impl SuspectCounts {
+    pub(super) fn per_run(&self) -> u64 {
+        self.all / self.runs.max(1)
+    }
 }
 
 struct Weakness {
@@ -241,6 +268,77 @@ impl Results {
         };
         self.server.iter().map(row).collect()
     }
+}
+
+impl Results {
+    /// Applies the rule of [`super::fitness`].
+    pub fn unfit(&self) -> Vec<UnfitPoint> {
+        let reasons = || self.unfit.iter().flat_map(|(key, reasons)| reasons.iter().map(move |reason| (*key, *reason)));
+        let mut of_variant: BTreeMap<(StudyLoadKey, usize, UnfitReason), u64> = BTreeMap::new();
+        let mut of_study: BTreeMap<UnfitReason, u64> = BTreeMap::new();
+        for ((load, variant, _), reason) in reasons() {
+            *of_variant.entry((load, variant, reason)).or_default() += 1;
+            *of_study.entry(reason).or_default() += 1;
+        }
+        let is_usual = |(load, variant, _): LoadPointKey, reason: UnfitReason| match reason.is_of_machine() {
+            true => 2 * of_study[&reason] > self.points,
+            false => {
+                let points = self.points_of.get(&(load, variant)).copied().unwrap_or(0);
+                2 * of_variant[&(load, variant, reason)] > points
+            }
+        };
+        let point = |(key, reason): (LoadPointKey, UnfitReason)| {
+            let ((users, rate), variant, repetition) = key;
+            let rate = rate.map(f64::from_bits);
+            UnfitPoint { variant, repetition, users, rate, reason, left_out: !is_usual(key, reason) }
+        };
+        reasons().map(point).collect()
+    }
+
+    fn left_out(&self) -> BTreeSet<LoadPointKey> {
+        let points = self.unfit().into_iter().filter(|point| point.left_out);
+        points.map(|point| ((point.users, point.rate.map(f64::to_bits)), point.variant, point.repetition)).collect()
+    }
+
+    /// Says how many load points were left out, and how many unfit ones were kept, by reason.
+    fn unfit_warnings(&self, names: &[&str]) -> Vec<String> {
+        let mut counts: BTreeMap<(bool, UnfitReason), BTreeMap<usize, u64>> = BTreeMap::new();
+        for UnfitPoint { variant, reason, left_out, .. } in self.unfit() {
+            *counts.entry((left_out, reason)).or_default().entry(variant).or_default() += 1;
+        }
+        let of = counted(self.points, "load point", "load points");
+        let sentence = |((left_out, reason), variants): ((bool, UnfitReason), BTreeMap<usize, u64>)| {
+            let count: u64 = variants.values().sum();
+            let percent = share(count, self.points);
+            let words = reason.words();
+            let named = variants.keys().filter_map(|variant| names.get(*variant).copied()).collect::<Vec<_>>();
+            let named = match named.len() {
+                1..=3 if named.len() < names.len() => format!(" ({})", named.join("; ")),
+                _ => String::new(),
+            };
+            match (left_out, reason.is_of_machine()) {
+                (true, _) => format!("Left out: {count} of {of}{named}, because {words}."),
+                (false, true) => format!(
+                    "In {count} of {of} ({percent:.0}%), {words}. That is too many to leave out: repeat the study on an idle machine."
+                ),
+                (false, false) => {
+                    format!(
+                        "In {count} of {of}{named}, {words}. They are kept: it happens in most runs of the variant."
+                    )
+                }
+            }
+        };
+        counts.into_iter().map(sentence).collect()
+    }
+}
+
+/// Returns the indices of the headline rows: the first measure with a ratio, at the highest load.
+pub(super) fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
+    let Some(first) = rows.iter().find(|row| row.factor.is_some()) else { return Vec::new() };
+    let load = |row: &StudyRow| (row.users, row.rate.map_or(0, f64::to_bits));
+    let of_measure = || rows.iter().enumerate().filter(|(_, row)| row.measure == first.measure && row.factor.is_some());
+    let highest = of_measure().map(|(_, row)| load(row)).max();
+    of_measure().filter(|(_, row)| Some(load(row)) == highest).map(|(at, _)| at).collect()
 }
 
 fn common<'a>(mut environments: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {

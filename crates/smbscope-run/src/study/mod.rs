@@ -68,7 +68,7 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
     sources.add(Path::new(&study.definition.source));
     let mut memory = Memory::open(directory, study, &variants, &sources)?;
     if turns.iter().any(|turn| !memory.is_done(*turn)) {
-        needs::check(study, &variants).map_err(BenchError::Unavailable)?;
+        check_needs(study, &variants).map_err(BenchError::Unavailable)?;
     }
     let mut session = Session { measures: &study.measures, directory, other_load: None, repeats: turns.len() / 4 + 1 };
     let (begun, mut here) = (Instant::now(), 0);
@@ -100,13 +100,23 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
     Ok(memory.into_document())
 }
 
+/// Fails if something is missing that a variant needs.
+fn check_needs(study: &Study, variants: &[PlannedVariant]) -> Result<(), String> {
+    let settings = variants.iter().flat_map(|variant| &variant.settings).map(|(_, name)| name.as_str()).collect();
+    let has_private_servers = variants.iter().any(PlannedVariant::has_private_server);
+    match needs::missing(&study.needs, &settings, has_private_servers) {
+        None => Ok(()),
+        Some(what) => Err(format!("{} can't run here: {what}", study.name)),
+    }
+}
+
 /// Runs of one call of [`run()`].
 struct Session<'a> {
     measures: &'a [Measure],
     directory: &'a Path,
     /// Load of other programs after the last run.
     other_load: Option<f64>,
-    /// Unfit runs that may still be repeated: a quarter of all runs, so that a busy machine does not double the time.
+    /// Unfit runs that may still be repeated: a quarter of all runs, and one more, so that a busy machine does not double the time.
     repeats: usize,
 }
 

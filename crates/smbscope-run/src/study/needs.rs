@@ -1,7 +1,6 @@
 //! Checks what a study needs before its first run: a missing program would otherwise show after minutes, or as failed
 //! runs.
 
-use super::{PlannedVariant, Study};
 use crate::environment::on_path;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -40,10 +39,8 @@ impl Need {
         }
     }
 
-    fn is_of(&self, variants: &[PlannedVariant]) -> bool {
-        self.setting.as_ref().is_none_or(|setting| {
-            variants.iter().any(|variant| variant.settings.iter().any(|(_, name)| name == setting))
-        })
+    fn is_of(&self, settings: &BTreeSet<&str>) -> bool {
+        self.setting.as_deref().is_none_or(|setting| settings.contains(setting))
     }
 
     /// Returns false if it is missing here.
@@ -65,13 +62,13 @@ fn is_root() -> bool {
     false
 }
 
-/// Returns everything that is missing in one line, with the command that installs it.
-pub(super) fn check(study: &Study, variants: &[PlannedVariant]) -> Result<(), String> {
-    let missing: Vec<&Need> = study.needs.iter().filter(|need| need.is_of(variants) && !need.is_met()).collect();
+/// Returns everything that is missing for runs with these settings, with the command that installs it, in one line.
+pub(super) fn missing(needs: &[Need], settings: &BTreeSet<&str>, has_private_servers: bool) -> Option<String> {
+    let missing: Vec<&Need> = needs.iter().filter(|need| need.is_of(settings) && !need.is_met()).collect();
     let programs: Vec<&str> = missing.iter().filter_map(|need| need.program.as_deref()).collect();
     let packages: BTreeSet<&str> = missing.iter().filter_map(|need| need.package.as_deref()).collect();
     let mut texts: Vec<String> = Vec::new();
-    if variants.iter().any(PlannedVariant::has_private_server) {
+    if has_private_servers {
         texts.extend(smbscope_lab::available().err());
     }
     if !programs.is_empty() {
@@ -79,10 +76,7 @@ pub(super) fn check(study: &Study, variants: &[PlannedVariant]) -> Result<(), St
         texts.push(format!("{} not installed (Debian, Ubuntu: apt install {packages})", are(&programs)));
     }
     texts.extend(missing.iter().filter_map(|need| need.otherwise.clone()));
-    match texts.as_slice() {
-        [] => Ok(()),
-        texts => Err(format!("{} can't run here: {}", study.name, texts.join("; "))),
-    }
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 /// Formats `a is`, or `a, b and c are`.
@@ -91,41 +85,5 @@ fn are(names: &[&str]) -> String {
         Some((last, [])) => format!("{last} is"),
         Some((last, others)) => format!("{} and {last} are", others.join(", ")),
         None => String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn missing(needs: &str) -> Result<(), String> {
-        let text = format!(
-            "name = 'x'\n{needs}\n[[axis]]\nname = 'a'\n[[axis.setting]]\nname = 'on'\nbench.target = 'file:.'\n"
-        );
-        let study = Study::parse("x.toml", &text, false).expect("a study");
-        check(&study, &study.variants())
-    }
-
-    #[test]
-    fn everything_that_is_missing_is_told_at_once_with_the_command_that_installs_it() {
-        assert_eq!(
-            missing("[[need]]\nprogram = 'sh'\npackage = 'dash'\n[[need]]\nfile = '/'\notherwise = 'none'"),
-            Ok(())
-        );
-        let needs = "[[need]]\nprogram = 'no-such-a'\npackage = 'b'\n[[need]]\nprogram = 'no-such-b'\npackage = 'a'\n\
-                     [[need]]\nfile = '/no/such'\notherwise = 'the power profile is fixed'\n\
-                     [[need]]\nvariable = 'NO_SUCH_VARIABLE'\notherwise = 'off has none'\nsetting = 'off'";
-        let expected = "x can't run here: no-such-a and no-such-b are not installed (Debian, Ubuntu: apt install a b); \
-                        the power profile is fixed";
-        assert_eq!(missing(needs), Err(expected.to_owned()));
-    }
-
-    #[test]
-    fn a_need_without_advice_is_refused() {
-        for need in ["program = 'a'", "file = '/a'", "program = 'a'\npackage = 'b'\nroot = true\notherwise = 'c'", ""] {
-            let error =
-                Study::parse("x.toml", &format!("name = 'x'\n[[need]]\n{need}"), false).unwrap_err().to_string();
-            assert!(error.starts_with("x.toml:2:1: a need is a program with its package"), "{error}");
-        }
     }
 }

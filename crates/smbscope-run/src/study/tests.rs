@@ -362,3 +362,29 @@ fn the_directory_of_another_study_or_of_somebody_else_is_left_alone() {
     fs::write(path.join(STUDY), &kept[..kept.len() / 2]).unwrap();
     assert!(refused(&study(TWO), &path).contains("study.json: not JSON, or cut off"));
 }
+
+fn missing(needs: &str) -> Result<(), String> {
+    let text =
+        format!("name = 'x'\n{needs}\n[[axis]]\nname = 'a'\n[[axis.setting]]\nname = 'on'\nbench.target = 'file:.'\n");
+    let study = Study::parse("x.toml", &text, false).expect("a study");
+    check_needs(&study, &study.variants())
+}
+
+#[test]
+fn everything_that_is_missing_is_told_at_once_with_the_command_that_installs_it() {
+    assert_eq!(missing("[[need]]\nprogram = 'sh'\npackage = 'dash'\n[[need]]\nfile = '/'\notherwise = 'none'"), Ok(()));
+    let needs = "[[need]]\nprogram = 'no-such-a'\npackage = 'b'\n[[need]]\nprogram = 'no-such-b'\npackage = 'a'\n\
+                 [[need]]\nfile = '/no/such'\notherwise = 'the power profile is fixed'\n\
+                 [[need]]\nvariable = 'NO_SUCH_VARIABLE'\notherwise = 'off has none'\nsetting = 'off'";
+    let expected = "x can't run here: no-such-a and no-such-b are not installed (Debian, Ubuntu: apt install a b); \
+                    the power profile is fixed";
+    assert_eq!(missing(needs), Err(expected.to_owned()));
+}
+
+#[test]
+fn a_need_without_advice_is_refused() {
+    for need in ["program = 'a'", "file = '/a'", "program = 'a'\npackage = 'b'\nroot = true\notherwise = 'c'", ""] {
+        let error = Study::parse("x.toml", &format!("name = 'x'\n[[need]]\n{need}"), false).unwrap_err().to_string();
+        assert!(error.starts_with("x.toml:2:1: a need is a program with its package"), "{error}");
+    }
+}
