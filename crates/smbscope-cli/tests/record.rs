@@ -95,6 +95,13 @@ fn a_capture_of_smb1_becomes_a_workload_too() {
     assert!(said.out.contains("WriteQueue 2 7 \"0+130048*11 1430528+69472\" SUCCESS"), "{}", said.out);
 }
 
+/// Returns the connections in the report on a capture.
+fn connections(capture: &Path) -> Vec<serde_json::Value> {
+    let said = finish(smbscope(&["analyze", "--format", "json", "-q", capture.to_str().expect("UTF-8")]));
+    let report: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
+    report["connections"].as_array().expect("connections").clone()
+}
+
 /// Returns the path of the only capture in a run directory.
 fn captured(run: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(run).expect("the run is kept");
@@ -244,9 +251,7 @@ fn a_queue_is_replayed_as_a_queue() {
     let missing: Vec<_> = original.iter().filter(|row| !again.contains(row)).collect();
     assert!(original.len() > 10 && missing.is_empty(), "{missing:#?}");
     let outstanding = |capture: &Path| {
-        let said = finish(smbscope(&["analyze", "--format", "json", "-q", capture.to_str().expect("UTF-8")]));
-        let report: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
-        let connections = report["connections"].as_array().expect("connections").clone();
+        let connections = connections(capture);
         connections.iter().filter_map(|one| one["max_outstanding"].as_u64()).max()
     };
     assert_eq!(outstanding(&first), outstanding(&second));
@@ -283,12 +288,7 @@ fn what_happened_at_the_same_time_is_replayed_at_the_same_time() {
         .filter(|row| again.iter().position(|other| &other == row).map(|at| again.remove(at)).is_none())
         .collect();
     assert!(original.len() > 40 && missing.is_empty(), "{missing:#?}");
-    let connections = |capture: &Path| {
-        let said = finish(smbscope(&["analyze", "--format", "json", "-q", capture.to_str().expect("UTF-8")]));
-        let report: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
-        report["connections"].as_array().map(Vec::len)
-    };
-    assert_eq!(connections(&second), connections(&first));
+    assert_eq!(connections(&second).len(), connections(&first).len());
 }
 
 /// Runs each shipped recording on a private server. A few results (at most 0.5%) may differ, because launches over

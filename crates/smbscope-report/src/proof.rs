@@ -31,7 +31,7 @@ pub struct Proof {
 pub struct MeasuredDuration {
     /// Shortest duration.
     pub low: Nanos,
-    /// Median.
+    /// Median. Of an even number of replays, the longer one of the two in the middle.
     pub best: Nanos,
     /// Longest duration.
     pub high: Nanos,
@@ -63,7 +63,7 @@ pub struct ProvedChange {
     /// Change, in the syntax of --if.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub change: Scenario,
-    /// Duration that the replay as captured lets expect. Null if there is no prediction.
+    /// Duration predicted from the replays as captured. Null if there is no prediction.
     pub predicted_ns: Option<PredictedDuration>,
     /// Measured duration. Null if the change was not made.
     pub measured_ns: Option<MeasuredDuration>,

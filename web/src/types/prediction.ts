@@ -123,7 +123,7 @@ export interface MeasuredDuration {
    */
   low: number;
   /**
-   * Median.
+   * Median. Of an even number of replays, the longer one of the two in the middle.
    */
   best: number;
   /**
@@ -144,7 +144,7 @@ export interface ProvedChange {
    */
   change: string;
   /**
-   * Duration that the replay as captured lets expect. Null if there is no prediction.
+   * Duration predicted from the replays as captured. Null if there is no prediction.
    */
   predicted_ns: PredictedDuration | null;
   /**

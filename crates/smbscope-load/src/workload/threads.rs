@@ -100,7 +100,7 @@ impl SessionsPerUser {
     }
 }
 
-/// User of a session, number of the session among the `of` sessions of this user, and among those of all clients.
+/// Place of a session: user, number among the `of` sessions of this user, and number among the sessions of all clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SessionPlace {
     pub(super) user: u32,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_that_of_a_user_and_a_client() {
+    fn each_session_has_a_user_and_a_number_among_the_users_sessions() {
         let place = |session| {
             let SessionPlace { user, own, of, of_round } = SessionsPerUser(vec![2, 1]).place(session);
             [user, own, of, of_round]

@@ -1,4 +1,4 @@
-//! Divides the commands of a client into threads and, within a thread, into those that become one line.
+//! Divides the commands of a client's threads into those that become one line, in the order of the replay.
 
 use smbscope_diagnose::whatif::ThreadPlace;
 use smbscope_model::{CommandGroup, Exchange, ResponseStatus, Subcommand};
@@ -74,7 +74,7 @@ pub(super) fn batches(taken: &[Exchange], places: &[Option<ThreadPlace>]) -> Vec
 
 /// Returns the number of commands at the start of `order` that are overlapping, successful transfers of the same file,
 /// and 1 if the first command isn't such a transfer. `order` is sorted by response time.
-pub(super) fn together(taken: &[Exchange], order: &[usize]) -> usize {
+fn together(taken: &[Exchange], order: &[usize]) -> usize {
     let Some(first) = order.first().map(|at| &taken[*at]) else { return 0 };
     if !is_transfer(first) {
         return 1;
@@ -91,7 +91,7 @@ pub(super) fn together(taken: &[Exchange], order: &[usize]) -> usize {
     1 + others.count()
 }
 
-pub(super) fn is_transfer(taken: &Exchange) -> bool {
+fn is_transfer(taken: &Exchange) -> bool {
     matches!(taken.group, CommandGroup::Read | CommandGroup::Write)
         && !taken.compounded
         && taken.file_id.is_some()

@@ -3,6 +3,7 @@
 use super::UserIdentity;
 use crate::whatif::PredictionError;
 use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
+use smbscope_stats::Covered;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
@@ -164,7 +165,7 @@ fn commands(exchanges: &[Exchange], server: IpAddr, identity: UserIdentity) -> V
         let Nanos(at_server) = at_server.unwrap_or_default();
         let transfers = [TimeKind::RequestTransfer, TimeKind::ResponseTransfer].map(|kind| exchange.time(kind));
         commands.push(UserCommand {
-            user: *users.entry(identity.of(exchange)).or_insert(next),
+            user: *users.entry(identity.key(exchange)).or_insert(next),
             group: exchange.group,
             begin: begin.time.0,
             arrived: arrived.time.0,
@@ -204,12 +205,11 @@ fn presence(commands: &[UserCommand], sample: TimeSample) -> (f64, f64) {
     let (mut present, mut busy) = (0, 0);
     for waits in of_users.values_mut() {
         waits.sort_unstable();
-        let (first, mut until) = (waits[0].0, waits[0].0);
-        for (begin, end) in waits.iter() {
-            busy += (end - begin.max(&until)).max(0);
-            until = until.max(*end);
-        }
-        present += sample.within(first, until);
+        let mut covered = Covered::default();
+        let waited = waits.iter().map(|(begin, end)| covered.add(Timestamp(*begin), Timestamp(*end)).0);
+        busy += waited.sum::<i64>();
+        let until = waits.iter().map(|(_, end)| *end).max().unwrap_or(0);
+        present += sample.within(waits[0].0, until);
     }
     (present.max(busy) as f64, busy as f64)
 }

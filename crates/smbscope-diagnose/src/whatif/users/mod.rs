@@ -12,6 +12,7 @@ mod station;
 mod tests;
 
 use super::PredictionError;
+use crate::facts::bit_rate;
 use crate::slow::group_name;
 use captured::LoadOfUsers;
 pub use captured::TimeSample;
@@ -62,7 +63,7 @@ impl UserIdentity {
         if clients.all(|client| Some(client) == first) { UserIdentity::Account } else { UserIdentity::Client }
     }
 
-    fn of(self, exchange: &Exchange) -> UserKey {
+    fn key(self, exchange: &Exchange) -> UserKey {
         let client = exchange.endpoints.client;
         match self {
             UserIdentity::Client => UserKey::Client(client.ip()),
@@ -181,7 +182,7 @@ pub struct CapturedStation {
     pub server_time_ns: Nanos,
     /// Mean server time of a command that the server has alone, with its 95% interval.
     pub unloaded_ns: Bounded<Nanos>,
-    /// Part of it for which commands queue: its reciprocal is the highest rate of commands.
+    /// Part of `unloaded_ns` in which the server handles one command at a time. It limits the rate to its reciprocal.
     pub queueing_ns: Bounded<Nanos>,
     /// Commands that met others at the server.
     pub overlapping_commands: u64,
@@ -423,11 +424,7 @@ fn queue_in_words(station: &ServerStation) -> String {
 /// Says what the link must carry with the last number of users.
 fn link_in_words(load: &LoadOfUsers, point: &UsersPoint) -> String {
     let rate = point.commands_per_s.best.unwrap_or(point.commands_per_s.high);
-    let [to_server, to_client] = load.bytes.map(|bytes| {
-        let bits = bytes * rate * 8.0;
-        let (scaled, unit) = if bits < 1e9 { (bits / 1e6, "Mbit/s") } else { (bits / 1e9, "Gbit/s") };
-        format!("{scaled:.1} {unit}")
-    });
+    let [to_server, to_client] = load.bytes.map(|bytes| bit_rate(bytes * rate));
     format!(
         "The link is left out: {} users need {to_server} to the server and {to_client} to the clients.",
         prose::thousands(point.users.into())

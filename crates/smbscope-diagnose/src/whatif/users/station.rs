@@ -44,7 +44,8 @@ pub(super) struct ServerStation {
     pub(super) server_time: f64,
     /// Server time of a command that the server has alone.
     pub(super) unloaded: StationFigure,
-    /// Part of the unloaded time for which commands queue. `best` is meaningless unless the queue is known.
+    /// Part of the unloaded time in which the server handles one command at a time. Use `best` only if the queue is
+    /// known.
     pub(super) queue: StationFigure,
     pub(super) is_queue_known: bool,
     /// Commands that met others at the server.
