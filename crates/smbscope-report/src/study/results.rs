@@ -271,7 +271,7 @@ impl Results {
 }
 
 impl Results {
-    /// Applies the rule of [`super::fitness`].
+    /// Returns the unfit load points ([`unfit_reasons`]). Each is left out, unless most are unfit for the same reason.
     pub fn unfit(&self) -> Vec<UnfitPoint> {
         let reasons = || self.unfit.iter().flat_map(|(key, reasons)| reasons.iter().map(move |reason| (*key, *reason)));
         let mut of_variant: BTreeMap<(StudyLoadKey, usize, UnfitReason), u64> = BTreeMap::new();
