@@ -6,20 +6,16 @@
 
 #![forbid(unsafe_code)]
 
-mod algorithms;
 pub mod kerberos;
 pub mod key_ring;
-mod keystream;
 pub mod ntlm;
 mod sealing;
 mod signing;
 #[cfg(test)]
 mod tests;
 
-pub use algorithms::{Cipher, SigningAlgorithm};
-pub use keystream::Keystream;
-pub use sealing::Sealer;
-pub use signing::{Signer, Smb1Signer};
+pub use sealing::{Cipher, Keystream, Sealer};
+pub use signing::{Signer, SigningAlgorithm, Smb1Signer};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256, Sha512};

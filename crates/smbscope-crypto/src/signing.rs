@@ -1,7 +1,7 @@
 //! Signatures: of SMB2 messages (MS-SMB2 3.1.4.1) with HMAC-SHA256, AES-128-CMAC or AES-128-GMAC, and of SMB1 messages
 //! (MS-CIFS 3.1.4.1, MS-SMB 3.1.4.1) with MD5 over key, sequence number and message.
 
-use crate::{SigningAlgorithm, same};
+use crate::same;
 use aes::Aes128;
 use aes::cipher::BlockCipherEncrypt;
 use cmac::Cmac;
@@ -9,9 +9,23 @@ use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
 use hmac::{Hmac, KeyInit, Mac};
 use md5::{Digest, Md5};
+use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::fmt;
 use std::ops::Range;
+
+/// Signing algorithms of SMB1 and of SMB2 (MS-SMB2 2.2.3.1.7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SigningAlgorithm {
+    /// MD5 over key and message: SMB1 (MS-CIFS 3.1.4.1).
+    Md5,
+    /// 0x0000: 2.0.2 and 2.1.
+    HmacSha256,
+    /// 0x0001: 3.0 and later.
+    AesCmac,
+    /// 0x0002: 3.1.1, if both sides offer it.
+    AesGmac,
+}
 
 mod field {
     use super::Range;

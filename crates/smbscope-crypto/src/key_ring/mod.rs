@@ -2,18 +2,16 @@
 //!
 //! The format of a file is recognised by its content. No error message repeats content of a file.
 
-mod labelled;
-mod passwords;
-mod wireshark;
+mod formats;
 
 #[cfg(test)]
 mod tests;
 
-pub use passwords::UserPassword;
-pub use wireshark::session_line;
+pub use formats::{UserPassword, session_line};
 
 use crate::kerberos::{KEYTAB, ServiceKey};
 use crate::{CipherKey, SessionKeys};
+use formats::{looks_like_wireshark, parse_labelled, parse_passwords, parse_wireshark};
 use std::collections::HashMap;
 use std::fmt;
 use zeroize::Zeroizing;
@@ -61,7 +59,7 @@ impl fmt::Debug for SessionSecrets {
 /// memory of the result is cleared when it is dropped.
 pub fn lines_of_samba_log(log: &[u8]) -> Zeroizing<String> {
     let log = Zeroizing::new(String::from_utf8_lossy(log).into_owned());
-    let sessions = labelled::parse(&log).unwrap_or_default();
+    let sessions = parse_labelled(&log).unwrap_or_default();
     let lines: Vec<Zeroizing<String>> = sessions
         .iter()
         .filter_map(|(id, secrets)| match (&secrets.session_key, &secrets.cipher_keys[..]) {
@@ -121,9 +119,9 @@ impl KeyRing {
             return self.add_keytab(content);
         }
         let text = text(content)?;
-        let sessions = match wireshark::looks_like(text) {
-            true => wireshark::parse(text)?,
-            false => labelled::parse(text).ok_or(KeyFileError::Unknown)?,
+        let sessions = match looks_like_wireshark(text) {
+            true => parse_wireshark(text)?,
+            false => parse_labelled(text).ok_or(KeyFileError::Unknown)?,
         };
         if sessions.is_empty() {
             return Err(KeyFileError::NoKeys);
@@ -148,7 +146,7 @@ impl KeyRing {
 
     /// Adds the password or passwords of a file.
     pub fn add_passwords(&mut self, content: &[u8]) -> Result<(), KeyFileError> {
-        let found = passwords::parse(text(content)?)?;
+        let found = parse_passwords(text(content)?)?;
         if self.passwords.len() + found.len() > PASSWORDS_MAX {
             return Err(KeyFileError::TooMany(PASSWORDS_MAX));
         }
