@@ -2,9 +2,9 @@
 //! keeps a [`Sample`] of each command.
 //!
 //! Workloads use [`ClientSession`]. Below it, [`smb1`] and [`smb2`] encode operations as commands and decode responses.
-//! What both share: `connection` (outstanding requests, time limits, samples), `transfers` (queues of reads and
-//! writes), `login`, [`auth`] (SPNEGO, NTLMv2) and `transport` (TCP,
-//! NetBIOS session service). [`local`] performs the same operations on a local folder.
+//! What both share: `connection` (outstanding requests, time limits, samples, queues of reads and writes),
+//! [`auth`] (login, SPNEGO, NTLMv2) and `transport` (TCP, NetBIOS session service). [`local`] performs the same
+//! operations on a local folder.
 
 pub mod auth;
 mod connection;
@@ -12,13 +12,11 @@ mod error;
 mod file;
 mod limits;
 pub mod local;
-mod login;
 mod options;
 mod sample;
 mod session;
 pub mod smb1;
 pub mod smb2;
-mod transfers;
 mod transport;
 
 pub use crate::error::Foreign;

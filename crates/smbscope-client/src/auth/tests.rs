@@ -38,7 +38,7 @@ fn answers_name_the_user_and_sign_the_list_of_mechanisms() {
     };
     assert_eq!((&domain[..], &user[..], anonymous), ("LAB", "bench", false));
     assert!(authenticator.session_key().is_some());
-    let mic = spnego::NegTokenResp::parse(&token).unwrap().mech_list_mic.unwrap();
+    let mic = NegTokenResp::parse(&token).unwrap().mech_list_mic.unwrap();
     assert_eq!((mic.len(), mic[0]), (16, 1));
 }
 
@@ -49,7 +49,7 @@ fn guests_have_a_name_and_nobody_has_none() {
     let (authenticator, token) = answered(&Credentials::Anonymous);
     assert!(matches!(identify(&token), Some(SecurityToken::NtlmAuthenticate { anonymous: true, .. })));
     assert_eq!(authenticator.session_key(), None);
-    assert!(spnego::NegTokenResp::parse(&token).unwrap().mech_list_mic.is_none());
+    assert!(NegTokenResp::parse(&token).unwrap().mech_list_mic.is_none());
 }
 
 #[test]
@@ -91,8 +91,8 @@ proptest! {
     #[test]
     fn tokens_of_any_length_are_read_back(length in prop_oneof![0..300usize, 65_000..67_000usize]) {
         let token = vec![0x5a; length];
-        let response = spnego::response_token(&token, Some(&[1; 16]));
-        let read = spnego::NegTokenResp::parse(&response).unwrap();
+        let response = response_token(&token, Some(&[1; 16]));
+        let read = NegTokenResp::parse(&response).unwrap();
         prop_assert_eq!(read.response_token, Some(&token[..]));
         prop_assert_eq!(read.mech_list_mic, Some(&[1; 16][..]));
         prop_assert_eq!(read.neg_state, Some(NegState::AcceptIncomplete));

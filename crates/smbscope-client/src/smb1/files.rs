@@ -6,10 +6,10 @@
 
 use super::connection::{OUTSTANDING_MAX, PID, Smb1Connection, Smb1Family, Smb1Reply, malformed};
 use super::{Smb1ClientSession, fid_of, rooted};
+use crate::connection::{TransferCommands, transfer_ranges};
 use crate::file::{ByteRangeLock, FileHandle, OpenParameters, OpenResult, ReadRetention, options};
 use crate::limits::Allowance;
 use crate::sample::RequestDetails;
-use crate::transfers::{self, TransferCommands};
 use crate::{ClientError, FileRange, Moved, SessionOptions, TransferDirection};
 use smbscope_model::{Command, Subcommand};
 use smbscope_wire::smb1::messages::{
@@ -250,7 +250,7 @@ impl Smb1ClientSession {
     ) -> Result<Moved, ClientError> {
         let max = direction.largest(self.facts.max_read, self.facts.max_write);
         self.connection.forget_abandoned();
-        transfers::transfer_ranges(self, handle, ranges, (max, depth), direction).await
+        transfer_ranges(self, handle, ranges, (max, depth), direction).await
     }
 }
 

@@ -6,8 +6,7 @@
 use crate::connection::{ClientConnection, DialectFamily, OutstandingRequest, ReceivedResponse, ResponseConsumer};
 use crate::limits::{INTERIMS_MAX, UNANSWERED_MAX};
 use crate::sample::{HeaderIds, RequestDetails};
-use crate::smb2::breaks::Breaks;
-use crate::smb2::credits::ClientCredits;
+use crate::smb2::grants::{Breaks, ClientCredits};
 use crate::transport::{FramedConnection, ReceiveTimes};
 use crate::{ClientError, FileHandle, Sample, SessionOptions};
 use smbscope_crypto::{Sealer, Signer};

@@ -1,13 +1,13 @@
 //! Operations on open files, bulk transfers, limited by credits (MS-SMB2 3.2.4.1.2), and control codes, such as
 //! server-side copies (3.2.4.20.2).
 
+use crate::connection::{Transfer, TransferCommands, TransferData, transfer_ranges};
 use crate::file::{ByteRangeLock, Info, OpenParameters, OpenResult, ReadRetention, SetInfo, options};
 use crate::limits::Allowance;
 use crate::sample::RequestDetails;
 use crate::smb2::connection::{Smb2Connection, Smb2Family, Smb2Reply};
-use crate::smb2::credits::BYTES_PER_CREDIT;
+use crate::smb2::grants::BYTES_PER_CREDIT;
 use crate::smb2::{SessionOrigin, Smb2ClientSession, negotiate};
-use crate::transfers::{self, Transfer, TransferCommands, TransferData};
 use crate::{ClientError, FileHandle, FileRange, FsctlProfile, Moved, TransferDirection, WholeFile, access};
 use smbscope_model::{FileId, Subcommand};
 use smbscope_wire::codec::List;
@@ -307,7 +307,7 @@ impl Smb2ClientSession {
         let max = direction.largest(self.largest(self.facts.max_read), self.largest(self.facts.max_write));
         let credits = &mut self.connection.dialect.credits;
         credits.want(u32::from(credits.charge(longest.min(max) as usize)).saturating_mul(depth));
-        transfers::transfer_ranges(self, handle, ranges, (max, depth), direction).await
+        transfer_ranges(self, handle, ranges, (max, depth), direction).await
     }
 }
 
