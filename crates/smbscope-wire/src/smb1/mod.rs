@@ -4,20 +4,16 @@
 //! parts of possibly truncated messages that the analysis needs, and [`messages`] complete messages in both
 //! directions.
 
-mod detail;
 mod header;
 mod kept;
 pub mod messages;
-mod request;
-mod response;
 mod transaction;
+mod view;
 
-pub use detail::{detail, detail_needed};
 pub use header::{Block, blocks};
 pub use header::{Smb1Command, Smb1Header, flags, flags2};
-pub use kept::kept;
-pub use request::{Smb1Request, needed};
-pub use response::{Smb1NegotiateResult, Smb1OpenResult, Smb1Response};
+pub use kept::{detail, detail_needed, kept};
 pub use transaction::{TransactionKind, TransactionProgress, TransactionRequest};
+pub use view::{Smb1NegotiateResult, Smb1OpenResult, Smb1Request, Smb1Response, needed};
 
 pub const PROTOCOL_ID: [u8; 4] = [0xff, b'S', b'M', b'B'];

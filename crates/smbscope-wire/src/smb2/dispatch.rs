@@ -1,6 +1,6 @@
 //! Calls the functions of a command's messages.
 
-use super::command::with_commands;
+use super::header::with_commands;
 use super::messages::*;
 use super::view::{HEAD, RESPONSE_HEAD};
 use super::{Smb2Command, Smb2Header, Smb2Request, Smb2Response};

@@ -3,15 +3,13 @@
 //! [`Smb2Header`] parses the packet header, [`Smb2Request`] and [`Smb2Response`] the parts of possibly truncated
 //! messages that the analysis needs; [`messages`] holds complete messages in both directions.
 
-mod command;
 mod dispatch;
 mod header;
 pub mod messages;
 mod view;
 
-pub use command::Smb2Command;
 pub use dispatch::{detail, detail_needed, kept};
-pub use header::{DECRYPTED_MARK, Nonce, Smb2Header, TransformHeader, decrypted_part, flags, is_marked};
+pub use header::{DECRYPTED_MARK, Nonce, Smb2Command, Smb2Header, TransformHeader, decrypted_part, flags, is_marked};
 pub use view::{
     Created, FileReference, GrantedLease, LockElement, NetworkInterfaceInfo, Smb2AlgorithmIds, Smb2ClientOffer,
     Smb2Request, Smb2Response, Smb2ServerOffer,

@@ -6,7 +6,6 @@
 
 mod core;
 mod message;
-mod negotiate;
 mod open;
 mod read_write;
 mod session;
@@ -22,9 +21,6 @@ pub use core::{
     QueryInformationDiskResponse, QueryInformationResponse, ReadBytes, ReadMpx, ReadMpxResponse, Rename, WriteMpx,
 };
 pub use message::{Malformed, Smb1Message, Smb1MessageWriter};
-pub use negotiate::{
-    NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, NtLm012Fields, Security, capabilities, security_mode,
-};
 pub use open::{
     Close, FindClose2, Flush, IMPERSONATE, LockingAndx, LockingAndxFields, LockingAndxRange, LockingAndxRequest,
     LockingAndxResponse, LogoffAndx, NtCancel, NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse,
@@ -35,9 +31,10 @@ pub use read_write::{
     WriteRaw,
 };
 pub use session::{
-    EXTENDED_RESPONSE, Echo, EchoResponse, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain,
-    SessionSetupAndxPlainResponse, SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxExtendedResponse,
-    TreeConnectAndxResponse,
+    EXTENDED_RESPONSE, Echo, EchoResponse, NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, NtLm012Fields,
+    Security, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, SessionSetupAndxPlainResponse,
+    SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxExtendedResponse, TreeConnectAndxResponse, capabilities,
+    security_mode,
 };
 pub use transaction::{
     NtTransactFields, NtTransactIoctl, NtTransactNotifyChange, NtTransactResponse, NtTransactResponseFields,

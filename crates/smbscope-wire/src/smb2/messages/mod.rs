@@ -10,7 +10,6 @@ mod message;
 mod connection;
 mod control;
 pub mod create_context;
-pub mod error;
 mod files;
 mod info;
 pub mod negotiate_context;

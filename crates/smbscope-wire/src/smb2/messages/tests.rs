@@ -5,7 +5,7 @@ use super::*;
 use crate::codec::{List, Put};
 use crate::names::{Fsctl, InfoLevel};
 use crate::smb2::Smb2Header;
-use crate::smb2::command::with_commands;
+use crate::smb2::header::with_commands;
 use crate::smb2::{self, FileReference, LockElement, Smb2Command, flags};
 use crate::status::NtStatus;
 use proptest::prelude::*;
