@@ -1,7 +1,9 @@
 //! Preparation and cleanup on any [`ShareAccess`]: inspects the directory, creates the missing files, removes our own.
 
-use super::share::{FileContent, MARKER_LARGEST, MARKER_NAME, MARKER_NEW_NAME, Marker, ShareAccess, ShareConnector};
-use super::{CleanupResult, PrepareError, PrepareProgress, PrepareRequest, Prepared};
+use super::{
+    CleanupResult, FileContent, MARKER_LARGEST, MARKER_NAME, MARKER_NEW_NAME, Marker, PrepareError, PrepareProgress,
+    PrepareRequest, Prepared, ShareAccess, ShareConnector,
+};
 use crate::workload::{CreatedPaths, FileSet, FileSetOwner, own_directory, relative_path};
 use smbscope_client::ListingEntry;
 use smbscope_wire::status::NtStatus;

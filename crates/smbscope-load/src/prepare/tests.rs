@@ -1,6 +1,5 @@
-//! Preparation and cleanup on a share in memory.
+//! Preparation and cleanup on a share in memory, and the marker file.
 
-use super::share::{FileContent, ShareAccess, ShareConnector};
 use super::*;
 use crate::workload::SizeDistribution;
 use smbscope_client::{ClientError, ListingEntry};
@@ -466,4 +465,29 @@ impl ShareAccess for Memory {
     }
 
     async fn disconnect(&mut self) {}
+}
+
+#[test]
+fn a_marker_is_read_as_it_was_written() {
+    let sizes = [
+        SizeDistribution::Fixed(4096),
+        SizeDistribution::Uniform(1, 9),
+        SizeDistribution::Weighted(vec![(1, 2), (u64::from(u32::MAX) + 1, 4)]),
+    ];
+    for sizes in sizes {
+        let files =
+            FileSet { own_directories: true, shared: false, directories: 2, nested: 0, files: 3, sizes, seed: 4 };
+        let made = CreatedPaths::new(["a\"b\\c"].into_iter());
+        let marker = Marker::new("a \"name\"", 5, &files, &made);
+        assert_eq!(marker.made(), made);
+        assert_eq!(Marker::parse(marker.to_text().as_bytes()), Some(marker));
+    }
+}
+
+#[test]
+fn another_file_of_the_same_name_is_no_marker() {
+    assert_eq!(Marker::parse(b""), None);
+    assert_eq!(Marker::parse(b"\xff\xfe"), None);
+    let other = Marker { made_by: "x".to_owned(), ..Marker::new("w", 0, &FileSet::none(), &CreatedPaths::default()) };
+    assert_eq!(Marker::parse(other.to_text().as_bytes()), None);
 }

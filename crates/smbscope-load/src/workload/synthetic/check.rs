@@ -1,17 +1,15 @@
 //! Validates a TOML workload and compiles it to steps, or returns an error with position and remedy.
 
-use super::compile::{StepCompiler, StepContext, StepResources};
 use super::source::{
     KEYS_HINT, ProblemWithHint, RawFiles, RawOperation, RawScenarios, RawStep, RawWorkload, TomlSource, size, sizes,
     time, times,
 };
-use super::steps::STEPS;
+use super::steps::{STEPS, StepCompiler, StepContext, StepResources};
 use super::{OperationOrder, Parsed, Synthetic, SyntheticStep};
 use crate::workload::action::Expected;
 use crate::workload::draw::{SizeDistribution, Times};
 use crate::workload::paths::FileSet;
-use crate::workload::suggest;
-use crate::workload::{CreatedPaths, Scenarios, WorkloadError};
+use crate::workload::{CreatedPaths, Scenarios, WorkloadError, suggest};
 use smbscope_model::units;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;

@@ -1,11 +1,11 @@
 //! TOML workloads: weighted operations, each a list of steps, on a set of files.
 //!
 //! [`parse`] checks everything that can be checked without a server (open handles, chosen files, valid sizes), so that
-//! scripts are infallible. `source.rs` has the structure of the file, `compile.rs` the part that a step sees, `steps`
-//! the kinds of steps, each in one place, and `check.rs` validates all of it. [`SyntheticScript`] and `user.rs` perform it.
+//! scripts are infallible. `source.rs` has the structure of the file, `steps` the kinds of steps, each in one place, and
+//! the part of the file that a step sees, and `check.rs` validates all of it. [`SyntheticScript`] and `user.rs` perform
+//! it.
 
 mod check;
-mod compile;
 mod source;
 mod steps;
 #[cfg(test)]
@@ -13,20 +13,17 @@ mod tests;
 mod user;
 
 pub(super) use check::{parameters, parse, with_parameters};
-pub use compile::StepField;
-pub use steps::{STEPS, StepKind};
+pub use steps::{STEPS, StepField, StepKind};
 
-use self::steps::Part;
+use self::steps::{CompiledStep, Part};
 use self::user::SyntheticUser;
+use super::action::{Action, Expected, Script, ScriptStep};
 use super::draw::Times;
 use super::paths::FileSet;
-use super::{CreatedPaths, Scenarios};
-use crate::workload::action::{Action, Expected, Script, ScriptStep};
-use crate::workload::{Own, UserSeat};
+use super::{CreatedPaths, Own, Scenarios, UserSeat};
 use smbscope_model::Dialect;
 use smbscope_stats::Random;
 use std::sync::Arc;
-use steps::CompiledStep;
 
 pub(super) struct Parsed {
     pub(super) name: String,

@@ -2,11 +2,10 @@
 //! directories of the set.
 
 use super::transfer::{BLOCK, block};
-use super::{CompiledStep, Part, StepKind, act, in_parts};
+use super::{CompiledStep, Part, StepField, StepKind, act, in_parts, names};
 use crate::workload::action::{Action, HandleSlot};
 use crate::workload::draw::SizeDistribution;
 use crate::workload::paths::{FileSet, Last, below};
-use crate::workload::synthetic::compile::{StepField, names};
 use crate::workload::synthetic::user::{At, Choose, ChosenFile, ChosenFileName, SyntheticUser};
 use smbscope_client::{CreateDisposition, Info, WholeFile, access};
 use toml::Spanned;

@@ -1,10 +1,9 @@
 //! `read`, `write` and `open_read_close`.
 
-use super::{CompiledStep, Part, StepKind, act, in_parts};
+use super::{CompiledStep, FILE, OF, Part, REQUIRED, StepCompiler, StepField, StepKind, act, in_parts};
 use crate::workload::WorkloadError;
 use crate::workload::action::{Action, HandleSlot};
 use crate::workload::draw::SizeDistribution;
-use crate::workload::synthetic::compile::{FILE, OF, REQUIRED, StepCompiler, StepField};
 use crate::workload::synthetic::source::{size, sizes};
 use crate::workload::synthetic::user::{At, SyntheticOpen, SyntheticUser, place};
 use smbscope_client::{FileRange, access};
