@@ -1,7 +1,7 @@
 //! Link layers: locates the IP header in a packet. Link types are from the tcpdump.org registry.
 
 use super::fields::{Enclosure, Fields, Layer, Stays, be16, read8, read16};
-use super::{pseudo_header, wifi};
+use super::pseudo_header;
 use smbscope_model::SkippedProtocol;
 
 /// Headers of capture systems around each other; more: `skipped`.
@@ -199,20 +199,20 @@ fn inner<F: Fields>(link_type: u32, data: &[u8], at: usize, fields: &mut F) -> O
         51 => (Layer::EtherType(PPPOE_SESSION), at),
         104 => ether_type(at + 2, fields)?,
         205 => ether_type(at + 3, fields)?,
-        105 => wifi::frame(data, at, false, fields)?,
+        105 => pseudo_header::wifi_frame(data, at, false, fields)?,
         107 => frame_relay(data, at, fields)?,
         206 => frame_relay(data, at + 1, fields)?,
         109 => pseudo_header::loopback(data, at, 12, fields)?,
         113 => ether_type(at + 14, fields)?,
         117 => pseudo_header::pflog(data, at, fields)?,
-        119 | 163 => wifi::prism_or_avs(data, at, fields)?,
+        119 | 163 => pseudo_header::prism_or_avs(data, at, fields)?,
         122 => (Layer::LogicalLink, at + 16),
         // The lower half of the first byte is 2 for LLC.
         123 => match read8(data, at, 0x0f, fields)? & 0x0f {
             2 => (Layer::LogicalLink, at + 4),
             _ => (Layer::Skipped(SkippedProtocol::LinkType(link_type)), at),
         },
-        127 => wifi::radiotap(data, at, fields)?,
+        127 => pseudo_header::radiotap(data, at, fields)?,
         138 => ether_type(at + 16, fields)?,
         149 | 258 => pseudo_header::pktap(link_type, data, at, fields)?,
         // A direction, and a control byte of PPP in HDLC framing without its address byte.

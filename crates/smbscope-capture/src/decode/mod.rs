@@ -11,7 +11,6 @@ mod outline;
 mod pseudo_header;
 mod tcp;
 mod tunnel;
-mod wifi;
 
 pub use fields::Understood;
 pub use link::{ETHER_TYPES, LINK_TYPES};

@@ -3,7 +3,7 @@
 
 use super::fields::{Enclosure, Fields, Stays};
 use super::link::{ETHER_TYPES, LINK_TYPES};
-use super::wifi;
+use super::pseudo_header;
 use crate::segment::OriginId;
 use ahash::RandomState;
 use serde::{Deserialize, Serialize};
@@ -143,7 +143,7 @@ impl Trail {
     /// Moves on to the next frame of an aggregate and returns its offset.
     pub(super) fn next_in_aggregate(&mut self, data: &[u8]) -> Option<usize> {
         let (at, enclosures) = self.aggregate.take()?;
-        let next = wifi::next_in_aggregate(data, at)?;
+        let next = pseudo_header::next_in_aggregate(data, at)?;
         self.aggregate = Some((next, enclosures));
         self.key.enclosures.iter_mut().skip(enclosures).for_each(|header| *header = None);
         self.enclosures = enclosures;

@@ -6,7 +6,6 @@ use super::format::{self, CaptureParser, SNIFF_LENGTH, Sniffed};
 use super::map::Map;
 use super::netmon::NetMon;
 use super::pcapng::Interfaces;
-use super::sliced::SlicedFile;
 use super::stream::{self, Compression, Fill, InputStream, counted};
 use super::survey::{ReorderStrategy, Survey, UnreadCapture};
 use super::{CaptureError, CaptureInput};

@@ -15,7 +15,6 @@ mod pcap;
 mod pcapng;
 mod process;
 mod set;
-mod sliced;
 mod stream;
 mod survey;
 #[cfg(test)]
@@ -24,9 +23,9 @@ mod tests;
 pub use capture::Backing;
 pub use format::{FOREIGN_FORMATS, FORMATS, RECOGNISED_FORMATS};
 pub use set::CaptureSet;
-pub use sliced::{FileSlices, SlicedFile};
 use std::io;
 use std::path::{Path, PathBuf};
+pub use stream::{FileSlices, SlicedFile};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaptureInput {

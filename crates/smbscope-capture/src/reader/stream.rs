@@ -1,4 +1,6 @@
-//! Inputs read once, front to back: pipes, standard input and compressed files (gzip, zstd, lz4 and xz, by content).
+//! Inputs read front to back: pipes, standard input and compressed files (gzip, zstd, lz4 and xz, by content); and
+//! files outside the file system, read in slices, because a web page gets no path of a file that the user drops, and
+//! can't map it.
 //!
 //! A thread reads and decompresses ahead into a bounded channel; the parser sees a refillable window. If the system
 //! refuses the thread, the parser reads the source itself.
@@ -6,8 +8,8 @@
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
 use super::{PacketRecord, ParseStep, SkipReason};
-use std::io;
-use std::io::{BufReader, Read};
+use std::fmt::Debug;
+use std::io::{self, BufReader, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -376,5 +378,57 @@ impl<R: Read> Read for Lz4Frames<R> {
             true => Ok(0),
             false => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "incomplete frame")),
         }
+    }
+}
+
+/// Access to the bytes of a file outside the file system. They don't change while it is read.
+pub trait FileSlices: Debug + Send + Sync {
+    fn name(&self) -> String;
+
+    fn length(&self) -> u64;
+
+    /// Reads up to `buffer.len()` bytes from `offset` on. Returns their number, 0 only at the end of the file.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+#[derive(Debug, Clone)]
+pub struct SlicedFile(Arc<dyn FileSlices>);
+
+impl SlicedFile {
+    pub fn new(file: impl FileSlices + 'static) -> SlicedFile {
+        SlicedFile(Arc::new(file))
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.0.name()
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.0.length()
+    }
+
+    pub(super) fn reader(&self) -> SliceReader {
+        SliceReader { file: Arc::clone(&self.0), offset: 0 }
+    }
+}
+
+impl PartialEq for SlicedFile {
+    fn eq(&self, other: &SlicedFile) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SlicedFile {}
+
+pub(super) struct SliceReader {
+    file: Arc<dyn FileSlices>,
+    offset: u64,
+}
+
+impl Read for SliceReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(self.offset, buffer)?;
+        self.offset += count as u64;
+        Ok(count)
     }
 }
