@@ -1,6 +1,5 @@
 //! SMB2/3 requests and responses, matched by message id and named by session, tree and open (MS-SMB2 §3.3.5).
 
-mod credits;
 mod requests;
 
 use crate::content::{Message2, RequestOrResponse};
@@ -12,10 +11,9 @@ use crate::pending::{Causality, PendingExchange, StreamSpan};
 use crate::rereads::{OpenFacts, ReadCaching, TrackedOpen};
 use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
-use credits::{CreditRequest, ObservedCredits};
 use requests::{
-    Previous, Smb2RequestFields, Smb2RequestTarget, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest,
-    UNSOLICITED, file_id, granted, logged_on, oplock_left,
+    CreditRequest, ObservedCredits, Previous, Smb2RequestFields, Smb2RequestTarget, Smb2RequestTracker,
+    Smb2ResponseEffect, Smb2TrackedRequest, UNSOLICITED, file_id, granted, logged_on, oplock_left,
 };
 use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::{CreatedFile, Details};
