@@ -45,9 +45,8 @@ mod server;
 pub mod study;
 pub mod watch;
 
-pub use bench::prepare::clean;
 pub use bench::progress;
-pub use bench::setup::{Cluster, Hosts, RunOptions};
+pub use bench::setup::{Cluster, Hosts, RunOptions, clean};
 pub use bench::{Bench, BenchOutcome};
 pub use capture::LabCapture;
 pub use directory::RUN;

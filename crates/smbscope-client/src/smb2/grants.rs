@@ -1,4 +1,4 @@
-//! What a server grants: credits, which limit the number of outstanding requests, and message IDs (MS-SMB2 3.2.4.1.2,
+//! Grants of the server: credits, which limit the number of outstanding requests, and message IDs (MS-SMB2 3.2.4.1.2,
 //! 3.2.4.1.5, 3.2.4.1.6); oplocks and leases (3.2.4.3.8, 3.2.5.19). This client caches nothing, so it acknowledges
 //! breaks at once.
 

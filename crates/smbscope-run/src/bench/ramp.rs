@@ -2,15 +2,14 @@
 //! wanted, and its capture compared with the client's measurements.
 
 use crate::bench::progress::{BenchObserver, CpuMeter, RampPosition, RampSnapshot, Wish};
-use crate::bench::results::{RampResults, RunResultWriter};
 use crate::bench::setup::Setup;
+use crate::bench::{RampResults, RunResultWriter};
 use crate::capture::{self, CaptureFacts, FinishedCaptures, RunningCaptures, Sniffers};
 use crate::document::wire::Wire;
 use crate::document::{self, LoadPointCapture};
 use crate::exposition::MetricsRegistry;
-use crate::keys;
 use crate::metrics::Metrics;
-use crate::{BenchError, one_line};
+use crate::{BenchError, keys, one_line};
 use smbscope_client::KeyLog;
 use smbscope_crypto::key_ring::KeyRing;
 use smbscope_load::engine::result::LoadPointResult;

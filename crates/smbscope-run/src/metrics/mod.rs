@@ -1,15 +1,12 @@
 //! Samples the server's metrics every second while it is under load.
 
 mod counters;
-mod exporter;
 #[cfg(target_os = "linux")]
 mod machine;
 mod watched;
 
-pub use exporter::Exporter;
-pub use watched::{NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer};
-
 use crate::BenchError;
+pub use counters::Exporter;
 use counters::{Counters, Disk, ServerMetricName};
 use smbscope_lab::{LinkEmulation, SambaCount, SambaOperation, SambaStatus, ServerRecord, SmbstatusReading};
 use smbscope_model::Timestamp;
@@ -21,6 +18,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+pub use watched::{NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer};
 
 /// Server metrics kept: 24 for a day.
 const METRICS_MAX: usize = 24 * 86_400;

@@ -1,6 +1,6 @@
 //! Counters of the server, and values of Prometheus queries, minute by minute for `watch`.
 
-use super::exporter::{ANSWER_MAX, PATIENCE, http_url};
+use super::counters::{ANSWER_MAX, PATIENCE, http_url};
 use super::{Exporter, Metrics};
 use crate::BenchError;
 use serde::{Deserialize, Serialize};

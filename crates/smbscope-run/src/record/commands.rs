@@ -1,8 +1,7 @@
 //! Converts commands into recording lines. SMB1's become lines that a load generator can perform over any dialect.
 
-use crate::record::InitialPathState;
-use crate::record::batches::nt;
 use crate::record::lines::{Reason, RecordingBuilder, range, said};
+use crate::record::{InitialPathState, nt};
 use smbscope_model::{Exchange, ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;
 use smbscope_wire::names::{InfoLevel, Trans2};

@@ -1,7 +1,8 @@
 //! Converts commands into recording lines: the parts common to SMB1 and SMB2.
 
-use super::batches::{CommandBatch, LinePlace, batches, end, is_pipe, is_wanted, nt, outstanding, start};
-use super::{InitialPathState, RecordedPaths};
+use super::{
+    CommandBatch, InitialPathState, LinePlace, RecordedPaths, batches, end, is_pipe, is_wanted, nt, outstanding, start,
+};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_client::FileRange;
 use smbscope_diagnose::whatif;

@@ -1,8 +1,8 @@
 //! A study: its file (the question, the common options and the axes), and the servers that replace its own.
 
 use crate::TargetUrl;
+use crate::environment::Need;
 use crate::options::{GivenOptions, GivenValue, RUNS_OF_A_VARIANT_MAX};
-use crate::study::needs::Need;
 use crate::study::{VariantOptions, changes};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};

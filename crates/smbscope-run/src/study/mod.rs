@@ -4,20 +4,19 @@
 //! Start reading at [`run()`]; [`Study`] is the parsed file, [`PlannedVariant`] one combination of its settings.
 
 mod definition;
-mod needs;
 mod plan;
 mod saved;
 #[cfg(test)]
 mod tests;
 
+pub use crate::environment::Need;
 pub use definition::{Axis, DefinitionError, Setting, Study, StudySource, VARIANTS_MAX};
-pub use needs::Need;
 pub use plan::{PlannedVariant, VariantRepetition};
 pub use saved::{PAGE, STUDY, SavedStudy, beside};
 
 use crate::BenchError;
 use crate::directory::clear_unfinished;
-use crate::environment::{now, run_commands};
+use crate::environment::{missing_needs, now, run_commands};
 use crate::files::Sources;
 use crate::options::{GivenOptions, GivenValue, word};
 use saved::Memory;
@@ -104,7 +103,7 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
 fn check_needs(study: &Study, variants: &[PlannedVariant]) -> Result<(), String> {
     let settings = variants.iter().flat_map(|variant| &variant.settings).map(|(_, name)| name.as_str()).collect();
     let has_private_servers = variants.iter().any(PlannedVariant::has_private_server);
-    match needs::missing(&study.needs, &settings, has_private_servers) {
+    match missing_needs(&study.needs, &settings, has_private_servers) {
         None => Ok(()),
         Some(what) => Err(format!("{} can't run here: {what}", study.name)),
     }
