@@ -1,7 +1,7 @@
 //! Command line of smbscope, as clap structures: the commands and their texts. [`smbscope_run::options`] declares their
 //! options, whose doc comments are the help texts.
 
-use crate::{help, mistakes};
+use crate::help;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -32,7 +32,7 @@ impl Arguments {
     pub(crate) fn parse_line(line: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
         let mut command = Arguments::command();
         let line: Vec<OsString> = line.into_iter().collect();
-        let matches = command.try_get_matches_from_mut(&line).map_err(|error| mistakes::explained(error, &line))?;
+        let matches = command.try_get_matches_from_mut(&line).map_err(|error| help::explained(error, &line))?;
         let mut arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
         if let (Verb::Bench(bench), Some((name, matches))) = (&mut arguments.verb, matches.subcommand())
             && let Some(command) = command.find_subcommand(name)

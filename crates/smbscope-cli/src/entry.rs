@@ -1,17 +1,26 @@
 //! Entry point of the command line, for the binary and for the Python package that embeds it: how to start the program
 //! again, and how to start load generators on other hosts. The binary itself can't start any; the package does so
 //! through Ray.
+//!
+//! Starts the log on standard error, too: warnings by default, more with `-v` or `SMBSCOPE_LOG`.
 
 use crate::terminal::{Priority, say_as};
 use crate::{
-    Arguments, BadArguments, CommandEnded, InterruptedError, LimitExceeded, exit, logging, one_line, run, say, system,
+    Arguments, BadArguments, CommandEnded, InterruptedError, LimitExceeded, exit, one_line, run, say, system, terminal,
 };
 use smbscope_load::engine::{Host, OnLostHost};
 use smbscope_run::Cluster;
 use smbscope_stats::filter::did_you_mean;
 use std::ffi::OsString;
+use std::fmt::{Debug, Write as _};
 use std::path::Path;
 use std::sync::OnceLock;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::{Layer, registry};
 
 /// Runs the command line and returns the exit status. `program` is the command and initial arguments that start it
 /// again; if empty, the running executable. `hosts` starts load generators elsewhere, if the caller can. Help and
@@ -34,7 +43,7 @@ fn run_line(words: Vec<OsString>) -> u8 {
     if let Err(conflict) = arguments.check() {
         exit(&conflict);
     }
-    if let Err(error) = logging::start(arguments.verbose) {
+    if let Err(error) = start_log(arguments.verbose) {
         say(&error);
         return 2;
     }
@@ -126,6 +135,68 @@ fn set_program(program: Vec<OsString>) {
     }
 }
 
+/// Environment variable with levels, for everything or by crate: `debug`, or `smbscope_lab=trace,info`.
+const LOG_VARIABLE: &str = "SMBSCOPE_LOG";
+
+/// Installs the log of the process: warnings, with one `-v` also information, with two everything. `SMBSCOPE_LOG`
+/// overrides both. Does nothing if the process has a log, as programs that embed this one may. An invalid directive
+/// is an error of one line.
+fn start_log(verbosity: u8) -> Result<(), String> {
+    if system::logs_to_journal() {
+        terminal::show_priorities();
+    }
+    let directives = std::env::var(LOG_VARIABLE).unwrap_or_default();
+    let filter = filter(&directives, verbosity).map_err(|error| format!("{LOG_VARIABLE}={directives}: {error}"))?;
+    let _ = tracing::subscriber::set_global_default(registry().with(filter).with(StandardError));
+    Ok(())
+}
+
+fn filter(directives: &str, verbosity: u8) -> Result<Targets, ParseError> {
+    if !directives.is_empty() {
+        return directives.parse();
+    }
+    let level = match verbosity {
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        _ => LevelFilter::TRACE,
+    };
+    // Hides events of other libraries.
+    Ok(Targets::new().with_target("smbscope", level))
+}
+
+/// Writes each event as one line: `smbscope: `, the message, then the fields as `name=value`.
+struct StandardError;
+
+impl<S: Subscriber> Layer<S> for StandardError {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        let mut line = EventLine::default();
+        event.record(&mut line);
+        let priority = match *event.metadata().level() {
+            Level::ERROR => Priority::Error,
+            Level::WARN => Priority::Warning,
+            Level::INFO => Priority::Info,
+            Level::DEBUG | Level::TRACE => Priority::Debug,
+        };
+        terminal::say_as(priority, &format!("{}{}", line.message, line.fields));
+    }
+}
+
+#[derive(Default)]
+struct EventLine {
+    message: String,
+    fields: String,
+}
+
+impl Visit for EventLine {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let written = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+        written.expect("a string takes any text");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +205,21 @@ mod tests {
     fn a_program_that_knows_no_cluster_says_what_does() {
         let refused = hosts("auto", 1, OnLostHost::Continue).expect_err("nobody starts hosts here").to_string();
         assert!(refused.starts_with("--cluster needs the Python package: pip install 'smbscope[ray]'"), "{refused}");
+    }
+
+    #[test]
+    fn each_v_shows_more() {
+        let level = |verbosity| filter("", verbosity).map(|filter| filter.into_iter().next().map(|(_, level)| level));
+        let levels = [0, 1, 2, 9].map(|verbosity| level(verbosity).unwrap_or_default());
+        let expected = [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::TRACE, LevelFilter::TRACE];
+        assert_eq!(levels, expected.map(Some));
+    }
+
+    #[test]
+    fn directives_overrule_v_and_have_to_be_levels() {
+        let chosen = filter("smbscope_lab=debug,warn", 2).expect("two levels");
+        assert!(chosen.would_enable("smbscope_lab::server", &tracing::Level::DEBUG));
+        assert!(!chosen.would_enable("smbscope_run", &tracing::Level::INFO));
+        assert!(filter("smbscope=loud", 0).is_err());
     }
 }

@@ -1,9 +1,8 @@
 //! `smbscope launch`: measures repeated launches of a program.
 
-use crate::bench::{how_it_ended, password, print};
-use crate::interrupt;
+use crate::bench::{how_it_ended, password_source, print};
 use crate::output::{self, Output};
-use crate::{lab, terminal};
+use crate::{interrupt, lab, terminal};
 use smbscope_model::Nanos;
 use smbscope_report::{bench, span};
 use smbscope_run::BenchOutcome;
@@ -38,7 +37,7 @@ pub(crate) fn run(arguments: &LaunchOptions) -> anyhow::Result<()> {
 
 /// Adds password prompt and launcher.
 pub(crate) fn series_options(options: LaunchOptions, invocation: String) -> anyhow::Result<SeriesOptions> {
-    let password = password::source(options.password_file.clone());
+    let password = password_source(options.password_file.clone());
     let series = SeriesOptions::new(options, lab::kept()?, password)?;
     Ok(SeriesOptions { invocation: Some(invocation), ..series })
 }

@@ -24,9 +24,7 @@ mod lab;
 #[path = "lab_elsewhere.rs"]
 mod lab;
 mod launch;
-mod logging;
 mod manual;
-mod mistakes;
 mod output;
 mod predict;
 mod record;

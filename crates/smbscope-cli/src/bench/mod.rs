@@ -1,23 +1,28 @@
-//! `smbscope bench`: adds password prompt, launcher and load hosts to the options, runs a workload at increasing numbers
-//! of users, shows progress, and prints the report.
+//! `smbscope bench`: adds password prompt, launcher and load hosts to the options, runs a workload at increasing
+//! numbers of users, shows progress, and prints the report.
+//!
+//! Passwords come from a file, the environment or a prompt, never from an argument, which every user of the machine
+//! could read.
 
 mod dashboard;
-pub(crate) mod password;
 
 use crate::arguments::{BenchArguments, BenchVerb, CleanArguments};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
 use crate::terminal::say;
 use crate::{BadArguments, entry, lab};
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, Command};
 use dashboard::{Choice, ProgressDisplay};
+use smbscope_client::Secret;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
-use smbscope_report::{counted, html, listed, quoted};
+use smbscope_report::{clean, counted, html, listed, quoted};
 use smbscope_run::options::{BenchFormat, BenchOptions, GivenOptions, OptionsError};
-use smbscope_run::{Bench, BenchError, BenchOutcome, RunOptions};
-use std::io;
+use smbscope_run::{Bench, BenchError, BenchOutcome, PASSWORD_VARIABLE, Passwords, RunOptions};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -116,7 +121,7 @@ fn choice(arguments: &BenchOptions) -> Choice {
 /// Removes the files that bench created on a share, and nothing else.
 fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
     let options = &arguments.connect;
-    let connect = options.connect(password::source(options.password_file.clone()));
+    let connect = options.connect(password_source(options.password_file.clone()));
     let cleaned = smbscope_run::clean(&arguments.target, &connect, options.prepare_timeout)?;
     match cleaned.removed {
         0 if cleaned.left.count > 0 => {}
@@ -140,7 +145,7 @@ fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
 pub(crate) fn run_options(options: BenchOptions, command: Option<String>) -> anyhow::Result<RunOptions> {
     let cluster = options.cluster.address.as_deref();
     let cluster = cluster.map(|address| entry::hosts(address, options.cluster.slots, options.on_lost_host));
-    let password = password::source(options.connect.password_file.clone());
+    let password = password_source(options.connect.password_file.clone());
     let run = RunOptions::new(options, lab::kept()?, password).map_err(|error| match error {
         OptionsError::Conflict(what) => anyhow::Error::from(BadArguments(what)),
         OptionsError::Workload(error) => error.into(),
@@ -189,6 +194,51 @@ fn values(given: &GivenOptions, name: &str) -> Option<Vec<String>> {
     given.values(name).iter().map(|value| value.to_str().map(quoted)).collect()
 }
 
+/// Maximum length of the first line of a password file. Windows accepts passwords of 256 characters.
+const PASSWORD_LINE_MAX: u64 = 4 << 10;
+
+/// Returns a function that reads passwords.
+pub(crate) fn password_source(file: Option<PathBuf>) -> Box<Passwords> {
+    Box::new(move |user| Ok(read_password(user, file.as_deref())?))
+}
+
+/// Returns the password of `user`: the first line of the file, the variable, or a typed answer.
+fn read_password(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
+    if let Some(file) = file {
+        let name = file.display();
+        let line = first_line_of(file).with_context(|| format!("cannot read the password file {name}"))?;
+        if first_line(&line).is_empty() {
+            bail!("the password file {name} begins with an empty line: write the password there");
+        }
+        return Ok(Secret::new(first_line(&line).to_owned()));
+    }
+    if let Some(password) = std::env::var_os(PASSWORD_VARIABLE) {
+        let Ok(password) = password.into_string() else { bail!("{PASSWORD_VARIABLE} is not UTF-8") };
+        return Ok(Secret::new(password));
+    }
+    if !std::io::stdin().is_terminal() {
+        bail!("no password for {user}: set {PASSWORD_VARIABLE}, or name a file with --password-file");
+    }
+    let typed =
+        rpassword::prompt_password(format!("Password of {}: ", clean(user))).context("cannot read the password")?;
+    Ok(Secret::new(typed))
+}
+
+/// Reads only the first line: the file may be endless.
+fn first_line_of(file: &Path) -> io::Result<String> {
+    let mut line = String::new();
+    BufReader::new(File::open(file)?.take(PASSWORD_LINE_MAX)).read_line(&mut line)?;
+    if line.len() as u64 == PASSWORD_LINE_MAX && !line.ends_with('\n') {
+        return Err(io::Error::other(format!("its first line has more than {PASSWORD_LINE_MAX} bytes")));
+    }
+    Ok(line)
+}
+
+/// Removes the line end. Blanks are part of the password.
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,5 +277,26 @@ mod tests {
         assert_eq!(command(&["smbscope", "bench"]).as_deref(), Some("smbscope bench"));
         assert_eq!(command(&["smbscope", "analyze", "x.pcap"]), None);
         assert_eq!(command(&["smbscope-tests", "--nocapture"]), None);
+    }
+
+    #[test]
+    fn a_line_end_is_no_part_of_a_password_but_blanks_are() {
+        assert_eq!(["a b \n", "a b \r\n", "a b "].map(first_line), ["a b "; 3]);
+        assert_eq!(first_line(""), "");
+    }
+
+    #[test]
+    fn no_more_than_a_line_is_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "secret\n".to_owned() + &"x".repeat(1 << 20)).unwrap();
+        assert_eq!(first_line_of(file.path()).unwrap(), "secret\n");
+        let endless = first_line_of(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(endless, "its first line has more than 4096 bytes");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = read_password("ann", Some(Path::new("/nonexistent/secret"))).expect_err("there is none");
+        assert!(error.to_string().contains("/nonexistent/secret"), "{error}");
     }
 }

@@ -3,9 +3,9 @@
 //! [`DashboardState`] holds the content, and [`view`] draws it on the [`Screen`]. The run passes a
 //! [`RampSnapshot`] every second and waits in the display for the rest of the second, until the user wants to stop.
 
-mod state;
 mod view;
 
+use crate::bench::dashboard::view::{DashboardState, FinishedLoadPoint, of_them, phase_name};
 use crate::screen::{Screen, ScreenEvent};
 use crate::terminal;
 use crossterm::event::KeyCode;
@@ -13,7 +13,6 @@ use smbscope_load::engine::EnginePhase;
 use smbscope_load::prepare;
 use smbscope_report::{bench, counted, or_dash, rate};
 use smbscope_run::progress::{BenchObserver, Heading, RampSnapshot, Wish};
-use state::{DashboardState, FinishedLoadPoint, of_them, phase_name};
 use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
 //! The dashboard on in-memory terminals, and on a real one taken over by a child process.
 
-use super::Screen;
-use super::state::{DashboardState, FinishedLoadPoint};
-use super::{interval_line, load_point_line, view};
+use super::view::{DashboardState, FinishedLoadPoint};
+use super::{Screen, interval_line, load_point_line, view};
 use crate::screen::Look;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
