@@ -3,12 +3,11 @@
 use crate::caching::CachingFigures;
 use crate::derived;
 use crate::entity::{Entities, EntityStatistics, FileKey};
-use crate::heatmap::{Concurrency, HeatMap, LoadTimes};
 use crate::row::CommandStatistics;
 use crate::slices::DimensionBreakdown;
 use crate::split::Splits;
 use crate::summary::DurationStatistics;
-use crate::timeline::BinnedTimeline;
+use crate::timeline::{BinnedTimeline, Concurrency, HeatMap, LoadTimes};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, CommandGroup, Exchange, ExchangeOutcome, Nanos, Subcommand, Timestamp};
 use std::net::{IpAddr, SocketAddr};

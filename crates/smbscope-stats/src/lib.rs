@@ -14,14 +14,12 @@ mod covered;
 pub mod derived;
 mod entity;
 pub mod filter;
-mod heatmap;
 mod measure;
 mod random;
 pub mod replication;
 mod row;
 pub mod sides;
 mod slices;
-mod slowest;
 mod split;
 mod summary;
 mod timeline;
@@ -29,11 +27,10 @@ mod timeline;
 pub use aggregate::{Aggregate, Census, CommandRow, GroupRow, GroupSum, SubcommandRow};
 pub use aggregator::{Aggregator, CommandRowKey, LEAVES_MAX, SLOWEST_MAX, is_apart};
 pub use beside::{beside, each_beside};
-pub use bounded::BottomKTable;
+pub use bounded::{BottomKTable, Slowest};
 pub use caching::{CachingFigures, ClientRereads, FileRereads, GrantedOpens, RereadCounts};
 pub use covered::{Covered, STRETCHES_MAX};
 pub use entity::{ENTITIES_MAX, Entities, EntityStatistics, FileKey};
-pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
 pub use measure::{Measure, ServerFigure, TimeFigure};
 pub use random::Random;
 #[cfg(feature = "schema")]
@@ -43,7 +40,8 @@ pub use slices::{
     Dimension, DimensionBreakdown, Field, SLICES_KEPT, SLICES_MAX, SharedSubstring, SliceFieldValue, SliceSortKey,
     SliceStatistics, Slicer,
 };
-pub use slowest::Slowest;
 pub use split::{Splits, THINK_MAX, TimePart, TimeSplit};
 pub use summary::{Beyond, DurationStatistics, Summary, SummaryPrecision};
-pub use timeline::{BINS_MAX, BinnedTimeline, TimelineBinning, TimelineCounts};
+pub use timeline::{
+    BINS_MAX, BUCKETS_A_DECADE, BinnedTimeline, Concurrency, HeatMap, INTERVALS_MAX, TimelineBinning, TimelineCounts,
+};

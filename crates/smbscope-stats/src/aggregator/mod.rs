@@ -5,16 +5,14 @@
 
 use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 use crate::beside::beside;
-use crate::bounded::BottomKTable;
+use crate::bounded::{BottomKTable, Slowest};
 use crate::caching::CachingTable;
 use crate::entity::{EntityTable, FileKey, Keeps};
-use crate::heatmap::HeatTable;
 use crate::row::{CommandTally, CommandTallyView};
 use crate::slices::{Dimension, PartSlicers, SliceSortKey};
-use crate::slowest::Slowest;
 use crate::split::{CommandSpan, SplitTable};
 use crate::summary::{Summary, SummaryPrecision};
-use crate::timeline::{BinnedTimeline, TimelineBinning, TimelineTable};
+use crate::timeline::{BinnedTimeline, HeatTable, TimelineBinning, TimelineTable};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{
     Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Subcommand, Timestamp,

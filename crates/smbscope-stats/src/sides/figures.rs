@@ -1,8 +1,7 @@
 //! Times and losses between capture points.
 
 use super::clock::{ClockDifference, JITTER};
-use super::pairing::{PairedConnection, PairedPoints};
-use super::sightings::{PointSightings, SeenExchange};
+use super::pairing::{PairedConnection, PairedPoints, PointSightings, SeenExchange};
 use crate::summary::{DurationStatistics, Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, ConnectionSummary, DirectionCounts, FlowId, Nanos, PacketRef, Timestamp};

@@ -150,7 +150,7 @@ fn a_step_of_a_clock_divides_the_captures() {
     let mut far = PointSightings::default();
     let [before, after] = [before, after].map(|point| point.flows.into_values().next().expect("one connection"));
     let seen = before.seen[..500].iter().chain(&after.seen[500..]).copied().collect();
-    far.flows.insert(FlowId(9), sightings::FlowSightings { endpoints: before.endpoints, seen });
+    far.flows.insert(FlowId(9), pairing::FlowSightings { endpoints: before.endpoints, seen });
     let paired = PairedPoints::find(&near, &far).expect("common traffic");
     assert_eq!(paired.clock.steps, 1, "{:?}", paired.clock);
     assert!(paired.pairs().count() >= 980, "{}", paired.pairs().count());
@@ -162,17 +162,17 @@ fn a_step_of_a_clock_divides_the_captures() {
 fn losses_are_retransmissions_that_one_point_saw_twice_while_both_captured() {
     let way = Way { there: 2 * MS, back: 30 * MS, offset: 37 * S, drift_ppm: 0.0 };
     let (near, mut far) = both(way, 400, MS, Some);
-    let times = |flow: &sightings::FlowSightings| (flow.seen[0].begin(), flow.seen[flow.seen.len() - 1].end());
+    let times = |flow: &pairing::FlowSightings| (flow.seen[0].begin(), flow.seen[flow.seen.len() - 1].end());
     // The far point captures from the 100th exchange on.
     far.flows.values_mut().for_each(|flow| _ = flow.seen.drain(..100));
-    let summary = |flow: FlowId, seen: &sightings::FlowSightings, resent_at: [Vec<Timestamp>; 2]| {
+    let summary = |flow: FlowId, seen: &pairing::FlowSightings, resent_at: [Vec<Timestamp>; 2]| {
         let (first, last) = times(seen);
         let mut summary = ConnectionSummary { last, resent_at, ..ConnectionSummary::new(flow, seen.endpoints, first) };
         (summary.to_server.packets, summary.to_client.packets) = (seen.seen.len() as u64, seen.seen.len() as u64);
         summary
     };
     let (here, there) = (&near.flows[&FlowId(1)], &far.flows[&FlowId(9)]);
-    let at = |seen: &sightings::FlowSightings, places: &[usize]| -> Vec<Timestamp> {
+    let at = |seen: &pairing::FlowSightings, places: &[usize]| -> Vec<Timestamp> {
         places.iter().map(|place| seen.seen[*place].begin()).collect()
     };
     // Towards the server: two before the far point captured, three lost between the points, one lost beyond both.
