@@ -16,7 +16,6 @@
 
 mod found;
 pub mod live;
-mod other;
 pub mod parts;
 mod recorder;
 mod sides;
