@@ -1,7 +1,6 @@
 //! Results of a study: the values of its runs by measure, load and variant, and their verdicts.
 
-use super::fitness::unfit_reasons;
-use super::{ServerRow, StudyRow, StudyRun, StudyVerdict, UnfitPoint, UnfitReason};
+use super::{ServerRow, StudyRow, StudyRun, StudyVerdict, UnfitPoint, UnfitReason, unfit_reasons};
 use crate::Answer;
 use crate::bench::{self, BenchRun, ServerSeries};
 use crate::format::{counted, share, thousands};
