@@ -1,11 +1,9 @@
 //! Collects facts from exchanges, by client and server, by path, and over time.
 
-use super::activity::{BusyOverTime, ResponsesOverTime, TrafficOverTime};
+use super::activity::{BusyOverTime, ResponsesOverTime, TrafficOverTime, WriteStream};
 use super::counts::{ExchangeSample, PairFacts, PeakWindowCount};
 use super::path::{COPY_WINDOW, Closed, PathFacts, RecentPaths};
-use super::served::{CommandClass, server_time};
-use super::waits::{Attempted, Wait};
-use super::writes::WriteStream;
+use super::waits::{Attempted, CommandClass, Wait, server_time};
 use crate::classify::{Fact, FactSet, SIXTY_FOUR_K, facts_of, is_close};
 use crate::episodes::{Episode, EpisodeWaits, Episodes};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,8 +1,7 @@
 //! Per-client counts of facts and events.
 
-use super::served::{CommandClass, ServerTimeHistogram};
-use super::waits::{RefusalReason, Refused, Waits};
-use super::writes::Slowdown;
+use super::activity::Slowdown;
+use super::waits::{CommandClass, RefusalReason, Refused, ServerTimeHistogram, Waits};
 use crate::classify::Fact;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};

@@ -5,17 +5,14 @@ mod activity;
 mod collector;
 mod counts;
 mod path;
-mod served;
 mod waits;
-mod writes;
 
 pub(crate) use activity::Traffic;
 pub use collector::Collector;
 pub(crate) use collector::PathKey;
 pub(crate) use counts::Count;
 pub(crate) use path::PathFacts;
-pub(crate) use served::{CommandClass, ServerTimeHistogram};
-pub(crate) use waits::{RefusalReason, Wait};
+pub(crate) use waits::{CommandClass, RefusalReason, ServerTimeHistogram, Wait};
 
 use crate::catalogue::Catalogue;
 use crate::episodes::EpisodeWaits;
