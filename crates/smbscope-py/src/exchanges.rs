@@ -1,9 +1,7 @@
 //! Reads the exchange table in batches, with few of them in memory.
 
-use crate::document::ending;
-use crate::table::{PyTable, data_frame, schema, stream};
-use crate::work::{LOOK, Stopper, broken, interruptible};
-use crate::work::{SmbscopeError, of_analysis, of_writing};
+use crate::table::{PyTable, data_frame, ending, schema, stream};
+use crate::work::{LOOK, SmbscopeError, Stopper, broken, interruptible, of_analysis, of_writing};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
@@ -15,13 +13,12 @@ use smbscope_report::{csv, parquet};
 use smbscope_run::analysis::{self, ExchangeExportResult, PreparedAnalysis};
 use smbscope_run::files::{Destination, Replacement};
 use std::any::Any;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::{io, thread};
 
 /// Batches that may wait for the reader.
 const AHEAD: usize = 2;

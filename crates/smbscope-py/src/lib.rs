@@ -5,8 +5,6 @@
 //! Python through Arrow's C interface without a copy.
 
 mod analysis;
-mod cluster;
-mod document;
 mod exchanges;
 mod table;
 mod work;
@@ -17,22 +15,16 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _smbscope {
     #[pymodule_export]
-    use crate::analysis::{PyAnalysis, analyze};
-    #[pymodule_export]
-    use crate::cluster::PyLoadHost;
-    #[pymodule_export]
-    use crate::cluster::{divide, follow, merge, plan, shared_sessions};
-    #[pymodule_export]
-    use crate::document::PyDocument;
+    use crate::analysis::{PyAnalysis, PyLoadHost, analyze, divide, follow, merge, plan, shared_sessions};
     #[pymodule_export]
     use crate::exchanges::{Batches, PyExchanges};
     #[pymodule_export]
-    use crate::table::PyTable;
+    use crate::table::{PyDocument, PyTable};
     #[pymodule_export]
     use crate::work::{ArgumentError, CaptureError, LimitError, RunError, SmbscopeError};
 
     use super::*;
-    use crate::cluster;
+    use crate::analysis::host_source;
     use crate::work::broken;
     use std::ffi::OsString;
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,7 +39,7 @@ mod _smbscope {
         arguments: Vec<OsString>,
         hosts: Option<Py<PyAny>>,
     ) -> PyResult<u8> {
-        let run = AssertUnwindSafe(|| smbscope_cli::main(program, arguments, hosts.map(cluster::source)));
+        let run = AssertUnwindSafe(|| smbscope_cli::main(program, arguments, hosts.map(host_source)));
         py.detach(|| catch_unwind(run)).map_err(|panic| broken(&*panic))
     }
 

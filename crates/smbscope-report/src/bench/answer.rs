@@ -5,8 +5,10 @@
 //! A run counts as failed if a load point failed, too many operations failed, or no command was answered. Then its
 //! headline starts with the reason.
 
-use super::resources::{self, ServerResources};
-use super::{BenchDocument, BenchRun, BenchRunOutcome, JobEntry, JobStatistics, Launch, LoopModel, RunCapture};
+use super::measure::ServerResources;
+use super::{
+    BenchDocument, BenchRun, BenchRunOutcome, JobEntry, JobStatistics, Launch, LoopModel, RunCapture, measure,
+};
 use crate::format::{median_and_p95, prose_percent, span, thousands, unbroken};
 use crate::json::entries::GroupEntry as Counted;
 use crate::{Answer, Culprit};
@@ -39,10 +41,10 @@ pub(super) fn of_load_point(run: &BenchRun) -> Option<Answer> {
         service,
         response_transfer: sum(|group| &group.row.response_transfer),
         client_limited: run.client_cpu.filter(|cpu| cpu.limited).map(|cpu| cpu.busiest_percent),
-        client_late: resources::client_lateness(run),
+        client_late: measure::client_lateness(run),
         used_up: resources.as_ref().and_then(ServerResources::used_up),
         waited_for: resources.as_ref().and_then(ServerResources::waited_for),
-        out_of_space: resources::out_of_space(run),
+        out_of_space: measure::out_of_space(run),
         stall: run.stalls.iter().max_by_key(|stall| stall.duration_ns).map(|longest| LongestStall {
             duration: longest.duration_ns,
             after: longest.start_ns - run.started_ns,
@@ -58,7 +60,7 @@ pub(super) fn of_ramp(document: &BenchDocument) -> Answer {
     let point = document.shown().and_then(|run| Some((run, run.answer.as_ref()?)));
     let culprit = match document.failure() {
         // A full disk is why operations failed.
-        Some(_) if point.is_none_or(|(run, _)| resources::out_of_space(run).is_none()) => Culprit::Capture,
+        Some(_) if point.is_none_or(|(run, _)| measure::out_of_space(run).is_none()) => Culprit::Capture,
         _ => point.map_or(Culprit::Capture, |(_, answer)| answer.culprit),
     };
     let at = |run: &BenchRun, text: &str| match document.runs.len() {

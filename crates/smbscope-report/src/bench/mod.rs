@@ -15,13 +15,12 @@ mod answer;
 pub mod files;
 mod load_point;
 mod measure;
-mod resources;
 mod text;
 mod warnings;
 
-pub(crate) use answer::{again, capture as capture_of};
 pub use crate::document::{Generator, ParseError, schema_of};
 pub use crate::names::OTHER;
+pub(crate) use answer::{again, capture as capture_of};
 pub use load_point::{
     BenchRun, BenchRunOutcome, Captured, ClientCpuEntry, ClientWireTimes, IntervalEntry, JobEntry, JobStatistics,
     LoadHostEntry, LoadPointBreakdown, LostHost, MeasuredCommand, MeasuredGroup, OperationEntry, OverloadEntry,
@@ -32,12 +31,12 @@ pub(crate) use text::breakdown::{MeanAndMaximum, server_table};
 pub use text::{RampDetailLevel, RampTextOptions, markdown, render};
 pub(crate) use warnings::far_below_its_rate;
 
-use std::io::{self, Write};
-use std::collections::BTreeMap;
-use smbscope_model::{Nanos, Timestamp};
-use serde::{Deserialize, Serialize};
 use crate::document::{DocumentKind, write_indented_above};
 use crate::{Answer, document};
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Nanos, Timestamp};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 pub const SCHEMA: &str = "smbscope.bench/1";
 

@@ -4,7 +4,6 @@
 //! Every column is read from a `smbscope.report/1` document, saved or just made, so that a capture and its saved report
 //! compare as equal. The first column is the baseline. A ratio is a column's value divided by the baseline's.
 
-mod actions;
 mod answer;
 mod cells;
 mod limit;
@@ -349,7 +348,7 @@ fn groups(inputs: &[ComparisonInput]) -> Vec<ComparedGroup> {
 }
 
 fn commands(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
-    let mut commands = actions::rows(inputs);
+    let mut commands = saved::command_rows(inputs);
     let longest = |command: &ComparedCommand| {
         let sums = command.cells.iter().flatten().filter_map(|cell| cell.response_time.sum);
         sums.max()

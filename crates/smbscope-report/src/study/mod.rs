@@ -5,13 +5,13 @@ mod answer;
 mod results;
 mod text;
 
-use smbscope_stats::Measure;
 use crate::bench::{BenchRun, ScheduleAdherence};
 use crate::document::{self, DocumentKind, Generator, ParseError, write_indented_above};
 use crate::{Answer, quoted};
 pub use results::{Results, Suspect};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
+use smbscope_stats::Measure;
 use smbscope_stats::replication::BaselineRatio;
 use std::collections::BTreeMap;
 use std::io::{self, Write};

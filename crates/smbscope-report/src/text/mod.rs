@@ -1,11 +1,9 @@
 //! Terminal report. In brief, one screen: the answer, groups and commands, time by phase, and coverage. In full, also
 //! the other tables of Swartz (1997), appendix A, in readable units.
 
-mod charts;
 mod commands;
 mod overview;
 mod protocol;
-mod sides;
 pub(crate) mod slices;
 mod waits;
 
@@ -94,19 +92,19 @@ fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPa
     if report.aggregate.count > 0 {
         let slices = report.aggregate.slices.as_ref().map(SliceListing::new);
         slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
-        charts::timeline(&mut page, report);
+        commands::timeline(&mut page, report);
     }
     page
 }
 
 fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
-    sides::render(&mut page, report);
+    waits::render_paths(&mut page, report);
     waits::render(&mut page, report, !options.full);
     if options.full {
         waits::episodes(&mut page, report);
         if report.aggregate.count > 0 {
             commands::errors(&mut page, report);
-            charts::distribution(&mut page, report);
+            commands::distribution(&mut page, report);
         }
         protocol::caching(&mut page, report);
         protocol::negotiation(&mut page, report);

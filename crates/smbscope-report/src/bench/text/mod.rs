@@ -6,12 +6,15 @@ pub(super) mod breakdown;
 mod point;
 mod ramp;
 
-use smbscope_model::Nanos;
-use crate::bench::{BenchDocument, BenchRun, Caches, JobEntry, Launch, LoopModel, RunCapture, TargetEntry, far_below_its_rate, load_name};
+use crate::bench::{
+    BenchDocument, BenchRun, Caches, JobEntry, Launch, LoopModel, RunCapture, TargetEntry, far_below_its_rate,
+    load_name,
+};
 use crate::format::{bytes, capital, clean, counted, date, median_and_p95, span, thousands, unbroken};
 use crate::page::{Paint, TextPage};
 use crate::tables::{BYTES_READ, BYTES_WRITTEN, ColumnHead, Row, Table, Unit, Value, percent_of};
 use smbscope_diagnose::next::quoted;
+use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
